@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { PrismaLibSql } from '@prisma/adapter-libsql'
+import { PrismaPg } from '@prisma/adapter-pg'
+import pg from 'pg'
+
+type Engine = 'postgresql' | 'sqlite'
+
+const require = createRequire(import.meta.url)
+
+/** Writes the SQL that leads from a live database to the models; empty when nothing differs. */
+export async function difference(engine: Engine, url: string): Promise<string> {
+  const folder = join(import.meta.dirname, '.derived', engine, 'tables')
+  const files = readdirSync(folder).map((path) => ({ path, content: readFileSync(join(folder, path), 'utf8') }))
+  const { SchemaEngine } = await schemaEngine()
+  const pool = engine === 'postgresql' ? catalogPool(url) : undefined
+  const factory = pool ? new PrismaPg(pool) : new PrismaLibSql({ url })
+  const wasm = await SchemaEngine.new({ datamodels: files.map((f) => [f.path, f.content]) }, () => {}, bind(factory))
+  try {
+    const { stdout } = await wasm.diff({
+      // The live database: the adapter is the connection, the directory is not read.
+      from: { tag: 'schemaDatasource', files, configDir: folder },
+      to: { tag: 'schemaDatamodel', files },
+      script: true,
+      exitCode: null,
+      // The runner's own table is the engine's too: it never counts as a difference.
+      filters: { externalTables: [], externalEnums: [] },
+    })
+    const script = (stdout ?? '').trim()
+    return script === '-- This is an empty migration.' ? '' : script
+  } finally {
+    wasm.free()
+    await pool?.end()
+  }
+}
+
+async function schemaEngine() {
+  // Node warns that importing WebAssembly is young; nobody who writes a migration can act on that.
+  const warn = process.emitWarning
+  process.emitWarning = () => {}
+  try {
+    return await import('@prisma/schema-engine-wasm')
+  } finally {
+    process.emitWarning = warn
+  }
+}
+
+// The engine wants adapters whose failures are values. The function that makes them so comes with every adapter.
+function bind(factory: object): object {
+  const utilities = createRequire(require.resolve('@prisma/adapter-pg'))('@prisma/driver-adapter-utils')
+  return utilities.bindMigrationAwareSqlAdapterFactory(factory)
+}
+
+// PostgreSQL's catalogue has columns of type "char", which the adapter does not know and the engine reads well as text.
+function catalogPool(url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const query = pool.query.bind(pool) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>
+  return Object.assign(pool, {
+    async query(config: pg.QueryArrayConfig) {
+      const result = await query(config)
+      const { CHAR, TEXT } = pg.types.builtins
+      for (const field of result.fields) if (field.dataTypeID === CHAR) field.dataTypeID = TEXT
+      return result
+    },
+  })
+}

@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type Sqlite from 'libsql'
+import type pg from 'pg'
+import { type Migration, MigrationError, pendingMigrations, readMigrations, recordOf } from './migrations.ts'
+import { isBusy } from './sqlite-errors.ts'
+
+/** Where the runner says what it does; pino fits. */
+export interface MigrationLog {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export interface MigrateOptions {
+  folder: string
+  log?: MigrationLog | undefined
+  /** How long to wait for another process that is migrating. */
+  lockTimeout?: number | undefined
+}
+
+// The lock Prisma's own tool takes: the two keep each other out.
+const ADVISORY_LOCK = 72707369
+
+const POSTGRESQL_TABLE = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
+  id VARCHAR(36) PRIMARY KEY NOT NULL,
+  checksum VARCHAR(64) NOT NULL,
+  finished_at TIMESTAMPTZ,
+  migration_name VARCHAR(255) NOT NULL,
+  logs TEXT,
+  rolled_back_at TIMESTAMPTZ,
+  started_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+  applied_steps_count INTEGER NOT NULL DEFAULT 0
+)`
+
+const SQLITE_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
+  "id" TEXT PRIMARY KEY NOT NULL,
+  "checksum" TEXT NOT NULL,
+  "finished_at" DATETIME,
+  "migration_name" TEXT NOT NULL,
+  "logs" TEXT,
+  "rolled_back_at" DATETIME,
+  "started_at" DATETIME NOT NULL DEFAULT current_timestamp,
+  "applied_steps_count" INTEGER UNSIGNED NOT NULL DEFAULT 0
+)`
+
+const APPLIED =
+  'SELECT migration_name AS name, checksum, finished_at, rolled_back_at FROM _prisma_migrations ORDER BY started_at'
+
+interface AppliedRow {
+  name: string
+  checksum: string
+  finished_at: unknown
+  rolled_back_at: unknown
+}
+
+function appliedOf(row: AppliedRow) {
+  const { name, checksum } = row
+  return { name, checksum, finished: row.finished_at !== null, rolledBack: row.rolled_back_at !== null }
+}
+
+/** Brings a PostgreSQL database up to the folder, over a connection of its own; returns the names it applied. */
+export async function migratePostgresql(client: pg.Client, options: MigrateOptions): Promise<string[]> {
+  const migrations = readMigrations(options.folder)
+  await waitForLock(options, async () => {
+    const { rows } = await client.query<{ got: boolean }>('SELECT pg_try_advisory_lock($1) AS got', [ADVISORY_LOCK])
+    return rows[0]?.got === true
+  })
+  try {
+    // Asked first: a role that may only use the tables must be able to start on a database that is up to date.
+    const { rows } = await client.query<{ there: boolean }>(
+      `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there`,
+    )
+    if (!rows[0]?.there) await client.query(POSTGRESQL_TABLE)
+    const applied = await client.query<AppliedRow>(APPLIED)
+    const pending = pendingMigrations(migrations, applied.rows.map(appliedOf))
+    for (const migration of pending) {
+      await client.query('BEGIN')
+      try {
+        await client.query(migration.script)
+        const { sql, values } = recordOf(migration, (n) => `$${n}`)
+        await client.query(sql, values)
+        await client.query('COMMIT')
+      } catch (cause) {
+        await client.query('ROLLBACK').catch(() => {})
+        throw failure(migration.name, cause)
+      }
+      options.log?.info({ migration: migration.name }, 'migration applied')
+    }
+    return pending.map((migration) => migration.name)
+  } finally {
+    // Best effort: the lock ends with the connection anyway.
+    await client.query('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCK]).catch(() => {})
+  }
+}
+
+/** Brings a SQLite database up to the folder, over a connection of its own; returns the names it applied. */
+export async function migrateSqlite(db: Sqlite.Database, options: MigrateOptions): Promise<string[]> {
+  const migrations = readMigrations(options.folder)
+  // Rebuilding a table drops the old one, which would delete its children's rows while keys are enforced, and inside a
+  // transaction the switch does nothing. What a script leaves is checked as a whole before it is committed.
+  db.exec('PRAGMA foreign_keys = OFF')
+  const done: string[] = []
+  try {
+    for (;;) {
+      // The transaction is the lock: what is pending is read inside it, each time anew.
+      await waitForLock(options, async () => begin(db))
+      db.exec(SQLITE_TABLE)
+      const applied = db.prepare(APPLIED).all() as AppliedRow[]
+      const [next] = pendingMigrations(migrations, applied.map(appliedOf))
+      if (next) applySqlite(db, next)
+      db.exec('COMMIT')
+      if (!next) return done
+      options.log?.info({ migration: next.name }, 'migration applied')
+      done.push(next.name)
+    }
+  } finally {
+    if (db.inTransaction) db.exec('ROLLBACK')
+    db.exec('PRAGMA foreign_keys = ON')
+  }
+}
+
+function applySqlite(db: Sqlite.Database, migration: Migration): void {
+  try {
+    db.exec(migration.script)
+    const orphans = db.prepare('PRAGMA foreign_key_check').all()
+    if (orphans.length > 0) throw new Error(`${orphans.length} rows without their parent`)
+    const { sql, values } = recordOf(migration, () => '?')
+    db.prepare(sql).run(...values)
+  } catch (cause) {
+    throw failure(migration.name, cause)
+  }
+}
+
+function begin(db: Sqlite.Database): boolean {
+  try {
+    db.exec('BEGIN IMMEDIATE')
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
+  }
+}
+
+async function waitForLock(options: MigrateOptions, attempt: () => Promise<boolean>): Promise<void> {
+  const timeout = options.lockTimeout ?? 60_000
+  const deadline = Date.now() + timeout
+  for (let tries = 0; !(await attempt()); tries++) {
+    if (Date.now() >= deadline) {
+      throw new MigrationError(
+        `Another process has held the migration lock for ${Math.round(timeout / 1000)} s. If it still migrates, start ` +
+          `again when it is done; if it hangs, end it first.`,
+      )
+    }
+    if (tries % 40 === 1) options.log?.warn({}, 'waiting for another process that is migrating the database')
+    await sleep(200 + Math.random() * 100)
+  }
+}
+
+function failure(name: string, cause: unknown): MigrationError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new MigrationError(`Migration ${name} failed and left nothing behind: ${reason}`, { cause })
+}

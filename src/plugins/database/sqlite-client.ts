@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PrismaLibSql } from '@prisma/adapter-libsql'
+import type Sqlite from 'libsql'
+import { openSqliteConnection } from './sqlite.ts'
+import { isBusy } from './sqlite-errors.ts'
+
+type Client = ReturnType<PrismaLibSql['createClient']>
+type Value = string | number | bigint | ArrayBuffer | null
+
+interface Statement {
+  sql: string
+  args: unknown[]
+}
+
+const BUSY_DEADLINE = 10_000
+
+/**
+ * The libsql adapter on one connection of our own. Its stock client opens another connection after each transaction, which
+ * would have none of our pragmas, and begins transactions deferred, so that two processes which read and then write refuse
+ * each other.
+ */
+export class SqliteAdapter extends PrismaLibSql {
+  readonly #file: string
+
+  constructor(file: string) {
+    super({ url: `file:${file}` })
+    this.#file = file
+  }
+
+  override createClient(): Client {
+    // Sound: the adapter calls `execute`, `executeMultiple`, `transaction` and `close`, and of a transaction `execute`,
+    // `commit` and `rollback`; of a result it reads the four fields below.
+    return new SqliteClient(openSqliteConnection(this.#file)) as unknown as Client
+  }
+}
+
+/** One connection, used by one caller at a time: the adapter holds its lock for as long as a transaction lasts. */
+class SqliteClient {
+  readonly #db: Sqlite.Database
+
+  constructor(db: Sqlite.Database) {
+    this.#db = db
+  }
+
+  async execute(statement: Statement) {
+    // Outside a transaction a refused statement has done nothing, so it may be given again.
+    return unlessBusy(() => run(this.#db, statement))
+  }
+
+  async executeMultiple(script: string) {
+    this.#db.exec(script)
+  }
+
+  async transaction() {
+    const db = this.#db
+    await unlessBusy(() => db.exec('BEGIN IMMEDIATE'))
+    return {
+      async execute(statement: Statement) {
+        // A full disk makes SQLite roll back by itself; what follows must not be committed one by one.
+        if (!db.inTransaction) throw new Error('SQLite rolled the transaction back')
+        return run(db, statement)
+      },
+      async commit() {
+        try {
+          db.exec('COMMIT')
+        } finally {
+          // The connection is used again: it must not stay inside a transaction that could not be committed.
+          if (db.inTransaction) db.exec('ROLLBACK')
+        }
+      },
+      async rollback() {
+        if (db.inTransaction) db.exec('ROLLBACK')
+      },
+    }
+  }
+
+  close() {
+    this.#db.close()
+  }
+}
+
+/** Waits for another process's lock without stopping the event loop. */
+async function unlessBusy<T>(attempt: () => T): Promise<T> {
+  const deadline = Date.now() + BUSY_DEADLINE
+  for (;;) {
+    try {
+      return attempt()
+    } catch (error) {
+      if (!isBusy(error) || Date.now() >= deadline) throw error
+    }
+    await sleep(5 + Math.random() * 20)
+  }
+}
+
+function run(db: Sqlite.Database, { sql, args }: Statement) {
+  const statement = db.prepare(sql).safeIntegers(true)
+  const values = args.map(toSqlite)
+  if (!statement.reader) {
+    return { columns: [], columnTypes: [], rows: [], rowsAffected: statement.run(...values).changes }
+  }
+  const columns = statement.columns()
+  const rows = statement.raw(true).all(...values) as unknown[][]
+  return {
+    columns: columns.map((column) => column.name),
+    columnTypes: columns.map(typeOf),
+    rows: rows.map((row) => row.map(fromSqlite)),
+    rowsAffected: 0,
+  }
+}
+
+// SQLite's INTEGER has 64 bits; the adapter would take it for 32 and round what a raw query returns.
+function typeOf(column: { type: string | null }): string {
+  return column.type === 'INTEGER' ? 'BIGINT' : (column.type ?? '')
+}
+
+function toSqlite(value: unknown): unknown {
+  return typeof value === 'boolean' ? Number(value) : value
+}
+
+function fromSqlite(value: unknown): Value {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (Buffer.isBuffer(value)) return new Uint8Array(value).buffer
+  return value as Value
+}

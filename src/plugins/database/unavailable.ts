@@ -1,0 +1,62 @@
+import { isBusy, primaryCode } from './sqlite-errors.ts'
+
+const CONFLICTS = new Set(['P2034', '40001', '40P01', 'TransactionWriteConflict', 'SQLITE_BUSY'])
+
+const UNAVAILABLE = new Set([
+  // The network
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
+  ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'],
+  // Prisma
+  ...['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2037'],
+  ...['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections'],
+  // PostgreSQL: connection exceptions, too many connections, shutting down or starting up, out of disk or memory
+  ...['08000', '08001', '08003', '08004', '08006', '53100', '53200', '53300', '57P01', '57P02', '57P03'],
+])
+
+/** SQLite's primary codes BUSY, LOCKED, IOERR, FULL and CANTOPEN. */
+const SQLITE_UNAVAILABLE = new Set([5, 6, 10, 13, 14])
+
+// What the PostgreSQL driver throws without a code, and Prisma when its transaction could not begin in time.
+const MESSAGES = [
+  /^Connection terminated/,
+  /^timeout exceeded when trying to connect/,
+  /^timeout expired/,
+  /^Client has encountered a connection error/,
+  /^Client was closed and is not queryable/,
+  /^Cannot use a pool after calling end/,
+  /Unable to start a transaction in the given time/,
+]
+
+/** Whether an error says that the database cannot be reached or cannot work now, and the request may be tried later. */
+export function isUnavailable(error: unknown): boolean {
+  return some(error, (part) => {
+    const codes = codesOf(part)
+    if (codes.some((code) => UNAVAILABLE.has(code) || CONFLICTS.has(code))) return true
+    const sqlite = primaryCode(part) ?? sqliteCodeOf(part)
+    if (sqlite !== undefined && SQLITE_UNAVAILABLE.has(sqlite)) return true
+    return part instanceof Error && MESSAGES.some((message) => message.test(part.message))
+  })
+}
+
+/** Whether the database refused a transaction that may succeed when it is run again. */
+export function isConflict(error: unknown): boolean {
+  return some(error, (part) => isBusy(part) || codesOf(part).some((code) => CONFLICTS.has(code)))
+}
+
+type Part = Record<string, unknown>
+
+// Prisma wraps the driver's error, and says so in different places.
+function some(error: unknown, test: (part: Part) => boolean, depth = 0): boolean {
+  if (depth > 6 || typeof error !== 'object' || error === null) return false
+  const part = error as Part
+  const inner = [part.cause, part.meta, part.driverAdapterError, ...(Array.isArray(part.errors) ? part.errors : [])]
+  return test(part) || inner.some((deeper) => some(deeper, test, depth + 1))
+}
+
+function codesOf(part: Part): string[] {
+  return [part.code, part.errorCode, part.originalCode, part.kind].filter((code) => typeof code === 'string')
+}
+
+function sqliteCodeOf(part: Part): number | undefined {
+  return part.kind === 'sqlite' && typeof part.extendedCode === 'number' ? part.extendedCode & 0xff : undefined
+}

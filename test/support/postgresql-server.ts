@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+/** A PostgreSQL server of the tests' own. */
+export interface PostgresqlServer {
+  /** The URL of its `postgres` database, for the superuser. */
+  url: string
+  port: number
+  /** Ends the server, the processes' connections with it, and deletes its files. */
+  stop(): Promise<void>
+}
+
+/** Where PostgreSQL's programs lie, or undefined when the machine has none. */
+export function findPostgresql(): string | undefined {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...versions.map((v) => join(debian, v, 'bin'))]
+  return folders.find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
+}
+
+/** Starts a fresh server in a temporary directory, on a free port of the loopback interface. */
+export async function startPostgresql(programs = findPostgresql()): Promise<PostgresqlServer> {
+  if (!programs) throw new Error('PostgreSQL is not on this machine (initdb, postgres)')
+  const folder = mkdtempSync(join(tmpdir(), 'svc-postgresql-'))
+  const owner = serverUser()
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  const data = join(folder, 'data')
+  // The directory of whoever started us may be closed to that user.
+  const as = { cwd: folder, ...owner, env: { ...process.env, HOME: folder, LC_ALL: 'C' } }
+  const made = spawnSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'],
+    { ...as, encoding: 'utf8' },
+  )
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`)
+  const port = await freePort()
+  const settings = {
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: 200,
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+  }
+  const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])
+  const child = spawn(join(programs, 'postgres'), ['-D', data, ...flags], {
+    ...as,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let log = ''
+  child.stderr.on('data', (chunk) => {
+    log = `${log}${chunk}`.slice(-4000)
+  })
+  const url = `postgresql://postgres@127.0.0.1:${port}/postgres`
+  const cleanUp = () => rmSync(folder, { recursive: true, force: true })
+  const orphan = () => child.kill('SIGKILL')
+  process.once('exit', orphan)
+  try {
+    await untilReady(url, child, () => log)
+  } catch (error) {
+    await end(child)
+    cleanUp()
+    throw error
+  }
+  // The server must not keep a test's process alive.
+  child.unref()
+  child.stderr.destroy()
+  const stop = async () => {
+    process.off('exit', orphan)
+    await end(child)
+    cleanUp()
+  }
+  return { url, port, stop }
+}
+
+async function untilReady(url: string, child: ChildProcess, log: () => string): Promise<void> {
+  for (let tries = 0; tries < 300; tries++) {
+    if (child.exitCode !== null) break
+    const client = new pg.Client({ connectionString: url })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      await client.end()
+      return
+    } catch {
+      await sleep(50)
+    }
+  }
+  throw new Error(`PostgreSQL did not start: ${log()}`)
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.ref()
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  // A fast shutdown: connections are ended, not waited for.
+  child.kill('SIGINT')
+  const late = setTimeout(() => child.kill('SIGKILL'), 5000)
+  await gone
+  clearTimeout(late)
+}
+
+// PostgreSQL refuses to run as root.
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const user = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
+  return user ? { uid: Number(user[2]), gid: Number(user[3]) } : { uid: 65534, gid: 65534 }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (typeof address !== 'object' || address === null) throw new Error('no free port')
+  return address.port
+}
