@@ -29,6 +29,7 @@ const wanted = inputs.digest('hex')
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   rmSync(generated, { recursive: true, force: true })
+  process.stderr.write('generating the database clients\n')
   for (const engine of ['postgresql', 'sqlite']) generate(engine)
   writeFileSync(stamp, wanted)
 }
@@ -38,8 +39,10 @@ function generate(engine) {
   writeModels(folder, (text) => forEngine(text, engine))
   writeFileSync(join(folder, 'client.prisma'), clientBlock(engine))
   writeModels(join(derived, engine, 'tables'), (text) => tables(forEngine(text, engine), engine))
+  // Prisma runs on the server's own Node where that is installed.
+  const node = join(root, 'node_modules', 'node', 'bin', 'node')
   const result = spawnSync(
-    process.execPath,
+    existsSync(node) ? node : process.execPath,
     [join(dirname(packageFile), prisma.bin.prisma), 'generate', '--no-hints', '--schema', folder],
     {
       cwd: root,

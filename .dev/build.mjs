@@ -1,0 +1,88 @@
+// npm run build: generates the database clients and compiles src to dist, when something changed since the last time.
+// Plain JavaScript: prepare.mjs runs it with whatever Node the machine has.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, extname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+await import('../prisma/generate.mjs')
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const source = join(root, 'src')
+const target = join(root, 'dist')
+const stamp = join(target, '.stamp')
+
+const settings = ['tsconfig.json', '.dev/tsconfig.build.json', '.dev/build.mjs', 'package-lock.json'].map((f) =>
+  join(root, f),
+)
+const sources = filesIn(source)
+const inputs = createHash('sha256')
+for (const file of [...settings, ...sources]) {
+  const { mtimeMs, size } = statSync(file)
+  inputs.update(`${relative(root, file)}\0${mtimeMs}\0${size}\0`)
+}
+const wanted = inputs.digest('hex')
+
+if (!isBuilt()) build()
+
+function build() {
+  process.stderr.write('building\n')
+  // Beside dist, so that a server which is running, or starting at the same time, never sees half of a build.
+  const fresh = `${target}.${process.pid}`
+  const tsc = spawnSync(
+    process.execPath,
+    [
+      join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
+      '-p',
+      join(root, '.dev', 'tsconfig.build.json'),
+      '--outDir',
+      fresh,
+    ],
+    { cwd: root, stdio: ['ignore', 2, 2] },
+  )
+  if (tsc.error) process.stderr.write(`build: ${tsc.error.message}\n`)
+  if (tsc.status !== 0) {
+    rmSync(fresh, { recursive: true, force: true })
+    process.exit(tsc.status || 1)
+  }
+  for (const file of sources) {
+    const copy = join(fresh, relative(source, file))
+    if (extname(file) === '.ts') continue
+    mkdirSync(dirname(copy), { recursive: true })
+    cpSync(file, copy)
+  }
+  const cli = join(fresh, 'cli.js')
+  if (existsSync(cli)) chmodSync(cli, 0o755)
+  writeFileSync(join(fresh, '.stamp'), wanted)
+  rmSync(target, { recursive: true, force: true })
+  try {
+    renameSync(fresh, target)
+  } catch (error) {
+    // Another process put the same build there a moment before.
+    rmSync(fresh, { recursive: true, force: true })
+    if (!isBuilt()) throw error
+  }
+}
+
+function isBuilt() {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
+}
+
+function filesIn(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => !entry.name.startsWith('.'))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => (entry.isDirectory() ? filesIn(join(folder, entry.name)) : [join(folder, entry.name)]))
+}
