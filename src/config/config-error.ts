@@ -1,0 +1,23 @@
+/** One thing wrong with the configuration; `line` is 0 when it stands in the environment. */
+export interface Problem {
+  file: string
+  line: number
+  key: string
+  message: string
+}
+
+/** Thrown with everything that is wrong with the configuration, one line each. */
+export class ConfigError extends Error {
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(describe).join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+function describe({ file, line, key, message }: Problem): string {
+  const place = line === 0 ? file : `${file}:${line}`
+  return key === '' ? `${place}: ${message}` : `${place}: ${key}: ${message}`
+}

@@ -1,0 +1,93 @@
+import { isIP, isIPv4 } from 'node:net'
+
+interface Format {
+  expected: string
+  matches: (text: string) => boolean
+}
+
+/** What a text of the configuration may have to be, beyond being text: one rule each, with the words for its breach. */
+export const formats = {
+  origin: {
+    expected: 'an origin such as https://auth.example.com: http or https, a host, perhaps a port, and no path',
+    matches: isOrigin,
+  },
+  'web-url': { expected: 'an http or https URL', matches: isWebUrl },
+  cidr: { expected: 'an address range such as 10.0.0.0/8 or fd00::/8', matches: isCidr },
+  'stateful-host': {
+    expected: 'a host, perhaps with a port, such as app.example.com, *.example.com:8443 or [::1]:3000',
+    matches: isStatefulHost,
+  },
+  'cookie-name': {
+    expected: "a cookie name: letters, digits and any of !#$%&'*+-.^_`|~",
+    matches: (text) => /^[\w!#$%&'*+\-.^`|~]+$/.test(text),
+  },
+  domain: {
+    expected: 'a domain such as example.com or .example.com',
+    matches: (text) => isHostName(text.startsWith('.') ? text.slice(1) : text),
+  },
+  'database-url': { expected: 'file:<path> or postgresql://user:password@host:port/name', matches: isDatabaseUrl },
+  'redis-url': { expected: 'redis://… or rediss://…', matches: (text) => hasProtocol(text, ['redis:', 'rediss:']) },
+  'mail-url': { expected: 'log:, file:<directory> or smtp(s)://user:password@host:port', matches: isMailUrl },
+  mailbox: { expected: 'an address such as svc <no-reply@example.com>', matches: isMailbox },
+  link: {
+    expected: 'a path beginning with one slash, {frontend_url}/…, or an http or https URL',
+    matches: (text) => /^(\/(?!\/)|\{frontend_url\}(\/|$)|https?:\/\/)[^\s\\]*$/.test(text),
+  },
+  'absolute-uri': { expected: 'an absolute URI', matches: (text) => URL.canParse(text) },
+  'passkey-origin': {
+    expected: 'an origin such as https://app.example.com, or android:apk-key-hash:<hash>',
+    matches: (text) => isOrigin(text) || /^android:apk-key-hash:[\w-]+$/.test(text),
+  },
+} as const satisfies Record<string, Format>
+
+export type FormatName = keyof typeof formats
+
+function isOrigin(text: string): boolean {
+  if (!isWebUrl(text)) return false
+  const url = new URL(text)
+  return /^https?:\/\/[^/?#@\\]+\/?$/i.test(text) && url.pathname === '/'
+}
+
+function isWebUrl(text: string): boolean {
+  return /^https?:\/\/[^/\s]/i.test(text) && hasProtocol(text, ['http:', 'https:'])
+}
+
+function hasProtocol(text: string, protocols: readonly string[]): boolean {
+  return URL.canParse(text) && protocols.includes(new URL(text).protocol) && new URL(text).hostname !== ''
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = address.includes('%') ? 0 : isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+function isStatefulHost(text: string): boolean {
+  if (isIP(text) === 6) return true
+  const bracketed = /^\[([^\]]+)\](?::(\d+))?$/.exec(text)
+  if (bracketed) return isIP(bracketed[1] ?? '') === 6 && isPort(bracketed[2])
+  const [host = '', port, ...rest] = text.split(':')
+  return rest.length === 0 && isPort(port) && isHostName(host.replaceAll('*', 'x'))
+}
+
+function isPort(text: string | undefined): boolean {
+  return text === undefined || (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535)
+}
+
+function isHostName(text: string): boolean {
+  if (/^[\d.]+$/.test(text)) return isIPv4(text)
+  return text.length <= 253 && /^[a-z\d_]([a-z\d_-]*[a-z\d_])?(\.[a-z\d_]([a-z\d_-]*[a-z\d_])?)*$/i.test(text)
+}
+
+function isDatabaseUrl(text: string): boolean {
+  return /^file:[^?#]*[^?#/]$/.test(text) || hasProtocol(text, ['postgresql:', 'postgres:'])
+}
+
+function isMailUrl(text: string): boolean {
+  return text === 'log:' || /^file:.+/.test(text) || hasProtocol(text, ['smtp:', 'smtps:'])
+}
+
+function isMailbox(text: string): boolean {
+  return /^([^<>\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u.test(text)
+}

@@ -1,0 +1,23 @@
+/** The known name that a mistyped one was probably meant to be. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const allowed = Math.max(1, Math.floor(name.length / 3))
+  const [best] = known
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate) }))
+    .filter(({ distance }) => distance <= allowed)
+    .sort((first, second) => first.distance - second.distance)
+  return best?.candidate
+}
+
+/** How many letters must be added, removed or replaced to get from one name to the other. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1]
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1)
+      next.push(Math.min((row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1, replaced))
+    }
+    row = next
+  }
+  return row[to.length] ?? 0
+}

@@ -1,0 +1,72 @@
+import { resolve as absolute } from 'node:path'
+import { commonDomain } from './hosts.ts'
+import type { Config, Settings } from './schema.ts'
+
+/** Derives from valid settings everything that one key takes from another, from the environment or from the directory. */
+export function resolveConfig(settings: Settings, cwd: string): Config {
+  const url = new URL(settings.app.url)
+  const frontend = new URL(settings.app.frontend_url ?? settings.app.url)
+  const development = settings.app.environment === 'development'
+  return {
+    ...settings,
+    app: { ...settings.app, url: url.origin, frontend_url: frontend.origin, secret: [settings.app.secret].flat() },
+    database: resolveDatabase(settings.database.url, cwd),
+    stateful: unique([...settings.stateful.map((entry) => entry.toLowerCase()), url.host]),
+    session: {
+      ...settings.session,
+      secure: settings.session.secure === 'auto' ? url.protocol === 'https:' : settings.session.secure,
+    },
+    cors: { ...settings.cors, origins: settings.cors.origins && unique(settings.cors.origins.map(originOf)) },
+    passkeys: {
+      ...settings.passkeys,
+      rp_id: settings.passkeys.rp_id ?? commonDomain(url.hostname, frontend.hostname),
+      origins: unique(settings.passkeys.origins ?? [url.origin, frontend.origin]),
+    },
+    mail: {
+      ...settings.mail,
+      url: settings.mail.url.replace(/^file:(.+)$/, (_, path) => `file:${absolute(cwd, path)}`),
+    },
+    links: resolveLinks(settings.links, frontend.origin),
+    templates: {
+      mail: settings.templates.mail && absolute(cwd, settings.templates.mail),
+      pages: settings.templates.pages && absolute(cwd, settings.templates.pages),
+    },
+    clients: settings.clients.map((client) => ({
+      ...client,
+      name: client.name ?? client.client_id,
+      cors_origins: unique((client.cors_origins ?? webUris(client.redirect_uris)).map(originOf)),
+    })),
+    oauth: { ...settings.oauth, audience: settings.oauth.audience ?? url.origin },
+    guard: { diagnose: settings.guard.diagnose ?? development },
+    samples: settings.samples ?? development,
+    test_page: settings.test_page ?? development,
+  }
+}
+
+function resolveDatabase(url: string, cwd: string): Config['database'] {
+  if (!url.startsWith('file:')) return { url, engine: 'postgresql', file: null }
+  return { url, engine: 'sqlite', file: absolute(cwd, url.replace(/^file:(\/\/(?=\/))?/, '')) }
+}
+
+function resolveLinks(links: Settings['links'], frontend: string): Config['links'] {
+  const fill = (template: string) => template.replaceAll('{frontend_url}', frontend)
+  return {
+    verify: fill(links.verify),
+    reset: fill(links.reset),
+    login: links.login && fill(links.login),
+    two_factor: fill(links.two_factor),
+    after_verify: fill(links.after_verify),
+  }
+}
+
+function webUris(uris: readonly string[]): string[] {
+  return uris.filter((uri) => /^https?:\/\//i.test(uri) && URL.canParse(uri))
+}
+
+function originOf(url: string): string {
+  return new URL(url).origin
+}
+
+function unique(values: readonly string[]): string[] {
+  return [...new Set(values)]
+}

@@ -1,0 +1,113 @@
+import { Type } from 'typebox'
+import { choice, duration, flag, integer, list, nullable, section, text } from './kinds.ts'
+
+const STATEFUL = ['localhost', 'localhost:3000', 'localhost:5173', '127.0.0.1', '127.0.0.1:8000', '::1']
+
+/** Who is asking: sessions, API tokens and the origins that may use them. */
+export const accessSections = {
+  stateful: list(text({ format: 'stateful-host', description: 'A host, perhaps with a port.' }), {
+    default: STATEFUL,
+    description: "Hosts whose pages may use sessions; app.url's own host always counts too.",
+  }),
+  stateful_api: flag({ default: true, description: 'Whether API routes accept session cookies at all.' }),
+  expiration: nullable(
+    integer({
+      minimum: 1,
+      expected: 'a whole number of minutes, 1 or more, or null',
+      description: 'Minutes after which every API token expires; null means never.',
+    }),
+  ),
+  tokens: section('API tokens.', {
+    prefix: Type.String({
+      default: '',
+      pattern: '^[A-Za-z0-9_-]{0,32}$',
+      description: 'Put before the secret of new tokens, so that secret scanners recognise them.',
+      'x-svc-expected': 'at most 32 letters, digits, - or _',
+      'x-svc-reload': 'live',
+    }),
+    default_abilities: list(text({ maxLength: 255, description: 'An ability.' }), {
+      default: ['*'],
+      maxItems: 100,
+      description: 'What a token may do when its creation names no abilities; * stands for everything.',
+    }),
+    prune_after_hours: integer({
+      default: 24,
+      minimum: 0,
+      expected: 'a whole number of hours, 0 or more',
+      description: 'Hours that an expired token stays listed before the daily pruning removes it.',
+    }),
+  }),
+  session: section('Browser sessions.', {
+    cookie: text({
+      default: 'svc_session',
+      format: 'cookie-name',
+      reload: 'restart',
+      description: 'The name of the session cookie.',
+    }),
+    lifetime: integer({
+      default: 120,
+      minimum: 1,
+      maximum: 5_256_000,
+      expected: 'a whole number of minutes, 1 or more',
+      description: 'Minutes without a request after which a session ends.',
+    }),
+    absolute_lifetime: duration({ default: '30d', description: 'How long a session lasts however busy it is.' }),
+    domain: nullable(
+      text({
+        format: 'domain',
+        reload: 'restart',
+        description:
+          'The domain of the cookies; .example.com shares them with all subdomains, null keeps them to one host.',
+      }),
+    ),
+    same_site: choice(['lax', 'strict', 'none'], {
+      default: 'lax',
+      reload: 'restart',
+      description: 'Which cross-site requests carry the cookies; none needs secure.',
+    }),
+    secure: Type.Unsafe<'auto' | boolean>({
+      enum: ['auto', true, false],
+      default: 'auto',
+      description: 'Whether cookies travel over https only; auto means that app.url is https.',
+      'x-svc-expected': 'auto, true or false',
+      'x-svc-reload': 'restart',
+    }),
+    remember_days: integer({
+      default: 400,
+      minimum: 1,
+      maximum: 3_650,
+      expected: 'a whole number of days from 1 to 3650',
+      description: 'Days that a remembered browser stays signed in.',
+    }),
+    login_failure_status: Type.Unsafe<401 | 422>({
+      enum: [401, 422],
+      default: 401,
+      description: 'The status of a failed login; some clients show errors only on 422.',
+      'x-svc-expected': '401 or 422',
+      'x-svc-reload': 'live',
+    }),
+  }),
+  cors: section('Requests from pages of other origins.', {
+    origins: nullable(
+      list(text({ format: 'origin', description: 'An origin.' }), {
+        description: 'Origins that may call the API from a browser. By default derived from the stateful list.',
+      }),
+    ),
+    supports_credentials: flag({ default: true, description: 'Whether such requests may carry cookies.' }),
+  }),
+  compat: section('Compatibility with other servers.', {
+    prefixes: list(
+      text({
+        pattern: '^(?!oauth$)[a-z][a-z0-9-]*$',
+        expected: 'one path segment of small letters, digits and -, other than oauth',
+        description: 'One path segment.',
+      }),
+      {
+        default: ['svc'],
+        minItems: 1,
+        reload: 'restart',
+        description: 'First path segments of csrf-cookie and token; [svc, sanctum] also serves /sanctum/csrf-cookie.',
+      },
+    ),
+  }),
+}

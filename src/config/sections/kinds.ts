@@ -1,0 +1,129 @@
+import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
+import { type FormatName, formats } from '../formats.ts'
+import type { Rate } from '../units.ts'
+
+/** What every key says about itself; a change is live unless `reload` says that it needs a restart. */
+interface Key<Value> {
+  description: string
+  reload?: 'restart'
+  default?: Value
+  expected?: string
+}
+
+/** Free text, unless a format or a pattern narrows it. */
+export function text(
+  key: Key<string> & { format?: FormatName; pattern?: string; minLength?: number; maxLength?: number },
+) {
+  const expected = key.expected ?? (key.format && formats[key.format].expected)
+  return Type.String({ minLength: 1, ...annotated(key), ...(expected && { 'x-svc-expected': expected }) })
+}
+
+export function integer(key: Key<number> & { minimum: number; maximum?: number }) {
+  return Type.Integer(annotated(key))
+}
+
+export function flag(key: Key<boolean>) {
+  return Type.Boolean(annotated(key))
+}
+
+export function choice<const Values extends string[]>(values: readonly [...Values], key: Key<Values[number]>) {
+  return Type.Unsafe<Values[number]>({ type: 'string', enum: [...values], ...annotated(key) })
+}
+
+/** Written as `15m`; a number of milliseconds in the snapshot. */
+export function duration(key: Key<string> & { zero?: boolean }) {
+  const { zero, ...rest } = key
+  return Type.Unsafe<number>({
+    type: 'string',
+    pattern: zero ? '^\\d{1,6}[smhd]$' : '^0*[1-9]\\d{0,5}[smhd]$',
+    'x-svc-kind': 'duration',
+    'x-svc-expected': `a duration such as 30s, 15m, 2h or 30d${zero ? '' : ', longer than nothing'}`,
+    ...annotated(rest),
+  })
+}
+
+/** Written as `5/1m`; attempts and milliseconds in the snapshot, null for no limit. */
+export function rate(key: Key<string | null>) {
+  return Type.Unsafe<Rate | null>({
+    type: ['string', 'null'],
+    pattern: '^[1-9]\\d{0,8}/[1-9]\\d{0,5}[smhd]$',
+    'x-svc-kind': 'rate',
+    'x-svc-expected': 'a limit such as 5/1m (five in one minute), or null for none',
+    ...annotated(key),
+  })
+}
+
+/** Text that may also stand in a file, and that no message ever repeats. */
+export function secret(key: Omit<Key<string>, 'default'> & { pattern?: string }) {
+  return Type.Unsafe<string>({ ...fileable, 'x-svc-secret': true, ...annotated(key) })
+}
+
+/** A URL that usually carries a password: it may stand in a file, and no message ever repeats it. */
+export function secretUrl(key: Key<string> & { format: FormatName }) {
+  return Type.Unsafe<string>({
+    ...fileable,
+    'x-svc-secret': true,
+    'x-svc-expected': formats[key.format].expected,
+    ...annotated(key),
+  })
+}
+
+/** One secret or a list of them, newest first. */
+export function secrets(key: Omit<Key<string>, 'default'>) {
+  return Type.Unsafe<string | string[]>({
+    ...fileable,
+    type: ['string', 'array', 'object'],
+    items: { ...fileable, 'x-svc-secret': true, 'x-svc-expected': 'text, or { file: <path> }' },
+    'x-svc-secret': true,
+    'x-svc-expected': 'text, { file: <path> }, or a list of these',
+    default: [],
+    ...annotated(key),
+  })
+}
+
+/** The same key, where `null` (also its default) means that it is not set. */
+export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
+  const { type, enum: values } = schema as { type?: string | string[]; enum?: unknown[] }
+  return Type.Unsafe<Static<Schema> | null>({
+    ...schema,
+    type: [type, 'null'].flat(),
+    ...(values && { enum: [...values, null] }),
+    default: null,
+  })
+}
+
+export function list<Item extends TSchema>(
+  items: Item,
+  key: Key<Static<Item>[]> & { minItems?: number; maxItems?: number },
+) {
+  return Type.Array(items, annotated(key))
+}
+
+/** Names chosen by the operator, each with a value of the same kind. */
+export function named<Value extends TSchema>(pattern: string, value: Value, key: Key<Record<string, never>>) {
+  return Type.Record(Type.String({ pattern }), value, { additionalProperties: false, ...annotated(key) })
+}
+
+/** A group of keys; all of a section may be left out. */
+export function section<Properties extends Record<string, TSchema>>(description: string, properties: Properties) {
+  return Type.Object(properties, { description, default: {}, additionalProperties: false })
+}
+
+/** A group of keys that is one entry of a list or of a mapping. */
+export function entry<Properties extends Record<string, TSchema>>(description: string, properties: Properties) {
+  return Type.Object(properties, { description, additionalProperties: false })
+}
+
+const fileable = {
+  type: ['string', 'object'],
+  minLength: 1,
+  properties: { file: { type: 'string', minLength: 1, description: 'A file whose content is the value.' } },
+  required: ['file'],
+  additionalProperties: false,
+  'x-svc-fileable': true,
+  'x-svc-expected': 'text, or { file: <path> }',
+}
+
+function annotated<Given extends Key<unknown>>({ reload, expected, ...keywords }: Given) {
+  return { ...keywords, ...(expected && { 'x-svc-expected': expected }), 'x-svc-reload': reload ?? 'live' }
+}

@@ -1,0 +1,115 @@
+import { Type } from 'typebox'
+import { choice, duration, entry, flag, list, named, nullable, secret, section, text } from './kinds.ts'
+
+const GRANTS = [
+  'authorization_code',
+  'refresh_token',
+  'client_credentials',
+  'device_code',
+  'password',
+  'token_exchange',
+] as const
+const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
+const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
+const SCOPE = '[\\x21\\x23-\\x5B\\x5D-\\x7E]+'
+
+const uris = (description: string) =>
+  list(text({ format: 'absolute-uri', description: 'An absolute URI.' }), { default: [], description })
+
+const client = entry('One OAuth client.', {
+  client_id: text({
+    pattern: '^[\\x21-\\x7e]+$',
+    maxLength: 255,
+    expected: 'at most 255 printable ASCII characters without spaces',
+    description: 'The public name of the client.',
+  }),
+  name: nullable(
+    text({ maxLength: 255, description: 'What people see when asked for consent. By default the client_id.' }),
+  ),
+  type: choice(['confidential', 'public'], { description: 'Whether the client can keep a secret.' }),
+  application_type: choice(['web', 'native'], {
+    default: 'web',
+    description: 'native allows loopback ports and app schemes.',
+  }),
+  secret: Type.Optional(secret({ description: 'The client secret.' })),
+  secret_hash: Type.Optional(
+    text({
+      pattern: '^sha256:[0-9a-f]{64}$',
+      expected: 'sha256: and 64 small hexadecimal digits',
+      description: 'The hash of the client secret, in place of the secret.',
+    }),
+  ),
+  jwks: Type.Optional(
+    entry('Public keys of the client.', {
+      keys: Type.Array(Type.Object({ kty: Type.String() }, { additionalProperties: true }), {
+        minItems: 1,
+        description: 'JSON Web Keys, public parts only.',
+      }),
+    }),
+  ),
+  jwks_uri: Type.Optional(
+    text({ format: 'web-url', description: 'Where the public keys of the client are published.' }),
+  ),
+  token_endpoint_auth_method: nullable(
+    choice(AUTH_METHODS, {
+      description: 'The one way to authenticate. By default both client_secret_basic and client_secret_post.',
+    }),
+  ),
+  redirect_uris: uris('Where authorization codes may be sent, compared exactly.'),
+  post_logout_redirect_uris: uris('Where a browser may be sent after sign-out.'),
+  backchannel_logout_uri: nullable(text({ format: 'web-url', description: 'Told when a session of a user ends.' })),
+  grants: list(choice(GRANTS, { description: 'A grant.' }), {
+    minItems: 1,
+    description: 'The grants that the client may use.',
+  }),
+  scopes: list(text({ description: 'A scope.' }), {
+    default: [],
+    description: 'API scopes that the client may ask for.',
+  }),
+  first_party: flag({ default: false, description: 'Whether consent is never asked.' }),
+  id_token_signed_response_alg: choice(ALGORITHMS, { default: 'RS256', description: 'The algorithm of ID tokens.' }),
+  require_par: flag({ default: false, description: 'Whether authorization requests must be pushed.' }),
+  dpop: flag({ default: false, description: 'Whether access tokens must be bound to a key.' }),
+  fapi: flag({ default: false, description: 'Whether the FAPI 2.0 rules apply.' }),
+  audience: nullable(text({ description: 'The audience of access tokens. By default oauth.audience.' })),
+  access_token_ttl: nullable(duration({ description: 'By default oauth.access_token_ttl.' })),
+  refresh_token_ttl: nullable(duration({ description: 'By default oauth.refresh_token_ttl.' })),
+  introspect: flag({ default: false, description: "Whether the client may introspect others' tokens." }),
+  exchange: list(text({ description: 'A client_id.' }), {
+    default: [],
+    description: 'Clients whose tokens may be exchanged by this one.',
+  }),
+  cors_origins: nullable(
+    list(text({ format: 'origin', description: 'An origin.' }), {
+      description: 'Origins that may call protocol paths from a browser. By default those of redirect_uris.',
+    }),
+  ),
+  allow_private_addresses: flag({
+    default: false,
+    description: 'Whether jwks_uri and backchannel_logout_uri may lie on private addresses.',
+  }),
+})
+
+/** The OAuth 2.0 and OpenID Connect server and its client registry. */
+export const oauthSections = {
+  scopes: named(`^${SCOPE}$`, text({ description: 'What people read when asked for consent.' }), {
+    default: {},
+    description: 'API scopes and their descriptions.',
+  }),
+  clients: Type.Array(client, { default: [], description: 'The client registry.', 'x-svc-reload': 'live' }),
+  oauth: section('The OAuth server.', {
+    access_token_ttl: duration({ default: '15m', description: 'How long an access token works.' }),
+    refresh_token_ttl: duration({ default: '30d', description: 'How long a refresh token works.' }),
+    authorization_code_ttl: duration({ default: '60s', description: 'How long an authorization code works.' }),
+    device_code_ttl: duration({ default: '10m', description: 'How long a device code works.' }),
+    personal_access_token_ttl: duration({ default: '90d', description: 'How long a personal access token works.' }),
+    refresh_grace: duration({
+      default: '10s',
+      zero: true,
+      description: 'How long a used refresh token may be repeated.',
+    }),
+    access_token_alg: choice(ALGORITHMS, { default: 'ES256', description: 'The algorithm of access tokens.' }),
+    audience: nullable(text({ description: 'The audience of access tokens. By default app.url.' })),
+    key_rotation: duration({ default: '90d', description: 'How often signing keys are replaced.' }),
+  }),
+}

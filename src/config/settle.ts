@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Finding, pointer } from './findings.ts'
+import { isMapping, mapValue, type Schema, typesOf } from './walk.ts'
+
+interface Settled {
+  value: unknown
+  findings: Finding[]
+}
+
+/** Turns what the file says into what it means: `{ file: … }` into the file's content, substituted texts into numbers. */
+export function settle(
+  raw: unknown,
+  schema: Schema,
+  isSubstituted: (pointer: string) => boolean,
+  cwd: string,
+): Settled {
+  const findings: Finding[] = []
+  const value = mapValue(raw, schema, (part, partSchema, path) => {
+    if (typeof part === 'string' && isSubstituted(pointer(path))) return settleText(part, partSchema)
+    if (!partSchema['x-svc-fileable'] || !isMapping(part) || Object.keys(part).length !== 1) return part
+    if (typeof part.file !== 'string' || part.file === '') return part
+    try {
+      return readFileSync(resolve(cwd, part.file), 'utf8').replace(/\r?\n$/, '')
+    } catch (error) {
+      findings.push({ path, message: `the file ${part.file} cannot be read (${codeOf(error)})` })
+      return part
+    }
+  })
+  return { value, findings }
+}
+
+/** Environment variables are text only: where something else is expected, the text is read as that. */
+function settleText(text: string, schema: Schema): unknown {
+  const types = typesOf(schema)
+  const values = schema.enum ?? []
+  if (types.includes('null') && (text === '' || text === 'null')) return null
+  if ((types.includes('boolean') || values.includes(true)) && (text === 'true' || text === 'false'))
+    return text === 'true'
+  const wantsNumber = types.includes('integer') || values.some((value) => typeof value === 'number')
+  if (wantsNumber && /^-?\d{1,15}$/.test(text)) return Number(text)
+  if (types.includes('array') && !types.includes('string')) {
+    return text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '')
+  }
+  return text
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+}

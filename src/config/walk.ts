@@ -1,0 +1,58 @@
+import type { Path } from './findings.ts'
+
+/** The parts of a JSON schema that the configuration uses. */
+export interface Schema {
+  type?: string | string[]
+  default?: unknown
+  enum?: unknown[]
+  description?: string
+  properties?: Record<string, Schema>
+  patternProperties?: Record<string, Schema>
+  items?: Schema
+  required?: string[]
+  minimum?: number
+  maximum?: number
+  maxLength?: number
+  'x-svc-kind'?: 'duration' | 'rate'
+  'x-svc-secret'?: boolean
+  'x-svc-fileable'?: boolean
+  'x-svc-expected'?: string
+  'x-svc-reload'?: 'live' | 'restart'
+}
+
+/** Whether a value is a mapping of keys. */
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The types a schema accepts. */
+export function typesOf(schema: Schema): string[] {
+  return [schema.type ?? []].flat()
+}
+
+/** The schema of what stands one step below. */
+export function childSchema(schema: Schema, step: string | number): Schema | undefined {
+  if (typeof step === 'number') return schema.items
+  if (schema.properties && Object.hasOwn(schema.properties, step)) return schema.properties[step]
+  const named = Object.entries(schema.patternProperties ?? {}).find(([pattern]) => new RegExp(pattern, 'u').test(step))
+  return named?.[1]
+}
+
+/** Rebuilds a value from the top down, each part as `change` returns it for its schema. */
+export function mapValue(
+  value: unknown,
+  schema: Schema | undefined,
+  change: (value: unknown, schema: Schema, path: Path) => unknown,
+  path: Path = [],
+): unknown {
+  if (!schema) return value
+  const changed = change(value, schema, path)
+  if (Array.isArray(changed)) {
+    return changed.map((item, index) => mapValue(item, schema.items, change, [...path, index]))
+  }
+  if (!isMapping(changed)) return changed
+  const entries = Object.entries(changed).map(([key, item]) => {
+    return [key, mapValue(item, childSchema(schema, key), change, [...path, key])]
+  })
+  return Object.fromEntries(entries)
+}
