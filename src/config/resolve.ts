@@ -1,6 +1,6 @@
 import { resolve as absolute } from 'node:path'
+import type { Config, Settings } from './config.ts'
 import { commonDomain } from './hosts.ts'
-import type { Config, Settings } from './schema.ts'
 
 /** Derives from valid settings everything that one key takes from another, from the environment or from the directory. */
 export function resolveConfig(settings: Settings, cwd: string): Config {
@@ -16,7 +16,7 @@ export function resolveConfig(settings: Settings, cwd: string): Config {
       ...settings.session,
       secure: settings.session.secure === 'auto' ? url.protocol === 'https:' : settings.session.secure,
     },
-    cors: { ...settings.cors, origins: settings.cors.origins && unique(settings.cors.origins.map(originOf)) },
+    cors: { ...settings.cors, origins: settings.cors.origins?.map(originOf) ?? null },
     passkeys: {
       ...settings.passkeys,
       rp_id: settings.passkeys.rp_id ?? commonDomain(url.hostname, frontend.hostname),

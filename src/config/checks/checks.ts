@@ -1,7 +1,13 @@
-import type { Finding } from '../findings.ts'
-import type { Config } from '../schema.ts'
+import type { Config } from '../config.ts'
+import type { Finding, Report } from '../findings.ts'
+import { clientChecks } from './clients.ts'
+import { sectionChecks } from './sections.ts'
+import { socialChecks } from './social.ts'
 
 /** Everything wrong in how valid keys go together. */
-export function crossFindings(_config: Config): Finding[] {
-  return []
+export function crossFindings(config: Config): Finding[] {
+  const findings: Finding[] = []
+  const report: Report = (path, message) => findings.push({ path, message })
+  for (const check of [...sectionChecks, ...clientChecks, ...socialChecks]) check(config, report)
+  return findings
 }

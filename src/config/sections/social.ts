@@ -11,7 +11,13 @@ const provider = entry('One identity provider; the presets need only its credent
   tenant: Type.Optional(
     text({ pattern: '^[\\w.-]+$', expected: 'a tenant id or domain', description: 'microsoft: the tenant.' }),
   ),
-  host: Type.Optional(text({ format: 'stateful-host', description: 'gitlab: the host. By default gitlab.com.' })),
+  host: Type.Optional(
+    text({
+      pattern: '^[\\w.-]+(:\\d+)?$',
+      expected: 'a host, perhaps with a port',
+      description: 'gitlab: the host. By default gitlab.com.',
+    }),
+  ),
   team_id: Type.Optional(text({ description: 'apple: the team.' })),
   key_id: Type.Optional(text({ description: 'apple: the key.' })),
   private_key: Type.Optional(secret({ description: 'apple: the private key in PEM.' })),

@@ -1,0 +1,158 @@
+import type { Config } from '../config.ts'
+import type { Report as Sink } from '../findings.ts'
+import { isLoopback } from '../hosts.ts'
+
+type Client = Config['clients'][number]
+type Report = (key: string | readonly [string, number], message: string) => void
+type Rule = (client: Client, report: Report, config: Config) => void
+
+const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access']
+
+const rules: readonly Rule[] = [
+  idIsOurs,
+  redirectUrisAreSafe,
+  logoutUrisAreSafe,
+  codeGrantHasRedirectUris,
+  publicClientKeepsNoSecret,
+  publicClientActsForUsersOnly,
+  confidentialClientHasCredentials,
+  oneSecretOnly,
+  oneKeySetOnly,
+  keysArePublic,
+  authMethodHasItsCredentials,
+  fapiHasKeys,
+  scopesExist,
+]
+
+/** What must hold for the client registry, one rule each. */
+export const clientChecks: readonly ((config: Config, sink: Sink) => void)[] = [
+  idsAreUnique,
+  (config, sink) => {
+    for (const [index, client] of config.clients.entries()) {
+      const report: Report = (key, message) => sink(['clients', index, ...[key].flat()], message)
+      for (const rule of rules) rule(client, report, config)
+    }
+  },
+]
+
+function idsAreUnique({ clients }: Config, sink: Sink): void {
+  const ids = clients.map(({ client_id }) => client_id)
+  for (const [index, id] of ids.entries()) {
+    const first = ids.indexOf(id)
+    if (first === index) continue
+    sink(['clients', index, 'client_id'], `must be unique, and clients[${first}] has it already (found "${id}")`)
+  }
+}
+
+function idIsOurs({ client_id }: Client, report: Report): void {
+  if (/^\d+$/.test(client_id)) report('client_id', `must not be digits only, like a user's id (found "${client_id}")`)
+  if (client_id.startsWith('svc-')) {
+    report('client_id', `must not begin with svc-, which is kept for built-in clients (found "${client_id}")`)
+  }
+}
+
+function redirectUrisAreSafe(client: Client, report: Report): void {
+  urisAreSafe(client, 'redirect_uris', report)
+}
+
+function logoutUrisAreSafe(client: Client, report: Report): void {
+  urisAreSafe(client, 'post_logout_redirect_uris', report)
+}
+
+function urisAreSafe(client: Client, key: 'redirect_uris' | 'post_logout_redirect_uris', report: Report): void {
+  for (const [index, uri] of client[key].entries()) {
+    if (!URL.canParse(uri)) continue
+    if (uri.includes('#')) report([key, index], `must have no fragment (found "${uri}")`)
+    const complaint =
+      client.application_type === 'web' ? webUriComplaint(new URL(uri)) : nativeUriComplaint(new URL(uri))
+    if (complaint) report([key, index], `${complaint} (found "${uri}")`)
+  }
+}
+
+function webUriComplaint({ protocol, hostname }: URL): string | undefined {
+  if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return undefined
+  return 'must be https, or http on localhost, 127.0.0.1 or [::1], unless application_type is native'
+}
+
+function nativeUriComplaint({ protocol, hostname }: URL): string | undefined {
+  if (protocol === 'http:') return isLoopback(hostname) ? undefined : 'must be https, or http on loopback'
+  if (protocol === 'https:') return isLoopback(hostname) ? 'must be http on loopback' : undefined
+  return protocol.includes('.')
+    ? undefined
+    : 'must have a scheme that is a reversed domain, such as com.example.app:/cb'
+}
+
+function codeGrantHasRedirectUris({ grants, redirect_uris }: Client, report: Report): void {
+  if (!grants.includes('authorization_code') || redirect_uris.length > 0) return
+  report('redirect_uris', 'is required by the grant authorization_code: a list of at least one absolute URI')
+}
+
+function publicClientKeepsNoSecret(client: Client, report: Report): void {
+  if (client.type !== 'public') return
+  for (const key of ['secret', 'secret_hash'] as const) {
+    if (client[key] !== undefined) report(key, 'must not be given to a public client, which cannot keep it')
+  }
+  const method = client.token_endpoint_auth_method
+  if (method !== null && method !== 'none') {
+    report('token_endpoint_auth_method', `must be none for a public client (found "${method}")`)
+  }
+}
+
+function publicClientActsForUsersOnly(client: Client, report: Report): void {
+  if (client.type !== 'public') return
+  const index = client.grants.indexOf('client_credentials')
+  if (index >= 0) report(['grants', index], 'must not be client_credentials for a public client, which has none')
+  if (client.introspect) report('introspect', 'must be false for a public client, which anybody can pose as')
+}
+
+function confidentialClientHasCredentials(client: Client, report: Report): void {
+  if (client.type !== 'confidential' || hasSecret(client) || hasKeys(client)) return
+  report('secret', 'is required of a confidential client, unless it has secret_hash, jwks or jwks_uri')
+}
+
+function oneSecretOnly({ secret, secret_hash }: Client, report: Report): void {
+  if (secret !== undefined && secret_hash !== undefined) report('secret_hash', 'must not stand beside secret: keep one')
+}
+
+function oneKeySetOnly({ jwks, jwks_uri }: Client, report: Report): void {
+  if (jwks !== undefined && jwks_uri !== undefined) report('jwks_uri', 'must not stand beside jwks: keep one')
+}
+
+function keysArePublic({ jwks }: Client, report: Report): void {
+  const isPrivate = (key: object) => 'd' in key || 'k' in key
+  if (jwks?.keys.some(isPrivate)) report('jwks', 'must hold public keys only: the private parts are the client’s')
+}
+
+function authMethodHasItsCredentials(client: Client, report: Report): void {
+  const method = client.token_endpoint_auth_method
+  if (client.type === 'public' || method === null) return
+  if (method === 'none') report('token_endpoint_auth_method', 'must not be none for a confidential client')
+  if (method === 'private_key_jwt' && !hasKeys(client)) {
+    report('token_endpoint_auth_method', 'must not be private_key_jwt without jwks or jwks_uri')
+  }
+  if (method.startsWith('client_secret_') && !hasSecret(client)) {
+    report('token_endpoint_auth_method', `must not be ${method} without secret or secret_hash`)
+  }
+}
+
+function fapiHasKeys(client: Client, report: Report): void {
+  if (client.fapi && !hasKeys(client))
+    report('fapi', 'must be false without jwks or jwks_uri: FAPI 2.0 allows no secrets')
+}
+
+function scopesExist({ scopes }: Client, report: Report, config: Config): void {
+  for (const [index, scope] of scopes.entries()) {
+    if (scope === '*') report(['scopes', index], 'must not be *, which is not a scope: name each one')
+    else if (!Object.hasOwn(config.scopes, scope) && !OPENID_SCOPES.includes(scope)) {
+      report(['scopes', index], `must be a key of scopes, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`)
+    }
+  }
+}
+
+function hasSecret({ secret, secret_hash }: Client): boolean {
+  return secret !== undefined || secret_hash !== undefined
+}
+
+function hasKeys({ jwks, jwks_uri }: Client): boolean {
+  return jwks !== undefined || jwks_uri !== undefined
+}

@@ -1,0 +1,121 @@
+import { statSync } from 'node:fs'
+import type { Config } from '../config.ts'
+import type { Report } from '../findings.ts'
+import { isPublicSuffix, isWithin } from '../hosts.ts'
+
+type Check = (config: Config, report: Report) => void
+
+const SECRET_BYTES = 32
+
+/** What must hold between the keys of the plain sections, one rule each. */
+export const sectionChecks: readonly Check[] = [
+  secretsAreLong,
+  cookieDomainCoversUs,
+  crossSiteCookiesAreSecure,
+  cookiePrefixIsHonoured,
+  cookieIsNotXsrf,
+  passwordLengthsFit,
+  passkeyDomainCoversUs,
+  linkPlaceholdersExist,
+  templateDirectoriesExist,
+  portsDiffer,
+  everythingIsNoScope,
+]
+
+function secretsAreLong({ app }: Config, report: Report): void {
+  for (const [index, secret] of app.secret.entries()) {
+    if (Buffer.byteLength(secret) >= SECRET_BYTES) continue
+    const path = app.secret.length > 1 ? ['app', 'secret', index] : ['app', 'secret']
+    report(path, `must be at least ${SECRET_BYTES} bytes long, random ones`)
+  }
+}
+
+function cookieDomainCoversUs({ app, session }: Config, report: Report): void {
+  if (session.domain === null) return
+  const domain = session.domain.replace(/^\./, '').toLowerCase()
+  const host = new URL(app.url).hostname
+  if (!isWithin(host, domain)) {
+    report(['session', 'domain'], `must be app.url's host ${host} or a domain above it (found "${session.domain}")`)
+  } else if (isPublicSuffix(domain)) {
+    report(
+      ['session', 'domain'],
+      `must not be a suffix under which anybody may register names (found "${session.domain}")`,
+    )
+  }
+}
+
+function crossSiteCookiesAreSecure({ session }: Config, report: Report): void {
+  if (session.same_site !== 'none' || session.secure) return
+  report(['session', 'same_site'], 'must not be none unless cookies are secure: browsers drop such cookies over http')
+}
+
+function cookiePrefixIsHonoured({ session }: Config, report: Report): void {
+  if (/^__(Secure|Host)-/i.test(session.cookie) && !session.secure) {
+    report(['session', 'cookie'], `must not begin so unless cookies are secure (found "${session.cookie}")`)
+  } else if (/^__Host-/i.test(session.cookie) && session.domain !== null) {
+    report(['session', 'cookie'], `must not begin with __Host- when session.domain is set (found "${session.cookie}")`)
+  }
+}
+
+function cookieIsNotXsrf({ session }: Config, report: Report): void {
+  if (session.cookie === 'XSRF-TOKEN')
+    report(['session', 'cookie'], 'must not be XSRF-TOKEN, which is the other cookie')
+}
+
+function passwordLengthsFit({ passwords }: Config, report: Report): void {
+  if (passwords.max_length >= passwords.min_length) return
+  report(
+    ['passwords', 'max_length'],
+    `must be at least passwords.min_length, ${passwords.min_length} (found ${passwords.max_length})`,
+  )
+}
+
+function passkeyDomainCoversUs({ app, passkeys }: Config, report: Report): void {
+  const hosts = [app.url, app.frontend_url].map((url) => new URL(url).hostname)
+  const { rp_id: domain } = passkeys
+  if (hosts.includes(domain)) return
+  if (isPublicSuffix(domain) || !hosts.some((host) => isWithin(host, domain))) {
+    report(
+      ['passkeys', 'rp_id'],
+      `must be the host of app.url or app.frontend_url, or a domain above it that is no public suffix (found "${domain}")`,
+    )
+  }
+}
+
+const PLACEHOLDERS = {
+  verify: { required: ['{id}', '{hash}'], allowed: [] },
+  reset: { required: ['{token}'], allowed: ['{email}'] },
+  login: { required: [], allowed: [] },
+  two_factor: { required: [], allowed: [] },
+  after_verify: { required: [], allowed: [] },
+} as const satisfies Record<keyof Config['links'], { required: readonly string[]; allowed: readonly string[] }>
+
+function linkPlaceholdersExist({ links }: Config, report: Report): void {
+  for (const [key, { required, allowed }] of Object.entries(PLACEHOLDERS)) {
+    const template = links[key as keyof typeof PLACEHOLDERS] ?? ''
+    const known: readonly string[] = [...required, ...allowed]
+    const missing = required.filter((name) => !template.includes(name))
+    const unknown = (template.match(/\{[^}]*\}?/g) ?? []).filter((name) => !known.includes(name))
+    if (missing.length > 0 && template !== '') report(['links', key], `must contain ${missing.join(' and ')}`)
+    if (unknown.length > 0) {
+      const allowedNames = ['{frontend_url}', ...known].join(', ')
+      report(['links', key], `must not contain ${unknown.join(', ')}; it may contain ${allowedNames}`)
+    }
+  }
+}
+
+function templateDirectoriesExist({ templates }: Config, report: Report): void {
+  for (const [key, directory] of Object.entries(templates)) {
+    if (directory === null || statSync(directory, { throwIfNoEntry: false })?.isDirectory()) continue
+    report(['templates', key], `must be a directory that exists (found "${directory}")`)
+  }
+}
+
+function portsDiffer({ server, metrics }: Config, report: Report): void {
+  if (metrics.port === null || metrics.port !== server.port) return
+  report(['metrics', 'port'], `must differ from server.port (found ${metrics.port})`)
+}
+
+function everythingIsNoScope({ scopes }: Config, report: Report): void {
+  if (Object.hasOwn(scopes, '*')) report(['scopes', '*'], 'is not a scope: name each one')
+}

@@ -1,0 +1,96 @@
+import type { Config } from '../config.ts'
+import type { Report as Sink } from '../findings.ts'
+import { isLoopback } from '../hosts.ts'
+
+type Provider = Config['social'][string]
+type Report = (key: string | readonly [string, number], message: string) => void
+type Rule = (id: string, provider: Provider, report: Report, config: Config) => void
+
+/** Providers whose endpoints are known. */
+const PRESETS = [
+  'google',
+  'microsoft',
+  'apple',
+  'gitlab',
+  'github',
+  'bitbucket',
+  'linkedin',
+  'slack',
+  'facebook',
+  'x',
+  'discord',
+]
+
+const ENDPOINTS = ['authorization_url', 'token_url', 'userinfo_url'] as const
+
+/** Keys that mean something to one preset only. */
+const KEYS_OF = {
+  microsoft: { required: ['tenant'], allowed: ['tenant'] },
+  gitlab: { required: [], allowed: ['host'] },
+  apple: { required: ['team_id', 'key_id', 'private_key'], allowed: ['team_id', 'key_id', 'private_key'] },
+} as const
+
+const rules: readonly Rule[] = [providerIsKnownOrDescribed, secretIsGiven, presetKeysFit, plainHttpIsLocal, noFragments]
+
+/** What must hold for identity providers, one rule each. */
+export const socialChecks: readonly ((config: Config, sink: Sink) => void)[] = [
+  (config, sink) => {
+    for (const [id, provider] of Object.entries(config.social)) {
+      const report: Report = (key, message) => sink(['social', id, ...[key].flat()], message)
+      for (const rule of rules) rule(id, provider, report, config)
+    }
+  },
+]
+
+function providerIsKnownOrDescribed(id: string, provider: Provider, report: Report): void {
+  const given = ENDPOINTS.filter((key) => provider[key] !== undefined)
+  if (provider.issuer !== undefined) {
+    for (const key of given) report(key, 'must not stand beside issuer, whose discovery document names it')
+    return
+  }
+  if (PRESETS.includes(id) && given.length === 0) return
+  if (given.length === 0) {
+    report(
+      'issuer',
+      `is required of a provider other than ${PRESETS.join(', ')}, unless it has ${ENDPOINTS.join(', ')}`,
+    )
+    return
+  }
+  for (const key of ENDPOINTS) {
+    if (provider[key] === undefined) report(key, `is required beside ${given.join(' and ')}`)
+  }
+}
+
+function secretIsGiven(id: string, { client_secret }: Provider, report: Report): void {
+  if (id === 'apple') {
+    if (client_secret !== undefined) report('client_secret', 'must not be given: it is made from private_key')
+  } else if (client_secret === undefined) {
+    report('client_secret', 'is required: text, or { file: <path> }')
+  }
+}
+
+function presetKeysFit(id: string, provider: Provider, report: Report): void {
+  for (const [preset, { required, allowed }] of Object.entries(KEYS_OF)) {
+    if (preset === id) {
+      for (const key of required) if (provider[key] === undefined) report(key, `is required of ${id}`)
+    } else {
+      for (const key of allowed) if (provider[key] !== undefined) report(key, `is for ${preset} only`)
+    }
+  }
+}
+
+function plainHttpIsLocal(_id: string, provider: Provider, report: Report, { app }: Config): void {
+  for (const key of ['issuer', ...ENDPOINTS] as const) {
+    const url = provider[key]
+    if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== 'http:') continue
+    const isLocal = isLoopback(new URL(url).hostname) && app.environment === 'development'
+    if (isLocal && provider.allow_private_addresses) continue
+    report(key, `must be https, except in development on loopback with allow_private_addresses: true (found "${url}")`)
+  }
+}
+
+function noFragments(_id: string, { redirect_uris }: Provider, report: Report): void {
+  for (const [index, uri] of redirect_uris.entries()) {
+    if (uri.includes('#')) report(['redirect_uris', index], `must have no fragment (found "${uri}")`)
+  }
+}
