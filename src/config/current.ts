@@ -1,4 +1,4 @@
-import type { Config } from './config.ts'
+import type { Config } from './schema.ts'
 
 /** Holds the one snapshot that is in force; read it once per request and keep nothing of it from boot. */
 export class CurrentConfig {

@@ -1,6 +1,6 @@
-import type { Config } from './config.ts'
 import type { Finding } from './findings.ts'
 import { isLoopback } from './hosts.ts'
+import type { Config } from './schema.ts'
 
 /** Everything about a configuration that is unfit for production. */
 export function productionFindings(config: Config): Finding[] {

@@ -1,6 +1,6 @@
 import { resolve as absolute } from 'node:path'
-import type { Config, Settings } from './config.ts'
 import { commonDomain } from './hosts.ts'
+import type { Config, Settings } from './schema.ts'
 
 /** Derives from valid settings everything that one key takes from another, from the environment or from the directory. */
 export function resolveConfig(settings: Settings, cwd: string): Config {

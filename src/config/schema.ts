@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { accessSections } from './sections/access.ts'
 import { accountSections } from './sections/accounts.ts'
 import { oauthSections } from './sections/oauth.ts'
@@ -18,3 +18,25 @@ export const configSchema = Type.Object(
   },
   { additionalProperties: false, title: 'svc', description: 'The configuration of svc.' },
 )
+
+/** The file's values after validation, with durations in milliseconds, before anything is derived from them. */
+export type Settings = Static<typeof configSchema>
+
+type Override<Base, Changes> = Omit<Base, keyof Changes> & Changes
+
+type DeepReadonly<Value> = Value extends object ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> } : Value
+
+interface Derived {
+  app: Override<Settings['app'], { frontend_url: string /** Empty only in development. */; secret: string[] }>
+  database: { url: string; engine: 'sqlite' | 'postgresql' /** Absolute; null with PostgreSQL. */; file: string | null }
+  session: Override<Settings['session'], { secure: boolean }>
+  passkeys: Override<Settings['passkeys'], { rp_id: string; origins: string[] }>
+  clients: Override<Settings['clients'][number], { name: string; cors_origins: string[] }>[]
+  oauth: Override<Settings['oauth'], { audience: string }>
+  guard: { diagnose: boolean }
+  samples: boolean
+  test_page: boolean
+}
+
+/** One frozen snapshot of the whole configuration, named as in the file, with every default and derivation applied. */
+export type Config = DeepReadonly<Override<Settings, Derived>>

@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
 import type { Finding, Report } from '../findings.ts'
+import type { Config } from '../schema.ts'
 import { clientChecks } from './clients.ts'
 import { sectionChecks } from './sections.ts'
 import { socialChecks } from './social.ts'

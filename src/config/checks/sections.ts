@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
-import type { Config } from '../config.ts'
 import type { Report } from '../findings.ts'
 import { isPublicSuffix, isWithin } from '../hosts.ts'
+import type { Config } from '../schema.ts'
 
 type Check = (config: Config, report: Report) => void
 

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
 import type { Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
+import type { Config } from '../schema.ts'
 
 type Provider = Config['social'][string]
 type Report = (key: string | readonly [string, number], message: string) => void
