@@ -58,24 +58,26 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
     log = `${log}${chunk}`.slice(-4000)
   })
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres`
-  const cleanUp = () => rmSync(folder, { recursive: true, force: true })
-  const orphan = () => child.kill('SIGKILL')
-  process.once('exit', orphan)
+  // Nothing of it may outlive the process that started it.
+  const abandon = () => {
+    child.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  process.once('exit', abandon)
+  const stop = async () => {
+    await end(child)
+    process.off('exit', abandon)
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
   try {
     await untilReady(url, child, () => log)
   } catch (error) {
-    await end(child)
-    cleanUp()
+    await stop()
     throw error
   }
-  // The server must not keep a test's process alive.
+  // A test's process must be able to end by itself.
   child.unref()
   child.stderr.destroy()
-  const stop = async () => {
-    process.off('exit', orphan)
-    await end(child)
-    cleanUp()
-  }
   return { url, port, stop }
 }
 

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Sqlite from 'libsql'
+import pg from 'pg'
+import t, { type Test as Tap } from 'tap'
+import { difference } from '../../prisma/difference.ts'
+import { migratePostgresql, migrateSqlite } from '../../src/plugins/database/migrate.ts'
+import { type Engine, MigrationError, migrationsFolder, readMigrations } from '../../src/plugins/database/migrations.ts'
+import { prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
+import { createTestDatabase, testEngine } from '../support/postgresql.ts'
+
+interface Target {
+  url: string
+  /** Migrates over a connection of its own. */
+  migrate(folder: string, lockTimeout?: number): Promise<string[]>
+  rows(sql: string): Promise<Record<string, unknown>[]>
+  /** Holds the lock until the returned function is called. */
+  lock(): Promise<() => Promise<void>>
+}
+
+async function target(t: Tap): Promise<Target> {
+  const database = await createTestDatabase({ bare: true })
+  t.teardown(() => database.drop())
+  return database.file ? onSqlite(database.file) : onPostgresql(database.url)
+}
+
+function onPostgresql(url: string): Target {
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    return client
+  }
+  const using = async <T>(work: (client: pg.Client) => Promise<T>) => {
+    const client = await connect()
+    return work(client).finally(() => client.end())
+  }
+  return {
+    url,
+    migrate: (folder, lockTimeout) => using((client) => migratePostgresql(client, { folder, lockTimeout })),
+    rows: (sql) => using(async (client) => (await client.query(sql)).rows ?? []),
+    async lock() {
+      const client = await connect()
+      await client.query('SELECT pg_advisory_lock(72707369)')
+      return () => client.end()
+    },
+  }
+}
+
+function onSqlite(file: string): Target {
+  const using = async <T>(work: (db: Sqlite.Database) => T | Promise<T>) => {
+    const db = new Sqlite(file)
+    try {
+      return await work(db)
+    } finally {
+      db.close()
+    }
+  }
+  return {
+    url: `file:${file}`,
+    migrate: (folder, lockTimeout) => using((db) => migrateSqlite(db, { folder, lockTimeout })),
+    rows: (sql) =>
+      using((db) => {
+        if (/^select/i.test(sql)) return db.prepare(sql).all() as Record<string, unknown>[]
+        db.exec(sql)
+        return []
+      }),
+    async lock() {
+      const db = new Sqlite(file)
+      db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
+      return async () => void db.close()
+    },
+  }
+}
+
+function write(folder: string, scripts: Record<string, string>): string {
+  rmSync(folder, { recursive: true, force: true })
+  for (const [name, script] of Object.entries(scripts)) {
+    mkdirSync(join(folder, name), { recursive: true })
+    writeFileSync(join(folder, name, 'migration.sql'), script)
+  }
+  return folder
+}
+
+const FIRST = 'CREATE TABLE parents (id INTEGER PRIMARY KEY);'
+const SECOND =
+  'CREATE TABLE children (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL REFERENCES parents (id) ON DELETE CASCADE);'
+
+t.test('the migrations lead exactly to the models', async (t) => {
+  const db = await target(t)
+  t.not(await difference(testEngine, db.url), '', 'an empty database differs')
+  await db.migrate(migrationsFolder(testEngine))
+  t.equal(await difference(testEngine, db.url), '')
+})
+
+t.test('applies in order, records each as Prisma does, and then has nothing to do', async (t) => {
+  const db = await target(t)
+  const folder = join(t.testdir(), 'migrations')
+  write(folder, { '2_second': SECOND, '1_first': FIRST })
+  t.same(await db.migrate(folder), ['1_first', '2_second'])
+  t.same(await db.migrate(folder), [])
+  const [row, ...more] = await db.rows('SELECT * FROM _prisma_migrations ORDER BY migration_name')
+  t.equal(more.length, 1)
+  t.match(row, { migration_name: '1_first', rolled_back_at: null, logs: null, applied_steps_count: 1 })
+  t.equal(row?.checksum, createHash('sha256').update(FIRST).digest('hex'))
+  t.match(row?.id, /^[0-9a-f-]{36}$/)
+  t.ok(row?.finished_at)
+
+  write(folder, { '1_first': FIRST.replace(';', ';\r\n'), '2_second': SECOND })
+  await t.rejects(db.migrate(folder), { name: 'MigrationError', message: /1_first was edited/ })
+  write(folder, { '1_first': FIRST })
+  await t.rejects(db.migrate(folder), { name: 'MigrationError', message: /2_second.*newer than the program/ })
+})
+
+t.test('refuses after a failed migration, until its row says that it was rolled back', async (t) => {
+  const db = await target(t)
+  const folder = join(t.testdir(), 'migrations')
+  write(folder, { '1_first': FIRST })
+  await db.migrate(folder)
+  await db.rows('UPDATE _prisma_migrations SET finished_at = NULL')
+  await t.rejects(db.migrate(folder), { name: 'MigrationError', message: /1_first began and never finished/ })
+  await db.rows('UPDATE _prisma_migrations SET rolled_back_at = CURRENT_TIMESTAMP')
+  await db.rows('DROP TABLE parents')
+  t.same(await db.migrate(folder), ['1_first'])
+})
+
+t.test('a broken script leaves nothing behind', async (t) => {
+  const db = await target(t)
+  const folder = join(t.testdir(), 'migrations')
+  write(folder, {
+    '1_first': FIRST,
+    '2_broken': `${SECOND} INSERT INTO parents VALUES (1); INSERT INTO nowhere VALUES (1); CREATE TABLE after (id INTEGER);`,
+    '3_third': 'CREATE TABLE third (id INTEGER);',
+  })
+  const failure = await db.migrate(folder).catch((error: unknown) => error)
+  t.ok(failure instanceof MigrationError && failure.cause)
+  t.match(failure, { message: /2_broken failed and left nothing behind.*nowhere/ })
+  t.same(await db.rows('SELECT id FROM parents'), [])
+  for (const table of ['children', 'after', 'third']) await t.rejects(db.rows(`SELECT * FROM ${table}`), table)
+  const recorded = await db.rows('SELECT migration_name FROM _prisma_migrations')
+  t.same(
+    recorded.map((row) => row.migration_name),
+    ['1_first'],
+  )
+  write(folder, { '1_first': FIRST, '2_broken': SECOND })
+  t.same(await db.migrate(folder), ['2_broken'], 'the repaired script is applied')
+})
+
+t.test('waits for another process, but not forever', async (t) => {
+  const db = await target(t)
+  const folder = join(t.testdir(), 'migrations')
+  write(folder, { '1_first': FIRST })
+  const unlock = await db.lock()
+  await t.rejects(db.migrate(folder, 300), { name: 'MigrationError', message: /held the migration lock/ })
+  const waiting = db.migrate(folder, 10_000)
+  setTimeout(unlock, 400)
+  t.same(await waiting, ['1_first'])
+})
+
+t.test('both engines have the same migrations', async (t) => {
+  const names = (engine: Engine) => readMigrations(migrationsFolder(engine)).map((migration) => migration.name)
+  t.same(names('sqlite'), names('postgresql'))
+  t.match(names('sqlite')[0], /^\d{14}_foundation_tables$/)
+})
+
+if (testEngine === 'sqlite') {
+  t.test('rebuilding a table on SQLite keeps the rows that refer to it', async (t) => {
+    const db = await target(t)
+    const folder = join(t.testdir(), 'migrations')
+    write(folder, { '1_first': FIRST, '2_second': SECOND })
+    await db.migrate(folder)
+    await db.rows('INSERT INTO parents VALUES (1); INSERT INTO children VALUES (7, 1)')
+    // The shape of what the diff writes when SQLite cannot alter a column.
+    const rebuild = `PRAGMA defer_foreign_keys=ON; PRAGMA foreign_keys=OFF;
+    CREATE TABLE new_parents (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO new_parents (id) SELECT id FROM parents;
+    DROP TABLE parents; ALTER TABLE new_parents RENAME TO parents;
+    PRAGMA foreign_keys=ON; PRAGMA defer_foreign_keys=OFF;`
+    write(folder, { '1_first': FIRST, '2_second': SECOND, '3_rebuild': rebuild })
+    t.same(await db.migrate(folder), ['3_rebuild'])
+    t.same(await db.rows('SELECT id, parent FROM children'), [{ id: 7, parent: 1 }])
+
+    write(folder, { '1_first': FIRST, '2_second': SECOND, '3_rebuild': rebuild, '4_orphan': 'DELETE FROM parents;' })
+    await t.rejects(db.migrate(folder), { message: /4_orphan.*1 rows without their parent/ })
+    t.equal((await db.rows('SELECT id FROM parents')).length, 1)
+  })
+
+  t.test('a data directory that cannot be written is named', async (t) => {
+    const folder = t.testdir({ file: '' })
+    await t.rejects(prepareSqliteFile(join(folder, 'file', 'svc.db')), {
+      name: 'MigrationError',
+      message: /data directory .*file cannot be written .*DATABASE_URL=file:/,
+    })
+  })
+
+  t.test('makes the directory and the file for this user alone', async (t) => {
+    const folder = join(t.testdir(), 'a', 'b')
+    await prepareSqliteFile(join(folder, 'svc.db'))
+    t.equal(statSync(folder).mode & 0o777, 0o700)
+    t.equal(statSync(join(folder, 'svc.db')).mode & 0o777, 0o600)
+  })
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { type Engine, migrationsFolder, readMigrations } from '../../src/plugins/database/migrations.ts'
+import { preparePostgresql } from '../../src/plugins/database/postgresql.ts'
+import { prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
+import { startPostgresql } from './postgresql-server.ts'
+
+/** The engine this run of the suite is about. */
+export const testEngine: Engine = process.env.SVC_TEST_ENGINE === 'postgresql' ? 'postgresql' : 'sqlite'
+
+/** A database of one test's own, empty and migrated unless it was asked for bare. */
+export interface TestDatabase {
+  engine: Engine
+  /** For `openDatabase`, or `DATABASE_URL`. */
+  url: string
+  /** The file; only on SQLite. */
+  file?: string
+  drop(): Promise<void>
+}
+
+const TEMPLATE_LOCK = 72707370
+
+let count = 0
+let ownServer: Promise<string> | undefined
+let sqliteTemplate: Promise<string> | undefined
+let postgresqlTemplate: Promise<string> | undefined
+
+/** Makes a fresh database on the engine of this run; a `bare` one has no tables yet. */
+export async function createTestDatabase(options: { bare?: boolean } = {}): Promise<TestDatabase> {
+  return testEngine === 'sqlite' ? createFile(options.bare) : createOnServer(options.bare)
+}
+
+async function createFile(bare = false): Promise<TestDatabase> {
+  const folder = temporaryFolder()
+  const file = join(folder, 'svc.db')
+  if (!bare) {
+    sqliteTemplate ??= migratedFile()
+    copyFileSync(await sqliteTemplate, file)
+  }
+  return {
+    engine: 'sqlite',
+    url: `file:${file}`,
+    file,
+    drop: async () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+async function migratedFile(): Promise<string> {
+  const file = join(temporaryFolder(), 'template.db')
+  // Closing the last connection leaves everything in this one file.
+  await prepareSqliteFile(file)
+  return file
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function createOnServer(bare = false): Promise<TestDatabase> {
+  const server = await serverUrl()
+  const name = `test_${process.pid}_${++count}`
+  if (!bare) postgresqlTemplate ??= migratedDatabase(server)
+  const template = bare ? 'template0' : await postgresqlTemplate
+  await asAdmin(server, (admin) => admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`))
+  const drop = () => asAdmin(server, async (admin) => void (await admin.query(`DROP DATABASE ${name} WITH (FORCE)`)))
+  return { engine: 'postgresql', url: urlOf(server, name), drop }
+}
+
+// Made once for each state of the migrations, whichever process comes first.
+async function migratedDatabase(server: string): Promise<string> {
+  const migrations = readMigrations(migrationsFolder('postgresql'))
+  const state = createHash('sha256')
+    .update(migrations.map((migration) => migration.checksum).join())
+    .digest('hex')
+  const name = `template_${state.slice(0, 16)}`
+  await asAdmin(server, async (admin) => {
+    await admin.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK])
+    const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])
+    if (rowCount) return
+    // Renamed when it is complete: a name that exists is a template that can be copied.
+    const draft = `draft_${process.pid}_${Date.now()}`
+    await admin.query(`CREATE DATABASE ${draft}`)
+    await preparePostgresql(urlOf(server, draft))
+    await admin.query(`ALTER DATABASE ${draft} RENAME TO ${name}`)
+  })
+  return name
+}
+
+async function asAdmin<T>(server: string, work: (admin: pg.Client) => Promise<T>): Promise<T> {
+  const admin = new pg.Client({ connectionString: server })
+  await admin.connect()
+  try {
+    return await work(admin)
+  } finally {
+    await admin.end()
+  }
+}
+
+// One file run on its own has no suite around it that started a server.
+async function serverUrl(): Promise<string> {
+  const given = process.env.SVC_TEST_POSTGRES_URL
+  if (given) return given
+  ownServer ??= startPostgresql().then((server) => server.url)
+  return ownServer
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server)
+  url.pathname = `/${database}`
+  return url.href
+}
