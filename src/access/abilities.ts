@@ -1,0 +1,20 @@
+import { forbidden, invalidAbility } from '../errors.ts'
+import type { Caller } from './caller.ts'
+
+/** Whether a list grants an ability: by `*`, or by the very same string; there are no patterns. */
+export const grants = (abilities: readonly string[], ability: string): boolean =>
+  abilities.includes('*') || abilities.includes(ability)
+
+/** Which abilities a route asks of its caller. */
+export type AbilityRule = { all: readonly string[] } | { any: readonly string[] }
+
+/** Throws 403 `Invalid ability provided.` unless the caller satisfies the rule. */
+export function requireAbilities(caller: Caller, rule: AbilityRule): void {
+  const satisfied = 'all' in rule ? rule.all.every((a) => caller.can(a)) : rule.any.some((a) => caller.can(a))
+  if (!satisfied) throw invalidAbility()
+}
+
+/** Throws 403 `Forbidden` unless the caller has the ability: the manual check of a handler. */
+export function requireAbility(caller: Caller, ability: string): void {
+  if (caller.cant(ability)) throw forbidden()
+}

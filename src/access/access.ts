@@ -1,0 +1,138 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { unauthenticated } from '../errors.ts'
+import { type AbilityRule, requireAbilities } from './abilities.ts'
+import { type Caller, SessionCaller } from './caller.ts'
+import { checkCsrf } from './csrf.ts'
+import { type BearerCheck, bearerCaller, bearerOf } from './guard.ts'
+import { isStateful } from './stateful.ts'
+
+/**
+ * How a route is protected.
+ * `session`: the session is read whatever the Origin, a bearer does not count. `guard`: stateful session, else bearer.
+ * `none`: neither is read, and CSRF does not apply.
+ */
+export type RouteAccess =
+  | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
+  | { family: 'session'; caller: 'required' | 'guest' }
+  | { family: 'none' }
+
+/** A remembered browser whose session has ended: who it is, and how the new session begins. */
+export interface Remembered {
+  caller: Caller
+  resume(request: FastifyRequest, reply: FastifyReply): Promise<void>
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: RouteAccess
+    /** A route of the browser test page; `query-token` also takes `?token=` as its bearer. */
+    testPage?: 'page' | 'query-token'
+  }
+  interface FastifyRequest {
+    caller: Caller | null
+    remembered: Remembered | null
+  }
+}
+
+interface AccessParts {
+  /** Asked in this order; the first that knows the bearer's shape decides. */
+  bearers: readonly BearerCheck[]
+  /** The browser that the remember-me cookie of this request speaks for, if it is good. */
+  findRemembered: (request: FastifyRequest) => Promise<Remembered | null>
+}
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Gives every route the hooks that its declared access asks for, in the order 401, 419, 403. */
+export function addAccess(app: FastifyInstance, { bearers, findRemembered }: AccessParts): void {
+  const { sessions, touches } = app
+  app.decorateRequest('caller', null)
+  app.decorateRequest('remembered', null)
+  app.decorateRequest('presentedSessionId', null)
+
+  async function sessionCaller(request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
+    if (request.headers.cookie === undefined) return null
+    await sessions.read(request)
+    const row = request.session.state?.row
+    if (row?.user) {
+      touches.session(row.id, row.lastSeenAt)
+      sessions.sendPair(request, reply)
+      return new SessionCaller(row.publicId, row.user)
+    }
+    request.remembered = await findRemembered(request)
+    return request.remembered?.caller ?? null
+  }
+
+  async function guard(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { stateful, stateful_api } = app.config.current()
+    if (stateful_api && isStateful(request.headers, stateful)) request.caller = await sessionCaller(request, reply)
+    request.caller ??= await bearerCaller(bearerOf(request.headers.authorization), request, bearers)
+    if (!request.caller) throw unauthenticated()
+  }
+
+  /** The guard of the test page: its own navigations carry no Origin, and its link carries the token. */
+  const testPageGuard = (kind: 'page' | 'query-token') => async (request: FastifyRequest, reply: FastifyReply) => {
+    if (request.headers['sec-fetch-site'] === 'same-origin') request.caller = await sessionCaller(request, reply)
+    const token = kind === 'query-token' ? new URLSearchParams(request.url.split('?')[1]).get('token') : null
+    if (!request.caller && token) request.caller = await bearerCaller(token, request, bearers)
+    if (!request.caller) await guard(request, reply)
+  }
+
+  async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    request.caller = await sessionCaller(request, reply)
+    if (!request.caller) throw unauthenticated()
+  }
+
+  async function readSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    request.caller = await sessionCaller(request, reply)
+    await sessions.read(request)
+    if (!request.caller && request.presentedSessionId === null) sessions.sendPair(request, reply)
+  }
+
+  const checkSessionCsrf = async (request: FastifyRequest): Promise<void> => {
+    if (request.caller?.kind === 'session') checkCsrf(request, sessions.xsrf, request.presentedSessionId)
+  }
+
+  const checkGuestCsrf = async (request: FastifyRequest): Promise<void> =>
+    checkCsrf(request, sessions.xsrf, request.presentedSessionId)
+
+  // After the CSRF check: a forged request must not use up the remember-me cookie.
+  function resume(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+    if (request.remembered) request.remembered.resume(request, reply).then(() => done(), done)
+    else done()
+  }
+
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const access = route.config?.access
+    if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access.`)
+    if (access.family === 'none') return
+    const isUnsafe = [route.method].flat().some((method) => !safeMethods.has(method))
+    const isGuest = access.caller === 'guest'
+    const testPage = route.config?.testPage
+    const find =
+      access.family === 'session'
+        ? isGuest
+          ? readSession
+          : requireSession
+        : testPage
+          ? testPageGuard(testPage)
+          : guard
+    route.onRequest = [find, ...[route.onRequest ?? []].flat()]
+    const csrf = isUnsafe ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
+    const abilities = access.family === 'guard' ? access.abilities : undefined
+    const check = abilities ? [abilityHook(abilities)] : []
+    route.preValidation = [...csrf, resume, ...check, ...[route.preValidation ?? []].flat()]
+  })
+}
+
+const abilityHook =
+  (rule: AbilityRule) => (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+    requireAbilities(callerOf(request), rule)
+    done()
+  }
+
+/** The caller of a route that requires one. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw unauthenticated()
+  return request.caller
+}

@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify'
+import { constantTimeEqual, hmac } from '../crypto/hash.ts'
+import { csrfMismatch } from '../errors.ts'
+
+/** The XSRF value of a session id. The leading letter keeps clients from reading it as JSON or a number. */
+export class Xsrf {
+  readonly #keys: readonly Buffer[]
+
+  constructor(keys: readonly Buffer[]) {
+    this.#keys = keys
+  }
+
+  /** Bound to the id: it changes whenever the session's id does. */
+  token(sessionId: string): string {
+    const key = this.#keys[0]
+    if (!key) throw new Error('XSRF tokens need a key.')
+    return `x${hmac(key, sessionId)}`
+  }
+
+  fits(token: string, sessionId: string): boolean {
+    return this.#keys.some((key) => constantTimeEqual(`x${hmac(key, sessionId)}`, token))
+  }
+}
+
+const header = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
+
+/** The presented token: the first source that has one counts, right or wrong. */
+function presentedToken(request: FastifyRequest): string | undefined {
+  const body = request.body
+  const field = typeof body === 'object' && body !== null && '_token' in body ? body._token : undefined
+  if (typeof field === 'string' && field !== '') return field
+  return header(request.headers['x-csrf-token']) || header(request.headers['x-xsrf-token']) || undefined
+}
+
+/** Throws 419 unless the browser vouches for the same origin or the token fits the session id that the request presented. */
+export function checkCsrf(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
+  // A page cannot forge Sec-Fetch-Site: browsers set it, and leave it out where they cannot vouch.
+  if (request.headers['sec-fetch-site'] === 'same-origin') return
+  const token = presentedToken(request)
+  if (!token || presentedSessionId === null || !xsrf.fits(token, presentedSessionId)) throw csrfMismatch()
+}

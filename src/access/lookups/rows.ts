@@ -1,0 +1,85 @@
+import type { User } from '../../users/user.ts'
+import type { RememberRow, SessionRow, TokenRow } from './lookups.ts'
+
+/** A column's value as its driver gives it: text on PostgreSQL, text or a number on SQLite. */
+export type Value = string | number | bigint | null
+
+const userColumns =
+  'u.id, u.name, u.email, u.email_verified_at, u.role, u.two_factor_confirmed_at, u.created_at, u.updated_at, u.disabled_at'
+const userWidth = 9
+
+/** The columns and the join of each lookup; the engines add their own WHERE. */
+export const selections = {
+  token: `SELECT t.id, t.tokenable_type, t.name, t.token, t.abilities, t.last_used_at, t.expires_at, t.created_at, ${userColumns}
+    FROM personal_access_tokens t LEFT JOIN users u ON u.id = t.tokenable_id AND t.tokenable_type = 'user'`,
+  session: `SELECT s.id, s.public_id, s.remember_token_id, s.password_mark, s.data, s.created_at, s.last_seen_at, ${userColumns}, u.password
+    FROM sessions s LEFT JOIN users u ON u.id = s.user_id`,
+  remember: `SELECT r.id, r.token_hash, r.previous_hash, r.password_mark, r.expires_at, ${userColumns}, u.password
+    FROM remember_tokens r LEFT JOIN users u ON u.id = r.user_id`,
+}
+
+const text = (value: Value | undefined): string | null => (value === null || value === undefined ? null : String(value))
+const string = (value: Value | undefined): string => String(value ?? '')
+
+/** Both engines' timestamps, `2026-11-20 11:32:46.5` and `2026-11-20T11:32:46.500+00:00`, as the wire shows them. */
+export function wireTimestamp(value: Value | undefined): string | null {
+  if (value === null || value === undefined) return null
+  const stamp = String(value)
+  const fraction = stamp.length > 20 ? stamp.slice(20, 23).replace(/\+.*/, '') : ''
+  return `${stamp.slice(0, 10)}T${stamp.slice(11, 19)}.${fraction.padEnd(6, '0')}Z`
+}
+
+/** The same timestamps in unix milliseconds. */
+const milliseconds = (value: Value | undefined): number => Date.parse(wireTimestamp(value) ?? '')
+
+function userAt(row: readonly Value[], offset: number): User | null {
+  if (row[offset] === null || row[offset] === undefined) return null
+  return {
+    id: Number(row[offset]),
+    name: string(row[offset + 1]),
+    email: string(row[offset + 2]),
+    email_verified_at: wireTimestamp(row[offset + 3]),
+    role: string(row[offset + 4]),
+    two_factor_enabled: row[offset + 5] !== null,
+    created_at: wireTimestamp(row[offset + 6]) ?? '',
+    updated_at: wireTimestamp(row[offset + 7]) ?? '',
+    disabled: row[offset + 8] !== null,
+  }
+}
+
+/** A row of `selections.token`. */
+export const tokenOf = (row: readonly Value[]): TokenRow => ({
+  id: BigInt(row[0] ?? 0),
+  tokenableType: string(row[1]),
+  name: string(row[2]),
+  token: string(row[3]),
+  abilities: text(row[4]),
+  lastUsedAt: wireTimestamp(row[5]),
+  expiresAt: wireTimestamp(row[6]),
+  createdAt: wireTimestamp(row[7]),
+  user: userAt(row, 8),
+})
+
+/** A row of `selections.session`. */
+export const sessionOf = (row: readonly Value[]): SessionRow => ({
+  id: string(row[0]),
+  publicId: string(row[1]),
+  rememberTokenId: row[2] === null || row[2] === undefined ? null : BigInt(row[2]),
+  passwordMark: text(row[3]),
+  data: string(row[4]),
+  createdAt: milliseconds(row[5]),
+  lastSeenAt: milliseconds(row[6]),
+  user: userAt(row, 7),
+  password: text(row[7 + userWidth]),
+})
+
+/** A row of `selections.remember`. */
+export const rememberOf = (row: readonly Value[]): RememberRow => ({
+  id: BigInt(row[0] ?? 0),
+  tokenHash: string(row[1]),
+  previousHash: text(row[2]),
+  passwordMark: text(row[3]),
+  expiresAt: milliseconds(row[4]),
+  user: userAt(row, 5),
+  password: text(row[5 + userWidth]),
+})

@@ -1,0 +1,109 @@
+import type { SessionStore as LibraryStore } from '@fastify/session'
+import type { Session } from 'fastify'
+import type { CurrentConfig } from '../config/current.ts'
+import type { Config } from '../config/schema.ts'
+import { sha256Hex } from '../crypto/hash.ts'
+import { randomId } from '../crypto/random.ts'
+import type { Clock } from '../plugins/clock.ts'
+import type { Database } from '../plugins/database/database.ts'
+import type { User } from '../users/user.ts'
+import type { Lookups, SessionRow } from './lookups/lookups.ts'
+import { passwordMarkFits } from './password-mark.ts'
+
+/** What was read of a session: its live row, or the public id of a row that no longer counts. Never part of the saved data. */
+export class SessionState {
+  readonly row: SessionRow | null
+  readonly stale: string | null
+
+  constructor(row: SessionRow | null, stale: string | null) {
+    this.row = row
+    this.stale = stale
+  }
+
+  toJSON(): undefined {
+    return undefined
+  }
+}
+
+declare module 'fastify' {
+  interface Session {
+    state?: SessionState
+  }
+}
+
+/** The cookie's attributes are not the row's: they come from the configuration in force. */
+const cookie = { originalMaxAge: null }
+
+/** The user of a row that counts: not idle too long, not too old, not disabled, and of the password it began with. */
+export function liveUser(
+  row: SessionRow,
+  now: number,
+  { lifetime, absolute_lifetime }: Config['session'],
+): User | null {
+  if (now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime) return null
+  if (!row.user || row.user.disabled) return null
+  return passwordMarkFits(row.passwordMark, row.password) ? row.user : null
+}
+
+const isExpired = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
+  now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime
+
+/** The library's store on rows of the database: read through the batched lookups, written only when something changed. */
+export class SessionStore implements LibraryStore {
+  readonly #database: Database
+  readonly #lookups: Lookups
+  readonly #clock: Clock
+  readonly #config: CurrentConfig
+
+  constructor(parts: { database: Database; lookups: Lookups; clock: Clock; config: CurrentConfig }) {
+    this.#database = parts.database
+    this.#lookups = parts.lookups
+    this.#clock = parts.clock
+    this.#config = parts.config
+  }
+
+  get(sessionId: string, done: (error: unknown, session?: Session | null) => void): void {
+    this.#lookups.session(sha256Hex(sessionId)).then(
+      (row) => done(null, this.#read(row)),
+      (error) => done(error),
+    )
+  }
+
+  set(sessionId: string, session: Session, done: (error?: unknown) => void): void {
+    this.#save(sessionId, session).then(() => done(), done)
+  }
+
+  destroy(sessionId: string, done: (error?: unknown) => void): void {
+    this.#database.prisma.session.deleteMany({ where: { id: sha256Hex(sessionId) } }).then(() => done(), done)
+  }
+
+  #read(row: SessionRow | null): Session {
+    if (!row) return { cookie, state: new SessionState(null, null) }
+    const now = this.#clock.now()
+    const { session } = this.#config.current()
+    const counts = row.user ? liveUser(row, now, session) !== null : !isExpired(row, now, session)
+    if (!counts) return { cookie, state: new SessionState(null, row.publicId) }
+    return { ...JSON.parse(row.data), cookie, state: new SessionState(row, null) }
+  }
+
+  async #save(sessionId: string, { state, cookie: _cookie, ...rest }: Session): Promise<void> {
+    const { prisma } = this.#database
+    const id = sha256Hex(sessionId)
+    const data = JSON.stringify(rest)
+    if (state?.row) {
+      // A row that is gone was ended meanwhile: an update that finds nothing must not bring it back.
+      await prisma.session.updateMany({ where: { id, publicId: state.row.publicId }, data: { data } })
+      return
+    }
+    const date = new Date(this.#clock.now())
+    const fresh = { id, publicId: randomId(), data, createdAt: date, lastSeenAt: date }
+    await this.#database.transaction(async (tx) => {
+      if (state?.stale) await tx.session.deleteMany({ where: { id, publicId: state.stale } })
+      // A session that was read without a row never carries a user, so neither does what it becomes.
+      const { count } = await tx.session.updateMany({ where: { id, userId: null }, data: { data, lastSeenAt: date } })
+      if (count === 0 && !(await tx.session.findUnique({ where: { id }, select: { id: true } }))) {
+        await tx.session.create({ data: fresh })
+      }
+    })
+  }
+}

@@ -1,0 +1,88 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Clock } from '../plugins/clock.ts'
+import type { Database } from '../plugins/database/database.ts'
+
+/** A use is noted at most this often for each token and session. */
+const noteEvery = 60_000
+
+/** How long notes gather before they are written together. */
+const writeEvery = 2_000
+
+/** The most ids in one statement. */
+const largest = 1_000
+
+/** Notes when tokens and sessions were last used: gathered in memory, written in batches off the request's path. */
+export class Touches {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #log: FastifyBaseLogger
+  readonly #timer: NodeJS.Timeout
+  #tokens = new Set<bigint>()
+  #sessions = new Set<string>()
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(database: Database, clock: Clock, log: FastifyBaseLogger) {
+    this.#database = database
+    this.#clock = clock
+    this.#log = log
+    this.#timer = setInterval(() => void this.flush(), writeEvery).unref()
+  }
+
+  /** A token was used; `last` is its noted last use in unix milliseconds. */
+  token(id: bigint, last: number | null): void {
+    if (last === null || this.#clock.now() - last >= noteEvery) this.#tokens.add(id)
+  }
+
+  /** A session was used; `last` is its noted last use in unix milliseconds. */
+  session(id: string, last: number): void {
+    if (this.#clock.now() - last >= noteEvery) this.#sessions.add(id)
+  }
+
+  /** Writes what was noted so far; a failure loses only notes, and is logged. */
+  flush(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write())
+    return this.#writing
+  }
+
+  /** Writes the rest and stops. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.flush()
+  }
+
+  async #write(): Promise<void> {
+    const tokens = [...this.#tokens].map(String)
+    const sessions = [...this.#sessions]
+    this.#tokens = new Set()
+    this.#sessions = new Set()
+    try {
+      for (let i = 0; i < tokens.length; i += largest) await this.#writeTokens(tokens.slice(i, i + largest))
+      for (let i = 0; i < sessions.length; i += largest) await this.#writeSessions(sessions.slice(i, i + largest))
+    } catch (error) {
+      this.#log.warn({ err: error }, 'could not note when tokens and sessions were last used')
+    }
+  }
+
+  // Ids in ascending order, so that two replicas which note the same rows cannot deadlock.
+  #writeTokens(ids: string[]): Promise<number> {
+    const { prisma, engine } = this.#database
+    const now = new Date(this.#clock.now())
+    const list = JSON.stringify(ids.sort())
+    return engine === 'postgresql'
+      ? prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN
+          (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(${list} AS json)))`
+      : prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN
+          (SELECT CAST(value AS BIGINT) FROM json_each(${list}))`
+  }
+
+  #writeSessions(ids: string[]): Promise<number> {
+    const { prisma, engine } = this.#database
+    const now = new Date(this.#clock.now())
+    const list = JSON.stringify(ids.sort())
+    return engine === 'postgresql'
+      ? prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now} WHERE id IN
+          (SELECT value FROM json_array_elements_text(CAST(${list} AS json)))`
+      : prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now} WHERE id IN
+          (SELECT value FROM json_each(${list}))`
+  }
+}

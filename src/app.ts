@@ -1,0 +1,173 @@
+import fastifyCookie from '@fastify/cookie'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import { addAccess } from './access/access.ts'
+import type { Lookups } from './access/lookups/lookups.ts'
+import { postgresqlLookups } from './access/lookups/postgresql.ts'
+import { pruneEnded } from './access/prune.ts'
+import { SessionStore } from './access/session-store.ts'
+import { openSessions, type Sessions } from './access/sessions.ts'
+import { Touches } from './access/touches.ts'
+import type { CurrentConfig } from './config/current.ts'
+import { notFound } from './errors.ts'
+import health from './features/health/routes.ts'
+import samples from './features/samples/routes.ts'
+import session from './features/session/routes.ts'
+import testPage from './features/test-page/routes.ts'
+import { tokenBearer } from './features/tokens/bearer.ts'
+import { issueToken } from './features/tokens/issue.ts'
+import { pruneExpiredTokens } from './features/tokens/prune.ts'
+import { revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
+import tokens from './features/tokens/routes.ts'
+import { listTokens } from './features/tokens/store.ts'
+import { FailureLimits } from './login/failure-limits.ts'
+import { PasswordHashing } from './login/hashing.ts'
+import { LoginLimiter } from './login/login-limiter.ts'
+import { RememberTokens } from './login/remember.ts'
+import { addBackground } from './plugins/background.ts'
+import { addBodyParsers } from './plugins/bodies.ts'
+import type { Clock } from './plugins/clock.ts'
+import { addCors } from './plugins/cors.ts'
+import type { Database } from './plugins/database/database.ts'
+import { addErrorHandler, sendError } from './plugins/error-handler.ts'
+import { addInputRules } from './plugins/input.ts'
+import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
+import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
+import { addOpenApi } from './plugins/openapi.ts'
+import { startSchedule } from './plugins/schedule.ts'
+import { addValidation } from './plugins/validation.ts'
+import { originOf } from './users/events.ts'
+import { version } from './version.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    config: CurrentConfig
+    clock: Clock
+    database: Database
+    lookups: Lookups
+    sessions: Sessions
+    touches: Touches
+    hashing: PasswordHashing
+    loginLimiter: LoginLimiter
+    remember: RememberTokens
+  }
+}
+
+/** What an app is built from; whoever opened the database closes it after the app. */
+export interface AppParts {
+  config: CurrentConfig
+  database: Database
+  clock: Clock
+  logger: FastifyBaseLogger
+}
+
+/** Builds the whole server: the ordered list of everything in it. */
+export async function buildApp({ config, database, clock, logger }: AppParts): Promise<FastifyInstance> {
+  const { server, database: where } = config.current()
+  const app = Fastify({
+    loggerInstance: logger,
+    disableRequestLogging: true,
+    genReqId: requestIds(),
+    trustProxy: server.trust_proxy.length > 0 ? [...server.trust_proxy] : false,
+    bodyLimit: 100 * 1024,
+    // Clients that keep connections open must not keep a stopping server alive.
+    forceCloseConnections: 'idle',
+    rewriteUrl: (raw) => {
+      applyMethodHeader(raw)
+      return raw.url ?? '/'
+    },
+    frameworkErrors: (_error, _request, reply) => sendError(reply, notFound()),
+    clientErrorHandler: refuseUnreadable,
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  app.decorate('config', config)
+  app.decorate('clock', clock)
+  app.decorate('database', database)
+  const lookups = await openLookups(where, (error) => logger.warn({ err: error }, 'lost a database connection'))
+  app.decorate('lookups', lookups)
+  app.decorate('hashing', new PasswordHashing())
+  app.decorate('loginLimiter', new LoginLimiter(config, new FailureLimits(database)))
+  app.decorate('remember', new RememberTokens(config))
+  app.decorate('touches', new Touches(database, clock, logger))
+  app.addHook('onClose', async () => {
+    await app.touches.close()
+    await lookups.close()
+  })
+
+  addBackground(app)
+  addErrorHandler(app)
+  addAccessLog(app)
+  addForwardedWarning(app)
+  addBodyParsers(app)
+  addValidation(app)
+  await app.register(fastifyCookie, { hook: false })
+  await addCors(app)
+  const store = new SessionStore({ database, lookups, clock, config })
+  app.decorate('sessions', await openSessions(app, config, store))
+  await addOpenApi(app, version)
+  addAccess(app, { bearers: [tokenBearer], findRemembered: app.remember.find })
+  addInputRules(app)
+  const methods = addMethodRules(app)
+
+  await app.register(health)
+  await app.register(session, {
+    revokeCredential: (caller, origin) => revokeCurrent(database, caller, origin),
+  })
+  await app.register(tokens)
+  if (config.current().samples) await app.register(samples)
+  if (config.current().test_page) await app.register(testPage, { tokens: testPageTokens(database) })
+  app.get('/openapi.json', { config: { access: { family: 'none' } }, schema: { hide: true } }, async () =>
+    app.swagger(),
+  )
+  methods.complete()
+  startSchedule(app, [
+    {
+      name: 'prune-expired',
+      every: 86_400_000,
+      run: async () => {
+        const now = clock.now()
+        await pruneExpiredTokens(database, config.current(), config.current().tokens.prune_after_hours, now)
+        await pruneEnded(database, config.current(), now)
+      },
+    },
+  ])
+  return app
+}
+
+/** The token operations that the test page does for its user. */
+const testPageTokens = (database: Database) => ({
+  create: async (request: FastifyRequest, userId: number, name: string) => {
+    const abilities = request.server.config.current().tokens.default_abilities
+    return (await issueToken(request, userId, name, { abilities, expiresAt: null })).plainTextToken
+  },
+  list: (userId: number) => listTokens(database, userId),
+  revoke: (request: FastifyRequest, userId: number, id: bigint) => revokeToken(database, userId, id, originOf(request)),
+})
+
+async function openLookups(
+  where: { engine: string; url: string; file: string | null },
+  onError: (error: Error) => void,
+) {
+  if (where.engine === 'postgresql') return postgresqlLookups(where.url, onError)
+  // Loaded only where it is used: the native driver would cost a server on PostgreSQL its memory.
+  const { sqliteLookups } = await import('./access/lookups/sqlite.ts')
+  return sqliteLookups(where.file ?? '')
+}
+
+/** Ids that are short, unique over replicas, and never taken from the client. */
+function requestIds(): () => string {
+  const prefix = Math.random().toString(36).slice(2, 8)
+  let count = 0
+  return () => `${prefix}-${(++count).toString(36)}`
+}
+
+/** Answers what is no HTTP at all in the shape of every other error. */
+function refuseUnreadable(error: Error & { code?: string }, socket: import('node:net').Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const body = '{"message":"The request cannot be read.","code":"malformed_body"}'
+  if (socket.writable) {
+    const head = `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
+    socket.write(head + body)
+  }
+  socket.destroy(error)
+}

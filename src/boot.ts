@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { ConfigError } from './config/config-error.ts'
+import { CurrentConfig } from './config/current.ts'
+import { loadConfig } from './config/load.ts'
+import type { Config } from './config/schema.ts'
+import { MigrationError } from './plugins/database/migrations.ts'
+
+/** The configuration a process begins with. */
+export interface BootSettings {
+  config: CurrentConfig
+  file: string | null
+  warnings: string[]
+}
+
+/** Loads the configuration; in development, a missing secret is made once and kept beside the data. */
+export function loadSettings(): BootSettings {
+  const { config, file, warnings } = loadConfig()
+  if (config.app.secret.length > 0) return { config: new CurrentConfig(config), file, warnings }
+  const secret = developmentSecret(dataDirectory(config))
+  return { config: new CurrentConfig({ ...config, app: { ...config.app, secret: [secret] } }), file, warnings }
+}
+
+/** Where svc keeps what it makes itself: beside the database file, else `data`. */
+export const dataDirectory = ({ database }: Config): string =>
+  database.file ? dirname(database.file) : resolve('data')
+
+function developmentSecret(directory: string): string {
+  const file = join(directory, 'svc.secret')
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  try {
+    // `wx` fails when the file exists: of several processes that start at once, one makes the secret.
+    writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+  return readFileSync(file, 'utf8').trim()
+}
+
+/** Says on stderr why the process cannot go on: exit 78 for a bad configuration, 1 otherwise. */
+export function exitOnError(error: unknown): never {
+  const isExpected = error instanceof ConfigError || error instanceof MigrationError
+  const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error)
+  process.stderr.write(`${text}\n`)
+  process.exit(error instanceof ConfigError ? 78 : 1)
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env node
+import { createInterface } from 'node:readline'
+import { exitOnError, loadSettings } from './boot.ts'
+import { type Command, CommandError } from './commands.ts'
+import { tokenCommands } from './features/tokens/commands.ts'
+import { systemClock } from './plugins/clock.ts'
+import { openDatabase } from './plugins/database/database.ts'
+import { userCommands } from './users/commands.ts'
+
+/** Every command but `svc:config:check`, which opens no database. */
+const commands: readonly Command[] = [...userCommands, ...tokenCommands]
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const usage = (): string =>
+  [
+    'Usage: svc <command> [options]   (the prefix svc: may be left out)',
+    '',
+    '  svc:config:check',
+    '      Say whether the configuration is valid; exit 78 and every error if not',
+    ...commands.flatMap(({ name, options, summary }) => [
+      `  ${name} ${options.join(' ')}`.trimEnd(),
+      `      ${summary}`,
+    ]),
+  ].join('\n')
+
+/** `--name=value` and `--flag`; throws for anything that the command does not take. */
+function parseOptions(words: readonly string[], command: Command): Record<string, string | true> {
+  const known = new Set(command.options.map((option) => /--([\w-]+)/.exec(option)?.[1]))
+  const options: Record<string, string | true> = {}
+  for (const word of words) {
+    const match = /^--([\w-]+)(?:=(.*))?$/s.exec(word)
+    const name = match?.[1]
+    if (!name || !known.has(name)) throw new CommandError(`Unknown option ${word}.\n\n${usage()}`)
+    const takesValue = command.options.some((option) => option.includes(`--${name}=`))
+    if (takesValue !== (match?.[2] !== undefined)) {
+      throw new CommandError(takesValue ? `--${name} needs a value: --${name}=…` : `--${name} takes no value.`)
+    }
+    options[name] = match?.[2] ?? true
+  }
+  return options
+}
+
+async function readPassword(): Promise<string> {
+  const { stdin, stderr } = process
+  const isTerminal = stdin.isTTY === true
+  if (isTerminal) stderr.write('Password: ')
+  // With no output stream of its own the interface echoes nothing.
+  const lines = createInterface({ input: stdin, terminal: isTerminal })
+  try {
+    for await (const line of lines) return line
+    return ''
+  } finally {
+    lines.close()
+    if (isTerminal) stderr.write('\n')
+  }
+}
+
+async function run([word, ...words]: readonly string[]): Promise<void> {
+  if (word === undefined || word === 'help' || word === '--help') return print(usage())
+  const name = word.startsWith('svc:') ? word : `svc:${word}`
+  if (name === 'svc:config:check') {
+    const { file, warnings } = loadSettings()
+    for (const warning of warnings) process.stderr.write(`${warning}\n`)
+    return print(`${file ?? 'No configuration file: every value at its default'}: valid`)
+  }
+  const command = commands.find((candidate) => candidate.name === name)
+  if (!command) throw new CommandError(`Unknown command ${word}.\n\n${usage()}`)
+  const options = parseOptions(words, command)
+  const { config } = loadSettings()
+  const { database: where } = config.current()
+  const database = await openDatabase({ ...where, file: where.file ?? undefined })
+  try {
+    await command.run({ config, database, now: systemClock.now(), options, print, readPassword })
+  } finally {
+    await database.close()
+  }
+}
+
+await run(process.argv.slice(2)).catch((error) => {
+  if (!(error instanceof CommandError)) exitOnError(error)
+  process.stderr.write(`${error.message}\n`)
+  process.exit(1)
+})

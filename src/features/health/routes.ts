@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+
+const open = { access: { family: 'none' } } as const
+const Readiness = Type.Object({
+  status: Type.String(),
+  checks: Type.Record(Type.String(), Type.String()),
+})
+
+/** Whether the process lives, and whether it can serve. */
+const health: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/health/live',
+    {
+      config: open,
+      schema: { summary: 'The process answers', response: { 200: Type.Object({ status: Type.Literal('ok') }) } },
+    },
+    async () => ({ status: 'ok' as const }),
+  )
+
+  app.get(
+    '/health/ready',
+    {
+      config: open,
+      schema: { summary: 'The process can serve requests', response: { 200: Readiness, 503: Readiness } },
+    },
+    async (request, reply) => {
+      try {
+        await app.database.ping()
+        return { status: 'ok', checks: { database: 'ok' } }
+      } catch (error) {
+        request.log.warn({ err: error }, 'the database does not answer')
+        return reply.code(503).send({ status: 'unavailable', checks: { database: 'unavailable' } })
+      }
+    },
+  )
+}
+
+export default health

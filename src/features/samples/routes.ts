@@ -1,0 +1,88 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { requireAbilities, requireAbility } from '../../access/abilities.ts'
+import { callerOf } from '../../access/access.ts'
+import { forbidden, notFound } from '../../errors.ts'
+import { createTask, listTasks, putServer } from './store.ts'
+
+const largestId = 2n ** 63n - 1n
+
+const orders = [
+  { id: 1, status: 'placed' },
+  { id: 2, status: 'shipped' },
+]
+
+const TaskSchema = Type.Object({ id: Type.Integer(), title: Type.String() })
+
+/** Routes that show how abilities protect an API: a manual check, all of a list, one of a list. */
+const samples: FastifyPluginAsyncTypebox = async (app) => {
+  app.put(
+    '/server/:id',
+    {
+      config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
+      schema: {
+        summary: 'Sample: rename your server (manual check of `server:update`)',
+        params: Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) }),
+        body: Type.Object({ name: Type.String({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false }),
+        response: { 200: Type.Object({ id: Type.Integer(), name: Type.String(), user_id: Type.Integer() }) },
+      },
+      preValidation: async (request) => {
+        const caller = callerOf(request)
+        requireAbility(caller, 'server:update')
+        if (!caller.user) throw forbidden()
+      },
+    },
+    async (request) => {
+      const id = BigInt(request.params.id)
+      if (id > largestId) throw notFound()
+      const { user } = callerOf(request)
+      const server = user && (await putServer(app.database, id, request.body.name, user.id))
+      if (!server) throw forbidden()
+      return server
+    },
+  )
+
+  app.get(
+    '/orders',
+    {
+      config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
+      schema: {
+        summary: 'Sample: orders (abilities `check-status` and `place-orders`; with `any=1` one of them)',
+        querystring: Type.Object({ any: Type.Optional(Type.String()) }),
+        response: { 200: Type.Array(Type.Object({ id: Type.Integer(), status: Type.String() })) },
+      },
+    },
+    async (request) => {
+      const list = ['check-status', 'place-orders']
+      requireAbilities(callerOf(request), request.query.any === '1' ? { any: list } : { all: list })
+      return orders
+    },
+  )
+
+  app.get(
+    '/api/task',
+    {
+      config: { access: { family: 'guard', caller: 'required', abilities: { all: ['view-tasks'] } } },
+      schema: { summary: 'Sample: your tasks (ability `view-tasks`)', response: { 200: Type.Array(TaskSchema) } },
+    },
+    async (request) => listTasks(app.database, callerOf(request).user?.id ?? null),
+  )
+
+  app.post(
+    '/api/task',
+    {
+      config: { access: { family: 'guard', caller: 'required' } },
+      schema: {
+        summary: 'Sample: add a task',
+        body: Type.Object({ title: Type.String({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false }),
+        response: { 201: TaskSchema },
+      },
+    },
+    async (request, reply) => {
+      const task = await createTask(app.database, request.body.title, callerOf(request).user?.id ?? null)
+      return reply.code(201).send(task)
+    },
+  )
+}
+
+export default samples

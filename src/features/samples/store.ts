@@ -1,0 +1,36 @@
+import type { Database } from '../../plugins/database/database.ts'
+
+interface Server {
+  id: number
+  name: string
+  user_id: number
+}
+
+interface Task {
+  id: number
+  title: string
+}
+
+/** The renamed server, created for the user when there is none of this id; null when it is somebody else's. */
+export function putServer({ transaction }: Database, id: bigint, name: string, userId: number): Promise<Server | null> {
+  return transaction(async (tx) => {
+    const owner = BigInt(userId)
+    const found = await tx.sampleServer.findUnique({ where: { id } })
+    if (found && found.userId !== owner) return null
+    await tx.sampleServer.upsert({ where: { id }, create: { id, name, userId: owner }, update: { name } })
+    return { id: Number(id), name, user_id: userId }
+  })
+}
+
+/** The tasks of a user, or (null) those that machines made. */
+export async function listTasks({ prisma }: Database, userId: number | null): Promise<Task[]> {
+  const where = { userId: userId === null ? null : BigInt(userId) }
+  const rows = await prisma.sampleTask.findMany({ where, orderBy: { id: 'asc' }, take: 100 })
+  return rows.map(({ id, title }) => ({ id: Number(id), title }))
+}
+
+/** Adds a task. */
+export async function createTask({ prisma }: Database, title: string, userId: number | null): Promise<Task> {
+  const row = await prisma.sampleTask.create({ data: { title, userId: userId === null ? null : BigInt(userId) } })
+  return { id: Number(row.id), title: row.title }
+}

@@ -1,0 +1,97 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { callerOf } from '../../access/access.ts'
+import type { Caller } from '../../access/caller.ts'
+import { forbidden, HttpError } from '../../errors.ts'
+import { authenticate } from '../../login/authenticate.ts'
+import { signIn, signOut } from '../../login/sign-in.ts'
+import { type Origin, originOf } from '../../users/events.ts'
+import { UserSchema } from '../../users/user-schema.ts'
+import { isSet } from './flag.ts'
+import { LoginAnswer, LoginBody, MessageAnswer } from './schemas.ts'
+
+const wrongCredentials = 'These credentials do not match our records.'
+
+interface SessionOptions {
+  /** Ends the credential of a caller who came without a session. */
+  revokeCredential: (caller: Caller, origin: Origin) => Promise<void>
+}
+
+/** CSRF cookie, login, logout and the signed-in user. */
+const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeCredential }) => {
+  for (const prefix of app.config.current().compat.prefixes) {
+    app.get(
+      `/${prefix}/csrf-cookie`,
+      {
+        config: { access: { family: 'session', caller: 'guest' } },
+        schema: {
+          summary: 'Set the session cookie and XSRF-TOKEN',
+          description: 'Call it before the first unsafe request of a page, and send the cookie back as `X-XSRF-TOKEN`.',
+          response: { 204: Type.Null() },
+        },
+      },
+      async (request, reply) => {
+        app.sessions.sendPair(request, reply)
+        return reply.code(204).send(null)
+      },
+    )
+  }
+
+  app.post(
+    '/login',
+    {
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401, 429] },
+      schema: {
+        summary: 'Sign a browser in',
+        body: LoginBody,
+        response: { 200: LoginAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { email, password, remember } = request.body
+      const found = await authenticate(request, { email, password, door: 'login' })
+      if (!found) {
+        const status = app.config.current().session.login_failure_status
+        const code = status === 401 ? 'unauthenticated' : 'validation_failed'
+        throw new HttpError(status, code, wrongCredentials, { errors: { email: [wrongCredentials] } })
+      }
+      // A password alone opens nothing where a second factor was confirmed.
+      if (found.user.two_factor_enabled) return { two_factor: true }
+      await signIn(request, reply, { ...found, remember: isSet(remember) })
+      app.loginLimiter.rememberBrowser(request, reply, found.user.email)
+      return { two_factor: false, user: found.user, message: 'Logged in.' }
+    },
+  )
+
+  app.post(
+    '/logout',
+    {
+      config: { access: { family: 'guard', caller: 'required' } },
+      schema: {
+        summary: 'End the session, or revoke the token that authenticates the request',
+        response: { 200: MessageAnswer },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request)
+      if (caller.kind === 'session') await signOut(request, reply)
+      else await revokeCredential(caller, originOf(request))
+      return { message: 'Logged out.' }
+    },
+  )
+
+  app.get(
+    '/api/user',
+    {
+      config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
+      schema: { summary: 'The signed-in user', response: { 200: UserSchema } },
+    },
+    async (request) => {
+      const { user } = callerOf(request)
+      if (!user) throw forbidden()
+      return user
+    },
+  )
+}
+
+export default session

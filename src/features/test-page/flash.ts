@@ -1,0 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** What a form tells the page that comes after it. */
+export interface Flash {
+  message: string
+  token: string | null
+}
+
+const cookie = 'svc_flash'
+const attributes = { path: '/test-tokens', httpOnly: true, sameSite: 'lax' } as const
+
+/** Hands a flash to the browser rather than to the session's row: a token's plain text is stored nowhere. */
+export function setFlash(reply: FastifyReply, flash: Flash): void {
+  const value = Buffer.from(JSON.stringify(flash)).toString('base64url')
+  reply.setCookie(cookie, value, { ...attributes, maxAge: 60 })
+}
+
+/** The flash, shown this once. */
+export function takeFlash(request: FastifyRequest, reply: FastifyReply): Flash | null {
+  const value = request.cookies?.[cookie]
+  if (value === undefined) return null
+  reply.clearCookie(cookie, attributes)
+  try {
+    const { message, token } = JSON.parse(Buffer.from(value, 'base64url').toString())
+    return { message: String(message), token: typeof token === 'string' ? token : null }
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,117 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf } from '../../access/access.ts'
+import { forbidden } from '../../errors.ts'
+import { authenticate } from '../../login/authenticate.ts'
+import { signIn } from '../../login/sign-in.ts'
+import { addPageHeaders } from '../../plugins/page-headers.ts'
+import { UserSchema } from '../../users/user-schema.ts'
+import { setFlash, takeFlash } from './flash.ts'
+import { loginPage, tokensPage } from './pages.ts'
+
+interface TestPageOptions {
+  /** The token operations of the API, done for the page's user. */
+  tokens: {
+    create(request: FastifyRequest, userId: number, name: string): Promise<string>
+    list(userId: number): Promise<{ id: number; name: string; last_used_at: string | null }[]>
+    revoke(request: FastifyRequest, userId: number, id: bigint): Promise<void>
+  }
+}
+
+const html = 'text/html; charset=utf-8'
+const guarded = { access: { family: 'guard', caller: 'required' }, testPage: 'page' } as const
+const wrongCredentials = 'These credentials do not match our records.'
+
+const userIdOf = (request: FastifyRequest): number => {
+  const { user } = callerOf(request)
+  if (!user) throw forbidden()
+  return user.id
+}
+
+const nonceOf = (reply: FastifyReply): string => reply.cspNonce.style
+
+/** The browser test page: sign in, see your tokens, try one. Development only. */
+const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { tokens }) => {
+  await addPageHeaders(app)
+
+  const xsrfOf = (request: FastifyRequest): string =>
+    request.session ? app.sessions.xsrf.token(request.session.sessionId) : ''
+
+  app.get(
+    '/test-login',
+    { config: { access: { family: 'session', caller: 'guest' } }, schema: { summary: 'Test page: sign-in form' } },
+    async (request, reply) =>
+      reply.type(html).send(loginPage({ nonce: nonceOf(reply), xsrf: xsrfOf(request), errors: [] })),
+  )
+
+  app.post(
+    '/test-login',
+    {
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401, 429] },
+      schema: {
+        summary: 'Test page: sign in and create a token named test-token',
+        body: Type.Object(
+          { email: Type.String({ format: 'email', maxLength: 255 }), password: Type.String({ minLength: 1 }) },
+          { additionalProperties: false },
+        ),
+        response: {
+          302: Type.Null({ description: 'To /test-tokens, with the token shown once.' }),
+          401: Type.String({ description: 'The form again.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const found = await authenticate(request, { ...request.body, door: 'test_page' })
+      if (!found || found.user.two_factor_enabled) {
+        const page = { nonce: nonceOf(reply), xsrf: xsrfOf(request), errors: [wrongCredentials] }
+        return reply.code(401).type(html).serializer(String).send(loginPage(page))
+      }
+      await signIn(request, reply, { ...found, remember: false })
+      const token = await tokens.create(request, found.user.id, 'test-token')
+      setFlash(reply, { message: 'Token test-token created. It is shown this once:', token })
+      return reply.redirect('/test-tokens', 302)
+    },
+  )
+
+  app.get(
+    '/test-user',
+    {
+      config: { ...guarded, testPage: 'query-token', alsoAnswers: [403] },
+      schema: { summary: 'Test page: the caller, also by `?token=`', response: { 200: UserSchema } },
+    },
+    async (request) => callerOf(request).user ?? Promise.reject(forbidden()),
+  )
+
+  app.get(
+    '/test-tokens',
+    { config: guarded, schema: { summary: 'Test page: your tokens' } },
+    async (request, reply) => {
+      const page = {
+        xsrf: xsrfOf(request),
+        flash: takeFlash(request, reply),
+        tokens: await tokens.list(userIdOf(request)),
+      }
+      return reply.type(html).send(tokensPage({ ...page, nonce: nonceOf(reply) }))
+    },
+  )
+
+  app.delete(
+    '/test-tokens/:id',
+    {
+      config: guarded,
+      schema: {
+        summary: 'Test page: revoke a token',
+        params: Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) }),
+        response: { 302: Type.Null({ description: 'Back to /test-tokens.' }) },
+      },
+    },
+    async (request, reply) => {
+      await tokens.revoke(request, userIdOf(request), BigInt(request.params.id))
+      setFlash(reply, { message: 'Token revoked.', token: null })
+      return reply.redirect('/test-tokens', 302)
+    },
+  )
+}
+
+export default testPage

@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { grants } from '../../access/abilities.ts'
+import type { Caller } from '../../access/caller.ts'
+import type { BearerCheck } from '../../access/guard.ts'
+import type { TokenRow } from '../../access/lookups/lookups.ts'
+import { constantTimeEqual } from '../../crypto/hash.ts'
+import type { User } from '../../users/user.ts'
+import { parseToken, type TokenKey } from './token-string.ts'
+
+/** The caller of an API token: may do what its abilities say. */
+export class TokenCaller implements Caller {
+  readonly kind = 'api_token'
+  readonly credentialId: string
+  readonly expiresAt: number | null
+  readonly user: User
+  readonly #row: TokenRow
+
+  constructor(row: TokenRow, user: User, expiresAt: number | null) {
+    this.#row = row
+    this.user = user
+    this.expiresAt = expiresAt
+    this.credentialId = String(row.id)
+  }
+
+  get abilities(): readonly string[] {
+    const list: unknown = JSON.parse(this.#row.abilities ?? '[]')
+    return Array.isArray(list) ? list.filter((ability) => typeof ability === 'string') : []
+  }
+
+  can(ability: string): boolean {
+    return grants(this.abilities, ability)
+  }
+
+  cant(ability: string): boolean {
+    return !this.can(ability)
+  }
+}
+
+/** When a token ends: its own date or the global age, whichever is earlier; null for never, and 0 where its age is unknown. */
+export function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): number | null {
+  const own = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
+  const byAge =
+    expiration === null
+      ? Number.POSITIVE_INFINITY
+      : createdAt === null
+        ? 0
+        : Date.parse(createdAt) + expiration * 60_000
+  const end = Math.min(own, byAge)
+  return end === Number.POSITIVE_INFINITY ? null : end
+}
+
+/** The guard's check for `<id>|<secret>` and for secrets without an id; three dotted parts are somebody else's. */
+export const tokenBearer: BearerCheck = (bearer, request) => {
+  if (!bearer.includes('|') && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(bearer)) return undefined
+  const key = parseToken(bearer)
+  return key ? callerOf(key, request) : Promise.resolve(null)
+}
+
+async function callerOf(key: TokenKey, { server: app }: FastifyRequest): Promise<Caller | null> {
+  const row = await find(key, app)
+  if (!row?.user || row.user.disabled || row.tokenableType !== 'user') return null
+  if (!constantTimeEqual(row.token, key.hash)) return null
+  const now = app.clock.now()
+  const end = endOf(row, app.config.current().expiration)
+  if (end !== null && now >= end) return null
+  app.touches.token(row.id, row.lastUsedAt === null ? null : Date.parse(row.lastUsedAt))
+  return new TokenCaller(row, row.user, end)
+}
+
+const find = (key: TokenKey, { lookups }: FastifyInstance): Promise<TokenRow | null> =>
+  key.id === null ? lookups.tokenByHash(key.hash) : lookups.tokenById(key.id)

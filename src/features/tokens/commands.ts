@@ -1,0 +1,20 @@
+import { type Command, CommandError } from '../../commands.ts'
+import { pruneExpiredTokens } from './prune.ts'
+
+/** The commands of API tokens. */
+export const tokenCommands: readonly Command[] = [
+  {
+    name: 'svc:prune-expired',
+    summary: 'Delete API tokens that expired more than so many hours ago (the server does it daily by itself)',
+    options: ['[--hours=24]'],
+    run: async ({ config, database, now, options, print }) => {
+      const settings = config.current()
+      const hours = options.hours === undefined ? 24 : Number(options.hours)
+      if (!Number.isInteger(hours) || hours < 0) throw new CommandError('--hours must be a whole number, 0 or more.')
+      const count = await pruneExpiredTokens(database, settings, hours, now)
+      if (settings.expiration === null)
+        print('No global expiration is set: tokens without a date of their own are kept.')
+      print(`${count} expired token${count === 1 ? '' : 's'} deleted.`)
+    },
+  },
+]

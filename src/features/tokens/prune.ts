@@ -1,0 +1,20 @@
+import type { Config } from '../../config/schema.ts'
+import type { Database } from '../../plugins/database/database.ts'
+import { deleteExpired } from './store.ts'
+
+const hour = 3_600_000
+
+/** The most rows that one statement deletes, so that pruning never holds a lock for long. */
+const batch = 1_000
+
+/** Deletes API tokens that expired more than `hours` ago, by their own date or by the global age; answers how many. */
+export async function pruneExpiredTokens(db: Database, config: Config, hours: number, now: number): Promise<number> {
+  const createdBefore = config.expiration === null ? null : new Date(now - config.expiration * 60_000 - hours * hour)
+  const limits = { expiredBefore: new Date(now - hours * hour), createdBefore }
+  let total = 0
+  for (;;) {
+    const deleted = await deleteExpired(db, limits, batch)
+    total += deleted
+    if (deleted < batch) return total
+  }
+}

@@ -1,0 +1,31 @@
+import type { Caller } from '../../access/caller.ts'
+import { HttpError, notFound } from '../../errors.ts'
+import type { Database } from '../../plugins/database/database.ts'
+import { type Origin, recordEvent } from '../../users/events.ts'
+import { tokenOwner } from './issue.ts'
+import { deleteToken, deleteTokens } from './store.ts'
+
+/** Revokes one token of the user: gone with the answer. Throws 404 when the user has none of this id. */
+export async function revokeToken(db: Database, userId: number, id: bigint, origin: Origin): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (!(await deleteToken(tx, userId, id))) throw notFound('Token not found.')
+    await recordEvent(tx, origin, { type: 'token_revoked', userId, data: { token_id: Number(id) } })
+  })
+}
+
+/** Revokes every token of the user. */
+export async function revokeTokens(db: Database, userId: number, origin: Origin): Promise<void> {
+  await db.transaction(async (tx) => {
+    const count = await deleteTokens(tx, userId)
+    if (count > 0) await recordEvent(tx, origin, { type: 'tokens_revoked', userId, data: { count } })
+  })
+}
+
+/** Revokes the token that authenticates the request; with a session there is none to revoke (409). */
+export async function revokeCurrent(db: Database, caller: Caller, origin: Origin): Promise<void> {
+  const userId = tokenOwner(caller)
+  if (caller.kind !== 'api_token') {
+    throw new HttpError(409, 'no_current_token', 'The request was not authenticated by a token.')
+  }
+  await revokeToken(db, userId, BigInt(caller.credentialId), origin)
+}

@@ -1,0 +1,123 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { callerOf } from '../../access/access.ts'
+import { validationFailed } from '../../errors.ts'
+import { authenticate } from '../../login/authenticate.ts'
+import { originOf } from '../../users/events.ts'
+import { decideGrant, issueToken, tokenOwner } from './issue.ts'
+import { revokeCurrent, revokeToken, revokeTokens } from './revoke.ts'
+import {
+  CreateTokenAnswer,
+  CreateTokenBody,
+  DeviceLoginAnswer,
+  DeviceLoginBody,
+  MessageAnswer,
+  TokenParams,
+  TokenRecord,
+} from './schemas.ts'
+import { listTokens } from './store.ts'
+
+const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] } as const
+
+/** API tokens: mobile login, creation, listing and revocation. */
+const tokens: FastifyPluginAsyncTypebox = async (app) => {
+  for (const prefix of app.config.current().compat.prefixes) {
+    app.post(
+      `/${prefix}/token`,
+      {
+        config: { access: { family: 'none' }, alsoAnswers: [429] },
+        schema: {
+          summary: 'Sign a device in: an API token for an email and password',
+          body: DeviceLoginBody,
+          response: { 200: DeviceLoginAnswer },
+        },
+      },
+      async (request) => {
+        const { email, password, device_name } = request.body
+        const found = await authenticate(request, { email, password, door: 'token' })
+        if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
+        const { user } = found
+        if (user.two_factor_enabled) {
+          throw validationFailed({ code: ['The provided two factor authentication code was invalid.'] })
+        }
+        const abilities = app.config.current().tokens.default_abilities
+        const { plainTextToken } = await issueToken(request, user.id, device_name, { abilities, expiresAt: null })
+        return { token: plainTextToken, user }
+      },
+    )
+  }
+
+  for (const path of ['/tokens/create', '/api/tokens/create']) {
+    app.post(
+      path,
+      {
+        config: guarded,
+        schema: {
+          summary: 'Create an API token',
+          description: 'An API token may create only with abilities that it has and no later expiry than its own.',
+          body: CreateTokenBody,
+          response: { 200: CreateTokenAnswer },
+        },
+        preValidation: async (request) => {
+          tokenOwner(callerOf(request))
+        },
+      },
+      async (request) => {
+        const { token_name: name, abilities = null, expires_at: expiresAt = null } = request.body
+        const caller = callerOf(request)
+        const { default_abilities } = app.config.current().tokens
+        const grant = decideGrant({ name, abilities, expiresAt }, caller, default_abilities, app.clock.now())
+        const { plainTextToken } = await issueToken(request, tokenOwner(caller), name, grant)
+        return { token: plainTextToken, message: 'Token created. Copy it now: it is not shown again.' }
+      },
+    )
+  }
+
+  app.get(
+    '/api/tokens',
+    {
+      config: guarded,
+      schema: { summary: 'List your API tokens', response: { 200: Type.Array(TokenRecord) } },
+    },
+    async (request) => listTokens(app.database, tokenOwner(callerOf(request))),
+  )
+
+  app.delete(
+    '/api/tokens/current',
+    {
+      config: { ...guarded, alsoAnswers: [403, 409] },
+      schema: { summary: 'Revoke the token in use', response: { 200: MessageAnswer } },
+    },
+    async (request) => {
+      await revokeCurrent(app.database, callerOf(request), originOf(request))
+      return { message: 'Token revoked.' }
+    },
+  )
+
+  app.delete(
+    '/api/tokens/:id',
+    {
+      config: guarded,
+      schema: { summary: 'Revoke one of your API tokens', params: TokenParams, response: { 200: MessageAnswer } },
+    },
+    async (request) => {
+      const userId = tokenOwner(callerOf(request))
+      await revokeToken(app.database, userId, BigInt(request.params.id), originOf(request))
+      return { message: 'Token revoked.' }
+    },
+  )
+
+  app.delete(
+    '/api/tokens',
+    {
+      config: guarded,
+      schema: { summary: 'Revoke all your API tokens', response: { 200: MessageAnswer } },
+    },
+    async (request) => {
+      await revokeTokens(app.database, tokenOwner(callerOf(request)), originOf(request))
+      return { message: 'All tokens revoked.' }
+    },
+  )
+}
+
+export default tokens

@@ -1,0 +1,72 @@
+import { Type } from 'typebox'
+import { UserSchema } from '../../users/user-schema.ts'
+
+const nullableDate = (description: string) =>
+  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description })
+
+export const DeviceLoginBody = Type.Object(
+  {
+    email: Type.String({ format: 'email', maxLength: 255 }),
+    password: Type.String({ minLength: 1 }),
+    device_name: Type.String({ minLength: 1, maxLength: 255, description: 'Becomes the name of the token.' }),
+    code: Type.Optional(
+      Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'TOTP code of a user with two-factor.' }),
+    ),
+    recovery_code: Type.Optional(
+      Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Recovery code, instead of `code`.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const DeviceLoginAnswer = Type.Object({
+  token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
+  user: UserSchema,
+})
+
+export const CreateTokenBody = Type.Object(
+  {
+    token_name: Type.String({ minLength: 1, maxLength: 255 }),
+    abilities: Type.Optional(
+      Type.Unsafe<string[] | null>({
+        type: ['array', 'null'],
+        items: { type: 'string', minLength: 1, maxLength: 255 },
+        maxItems: 100,
+        description:
+          'What the token may do; `["*"]` is everything, `[]` nothing. Default: as configured, or those of the token in use.',
+      }),
+    ),
+    expires_at: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'date',
+        description: 'ISO 8601, in the future; null for no expiry of its own.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const CreateTokenAnswer = Type.Object({
+  token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
+  message: Type.String(),
+})
+
+export const TokenRecord = Type.Object(
+  {
+    id: Type.Integer(),
+    tokenable_type: Type.String(),
+    tokenable_id: Type.Integer(),
+    name: Type.String(),
+    abilities: Type.Array(Type.String()),
+    last_used_at: nullableDate('Written at most once a minute.'),
+    expires_at: nullableDate('Null for no expiry of its own.'),
+    created_at: nullableDate('When it was issued.'),
+    updated_at: nullableDate('When it was last changed.'),
+  },
+  { title: 'Token', description: 'An API token, without its secret.' },
+)
+
+export const TokenParams = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) })
+
+export const MessageAnswer = Type.Object({ message: Type.String() })

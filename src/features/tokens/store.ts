@@ -1,0 +1,93 @@
+import type { Static } from 'typebox'
+import type { PersonalAccessToken } from '../../generated/postgresql/client.ts'
+import type { Database, Tx } from '../../plugins/database/database.ts'
+import { wireDate } from '../../users/wire-date.ts'
+import type { TokenRecord } from './schemas.ts'
+import { newSecret, secretHash } from './token-string.ts'
+
+type Record = Static<typeof TokenRecord>
+
+/** What a creation returns: the record, and the text that is shown this once. */
+export interface NewAccessToken {
+  accessToken: Record
+  plainTextToken: string
+}
+
+interface TokenFacts {
+  userId: number
+  name: string
+  abilities: readonly string[]
+  expiresAt: Date | null
+  prefix: string
+  now: number
+}
+
+const largestId = 2n ** 63n - 1n
+
+const recordOf = (row: PersonalAccessToken): Record => ({
+  id: Number(row.id),
+  tokenable_type: row.tokenableType,
+  tokenable_id: Number(row.tokenableId),
+  name: row.name,
+  abilities: JSON.parse(row.abilities ?? '[]'),
+  last_used_at: wireDate(row.lastUsedAt),
+  expires_at: wireDate(row.expiresAt),
+  created_at: wireDate(row.createdAt),
+  updated_at: wireDate(row.updatedAt),
+})
+
+const ownedBy = (userId: number) => ({ tokenableType: 'user', tokenableId: BigInt(userId) })
+
+/** Issues an API token: only the hash of its secret is stored. */
+export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessToken> {
+  const { userId, name, abilities, expiresAt, prefix, now } = facts
+  const secret = newSecret(prefix)
+  const date = new Date(now)
+  const row = await tx.personalAccessToken.create({
+    data: {
+      ...ownedBy(userId),
+      name,
+      token: secretHash(secret),
+      abilities: JSON.stringify(abilities),
+      expiresAt,
+      createdAt: date,
+      updatedAt: date,
+    },
+  })
+  return { accessToken: recordOf(row), plainTextToken: `${row.id}|${secret}` }
+}
+
+/** The user's tokens, oldest first. */
+export async function listTokens({ prisma }: Database, userId: number): Promise<Record[]> {
+  const rows = await prisma.personalAccessToken.findMany({ where: ownedBy(userId), orderBy: { id: 'asc' } })
+  return rows.map(recordOf)
+}
+
+/** Deletes the user's token of this id; false when the user has none. */
+export async function deleteToken(tx: Tx, userId: number, id: bigint): Promise<boolean> {
+  if (id > largestId) return false
+  const { count } = await tx.personalAccessToken.deleteMany({ where: { id, ...ownedBy(userId) } })
+  return count > 0
+}
+
+/** Deletes every token of the user; answers how many there were. */
+export async function deleteTokens(tx: Tx, userId: number): Promise<number> {
+  return (await tx.personalAccessToken.deleteMany({ where: ownedBy(userId) })).count
+}
+
+/** Deletes a batch of tokens whose own date passed before `expiredBefore`, or, if given, that were created before `createdBefore`. */
+export async function deleteExpired(
+  { prisma }: Database,
+  { expiredBefore, createdBefore }: { expiredBefore: Date; createdBefore: Date | null },
+  batch: number,
+): Promise<number> {
+  const rows = await prisma.personalAccessToken.findMany({
+    where: {
+      OR: [{ expiresAt: { lt: expiredBefore } }, ...(createdBefore ? [{ createdAt: { lt: createdBefore } }] : [])],
+    },
+    select: { id: true },
+    take: batch,
+  })
+  if (rows.length === 0) return 0
+  return (await prisma.personalAccessToken.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } })).count
+}

@@ -1,0 +1,75 @@
+import { sha256Hex } from '../crypto/hash.ts'
+import type { Database } from '../plugins/database/database.ts'
+
+/** How many failures a key may have in a window, and what comes after them. */
+export interface LimitRule {
+  max: number
+  /** Milliseconds, from the first failure. */
+  window: number
+  /** `window`: refused until the window ends. `growing`: 30 s, doubled by each further failure, an hour at most. */
+  block: 'window' | 'growing'
+}
+
+/** An attempt that was counted in advance, or the moment (unix ms) until which none is allowed. */
+export type Reservation = { allowed: true; failures: number } | { allowed: false; until: number }
+
+const firstDelay = 30_000
+const doublings = 7
+const longestDelay = 3_600_000
+
+/**
+ * Counters of failures in the database, for every replica together.
+ * An attempt is counted before it is made and taken back when it succeeds: of many parallel guesses no more than
+ * `max` reach the password check, because one conditional write decides for each.
+ */
+export class FailureLimits {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Counts an attempt under the key as a failure, or refuses it. */
+  async reserve(name: string, rule: LimitRule, now: number): Promise<Reservation> {
+    const key = sha256Hex(name)
+    const { prisma } = this.#database
+    const growing = rule.block === 'growing' ? 1 : 0
+    const end = BigInt(now + rule.window)
+    const at = BigInt(now)
+    const counted = await prisma.$queryRaw<{ failures: number | bigint }[]>`
+      INSERT INTO login_limits (key, failures, resets_at, blocked_until)
+      VALUES (${key}, 1, CAST(${end} AS BIGINT), CASE WHEN CAST(${rule.max} AS INTEGER) <= 1 THEN CAST(${end} AS BIGINT) ELSE 0 END)
+      ON CONFLICT (key) DO UPDATE SET
+        failures = CASE WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN 1 ELSE login_limits.failures + 1 END,
+        resets_at = CASE WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN CAST(${end} AS BIGINT) ELSE login_limits.resets_at END,
+        blocked_until = CASE
+          WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) OR login_limits.failures + 1 < CAST(${rule.max} AS INTEGER) THEN 0
+          WHEN CAST(${growing} AS INTEGER) = 0 THEN login_limits.resets_at
+          WHEN login_limits.failures + 1 >= CAST(${rule.max + doublings} AS INTEGER) THEN CAST(${at + BigInt(longestDelay)} AS BIGINT)
+          ELSE CAST(${at} AS BIGINT) + (CAST(${firstDelay} AS INTEGER) << (login_limits.failures + 1 - CAST(${rule.max} AS INTEGER)))
+        END
+      WHERE login_limits.blocked_until <= CAST(${at} AS BIGINT)
+      RETURNING failures`
+    const failures = counted[0]?.failures
+    if (failures !== undefined) return { allowed: true, failures: Number(failures) }
+    const row = await prisma.loginLimit.findUnique({ where: { key } })
+    return {
+      allowed: false,
+      until: row ? Number(row.blockedUntil) : now + 1000,
+    }
+  }
+
+  /** Takes one counted attempt back: it was no failure. */
+  async release(name: string): Promise<void> {
+    const { prisma } = this.#database
+    await prisma.$executeRaw`
+      UPDATE login_limits SET failures = failures - 1, blocked_until = 0 WHERE key = ${sha256Hex(name)} AND failures > 0`
+  }
+
+  /** Forgets every failure of the key. */
+  async clear(name: string): Promise<void> {
+    await this.#database.prisma.loginLimit.deleteMany({
+      where: { key: sha256Hex(name) },
+    })
+  }
+}

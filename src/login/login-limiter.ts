@@ -1,0 +1,104 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CurrentConfig } from '../config/current.ts'
+import { constantTimeEqual, hmac } from '../crypto/hash.ts'
+import { deriveKeys } from '../crypto/keys.ts'
+import { tooManyRequests } from '../errors.ts'
+import { canonicalEmail } from '../users/user.ts'
+import { limitedAddress } from './client-address.ts'
+import type { FailureLimits, LimitRule } from './failure-limits.ts'
+
+const browserCookie = 'svc_browser'
+const year = 31_536_000
+const hour = 3_600_000
+
+/** Failures of one account over all addresses: slow guessing from many machines is delayed ever longer. */
+const accountRule: LimitRule = { max: 50, window: hour, block: 'growing' }
+
+/** One attempt that was counted in advance. */
+export interface Attempt {
+  /** The attempt succeeded: its failures are forgotten. */
+  succeeded(): Promise<void>
+  /** The attempt was not made at all: it is taken back. */
+  withdrawn(): Promise<void>
+  /** Whether this attempt, if it fails, is the last one allowed for now. */
+  isLast: boolean
+}
+
+/** The account as the limiter knows it: look-alike letters fold to one, so that they are no way around. */
+const accountOf = (email: string): string => canonicalEmail(email).normalize('NFKD').replace(/\p{M}/gu, '')
+
+/** Limits failed passwords, for every door together: by account and address, and by account over all addresses. */
+export class LoginLimiter {
+  readonly #config: CurrentConfig
+  readonly #limits: FailureLimits
+  readonly #keys: readonly Buffer[]
+
+  constructor(config: CurrentConfig, limits: FailureLimits) {
+    this.#config = config
+    this.#limits = limits
+    this.#keys = deriveKeys(config.current().app.secret, 'known-browser')
+  }
+
+  /** Counts an attempt, or throws 429 with the seconds to wait. */
+  async attempt(request: FastifyRequest, email: string): Promise<Attempt> {
+    const now = request.server.clock.now()
+    const account = accountOf(email)
+    const here = `login:${account}|${limitedAddress(request.ip)}`
+    const everywhere = `account:${account}`
+    const rate = this.#config.current().rate_limits.login
+    const local = rate === null ? null : await this.#limits.reserve(here, { ...rate, block: 'window' }, now)
+    if (rate && local && !local.allowed) throw refusal(local.until, now, rate.max)
+
+    // A browser that signed in before is not locked out by what others try on the account.
+    const isKnown = this.#isKnownBrowser(request, account)
+    const global = isKnown ? null : await this.#limits.reserve(everywhere, accountRule, now)
+    if (global && !global.allowed) {
+      if (rate) await this.#limits.release(here)
+      throw refusal(global.until, now, accountRule.max)
+    }
+    const isLast =
+      (local?.allowed === true && rate !== null && local.failures >= rate.max) ||
+      (global?.allowed === true && global.failures >= accountRule.max)
+    return {
+      isLast,
+      succeeded: async () => {
+        if (rate) await this.#limits.clear(here)
+        if (global) await this.#limits.release(everywhere)
+      },
+      withdrawn: async () => {
+        if (rate) await this.#limits.release(here)
+        if (global) await this.#limits.release(everywhere)
+      },
+    }
+  }
+
+  /** Marks the browser as one that signed in to this account. */
+  rememberBrowser(request: FastifyRequest, reply: FastifyReply, email: string): void {
+    const key = this.#keys[0]
+    if (!key) return
+    const attributes = {
+      ...request.server.sessions.attributes(),
+      httpOnly: true,
+      maxAge: year,
+    }
+    reply.setCookie(browserCookie, hmac(key, accountOf(email)), attributes)
+  }
+
+  #isKnownBrowser(request: FastifyRequest, account: string): boolean {
+    const cookie = request.cookies?.[browserCookie]
+    return cookie !== undefined && this.#keys.some((key) => constantTimeEqual(hmac(key, account), cookie))
+  }
+}
+
+function refusal(until: number, now: number, limit: number): Error {
+  const seconds = Math.max(1, Math.ceil((until - now) / 1000))
+  const text = `Too many login attempts. Please try again in ${seconds} seconds.`
+  return tooManyRequests(text, seconds, {
+    errors: { email: [text] },
+    headers: {
+      'x-ratelimit-limit': String(limit),
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': String(Math.ceil(until / 1000)),
+    },
+  })
+}

@@ -1,0 +1,167 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Remembered } from '../access/access.ts'
+import { SessionCaller } from '../access/caller.ts'
+import type { RememberRow } from '../access/lookups/lookups.ts'
+import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
+import type { CurrentConfig } from '../config/current.ts'
+import { constantTimeEqual, hmac, sha256Hex } from '../crypto/hash.ts'
+import { deriveKeys } from '../crypto/keys.ts'
+import { randomId } from '../crypto/random.ts'
+import { unauthenticated } from '../errors.ts'
+import type { Tx } from '../plugins/database/database.ts'
+import { originOf, recordEvent } from '../users/events.ts'
+import type { UserWithPassword } from '../users/users.ts'
+import { become, insertSession } from './sign-in.ts'
+
+const rememberCookie = 'svc_remember'
+const day = 86_400_000
+
+/** A remembered device's id and secret, as its cookie carries them. */
+interface Presented {
+  id: bigint
+  secret: string
+}
+
+/** A new remember token: its row and the cookie's value. */
+interface NewToken {
+  id: bigint
+  cookie: string
+}
+
+/** The cookie's parts; null for what was never handed out. */
+function parse(cookie: string | undefined): Presented | null {
+  const match = /^(\d{1,18})\.([\w-]{43})$/.exec(cookie ?? '')
+  return match?.[1] && match[2] ? { id: BigInt(match[1]), secret: match[2] } : null
+}
+
+/**
+ * Remember-me: one row for each device, rotated at each use by one conditional write.
+ * The successor is an HMAC of its predecessor, so that parallel requests which present the same cookie all get the same
+ * successor; the predecessor stays valid until the successor was presented once, so that a lost answer loses nothing.
+ */
+export class RememberTokens {
+  readonly #config: CurrentConfig
+  readonly #keys: readonly Buffer[]
+
+  constructor(config: CurrentConfig) {
+    this.#config = config
+    this.#keys = deriveKeys(config.current().app.secret, 'remember')
+  }
+
+  /** The caller whom the request's cookie remembers, or null; nothing is written yet. */
+  find = async (request: FastifyRequest): Promise<Remembered | null> => {
+    const presented = this.#presented(request)
+    if (!presented) return null
+    const row = await request.server.lookups.rememberToken(presented.id)
+    if (!row?.user || !this.#isLive(row, presented, request.server.clock.now())) return null
+    return {
+      caller: new SessionCaller('remembered', row.user),
+      resume: (_request, reply) => this.#resume(request, reply, presented, row),
+    }
+  }
+
+  /** Inserts the token of a device that signs in now. */
+  async create(tx: Tx, { user, password }: UserWithPassword, now: number): Promise<NewToken> {
+    const secret = randomId()
+    const row = await tx.rememberToken.create({
+      data: {
+        userId: BigInt(user.id),
+        tokenHash: sha256Hex(secret),
+        passwordMark: passwordMark(password),
+        createdAt: new Date(now),
+        lastUsedAt: new Date(now),
+        expiresAt: new Date(now + this.#config.current().session.remember_days * day),
+      },
+    })
+    return { id: row.id, cookie: `${row.id}.${secret}` }
+  }
+
+  /** Deletes the token of the cookie that the request brought, if it is the holder's. */
+  async forgetPresented(tx: Tx, request: FastifyRequest): Promise<void> {
+    const presented = this.#presented(request)
+    if (!presented) return
+    const hash = sha256Hex(presented.secret)
+    await tx.rememberToken.deleteMany({
+      where: {
+        id: presented.id,
+        OR: [{ tokenHash: hash }, { previousHash: hash }],
+      },
+    })
+  }
+
+  /** Hands the cookie out, or takes it back (null) from a browser that has one. */
+  sendCookie(request: FastifyRequest, reply: FastifyReply, value: string | null): void {
+    const attributes = {
+      ...request.server.sessions.attributes(),
+      httpOnly: true,
+    }
+    if (value !== null) {
+      const maxAge = this.#config.current().session.remember_days * (day / 1000)
+      reply.setCookie(rememberCookie, value, { ...attributes, maxAge })
+    } else if (request.cookies[rememberCookie] !== undefined) {
+      reply.clearCookie(rememberCookie, attributes)
+    }
+  }
+
+  #presented(request: FastifyRequest): Presented | null {
+    return parse(request.cookies?.[rememberCookie])
+  }
+
+  #isLive(row: RememberRow, { secret }: Presented, now: number): boolean {
+    const hash = sha256Hex(secret)
+    const fits = constantTimeEqual(hash, row.tokenHash) || constantTimeEqual(hash, row.previousHash ?? '')
+    return (
+      fits && now < row.expiresAt && row.user?.disabled === false && passwordMarkFits(row.passwordMark, row.password)
+    )
+  }
+
+  async #resume(request: FastifyRequest, reply: FastifyReply, presented: Presented, row: RememberRow): Promise<void> {
+    const { server: app } = request
+    const { user, password } = row
+    const key = this.#keys[0]
+    if (!user || !key) throw unauthenticated()
+    const successor = hmac(key, `successor\0${presented.secret}`)
+    const presentedHash = sha256Hex(presented.secret)
+    const date = new Date(app.clock.now())
+    // Those who lost the race find the winner's session under this id; it is as secret as the cookie it comes from.
+    const shared = hmac(key, `session\0${presented.secret}`)
+
+    await app.database.transaction(async (tx) => {
+      const rotated = await tx.rememberToken.updateMany({
+        where: { id: row.id, tokenHash: presentedHash },
+        data: {
+          tokenHash: sha256Hex(successor),
+          previousHash: presentedHash,
+          lastUsedAt: date,
+        },
+      })
+      const isPredecessor =
+        rotated.count === 0 &&
+        (await tx.rememberToken.count({
+          where: { id: row.id, previousHash: presentedHash },
+        })) > 0
+      if (rotated.count === 0 && !isPredecessor) throw unauthenticated()
+      const idleSince = new Date(date.getTime() - this.#config.current().session.lifetime * 60_000)
+      const id = sha256Hex(shared)
+      if (
+        (await tx.session.count({
+          where: { id, lastSeenAt: { gt: idleSince } },
+        })) > 0
+      )
+        return
+      await tx.session.deleteMany({ where: { id } })
+      await insertSession(tx, request, {
+        sessionId: shared,
+        user,
+        password,
+        rememberTokenId: row.id,
+      })
+      await recordEvent(tx, originOf(request), {
+        type: 'login_remembered',
+        userId: user.id,
+      })
+    })
+    this.sendCookie(request, reply, `${row.id}.${successor}`)
+    await become(request, reply, shared)
+  }
+}

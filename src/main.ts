@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+import closeWithGrace from 'close-with-grace'
+import { buildApp } from './app.ts'
+import { exitOnError, loadSettings } from './boot.ts'
+import { logLevel } from './config/load.ts'
+import type { Config } from './config/schema.ts'
+import { systemClock } from './plugins/clock.ts'
+import { openDatabase } from './plugins/database/database.ts'
+import { createLogger } from './plugins/logging.ts'
+
+/** How long requests in flight may take to finish after SIGTERM, in milliseconds. */
+const grace = 9_000
+
+async function start(): Promise<void> {
+  const { config, file, warnings } = loadSettings()
+  const { server, database: where } = config.current()
+  const logger = createLogger(logLevel())
+  for (const warning of warnings) logger.warn(warning)
+  const database = await openDatabase({ ...where, file: where.file ?? undefined, logger })
+  const app = await buildApp({ config, database, clock: systemClock, logger })
+  closeWithGrace({ delay: grace, logger: false }, async ({ err }) => {
+    if (err) logger.error({ err }, 'unexpected error: stopping')
+    await app.close()
+    await database.close()
+    logger.flush()
+  })
+  await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
+  if (config.current().app.environment === 'development') process.stdout.write(whereToLook(config.current(), file))
+}
+
+const whereToLook = ({ app, database, test_page }: Config, file: string | null): string => `
+  ${app.name} is ready at ${app.url}
+
+  Database         ${database.file ?? 'PostgreSQL'}
+  Configuration    ${file ?? 'none: every value at its default'}
+  API description  ${app.url}/openapi.json
+${test_page ? `  Test page        ${app.url}/test-login\n` : ''}
+  Create the first user:
+    npm run --silent svc -- svc:user:create --email=you@example.com --name="Your Name" --verified
+
+`
+
+await start().catch(exitOnError)

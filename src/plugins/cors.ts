@@ -1,0 +1,37 @@
+import fastifyCors from '@fastify/cors'
+import type { FastifyInstance } from 'fastify'
+import { isListed } from '../access/stateful.ts'
+import type { Config } from '../config/schema.ts'
+
+const loopback = ['localhost', 'localhost:*', '127.0.0.1', '127.0.0.1:*', '[::1]', '[::1]:*']
+
+/** Whether a page of this origin may read answers: as configured, else what the stateful list holds (in production by https only, loopback never). */
+export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config): boolean {
+  if (cors.origins) return cors.origins.includes(origin)
+  if (!isListed(origin, stateful)) return false
+  return app.environment !== 'production' || (origin.startsWith('https://') && !isListed(origin, loopback))
+}
+
+/** Answers CORS on every native route, errors included, for the origins of the configuration in force. */
+export async function addCors(app: FastifyInstance): Promise<void> {
+  await app.register(fastifyCors, {
+    delegator: (request, done) => {
+      const config = app.config.current()
+      const { origin } = request.headers
+      done(null, {
+        origin: origin !== undefined && isAllowedOrigin(origin, config) ? origin : false,
+        credentials: config.cors.supports_credentials,
+        methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+        exposedHeaders: [
+          'Retry-After',
+          'X-RateLimit-Limit',
+          'X-RateLimit-Remaining',
+          'X-RateLimit-Reset',
+          'X-Retry-After',
+        ],
+        maxAge: 7200,
+        strictPreflight: false,
+      })
+    },
+  })
+}

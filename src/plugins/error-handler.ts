@@ -1,0 +1,47 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type ErrorCode, HttpError, notFound, unavailable } from '../errors.ts'
+import { isUnavailable } from './database/unavailable.ts'
+
+/** What the framework refuses by itself, in our vocabulary. */
+const frameworkErrors: Record<number, [ErrorCode, string]> = {
+  400: ['malformed_body', 'The request body cannot be read.'],
+  404: ['not_found', 'Not found.'],
+  413: ['body_too_large', 'The request body is too large.'],
+  414: ['not_found', 'Not found.'],
+  415: ['unsupported_media_type', 'The content type of the request body is not supported.'],
+  429: ['too_many_requests', 'Too Many Attempts.'],
+}
+
+/** The error that may be shown: nothing of an unexpected one is. */
+function shown(error: FastifyError | HttpError): HttpError {
+  if (error instanceof HttpError) return error
+  if (isUnavailable(error)) return unavailable(error)
+  const known = frameworkErrors[error.statusCode ?? 500]
+  if (known) return new HttpError(error.statusCode ?? 500, ...known)
+  if (error.statusCode === 503) return unavailable(error)
+  return new HttpError(500, 'server_error', 'Server Error', { cause: error })
+}
+
+/** Sends an error as `{message, code}` and, where there are any, `errors`. */
+export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
+  const { message, code, errors } = error
+  return reply
+    .code(error.statusCode)
+    .headers(error.headers)
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(errors ? { message, code, errors } : { message, code })
+}
+
+/** Installs the one error handler: a 5xx shows nothing and logs everything. */
+export function addErrorHandler(app: FastifyInstance): void {
+  app.setErrorHandler((error: FastifyError | HttpError, request: FastifyRequest, reply) => {
+    const answer = shown(error)
+    if (answer.statusCode >= 500) {
+      const cause = answer.cause ?? error
+      request.log[answer.statusCode === 503 ? 'warn' : 'error']({ err: cause }, answer.message)
+    }
+    return sendError(reply, answer)
+  })
+  app.setNotFoundHandler((_request, reply) => sendError(reply, notFound()))
+}

@@ -1,0 +1,51 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+/** What a log line says of an error: no field of a driver's error, which may hold the values of a row. */
+const errorFacts = (error: unknown): Record<string, unknown> => {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { name, message, stack } = error
+  return { type: name, message, stack, ...('code' in error ? { code: error.code } : {}) }
+}
+
+/** The logger: JSON lines, from which headers, bodies and queries are left out by construction. */
+export const createLogger = (level: string, destination?: DestinationStream): Logger =>
+  pino({ level, base: null, serializers: { err: errorFacts } }, destination ?? pino.destination({ fd: 1, sync: false }))
+
+/** What may be logged of a path that no route has: long parts and token-like ones could be secrets. */
+const unmatchedPath = (url: string): string =>
+  (url.split('?')[0] ?? '')
+    .split('/')
+    .map((part) => (part.length > 24 || part.includes('|') || part.includes('%') ? '…' : part))
+    .join('/')
+    .slice(0, 200)
+
+/** Logs one line for each answer: the route's pattern, never its values. */
+export function addAccessLog(app: FastifyInstance): void {
+  app.addHook('onResponse', (request: FastifyRequest, reply, done) => {
+    const { method, raw } = request
+    const route = request.routeOptions.url
+    request.log.info(
+      {
+        method,
+        ...(route === undefined || route === '*' ? { path: unmatchedPath(raw.url ?? '') } : { route }),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+      },
+      'request',
+    )
+    done()
+  })
+}
+
+/** Says once that forwarded headers come from an address that is not trusted with them. */
+export function addForwardedWarning(app: FastifyInstance): void {
+  let isSaid = false
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!isSaid && request.headers['x-forwarded-for'] !== undefined && request.ips === undefined) {
+      isSaid = true
+      request.log.warn('forwarded headers are ignored: list the proxy in server.trust_proxy to have them count')
+    }
+    done()
+  })
+}

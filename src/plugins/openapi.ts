@@ -1,0 +1,83 @@
+import fastifySwagger from '@fastify/swagger'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import { Type } from 'typebox'
+import type { RouteAccess } from '../access/access.ts'
+
+const ErrorSchema = Type.Object(
+  {
+    message: Type.String(),
+    code: Type.String({ description: 'Stable; for programs.' }),
+    errors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+  },
+  { description: 'An error.' },
+)
+
+const meanings: Record<number, string> = {
+  400: 'The body cannot be read.',
+  401: 'Nobody is signed in, or the bearer is not good.',
+  403: 'The caller may not do this.',
+  404: 'There is no such record.',
+  413: 'The body is too large.',
+  415: 'The content type is not supported.',
+  419: 'The CSRF token is missing or wrong.',
+  422: 'The input breaks a rule; `errors` tells which, field by field.',
+  429: 'Too many attempts; `Retry-After` tells when to try again.',
+  503: 'The service is briefly unavailable; `Retry-After` tells when to try again.',
+}
+
+/** Every status that the declared access and body of a route can bring about besides the handler's own. */
+function errorStatuses(access: RouteAccess, schema: FastifySchema, method: string): number[] {
+  const isUnsafe = !['GET', 'HEAD'].includes(method)
+  const isGuarded = access.family !== 'none' && access.caller === 'required'
+  return [
+    ...(isGuarded ? [401] : []),
+    ...(access.family === 'guard' && access.abilities ? [403] : []),
+    ...(isUnsafe && access.family !== 'none' ? [419] : []),
+    ...(schema.params ? [404] : []),
+    ...(schema.body ? [400, 413, 415, 422] : []),
+    ...(access.family === 'none' && !schema.body ? [] : [503]),
+  ]
+}
+
+const credentials = (access: RouteAccess) => {
+  if (access.family === 'none' || access.caller === 'guest') return undefined
+  return access.family === 'guard' ? [{ session: [] }, { bearer: [] }] : [{ session: [] }]
+}
+
+/** Describes every route at `/openapi.json` (OpenAPI 3.1), from the declarations that protect and validate it. */
+export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
+  const { name, url } = app.config.current().app
+  await app.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: name, version, description: 'Sessions, API tokens and headless authentication.' },
+      servers: [{ url }],
+      components: {
+        securitySchemes: {
+          session: { type: 'apiKey', in: 'cookie', name: app.config.current().session.cookie },
+          bearer: { type: 'http', scheme: 'bearer', description: 'An API token `<id>|<secret>`.' },
+        },
+      },
+    },
+    transform: ({ schema, url, route }) => {
+      const access = route.config?.access
+      if (!access || schema?.hide) return { schema: { ...schema, hide: true }, url }
+      const method = String([route.method].flat()[0])
+      const own = (schema?.response ?? {}) as Record<string, unknown>
+      const errors = Object.fromEntries(
+        [...errorStatuses(access, schema ?? {}, method), ...(route.config?.alsoAnswers ?? [])]
+          .filter((status) => !(status in own))
+          .map((status) => [status, { ...ErrorSchema, description: meanings[status] ?? 'An error.' }]),
+      )
+      const security = credentials(access)
+      return { schema: { ...schema, ...(security ? { security } : {}), response: { ...own, ...errors } }, url }
+    },
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Further error statuses that the handler answers, for the API description. */
+    alsoAnswers?: readonly number[]
+  }
+}

@@ -1,0 +1,64 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import type { FastifyInstance } from 'fastify'
+import { type FieldErrors, notFound, validationFailed } from '../errors.ts'
+import { isDate, isEmail } from './formats.ts'
+
+/** A field as the texts name it: underscores become spaces. */
+export const displayName = (field: string): string => field.replaceAll('_', ' ')
+
+const field = ({ instancePath, keyword, params }: ErrorObject): string => {
+  const path = instancePath.slice(1).replaceAll('/', '.')
+  return keyword === 'required' ? [path, params.missingProperty].filter(Boolean).join('.') : path
+}
+
+const typeTexts: Record<string, string> = {
+  string: 'must be a string',
+  array: 'must be an array',
+  boolean: 'must be true or false',
+  integer: 'must be an integer',
+  number: 'must be a number',
+  object: 'must be an array',
+}
+
+/** What one broken rule says, after `The … field `. */
+function text({ keyword, params, data }: ErrorObject): string {
+  if (keyword === 'required' || data === null || data === '') return 'is required'
+  if (keyword === 'type') return typeTexts[[params.type].flat()[0]] ?? 'is invalid'
+  if (keyword === 'format') return params.format === 'email' ? 'must be a valid email address' : 'must be a valid date'
+  if (keyword === 'minLength') return `must be at least ${params.limit} characters`
+  if (keyword === 'maxLength') return `must not be greater than ${params.limit} characters`
+  if (keyword === 'maxItems') return `must not have more than ${params.limit} items`
+  if (keyword === 'minItems') return `must have at least ${params.limit} items`
+  if (keyword === 'minimum') return `must be at least ${params.limit}`
+  if (keyword === 'maximum') return `must not be greater than ${params.limit}`
+  return 'is invalid'
+}
+
+/** Laravel's texts for what a validator found; a field that is missing says only that. */
+function textsOf(errors: readonly ErrorObject[]): FieldErrors {
+  const texts: FieldErrors = {}
+  for (const error of errors) {
+    const name = field(error)
+    const sentence = `The ${displayName(name)} field ${text(error)}.`
+    const known = texts[name]
+    if (!known) texts[name] = [sentence]
+    else if (!known.includes(sentence)) known.push(sentence)
+  }
+  return texts
+}
+
+/** Validates bodies with ajv: every broken rule of every field, fields that are not declared dropped, nothing coerced. */
+export function addValidation(app: FastifyInstance): void {
+  const ajv = new Ajv({ allErrors: true, removeAdditional: true, useDefaults: true, verbose: true, strict: false })
+  ajv.addFormat('email', isEmail)
+  ajv.addFormat('date', isDate)
+  ajv.addFormat('date-time', true)
+  app.setValidatorCompiler(({ schema, httpPart }) => {
+    const validate = ajv.compile(schema)
+    return (data: unknown) => {
+      if (validate(data)) return { value: data }
+      // A path that no record can have is a path that does not exist.
+      return { error: httpPart === 'params' ? notFound() : validationFailed(textsOf(validate.errors ?? [])) }
+    }
+  })
+}

@@ -1,0 +1,94 @@
+import { type Command, type CommandContext, CommandError } from '../commands.ts'
+import { hashPassword } from '../crypto/password.ts'
+import { type FieldErrors, validationFailed } from '../errors.ts'
+import { isEmail } from '../plugins/formats.ts'
+import { commandOrigin, recordEvent } from './events.ts'
+import type { User } from './user.ts'
+import { createUser, listUsers, type UserChanges, updateUser } from './users.ts'
+
+const text = ({ options }: CommandContext, name: string): string => String(options[name] ?? '').trim()
+
+const line = ({ disabled, ...user }: User): string => JSON.stringify({ ...user, disabled })
+
+/** The 422 body that the same mistake gets over HTTP. */
+function refuse(errors: FieldErrors): never {
+  const { message, code } = validationFailed(errors)
+  throw new CommandError(JSON.stringify({ message, code, errors }))
+}
+
+async function create(context: CommandContext): Promise<void> {
+  const { database, now, options } = context
+  const [name, email] = [text(context, 'name'), text(context, 'email')]
+  const errors: FieldErrors = {}
+  if (name === '') errors.name = ['The name field is required.']
+  else if (name.length > 255) errors.name = ['The name field must not be greater than 255 characters.']
+  if (email === '') errors.email = ['The email field is required.']
+  else if (!isEmail(email)) errors.email = ['The email field must be a valid email address.']
+  if (Object.keys(errors).length > 0) refuse(errors)
+
+  const password = await context.readPassword()
+  if (password === '') refuse({ password: ['The password field is required.'] })
+  const role = text(context, 'role') || context.config.current().registration.role
+  const hash = await hashPassword(password)
+  const user = await database.transaction(async (tx) => {
+    const created = await createUser(tx, {
+      name,
+      email,
+      role,
+      password: hash,
+      verified: options.verified === true,
+      now,
+    })
+    if (created) await recordEvent(tx, commandOrigin(now), { type: 'user_created', userId: created.id })
+    return created
+  })
+  if (!user) refuse({ email: ['The email has already been taken.'] })
+  context.print(line(user))
+}
+
+async function update(context: CommandContext): Promise<void> {
+  const { database, now, options } = context
+  const email = text(context, 'email')
+  if (email === '') refuse({ email: ['The email field is required.'] })
+  if (options.disable && options.enable) throw new CommandError('--disable and --enable exclude each other.')
+  const changes: UserChanges = {
+    ...(options.role === undefined ? {} : { role: text(context, 'role') }),
+    ...(options.verify ? { verified: true } : {}),
+    ...(options.disable || options.enable ? { disabled: options.disable === true } : {}),
+    ...(options['reset-two-factor'] ? { resetTwoFactor: true } : {}),
+  }
+  if (changes.role === '') refuse({ role: ['The role field is required.'] })
+  if (Object.keys(changes).length === 0) throw new CommandError('Nothing to change: name an option.')
+  const user = await database.transaction(async (tx) => {
+    const updated = await updateUser(tx, email, changes, now)
+    const data = { changed: Object.keys(changes).join(' ') }
+    if (updated) await recordEvent(tx, commandOrigin(now), { type: 'user_updated', userId: updated.id, data })
+    return updated
+  })
+  if (!user) refuse({ email: ["We can't find a user with that email address."] })
+  context.print(line(user))
+}
+
+/** The commands by which an administrator keeps the users. */
+export const userCommands: readonly Command[] = [
+  {
+    name: 'svc:user:create',
+    summary: 'Create a user; the password is asked for, or read as one line of standard input',
+    options: ['--email=a@b.c', '--name="A B"', '[--role=admin]', '[--verified]'],
+    run: create,
+  },
+  {
+    name: 'svc:user:update',
+    summary: 'Change a user; a disabled one is refused everywhere at once',
+    options: ['--email=a@b.c', '[--role=admin]', '[--verify]', '[--disable', '| --enable]', '[--reset-two-factor]'],
+    run: update,
+  },
+  {
+    name: 'svc:user:list',
+    summary: 'Print every user, one line of JSON each',
+    options: [],
+    run: async ({ database, print }) => {
+      for (const user of await listUsers(database)) print(line(user))
+    },
+  },
+]

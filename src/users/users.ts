@@ -1,0 +1,82 @@
+import type { Prisma } from '../generated/postgresql/client.ts'
+import type { Database, Tx } from '../plugins/database/database.ts'
+import { canonicalEmail, type User, userOf } from './user.ts'
+
+/** A user with what a password check needs. */
+export interface UserWithPassword {
+  user: User
+  password: string | null
+}
+
+/** What a new user starts with. */
+export interface NewUser {
+  name: string
+  email: string
+  password: string | null
+  role: string
+  verified: boolean
+  now: number
+}
+
+/** What an administrator may change of a user. */
+export interface UserChanges {
+  role?: string
+  verified?: true
+  disabled?: boolean
+  resetTwoFactor?: true
+}
+
+/** The user of this address, with the password hash. */
+export async function findUserByEmail(db: Database | { prisma: Tx }, email: string): Promise<UserWithPassword | null> {
+  const row = await db.prisma.user.findUnique({ where: { email: canonicalEmail(email) } })
+  return row && { user: userOf(row), password: row.password }
+}
+
+/** Every user, oldest first. */
+export async function listUsers(db: Database): Promise<User[]> {
+  return (await db.prisma.user.findMany({ orderBy: { id: 'asc' } })).map(userOf)
+}
+
+/** The new user, or null when the address is taken. */
+export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewUser): Promise<User | null> {
+  const date = new Date(now)
+  const address = canonicalEmail(email)
+  if (await tx.user.findUnique({ where: { email: address }, select: { id: true } })) return null
+  const row = await tx.user.create({
+    data: { ...rest, email: address, emailVerifiedAt: verified ? date : null, createdAt: date, updatedAt: date },
+  })
+  return userOf(row)
+}
+
+/** The changed user, or null when there is none of this address. */
+export async function updateUser(tx: Tx, email: string, changes: UserChanges, now: number): Promise<User | null> {
+  const found = await findUserByEmail({ prisma: tx }, email)
+  if (!found) return null
+  const data: Prisma.UserUpdateInput = { updatedAt: new Date(now) }
+  if (changes.role !== undefined) data.role = changes.role
+  if (changes.verified && !found.user.email_verified_at) data.emailVerifiedAt = new Date(now)
+  if (changes.disabled !== undefined) data.disabledAt = changes.disabled ? new Date(now) : null
+  if (changes.resetTwoFactor) {
+    Object.assign(data, { twoFactorSecret: null, twoFactorRecoveryCodes: null, twoFactorConfirmedAt: null })
+  }
+  return userOf(await tx.user.update({ where: { id: BigInt(found.user.id) }, data }))
+}
+
+/** A stored hash, the one to replace it, and what sessions keep of each. */
+interface HashReplacement {
+  stored: string
+  replacement: string
+  marks: { from: string; to: string }
+}
+
+/** Replaces the stored hash by one of the same password; false when the password was changed meanwhile. */
+export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashReplacement): Promise<boolean> {
+  const id = BigInt(userId)
+  const { stored, replacement, marks } = hashes
+  const { count } = await tx.user.updateMany({ where: { id, password: stored }, data: { password: replacement } })
+  if (count === 0) return false
+  const change = { where: { userId: id, passwordMark: marks.from }, data: { passwordMark: marks.to } }
+  await tx.session.updateMany(change)
+  await tx.rememberToken.updateMany(change)
+  return true
+}
