@@ -27,8 +27,7 @@ function messageOf(path: Path, error: ErrorObject, root: Schema): string {
 }
 
 function unknownKey(key: string, schema: Schema, root: Schema): string {
-  if (!schema.properties)
-    return `is no name that can stand here (allowed: ${Object.keys(schema.patternProperties ?? {})})`
+  if (!schema.properties) return `is not a name that can stand here: it must be ${schema['x-svc-names']}`
   const similar = nearest(key, Object.keys(schema.properties))
   if (similar) return `is not a known key; did you mean ${similar}?`
   const [elsewhere, ...more] = pathsNamed(key, root)
@@ -65,7 +64,7 @@ function found(data: unknown, schema: Schema): string {
   if (isMapping(data)) return ' (found a mapping)'
   if (schema['x-svc-secret']) return ''
   if (typesOf(schema).some((type) => type === 'array' || type === 'object')) {
-    return data === null ? ' (found null)' : ` (found a ${typeof data === 'string' ? 'text' : typeof data})`
+    return data === null ? ' (found null)' : ` (found ${typeof data === 'string' ? 'text' : `a ${typeof data}`})`
   }
   return ` (found ${JSON.stringify(data)})`
 }

@@ -1,6 +1,6 @@
 /** The known name that a mistyped one was probably meant to be. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const allowed = Math.max(1, Math.floor(name.length / 3))
+  const allowed = Math.max(2, Math.floor(name.length / 3))
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate) }))
     .filter(({ distance }) => distance <= allowed)

@@ -17,9 +17,8 @@ export function substitute(text: string, env: Env): Substitution {
   const replaced = text.replace(REFERENCE, (match: string, name?: string, fallback?: string) => {
     if (match === '$${') return '${'
     if (name === undefined) {
-      problems.push(
-        '${ must be followed by a name and }, as in ${NAME} or ${NAME:-default}; write $${ for the text itself',
-      )
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the message shows the syntax itself
+      problems.push('${ must be followed by a name and }, as in ${NAME} or ${NAME:-default}; $${ is a plain ${')
       return ''
     }
     changed = true
@@ -29,4 +28,20 @@ export function substitute(text: string, env: Env): Substitution {
     return value ?? ''
   })
   return { text: replaced, changed, problems }
+}
+
+// YAML would end an unquoted text inside { } or [ ] at these. Unicode reserves the stand-ins for a program's own use.
+const MARKS = '{}[],:#'
+const FIRST_STAND_IN = 0xfdd0
+
+/** Hides from the YAML parser what would keep `${NAME}` from standing unquoted anywhere; every position stays. */
+export function maskReferences(text: string): string {
+  return text.replace(/\$\{[A-Za-z_]\w*(:-[^}\n]*)?\}/g, (reference) =>
+    reference.replace(/[{}[\],:#]/g, (mark) => String.fromCharCode(FIRST_STAND_IN + MARKS.indexOf(mark))),
+  )
+}
+
+/** Undoes `maskReferences`. */
+export function unmaskReferences(text: string): string {
+  return text.replace(/[\ufdd0-\ufdd6]/g, (standIn) => MARKS[standIn.charCodeAt(0) - FIRST_STAND_IN] ?? standIn)
 }

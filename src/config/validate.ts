@@ -13,7 +13,7 @@ interface Validated {
 /** Checks a value against the schema and tells everything wrong with it. */
 export function createValidator(schema: Schema): (value: unknown) => Validated {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, allowUnionTypes: true })
-  for (const word of ['kind', 'secret', 'fileable', 'expected', 'reload']) ajv.addKeyword(`x-svc-${word}`)
+  for (const word of ['kind', 'secret', 'fileable', 'expected', 'names', 'reload']) ajv.addKeyword(`x-svc-${word}`)
   for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
   const validate = ajv.compile(schema)
   return (value) => {

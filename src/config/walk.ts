@@ -17,6 +17,7 @@ export interface Schema {
   'x-svc-secret'?: boolean
   'x-svc-fileable'?: boolean
   'x-svc-expected'?: string
+  'x-svc-names'?: string
   'x-svc-reload'?: 'live' | 'restart'
 }
 

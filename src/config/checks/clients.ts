@@ -120,7 +120,7 @@ function oneKeySetOnly({ jwks, jwks_uri }: Client, report: Report): void {
 
 function keysArePublic({ jwks }: Client, report: Report): void {
   const isPrivate = (key: object) => 'd' in key || 'k' in key
-  if (jwks?.keys.some(isPrivate)) report('jwks', 'must hold public keys only: the private parts are the client’s')
+  if (jwks?.keys.some(isPrivate)) report('jwks', "must hold public keys only: the private parts are the client's alone")
 }
 
 function authMethodHasItsCredentials(client: Client, report: Report): void {

@@ -100,8 +100,19 @@ export function list<Item extends TSchema>(
 }
 
 /** Names chosen by the operator, each with a value of the same kind. */
-export function named<Value extends TSchema>(pattern: string, value: Value, key: Key<Record<string, never>>) {
-  return Type.Record(Type.String({ pattern }), value, { additionalProperties: false, ...annotated(key) })
+export function named<Value extends TSchema>(names: Names, value: Value, key: Omit<Key<never>, 'default'>) {
+  const { pattern, expected } = names
+  return Type.Record(Type.String({ pattern }), value, {
+    default: {},
+    additionalProperties: false,
+    'x-svc-names': expected,
+    ...annotated(key),
+  })
+}
+
+interface Names {
+  pattern: string
+  expected: string
 }
 
 /** A group of keys; all of a section may be left out. */

@@ -11,7 +11,10 @@ const GRANTS = [
 ] as const
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
-const SCOPE = '[\\x21\\x23-\\x5B\\x5D-\\x7E]+'
+const SCOPE_NAMES = {
+  pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$',
+  expected: 'printable ASCII without spaces, quotes and backslashes',
+}
 
 const uris = (description: string) =>
   list(text({ format: 'absolute-uri', description: 'An absolute URI.' }), { default: [], description })
@@ -92,8 +95,7 @@ const client = entry('One OAuth client.', {
 
 /** The OAuth 2.0 and OpenID Connect server and its client registry. */
 export const oauthSections = {
-  scopes: named(`^${SCOPE}$`, text({ description: 'What people read when asked for consent.' }), {
-    default: {},
+  scopes: named(SCOPE_NAMES, text({ description: 'What people read when asked for consent.' }), {
     description: 'API scopes and their descriptions.',
   }),
   clients: Type.Array(client, { default: [], description: 'The client registry.', 'x-svc-reload': 'live' }),

@@ -142,6 +142,8 @@ export const operationSections = {
   ),
 }
 
+const THEME_NAMES = { pattern: '^[a-z][a-z0-9_.-]*$', expected: 'small letters, digits, _, . and -' }
+
 /** The looks and the wording of pages and mails. */
 export const appearanceSections = {
   templates: section('Directories that override built-in templates file by file.', {
@@ -151,12 +153,11 @@ export const appearanceSections = {
   theme: section('The looks of the built-in pages.', {
     logo: nullable(text({ description: 'The URL of a picture shown above forms.' })),
     colors: named(
-      '^[a-z][a-z0-9_-]*$',
+      THEME_NAMES,
       text({ pattern: '^[#\\w(),.%\\s/-]+$', expected: 'a CSS colour', description: 'A CSS colour.' }),
-      { default: {}, description: 'Colours by name.' },
+      { description: 'Colours by name.' },
     ),
-    texts: named('^[a-z][a-z0-9_.-]*$', text({ description: 'A text.' }), {
-      default: {},
+    texts: named(THEME_NAMES, text({ description: 'A text.' }), {
       description: 'Texts of the pages by name.',
     }),
   }),

@@ -48,10 +48,15 @@ const provider = entry('One identity provider; the presets need only its credent
   allow_private_addresses: flag({ default: false, description: 'Whether the provider may lie on private addresses.' }),
 })
 
+// /auth/providers is the list of them.
+const PROVIDER_NAMES = {
+  pattern: '^(?!providers$)[a-z][a-z0-9_-]*$',
+  expected: 'small letters, digits, _ and -, beginning with a letter, and not providers',
+}
+
 /** Sign-in through other identity providers. */
 export const socialSections = {
-  social: named('^(?!providers$)[a-z][a-z0-9_-]*$', provider, {
-    default: {},
+  social: named(PROVIDER_NAMES, provider, {
     description: 'Identity providers by name.',
   }),
 }
