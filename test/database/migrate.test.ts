@@ -101,15 +101,29 @@ t.test('applies in order, records each as Prisma does, and then has nothing to d
   t.same(await db.migrate(folder), [])
   const [row, ...more] = await db.rows('SELECT * FROM _prisma_migrations ORDER BY migration_name')
   t.equal(more.length, 1)
-  t.match(row, { migration_name: '1_first', rolled_back_at: null, logs: null, applied_steps_count: 1 })
+  t.match(row, {
+    migration_name: '1_first',
+    rolled_back_at: null,
+    logs: null,
+    applied_steps_count: 1,
+  })
   t.equal(row?.checksum, createHash('sha256').update(FIRST).digest('hex'))
   t.match(row?.id, /^[0-9a-f-]{36}$/)
   t.ok(row?.finished_at)
 
-  write(folder, { '1_first': FIRST.replace(';', ';\r\n'), '2_second': SECOND })
-  await t.rejects(db.migrate(folder), { name: 'MigrationError', message: /1_first was edited/ })
+  write(folder, {
+    '1_first': FIRST.replace(';', ';\r\n'),
+    '2_second': SECOND,
+  })
+  await t.rejects(db.migrate(folder), {
+    name: 'MigrationError',
+    message: /1_first was edited/,
+  })
   write(folder, { '1_first': FIRST })
-  await t.rejects(db.migrate(folder), { name: 'MigrationError', message: /2_second.*newer than the program/ })
+  await t.rejects(db.migrate(folder), {
+    name: 'MigrationError',
+    message: /2_second.*newer than the program/,
+  })
 })
 
 t.test('refuses after a failed migration, until its row says that it was rolled back', async (t) => {
@@ -118,7 +132,10 @@ t.test('refuses after a failed migration, until its row says that it was rolled 
   write(folder, { '1_first': FIRST })
   await db.migrate(folder)
   await db.rows('UPDATE _prisma_migrations SET finished_at = NULL')
-  await t.rejects(db.migrate(folder), { name: 'MigrationError', message: /1_first began and never finished/ })
+  await t.rejects(db.migrate(folder), {
+    name: 'MigrationError',
+    message: /1_first began and never finished/,
+  })
   await db.rows('UPDATE _prisma_migrations SET rolled_back_at = CURRENT_TIMESTAMP')
   await db.rows('DROP TABLE parents')
   t.same(await db.migrate(folder), ['1_first'])
@@ -134,7 +151,9 @@ t.test('a broken script leaves nothing behind', async (t) => {
   })
   const failure = await db.migrate(folder).catch((error: unknown) => error)
   t.ok(failure instanceof MigrationError && failure.cause)
-  t.match(failure, { message: /2_broken failed and left nothing behind.*nowhere/ })
+  t.match(failure, {
+    message: /2_broken failed and left nothing behind.*nowhere/,
+  })
   t.same(await db.rows('SELECT id FROM parents'), [])
   for (const table of ['children', 'after', 'third']) await t.rejects(db.rows(`SELECT * FROM ${table}`), table)
   const recorded = await db.rows('SELECT migration_name FROM _prisma_migrations')
@@ -151,7 +170,10 @@ t.test('waits for another process, but not forever', async (t) => {
   const folder = join(t.testdir(), 'migrations')
   write(folder, { '1_first': FIRST })
   const unlock = await db.lock()
-  await t.rejects(db.migrate(folder, 300), { name: 'MigrationError', message: /held the migration lock/ })
+  await t.rejects(db.migrate(folder, 300), {
+    name: 'MigrationError',
+    message: /held the migration lock/,
+  })
   const waiting = db.migrate(folder, 10_000)
   setTimeout(unlock, 400)
   t.same(await waiting, ['1_first'])
@@ -175,12 +197,23 @@ if (testEngine === 'sqlite') {
     CREATE TABLE new_parents (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO new_parents (id) SELECT id FROM parents;
     DROP TABLE parents; ALTER TABLE new_parents RENAME TO parents;
     PRAGMA foreign_keys=ON; PRAGMA defer_foreign_keys=OFF;`
-    write(folder, { '1_first': FIRST, '2_second': SECOND, '3_rebuild': rebuild })
+    write(folder, {
+      '1_first': FIRST,
+      '2_second': SECOND,
+      '3_rebuild': rebuild,
+    })
     t.same(await db.migrate(folder), ['3_rebuild'])
     t.same(await db.rows('SELECT id, parent FROM children'), [{ id: 7, parent: 1 }])
 
-    write(folder, { '1_first': FIRST, '2_second': SECOND, '3_rebuild': rebuild, '4_orphan': 'DELETE FROM parents;' })
-    await t.rejects(db.migrate(folder), { message: /4_orphan.*1 rows without their parent/ })
+    write(folder, {
+      '1_first': FIRST,
+      '2_second': SECOND,
+      '3_rebuild': rebuild,
+      '4_orphan': 'DELETE FROM parents;',
+    })
+    await t.rejects(db.migrate(folder), {
+      message: /4_orphan.*1 rows without their parent/,
+    })
     t.equal((await db.rows('SELECT id FROM parents')).length, 1)
   })
 

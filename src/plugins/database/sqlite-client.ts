@@ -12,7 +12,10 @@ interface Statement {
   args: unknown[]
 }
 
-const BUSY_DEADLINE = 10_000
+const BUSY_DEADLINE = 5_000
+
+/** What never writes, and what SQLite refuses inside a transaction. */
+const READS = /^\s*(select|pragma|explain|vacuum)\b/i
 
 /**
  * The libsql adapter on one connection of our own. Its stock client opens another connection after each transaction, which
@@ -30,21 +33,22 @@ export class SqliteAdapter extends PrismaLibSql {
   override createClient(): Client {
     // Sound: the adapter calls `execute`, `executeMultiple`, `transaction` and `close`, and of a transaction `execute`,
     // `commit` and `rollback`; of a result it reads the four fields below.
-    return new SqliteClient(openSqliteConnection(this.#file)) as unknown as Client
+    return new SqliteClient(this.#file) as unknown as Client
   }
 }
 
 /** One connection, used by one caller at a time: the adapter holds its lock for as long as a transaction lasts. */
 class SqliteClient {
-  readonly #db: Sqlite.Database
+  readonly #file: string
+  #db: Sqlite.Database
 
-  constructor(db: Sqlite.Database) {
-    this.#db = db
+  constructor(file: string) {
+    this.#file = file
+    this.#db = openSqliteConnection(file)
   }
 
   async execute(statement: Statement) {
-    // Outside a transaction a refused statement has done nothing, so it may be given again.
-    return unlessBusy(() => run(this.#db, statement))
+    return READS.test(statement.sql) ? this.#read(statement) : this.#write(statement)
   }
 
   async executeMultiple(script: string) {
@@ -52,39 +56,81 @@ class SqliteClient {
   }
 
   async transaction() {
-    const db = this.#db
-    await unlessBusy(() => db.exec('BEGIN IMMEDIATE'))
-    return {
-      async execute(statement: Statement) {
-        // A full disk makes SQLite roll back by itself; what follows must not be committed one by one.
-        if (!db.inTransaction) throw new Error('SQLite rolled the transaction back')
-        return run(db, statement)
-      },
-      async commit() {
-        try {
-          db.exec('COMMIT')
-        } finally {
-          // The connection is used again: it must not stay inside a transaction that could not be committed.
-          if (db.inTransaction) db.exec('ROLLBACK')
-        }
-      },
-      async rollback() {
-        if (db.inTransaction) db.exec('ROLLBACK')
-      },
-    }
+    await begin(this.#db)
+    return new SqliteTransaction(this.#db)
   }
 
   close() {
     this.#db.close()
   }
+
+  // A statement that SQLite refuses as busy stays begun until it is collected, and until then what later statements write
+  // on the same connection is not committed, though they report success. So no statement that writes is ever refused:
+  // the lock is taken first, by `exec`, which ends its statement whatever comes of it.
+  async #write(statement: Statement) {
+    await begin(this.#db)
+    const transaction = new SqliteTransaction(this.#db)
+    try {
+      const result = run(this.#db, statement)
+      await transaction.commit()
+      return result
+    } catch (error) {
+      await transaction.rollback()
+      throw error
+    }
+  }
+
+  async #read(statement: Statement) {
+    try {
+      return run(this.#db, statement)
+    } catch (error) {
+      // The same, for reading: the refused statement would hold the connection to what it saw then.
+      if (isBusy(error)) this.#renew()
+      throw error
+    }
+  }
+
+  #renew() {
+    const old = this.#db
+    this.#db = openSqliteConnection(this.#file)
+    old.close()
+  }
 }
 
-/** Waits for another process's lock without stopping the event loop. */
-async function unlessBusy<T>(attempt: () => T): Promise<T> {
+class SqliteTransaction {
+  readonly #db: Sqlite.Database
+
+  constructor(db: Sqlite.Database) {
+    this.#db = db
+  }
+
+  async execute(statement: Statement) {
+    // A full disk makes SQLite roll back by itself; what follows must not be committed one by one.
+    if (!this.#db.inTransaction) throw new Error('SQLite rolled the transaction back')
+    return run(this.#db, statement)
+  }
+
+  async commit() {
+    try {
+      this.#db.exec('COMMIT')
+    } finally {
+      // The connection is used again: it must not stay inside a transaction that could not be committed.
+      await this.rollback()
+    }
+  }
+
+  async rollback() {
+    if (this.#db.inTransaction) this.#db.exec('ROLLBACK')
+  }
+}
+
+/** Takes the lock for writing; waits for another process's without stopping the event loop. */
+async function begin(db: Sqlite.Database): Promise<void> {
   const deadline = Date.now() + BUSY_DEADLINE
   for (;;) {
     try {
-      return attempt()
+      db.exec('BEGIN IMMEDIATE')
+      return
     } catch (error) {
       if (!isBusy(error) || Date.now() >= deadline) throw error
     }

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import Sqlite from 'libsql'
+import pg from 'pg'
+import t from 'tap'
+import { openDatabase } from '../../src/plugins/database/database.ts'
+import { openPostgresqlPool } from '../../src/plugins/database/postgresql.ts'
+import { isUnavailable } from '../../src/plugins/database/unavailable.ts'
+import { createTestDatabase, testEngine } from '../support/postgresql.ts'
+import { startPostgresql } from '../support/postgresql-server.ts'
+
+const caught = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+
+t.test('a mistake of ours is not an outage', async (t) => {
+  const place = await createTestDatabase()
+  const database = await openDatabase({ engine: testEngine, url: place.url })
+  t.teardown(async () => {
+    await database.close()
+    await place.drop()
+  })
+  const mistakes = [
+    () => database.prisma.$queryRawUnsafe('SELECT nonsense FROM nowhere'),
+    () =>
+      database.prisma.sampleTask.update({
+        where: { id: 1n },
+        data: { title: 'x' },
+      }),
+    () => database.transaction(() => Promise.reject(new Error('ours'))),
+  ]
+  for (const mistake of mistakes) {
+    const error = await caught(mistake())
+    t.ok(error)
+    t.notOk(isUnavailable(error))
+  }
+  for (const error of [undefined, null, 'text', new Error('x'), { code: 7 }, { code: 'P2002' }])
+    t.notOk(isUnavailable(error))
+})
+
+if (testEngine === 'postgresql') {
+  t.test('a server that goes away, and comes back', async (t) => {
+    const server = await startPostgresql()
+    const database = await openDatabase({
+      engine: 'postgresql',
+      url: server.url,
+    })
+    t.teardown(() => database.close())
+    await database.ping()
+
+    const during = caught(database.prisma.$queryRaw`SELECT pg_sleep(10)::text`)
+    const inside = caught(
+      database.transaction(async (tx) => {
+        await tx.sampleTask.count()
+        await sleep(500)
+        await tx.sampleTask.create({ data: { title: 'lost' } })
+      }),
+    )
+    await sleep(150)
+    // The administrator's command ends each connection with an error of its own.
+    const admin = new pg.Client({ connectionString: server.url })
+    await admin.connect()
+    await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()')
+    await admin.end()
+    t.ok(isUnavailable(await during), 'a query that was running')
+    t.ok(isUnavailable(await inside), 'a transaction that was open')
+    await database.ping()
+    t.equal(await database.prisma.sampleTask.count(), 0)
+
+    await server.stop()
+    for (const work of [
+      () => database.ping(),
+      () => database.prisma.user.findMany(),
+      () => database.transaction((tx) => tx.user.findMany()),
+      () => openDatabase({ engine: 'postgresql', url: server.url }),
+    ]) {
+      const error = await caught(work())
+      t.ok(error)
+      t.ok(isUnavailable(error), String(error))
+    }
+  })
+
+  t.test('a pool that is used up', async (t) => {
+    const place = await createTestDatabase()
+    const pool = openPostgresqlPool(place.url, { max: 1 })
+    pool.options.connectionTimeoutMillis = 100
+    const held = await pool.connect()
+    t.ok(isUnavailable(await caught(pool.query('SELECT 1'))))
+    held.release()
+    await pool.end()
+    t.ok(isUnavailable(await caught(pool.query('SELECT 1'))), 'a pool that was closed')
+    await place.drop()
+  })
+} else {
+  t.test('a file that cannot be used', async (t) => {
+    const place = await createTestDatabase()
+    const database = await openDatabase({ engine: 'sqlite', url: place.url })
+    const other = new Sqlite(place.file ?? '')
+    other.exec('BEGIN EXCLUSIVE')
+    const [write, transaction] = await Promise.all([
+      caught(database.prisma.sampleTask.create({ data: { title: 'x' } })),
+      caught(database.prisma.$transaction((tx) => tx.sampleTask.create({ data: { title: 'x' } }))),
+    ])
+    t.ok(isUnavailable(write), 'locked by another process')
+    t.ok(isUnavailable(transaction), 'locked by another process, in a transaction')
+    other.exec('ROLLBACK')
+    other.close()
+    await database.prisma.sampleTask.create({ data: { title: 'x' } })
+    await database.close()
+    t.ok(
+      isUnavailable(
+        Object.assign(new Error('disk I/O error'), {
+          code: 'SQLITE_IOERR_WRITE',
+          rawCode: 778,
+        }),
+      ),
+    )
+    await place.drop()
+  })
+}
