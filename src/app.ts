@@ -1,6 +1,6 @@
 import fastifyCookie from '@fastify/cookie'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import { addAccess } from './access/access.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { postgresqlLookups } from './access/lookups/postgresql.ts'
@@ -66,7 +66,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   const { server, database: where } = config.current()
   const app = Fastify({
     loggerInstance: logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestIds(),
     trustProxy: server.trust_proxy.length > 0 ? [...server.trust_proxy] : false,
     bodyLimit: 100 * 1024,

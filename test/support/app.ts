@@ -1,0 +1,125 @@
+import { tmpdir } from 'node:os'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import pino from 'pino'
+import type { Test } from 'tap'
+import { stringify } from 'yaml'
+import { buildApp } from '../../src/app.ts'
+import { CurrentConfig } from '../../src/config/current.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { hashPassword } from '../../src/crypto/password.ts'
+import { createToken } from '../../src/features/tokens/store.ts'
+import { type Database, openDatabase } from '../../src/plugins/database/database.ts'
+import { createLogger } from '../../src/plugins/logging.ts'
+import type { User } from '../../src/users/user.ts'
+import { createUser } from '../../src/users/users.ts'
+import { Browser, type BrowserOptions } from './browser.ts'
+import { TestClock } from './clock.ts'
+import { Mailbox } from './mailbox.ts'
+import { createTestDatabase } from './postgresql.ts'
+
+/** Any part of the YAML file, as an object. */
+export type Settings = Record<string, unknown>
+
+export interface TestAppOptions {
+  settings?: Settings
+  env?: Record<string, string>
+  /** Another app's database: two replicas. */
+  database?: { url: string; file?: string }
+  clock?: TestClock
+}
+
+interface TokenFacts {
+  abilities?: string[]
+  expiresAt?: Date | null
+  name?: string
+}
+
+/** A whole svc on a database of its own, and what tests do with it. */
+export interface TestApp {
+  app: FastifyInstance
+  config: CurrentConfig
+  database: Database
+  /** For a second app on the same database. */
+  where: { url: string; file?: string }
+  clock: TestClock
+  mailbox: Mailbox
+  /** Every log line, at the most verbose level. */
+  logs: string[]
+  browser(options?: BrowserOptions): Browser
+  createUser(facts?: { email?: string; password?: string | null; role?: string; verified?: boolean }): Promise<User>
+  /** The plain text of a new API token. */
+  createToken(user: User, facts?: TokenFacts): Promise<string>
+  /** A request with a bearer (or none), as a mobile app or another API sends it. */
+  bearer(
+    token: string | null,
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    url: string,
+    body?: object,
+  ): Promise<LightMyRequestResponse>
+}
+
+const password = 'correct horse'
+let passwordHash: Promise<string> | undefined
+let users = 0
+
+/** The configuration that a file of these settings gives. */
+export const testConfig = (settings: Settings, env: Record<string, string> = {}): CurrentConfig =>
+  new CurrentConfig(
+    parseConfig({
+      text: Object.keys(settings).length > 0 ? stringify(settings) : '',
+      file: 'test.yaml',
+      env: { SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', ...env },
+      cwd: tmpdir(),
+    }).config,
+  )
+
+/** Builds svc as it runs, on the engine of this run of the suite; closed with the test. */
+export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
+  const own = options.database ? null : await createTestDatabase()
+  const where = options.database ?? { url: own?.url ?? '', ...(own?.file ? { file: own.file } : {}) }
+  const config = testConfig(options.settings ?? {}, { DATABASE_URL: where.url, ...options.env })
+  const clock = options.clock ?? new TestClock()
+  const logs: string[] = []
+  const logger = createLogger('trace', { write: (line: string) => void logs.push(line) })
+  const database = await openDatabase({ ...config.current().database, file: where.file, logger })
+  const app = await buildApp({ config, database, clock, logger })
+  await app.ready()
+  t.teardown(async () => {
+    await app.close()
+    await database.close()
+    await own?.drop()
+  })
+  return {
+    app,
+    config,
+    database,
+    where,
+    clock,
+    mailbox: new Mailbox(database),
+    logs,
+    browser: (browserOptions) => new Browser(app, browserOptions),
+    createUser: async ({ email, password: secret, role = 'user', verified = true } = {}) => {
+      passwordHash ??= hashPassword(password)
+      const hash = secret === undefined ? await passwordHash : secret === null ? null : await hashPassword(secret)
+      const facts = { name: 'Ada Example', email: email ?? `user${++users}@example.com`, role, verified }
+      const user = await database.transaction((tx) => createUser(tx, { ...facts, password: hash, now: clock.now() }))
+      if (!user) throw new Error('The address is taken.')
+      return user
+    },
+    createToken: async (user, { abilities = ['*'], expiresAt = null, name = 'test' } = {}) => {
+      const { prefix } = config.current().tokens
+      const facts = { userId: user.id, name, abilities, expiresAt, prefix, now: clock.now() }
+      return (await database.transaction((tx) => createToken(tx, facts))).plainTextToken
+    },
+    bearer: (token, method, url, body) =>
+      app.inject({
+        method,
+        url,
+        headers: { accept: 'application/json', ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+        ...(body === undefined ? {} : { payload: body }),
+      }),
+  }
+}
+
+/** A logger that says nothing. */
+export const silent = pino({ level: 'silent' })

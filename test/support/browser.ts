@@ -1,0 +1,89 @@
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import { Cookie, CookieJar } from 'tough-cookie'
+
+/** How a browser differs from the SPA's on the default stateful domain. */
+export interface BrowserOptions {
+  /** The page's origin, sent as `Origin` and `Referer`. */
+  origin?: string
+  /** Where svc answers, as the browser sees it: decides which cookies go there. */
+  url?: string
+  remoteAddress?: string
+  /** Whether the XSRF cookie is sent back as a header, as axios does. */
+  xsrf?: boolean
+}
+
+type Headers = Record<string, string | undefined>
+
+/** A first-party SPA in a browser: keeps cookies by the real rules and echoes XSRF-TOKEN on unsafe methods. */
+export class Browser {
+  readonly jar = new CookieJar()
+  readonly #app: FastifyInstance
+  readonly #options: Required<Omit<BrowserOptions, 'remoteAddress'>> & { remoteAddress: string | undefined }
+
+  constructor(app: FastifyInstance, options: BrowserOptions = {}) {
+    this.#app = app
+    this.#options = {
+      origin: options.origin ?? 'http://localhost:5173',
+      url: options.url ?? 'http://localhost:8000',
+      xsrf: options.xsrf ?? true,
+      remoteAddress: options.remoteAddress,
+    }
+  }
+
+  get(path: string, headers: Headers = {}): Promise<LightMyRequestResponse> {
+    return this.send('GET', path, undefined, headers)
+  }
+
+  post(path: string, body?: object, headers: Headers = {}): Promise<LightMyRequestResponse> {
+    return this.send('POST', path, body, headers)
+  }
+
+  put(path: string, body?: object, headers: Headers = {}): Promise<LightMyRequestResponse> {
+    return this.send('PUT', path, body, headers)
+  }
+
+  delete(path: string, body?: object, headers: Headers = {}): Promise<LightMyRequestResponse> {
+    return this.send('DELETE', path, body, headers)
+  }
+
+  /** Sends a request with this browser's cookies and keeps those of the answer; a header that is undefined is left out. */
+  async send(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: object,
+    headers: Headers = {},
+  ): Promise<LightMyRequestResponse> {
+    const { origin, url, xsrf, remoteAddress } = this.#options
+    const token = await this.cookie('XSRF-TOKEN')
+    const all: Headers = {
+      accept: 'application/json',
+      origin,
+      referer: `${origin}/`,
+      cookie: (await this.jar.getCookieString(url + path)) || undefined,
+      ...(xsrf && method !== 'GET' && token ? { 'x-xsrf-token': token } : {}),
+      ...headers,
+    }
+    const sent = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+    const options: InjectOptions = { method, url: path, headers: sent as Record<string, string> }
+    if (body !== undefined) options.payload = body
+    if (remoteAddress !== undefined) options.remoteAddress = remoteAddress
+    const answer = await this.#app.inject(options)
+    for (const line of [answer.headers['set-cookie'] ?? []].flat()) {
+      const cookie = Cookie.parse(line)
+      if (cookie) await this.jar.setCookie(cookie, url + path, { ignoreError: true })
+    }
+    return answer
+  }
+
+  /** The value of a cookie that this browser would send to svc. */
+  async cookie(name: string): Promise<string | undefined> {
+    const cookies = await this.jar.getCookies(`${this.#options.url}/`)
+    return cookies.find((cookie) => cookie.key === name)?.value
+  }
+
+  /** Gets the CSRF cookie and signs in, as an SPA does. */
+  async signIn(email: string, password = 'correct horse', more: object = {}): Promise<LightMyRequestResponse> {
+    await this.get('/svc/csrf-cookie')
+    return this.post('/login', { email, password, ...more })
+  }
+}
