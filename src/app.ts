@@ -24,6 +24,7 @@ import { FailureLimits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
 import { RememberTokens } from './login/remember.ts'
+import { addApiHeaders } from './plugins/api-headers.ts'
 import { addBackground } from './plugins/background.ts'
 import { addBodyParsers } from './plugins/bodies.ts'
 import type { Clock } from './plugins/clock.ts'
@@ -34,6 +35,7 @@ import { addInputRules } from './plugins/input.ts'
 import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
 import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
 import { addOpenApi } from './plugins/openapi.ts'
+import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { startSchedule } from './plugins/schedule.ts'
 import { addValidation } from './plugins/validation.ts'
 import { originOf } from './users/events.ts'
@@ -98,6 +100,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   addErrorHandler(app)
   addAccessLog(app)
   addForwardedWarning(app)
+  addApiHeaders(app)
+  await addGlobalLimit(app)
   addBodyParsers(app)
   addValidation(app)
   await app.register(fastifyCookie, { hook: false })

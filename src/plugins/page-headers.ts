@@ -26,7 +26,4 @@ export async function addPageHeaders(scope: FastifyInstance): Promise<void> {
     strictTransportSecurity: isHttps,
     xFrameOptions: { action: 'deny' },
   })
-  scope.addHook('onRequest', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
-  })
 }
