@@ -1,6 +1,7 @@
-import { isBusy, primaryCode } from './sqlite-errors.ts'
+import { primaryCode } from './sqlite-errors.ts'
 
-const CONFLICTS = new Set(['P2034', '40001', '40P01', 'TransactionWriteConflict', 'SQLITE_BUSY'])
+// A busy SQLite is not among them: a transaction has waited for the lock before its work began.
+const CONFLICTS = new Set(['P2034', '40001', '40P01', 'TransactionWriteConflict'])
 
 const UNAVAILABLE = new Set([
   // The network
@@ -40,7 +41,7 @@ export function isUnavailable(error: unknown): boolean {
 
 /** Whether the database refused a transaction that may succeed when it is run again. */
 export function isConflict(error: unknown): boolean {
-  return some(error, (part) => isBusy(part) || codesOf(part).some((code) => CONFLICTS.has(code)))
+  return some(error, (part) => codesOf(part).some((code) => CONFLICTS.has(code)))
 }
 
 type Part = Record<string, unknown>
