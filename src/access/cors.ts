@@ -1,7 +1,7 @@
 import fastifyCors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
-import { isListed } from '../access/stateful.ts'
 import type { Config } from '../config/schema.ts'
+import { isListed } from './stateful.ts'
 
 const loopback = ['localhost', 'localhost:*', '127.0.0.1', '127.0.0.1:*', '[::1]', '[::1]:*']
 

@@ -1,7 +1,7 @@
 import fastifySwagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
-import type { RouteAccess } from '../access/access.ts'
+import type { RouteAccess } from './access.ts'
 
 const ErrorSchema = Type.Object(
   {
