@@ -89,7 +89,9 @@ class Reader {
     const { text, changed, problems } = substitute(written, this.#env)
     if (changed) this.seen.substituted.add(pointer(path))
     for (const problem of problems) this.#refuse(path, problem)
-    return text
+    // No path, URL or header can hold one, and each would fail in its own way.
+    if (text.includes('\0')) this.#refuse(path, 'must not contain a NUL character')
+    return text.replaceAll('\0', '')
   }
 
   #refuse(path: Path, message: string): undefined {

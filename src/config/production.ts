@@ -54,6 +54,5 @@ function everyHostStateful({ stateful }: Config): Finding[] {
 }
 
 function isPlainHttpAbroad(origin: string): boolean {
-  const url = new URL(origin)
-  return url.protocol === 'http:' && !isLoopback(url.hostname)
+  return origin.startsWith('http:') && !isLoopback(new URL(origin).hostname)
 }

@@ -63,8 +63,9 @@ function webUris(uris: readonly string[]): string[] {
   return uris.filter((uri) => /^https?:\/\//i.test(uri) && URL.canParse(uri))
 }
 
+/** What is no URL is told by its own rule, not here. */
 function originOf(url: string): string {
-  return new URL(url).origin
+  return URL.canParse(url) ? new URL(url).origin : url
 }
 
 function unique(values: readonly string[]): string[] {

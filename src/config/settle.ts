@@ -24,7 +24,7 @@ export function settle(
       return readFileSync(resolve(cwd, part.file), 'utf8').replace(/\r?\n$/, '')
     } catch (error) {
       findings.push({ path, message: `the file ${part.file} cannot be read (${codeOf(error)})` })
-      return part
+      return ''
     }
   })
   return { value, findings }

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv'
 import { type Breach, explain } from './explain.ts'
 import type { Finding, Path } from './findings.ts'
 import { formats } from './formats.ts'
-import { childSchema, isMapping, type Schema, typesOf } from './walk.ts'
+import { childSchema, isMapping, mapValue, type Schema, typesOf } from './walk.ts'
 
 interface Validated {
   /** The value with every default filled in and everything invalid replaced, so that further checks can go on. */
@@ -25,6 +25,7 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
       for (const error of errors) repair(root, error, schema)
       // Fills the defaults of what was replaced.
       validate(root.value)
+      root.value = mapValue(root.value, schema, withoutFiles)
     }
     return { value: root.value, findings }
   }
@@ -67,12 +68,18 @@ function step(schema: Schema | undefined, key: string | number): Schema | undefi
   return schema && childSchema(schema, key)
 }
 
+/** A mapping that still stands in the place of a text is no proper `{ file: … }`. */
+function withoutFiles(value: unknown, schema: Schema): unknown {
+  return schema['x-svc-fileable'] && isMapping(value) ? neutral(schema) : value
+}
+
 /** A harmless value of the right type. */
 function neutral(schema: Schema | undefined): unknown {
   if (!schema) return undefined
+  // Nothing that any rule looks for, so that a mistyped choice is told as just that.
+  if (schema.enum?.every((value) => typeof value === 'string')) return ''
   if ('default' in schema) return structuredClone(schema.default)
   if (schema['x-svc-kind'] === 'duration') return '1s'
-  if (schema.enum) return schema.enum[0]
   const types = typesOf(schema)
   if (types.includes('string')) return ''
   if (types.includes('integer')) return 1

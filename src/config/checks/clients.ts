@@ -63,10 +63,15 @@ function urisAreSafe(client: Client, key: 'redirect_uris' | 'post_logout_redirec
   for (const [index, uri] of client[key].entries()) {
     if (!URL.canParse(uri)) continue
     if (uri.includes('#')) report([key, index], `must have no fragment (found "${uri}")`)
-    const complaint =
-      client.application_type === 'web' ? webUriComplaint(new URL(uri)) : nativeUriComplaint(new URL(uri))
+    const complaint = uriComplaints[client.application_type]?.(new URL(uri))
     if (complaint) report([key, index], `${complaint} (found "${uri}")`)
   }
+}
+
+// A mistyped application_type has no rule.
+const uriComplaints: Readonly<Record<string, (uri: URL) => string | undefined>> = {
+  web: webUriComplaint,
+  native: nativeUriComplaint,
 }
 
 function webUriComplaint({ protocol, hostname }: URL): string | undefined {
@@ -119,8 +124,8 @@ function oneKeySetOnly({ jwks, jwks_uri }: Client, report: Report): void {
 }
 
 function keysArePublic({ jwks }: Client, report: Report): void {
-  const isPrivate = (key: object) => 'd' in key || 'k' in key
-  if (jwks?.keys.some(isPrivate)) report('jwks', "must hold public keys only: the private parts are the client's alone")
+  if (jwks?.keys.some((key) => 'd' in key))
+    report('jwks', "must hold public keys only: the private parts are the client's alone")
 }
 
 function authMethodHasItsCredentials(client: Client, report: Report): void {

@@ -8,6 +8,8 @@ interface Key<Value> {
   reload?: 'restart'
   default?: Value
   expected?: string
+  /** No message repeats what stands there. */
+  hidden?: true
 }
 
 /** Free text, unless a format or a pattern narrows it. */
@@ -54,17 +56,15 @@ export function rate(key: Key<string | null>) {
 }
 
 /** Text that may also stand in a file, and that no message ever repeats. */
-export function secret(key: Omit<Key<string>, 'default'> & { pattern?: string }) {
-  return Type.Unsafe<string>({ ...fileable, 'x-svc-secret': true, ...annotated(key) })
+export function secret(key: Omit<Key<string>, 'default'>) {
+  return Type.Unsafe<string>({ ...fileable, ...annotated({ ...key, hidden: true }) })
 }
 
 /** A URL that usually carries a password: it may stand in a file, and no message ever repeats it. */
 export function secretUrl(key: Key<string> & { format: FormatName }) {
   return Type.Unsafe<string>({
     ...fileable,
-    'x-svc-secret': true,
-    'x-svc-expected': formats[key.format].expected,
-    ...annotated(key),
+    ...annotated({ ...key, expected: formats[key.format].expected, hidden: true }),
   })
 }
 
@@ -74,10 +74,8 @@ export function secrets(key: Omit<Key<string>, 'default'>) {
     ...fileable,
     type: ['string', 'array', 'object'],
     items: { ...fileable, 'x-svc-secret': true, 'x-svc-expected': 'text, or { file: <path> }' },
-    'x-svc-secret': true,
-    'x-svc-expected': 'text, { file: <path> }, or a list of these',
     default: [],
-    ...annotated(key),
+    ...annotated({ ...key, expected: 'text, { file: <path> }, or a list of these', hidden: true }),
   })
 }
 
@@ -135,6 +133,11 @@ const fileable = {
   'x-svc-expected': 'text, or { file: <path> }',
 }
 
-function annotated<Given extends Key<unknown>>({ reload, expected, ...keywords }: Given) {
-  return { ...keywords, ...(expected && { 'x-svc-expected': expected }), 'x-svc-reload': reload ?? 'live' }
+function annotated<Given extends Key<unknown>>({ reload, expected, hidden, ...keywords }: Given) {
+  return {
+    ...keywords,
+    ...(expected && { 'x-svc-expected': expected }),
+    ...(hidden && { 'x-svc-secret': true }),
+    'x-svc-reload': reload ?? 'live',
+  }
 }

@@ -19,6 +19,11 @@ const SCOPE_NAMES = {
 const uris = (description: string) =>
   list(text({ format: 'absolute-uri', description: 'An absolute URI.' }), { default: [], description })
 
+const key = Type.Object(
+  { kty: choice(['RSA', 'EC', 'OKP'], { description: 'The type of the key.' }) },
+  { additionalProperties: true, description: 'A JSON Web Key.' },
+)
+
 const client = entry('One OAuth client.', {
   client_id: text({
     pattern: '^[\\x21-\\x7e]+$',
@@ -38,15 +43,17 @@ const client = entry('One OAuth client.', {
   secret_hash: Type.Optional(
     text({
       pattern: '^sha256:[0-9a-f]{64}$',
+      hidden: true,
       expected: 'sha256: and 64 small hexadecimal digits',
       description: 'The hash of the client secret, in place of the secret.',
     }),
   ),
   jwks: Type.Optional(
     entry('Public keys of the client.', {
-      keys: Type.Array(Type.Object({ kty: Type.String() }, { additionalProperties: true }), {
+      keys: Type.Array(key, {
         minItems: 1,
         description: 'JSON Web Keys, public parts only.',
+        'x-svc-reload': 'live',
       }),
     }),
   ),

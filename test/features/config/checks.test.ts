@@ -1,0 +1,184 @@
+import t from 'tap'
+import { ConfigError } from '../../../src/config/config-error.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { childSchema, type Schema } from '../../../src/config/walk.ts'
+import { configOf, linesOf, problemsOf, SECRET, table } from './problems.ts'
+
+const HTTPS = 'app: { url: https://auth.example.com }'
+table('app', [
+  ["app: { url: 'ftp://a.example' }", 'app.url', /origin/],
+  ["app: { url: 'https://a.example/x' }", 'app.url'],
+  ["app: { url: 'https://a.example?x' }", 'app.url'],
+  ["app: { url: 'https://u:p@a.example' }", 'app.url'],
+  ['app: { url: auth.example.com }', 'app.url'],
+  ["app: { frontend_url: 'https://a.example/app' }", 'app.frontend_url'],
+  ["app: { url: 'https://a.example:8443/' }"],
+  ['app: { environment: staging }', 'app.environment', /one of development, production \(found "staging"\)/],
+  ['app: { secret: x123456789012345678901234567890 }', 'app.secret', /32 bytes/],
+  [`app: { secret: [${SECRET}, short] }`, 'app.secret[1]', /32 bytes/],
+  [`app: { secret: ${SECRET} }`],
+])
+
+table('server and outbound', [
+  ['server: { trust_proxy: [10.0.0.0/33] }', 'server.trust_proxy[0]', /address range/],
+  ['server: { trust_proxy: [proxy.example] }', 'server.trust_proxy[0]'],
+  ['server: { trust_proxy: [10.0.0.0/8, 10.1.2.3, "::1", "fd00::/8"] }'],
+  ['outbound: { allow_private: ["fd00::/129"] }', 'outbound.allow_private[0]'],
+  ['server: { port: 65536 }', 'server.port'],
+  ['metrics: { port: 8000 }', 'metrics.port', /differ/],
+  ['database: { url: ./svc.db }', 'database.url'],
+  ['redis: { url: http://cache }', 'redis.url'],
+])
+
+table('stateful', [
+  ['stateful: [https://a.example]', 'stateful[0]', /a host, perhaps with a port/],
+  ['stateful: [a.example/x]', 'stateful[0]'],
+  ['stateful: [a.example, "a.example:0"]', 'stateful[1]'],
+  ['stateful: ["a.example:65536"]', 'stateful[0]'],
+  ['stateful: ["[::1"]', 'stateful[0]'],
+  ['stateful: ["::1:3000x"]', 'stateful[0]'],
+  ['stateful: [999.1.1.1]', 'stateful[0]'],
+  ['stateful: ["::1", "[::1]:3000", "*.example.com", "app-*.example.com:8443", 10.0.0.1, my_host]'],
+])
+
+table('session', [
+  ["session: { cookie: 'a b' }", 'session.cookie', /cookie name/],
+  ["session: { cookie: 'a=b' }", 'session.cookie'],
+  ['session: { cookie: XSRF-TOKEN }', 'session.cookie'],
+  ['session: { cookie: __Host-svc }', 'session.cookie', /secure/],
+  [`${HTTPS}\nsession: { cookie: __Host-svc, domain: example.com }`, 'session.cookie', /domain/],
+  [`${HTTPS}\nsession: { cookie: __Host-svc }`],
+  [`${HTTPS}\nsession: { domain: other.example.com }`, 'session.domain', /auth\.example\.com/],
+  [`${HTTPS}\nsession: { domain: .ample.com }`, 'session.domain'],
+  [`${HTTPS}\nsession: { domain: com }`, 'session.domain', /anybody/],
+  ['app: { url: https://a.github.io }\nsession: { domain: .github.io }', 'session.domain', /anybody/],
+  ['app: { url: https://a.shop.co.uk }\nsession: { domain: co.uk }', 'session.domain', /anybody/],
+  [`${HTTPS}\nsession: { domain: .example.com }`],
+  [`${HTTPS}\nsession: { domain: auth.example.com }`],
+  ['session: { same_site: none }', 'session.same_site', /secure/],
+  [`${HTTPS}\nsession: { same_site: none }`],
+  ['session: { absolute_lifetime: 30 days }', 'session.absolute_lifetime', /15m/],
+  ['session: { absolute_lifetime: 0d }', 'session.absolute_lifetime'],
+  ['session: { lifetime: 1.5 }', 'session.lifetime', /whole number of minutes/],
+  ['session: { login_failure_status: 403 }', 'session.login_failure_status', /401 or 422/],
+])
+
+table('accounts and mail', [
+  ['passwords: { min_length: 200, max_length: 100 }', 'passwords.max_length', /min_length/],
+  ['passkeys: { rp_id: example.org }', 'passkeys.rp_id', /app\.url/],
+  [`${HTTPS}\npasskeys: { rp_id: com }`, 'passkeys.rp_id', /public suffix/],
+  [`${HTTPS}\npasskeys: { rp_id: example.com }`],
+  ["passkeys: { origins: ['https://a.example/x'] }", 'passkeys.origins[0]'],
+  ["passkeys: { origins: ['android:apk-key-hash:abc_-1'] }"],
+  ['mail: { url: sendmail }', 'mail.url', /smtp/],
+  ['mail: { from: nobody }', 'mail.from', /address/],
+  ['links: { verify: /verify }', 'links.verify', /\{id\} and \{hash\}/],
+  ["links: { reset: '{frontend_url}/{tokn}/{token}' }", 'links.reset', /\{tokn\}/],
+  ['links: { login: //evil.example }', 'links.login', /path beginning with one slash/],
+  ['templates: { mail: ./nowhere }', 'templates.mail', /exists \(found "\/srv\/nowhere"\)/],
+  ["theme: { colors: { primary: 'red; }' } }", 'theme.colors.primary', /colour/],
+  ['compat: { prefixes: [svc, oauth] }', 'compat.prefixes[1]'],
+  ['compat: { prefixes: [] }', 'compat.prefixes', /at least one/],
+])
+
+table('limits', [
+  ['rate_limits: { login: 5 per minute }', 'rate_limits.login', /5\/1m/],
+  ['rate_limits: { login: 0/1m }', 'rate_limits.login'],
+  ['rate_limits: { login: 5/1w }', 'rate_limits.login'],
+  ['rate_limits: { login: null, global: 1000/1h }'],
+])
+
+table('scopes', [
+  ["scopes: { '*': Everything }", 'scopes["*"]', /not a scope/],
+  ["scopes: { 'a b': Two }", 'scopes["a b"]', /without spaces/],
+])
+
+table('webhooks', [
+  ["webhooks: [{ url: https://a.example, secret: s, events: ['*'] }]"],
+  ["webhooks: [{ url: a.example, secret: s, events: ['*'] }]", 'webhooks[0].url'],
+  ["webhooks: [{ url: https://a.example, events: ['*'] }]", 'webhooks[0].secret', /required/],
+  ['webhooks: [{ url: https://a.example, secret: s, events: [] }]', 'webhooks[0].events', /at least one/],
+])
+
+t.test('production refuses everything unfit for it at once', (t) => {
+  const text = `app:
+  environment: production
+  url: http://auth.example.com
+test_page: true
+cors: { origins: [https://a.example, http://b.example] }
+stateful: [a.example, '*']
+mail:
+  url: 'log:'
+`
+  t.strictSame(linesOf(text), [
+    'svc.yaml:1: app.secret: is required in production: at least 32 random bytes',
+    'svc.yaml:3: app.url: must be https in production (found "http://auth.example.com")',
+    'svc.yaml:4: test_page: must be false in production',
+    'svc.yaml:5: cors.origins[1]: must be https in production (found "http://b.example")',
+    'svc.yaml:6: stateful[1]: must not stand for every host in production (found "*")',
+    'svc.yaml:8: mail.url: must be smtp(s)://… or file:<directory> in production; log: prints links that sign people in',
+  ])
+  t.strictSame(problemsOf(text.replace('production', 'development')), [], 'and development none of it')
+  const short = `${text.replace('environment', 'secret: short\n  environment')}`
+  t.match(
+    linesOf(short).find((line) => line.includes('secret')),
+    /app\.secret: must be at least 32 bytes/,
+  )
+  t.end()
+})
+
+t.test('production runs on what is fit for it', (t) => {
+  const config = configOf(
+    "app: { environment: production, url: https://auth.example.com }\nmail: { url: 'smtps://u:p@mail.example' }",
+    { SVC_SECRET: SECRET },
+  )
+  t.match(config, { samples: false, test_page: false, guard: { diagnose: false } })
+  t.match(configOf(`app: { environment: production, secret: ${SECRET} }\nmail: { url: 'file:mails' }`), {
+    app: { url: 'http://localhost:8000' },
+  })
+  t.end()
+})
+
+t.test('whatever stands at a key, the answer is a configuration or a ConfigError', (t) => {
+  const odd = [
+    'null',
+    '5',
+    '-1',
+    '1e400',
+    "''",
+    'x',
+    '[]',
+    '{}',
+    '[5, [x]]',
+    '{ a: 1 }',
+    '{ file: 5 }',
+    'true',
+    '"\\0"',
+  ]
+  let tried = 0
+  for (const path of pathsOf(configSchema as unknown as Schema)) {
+    for (const value of odd) {
+      try {
+        configOf(path.reduceRight((text, step) => (step === '-' ? `[${text}]` : `{ ${step}: ${text} }`), value))
+      } catch (error) {
+        if (!(error instanceof ConfigError)) t.error(error, `${path.join('.')}: ${value}`)
+      }
+      tried++
+    }
+  }
+  t.ok(tried > 1_000)
+  t.end()
+})
+
+/** Every path that the schema knows, with - for an item and name for a chosen name. */
+function pathsOf(schema: Schema, path: readonly string[] = []): (readonly string[])[] {
+  const steps = Object.keys(schema.properties ?? {})
+  const below = steps.flatMap((step) => pathsOf(childSchema(schema, step) ?? {}, [...path, step]))
+  const named = childSchema(schema, 'name')
+  return [
+    path,
+    ...below,
+    ...(schema.items ? pathsOf(schema.items, [...path, '-']) : []),
+    ...(schema.patternProperties && named ? pathsOf(named, [...path, 'name']) : []),
+  ]
+}

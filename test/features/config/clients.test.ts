@@ -1,0 +1,106 @@
+import { table } from './problems.ts'
+
+const client = (text: string) => `scopes: { read: Read }\nclients: [{ client_id: web, ${text} }]`
+const web = (uri: string) => client(`type: public, grants: [authorization_code], redirect_uris: ['${uri}']`)
+const native = (uri: string) => web(uri).replace('type:', 'application_type: native, type:')
+const machine = (text: string) => client(`type: confidential, grants: [client_credentials], ${text}`)
+const HASH = `sha256:${'0a'.repeat(32)}`
+const JWKS = '{ keys: [{ kty: EC, crv: P-256, x: a, y: b }] }'
+
+table('clients: ids, types and secrets', [
+  [machine(`secret: s`).replace('web', '"123"'), 'clients[0].client_id', /digits/],
+  [machine(`secret: s`).replace('web', 'svc-web'), 'clients[0].client_id', /svc-/],
+  [
+    `${machine('secret: s')}`.replace('}]', '}, { client_id: web, type: public, grants: [device_code] }]'),
+    'clients[1].client_id',
+    /unique.*clients\[0\]/,
+  ],
+  [client('type: secret, grants: [client_credentials]'), 'clients[0].type', /confidential, public/],
+  [client('grants: [client_credentials]'), 'clients[0].type', /required/],
+  [machine('secret: s, grant: x'), 'clients[0].grant', /did you mean grants/],
+  [machine('first_party: false'), 'clients[0].secret', /secret_hash, jwks or jwks_uri/],
+  [machine(`secret: s, secret_hash: '${HASH}'`), 'clients[0].secret_hash', /keep one/],
+  [machine('secret_hash: sha256:00'), 'clients[0].secret_hash', /64/],
+  [machine(`jwks: ${JWKS}, jwks_uri: https://a.example/jwks`), 'clients[0].jwks_uri', /keep one/],
+  [machine('jwks: { keys: [{ kty: EC, d: x }] }'), 'clients[0].jwks', /public keys only/],
+  [machine('jwks: { keys: [] }'), 'clients[0].jwks.keys', /at least one/],
+  [machine(`secret_hash: '${HASH}'`)],
+  [machine(`jwks: ${JWKS}`)],
+  [machine('secret: s, token_endpoint_auth_method: private_key_jwt'), 'clients[0].token_endpoint_auth_method', /jwks/],
+  [machine(`jwks: ${JWKS}, token_endpoint_auth_method: client_secret_post`), 'clients[0].token_endpoint_auth_method'],
+  [machine('secret: s, token_endpoint_auth_method: none'), 'clients[0].token_endpoint_auth_method', /none/],
+  [machine('secret: s, fapi: true'), 'clients[0].fapi', /jwks/],
+  [client('type: public, grants: [device_code], secret: s'), 'clients[0].secret', /public client/],
+  [client(`type: public, grants: [device_code], secret_hash: '${HASH}'`), 'clients[0].secret_hash', /public client/],
+  [client('type: public, grants: [device_code, client_credentials]'), 'clients[0].grants[1]', /public client/],
+  [client('type: public, grants: [device_code], introspect: true'), 'clients[0].introspect', /public client/],
+  [
+    client('type: public, grants: [device_code], token_endpoint_auth_method: client_secret_basic'),
+    'clients[0].token_endpoint_auth_method',
+    /must be none/,
+  ],
+  [client('type: public, grants: [device_code], token_endpoint_auth_method: none')],
+])
+
+table('clients: grants, scopes and redirect URIs', [
+  [machine('secret: s').replace('[client_credentials]', '[implicit]'), 'clients[0].grants[0]', /authorization_code/],
+  [machine('secret: s').replace('[client_credentials]', '[]'), 'clients[0].grants', /at least one/],
+  [
+    machine('secret: s').replace('[client_credentials]', '[authorization_code]'),
+    'clients[0].redirect_uris',
+    /required/,
+  ],
+  [machine('secret: s, scopes: [read, openid, profile, email, offline_access]')],
+  [machine('secret: s, scopes: [read, write]'), 'clients[0].scopes[1]', /key of scopes.*found "write"/],
+  [machine("secret: s, scopes: ['*']"), 'clients[0].scopes[0]', /not a scope/],
+  [web('/cb'), 'clients[0].redirect_uris[0]', /absolute/],
+  [web('localhost:3000/cb'), 'clients[0].redirect_uris[0]', /https/],
+  [web('https://a.example/cb#x'), 'clients[0].redirect_uris[0]', /fragment/],
+  [web('http://a.example/cb'), 'clients[0].redirect_uris[0]', /https, or http on localhost/],
+  [web('http://localhost.evil.example/cb'), 'clients[0].redirect_uris[0]'],
+  [web('com.example.app:/cb'), 'clients[0].redirect_uris[0]', /native/],
+  [web('javascript:alert(1)'), 'clients[0].redirect_uris[0]'],
+  [web('http://localhost:5173/cb')],
+  [web('http://[::1]:5173/cb')],
+  [web('http://127.0.0.1/cb')],
+  [web('https://a.example/cb?x=1')],
+  [native('com.example.app:/cb')],
+  [native('http://127.0.0.1/cb')],
+  [native('myapp:/cb'), 'clients[0].redirect_uris[0]', /reversed domain/],
+  [native('http://a.example/cb'), 'clients[0].redirect_uris[0]'],
+  [native('https://localhost/cb'), 'clients[0].redirect_uris[0]'],
+  [native('http://a.example/cb').replace('native', 'mobile'), 'clients[0].application_type', /web, native/],
+  [machine("secret: s, post_logout_redirect_uris: ['http://a.example/']"), 'clients[0].post_logout_redirect_uris[0]'],
+  [machine("secret: s, cors_origins: ['https://a.example/x']"), 'clients[0].cors_origins[0]', /origin/],
+])
+
+const provider = (id: string, text: string) => `social: { ${id}: { client_id: x, client_secret: y, ${text} } }`
+
+table('social', [
+  ['social: { google: { client_id: x, client_secret: y } }'],
+  ['social: { google: { client_secret: y } }', 'social.google.client_id', /required/],
+  ['social: { google: { client_id: x } }', 'social.google.client_secret', /required/],
+  ['social: { acme: { client_id: x, client_secret: y } }', 'social.acme.issuer', /google/],
+  [provider('acme', 'issuer: https://acme.example')],
+  [
+    provider('acme', 'issuer: https://acme.example, token_url: https://acme.example/t'),
+    'social.acme.token_url',
+    /issuer/,
+  ],
+  [
+    provider('forge', 'authorization_url: https://f.example/a, token_url: https://f.example/t'),
+    'social.forge.userinfo_url',
+    /beside authorization_url and token_url/,
+  ],
+  [provider('microsoft', 'link: true'), 'social.microsoft.tenant', /required/],
+  [provider('google', 'tenant: t'), 'social.google.tenant', /microsoft only/],
+  [provider('gitlab', 'host: gitlab.example.com')],
+  ['social: { apple: { client_id: x, team_id: t, key_id: k } }', 'social.apple.private_key', /required/],
+  [provider('apple', 'team_id: t, key_id: k, private_key: p'), 'social.apple.client_secret', /private_key/],
+  [provider('acme', 'issuer: http://acme.example, allow_private_addresses: true'), 'social.acme.issuer', /https/],
+  [provider('acme', 'issuer: http://localhost:9000'), 'social.acme.issuer', /allow_private_addresses/],
+  [provider('acme', 'issuer: http://localhost:9000, allow_private_addresses: true')],
+  [provider('google', 'redirect_uris: ["com.example:/cb#x"]'), 'social.google.redirect_uris[0]', /fragment/],
+  [provider('providers', 'issuer: https://a.example'), 'social.providers', /not a name/],
+  [provider('google', 'map: { uid: x }'), 'social.google.map.uid', /did you mean id/],
+])

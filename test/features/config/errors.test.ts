@@ -1,0 +1,103 @@
+import t from 'tap'
+import { ConfigError } from '../../../src/config/config-error.ts'
+import { linesOf, problemsOf } from './problems.ts'
+
+t.test('every error is told at once, each with file, line and key', (t) => {
+  const text = `app:
+  nmae: svc
+  url: https://auth.example.com/path
+session:
+  lifetime: abc
+  same_site: none
+  lifetime: 5
+server: [1]
+lifetime: 1
+two_factor: { window: 11 }
+clients:
+  - client_id: 12345
+    type: public
+    grants:
+      - implicit
+    redirect_uris: []
+  - nothing
+social: { Acme: { client_id: x } }
+orders: 1
+`
+  t.strictSame(
+    problemsOf(text, { PORT: 'x' }).map(({ file, line, key }) => `${file}:${line}:${key}`),
+    [
+      'svc.yaml:2:app.nmae',
+      'svc.yaml:3:app.url',
+      'svc.yaml:5:session.lifetime',
+      'svc.yaml:6:session.same_site',
+      'svc.yaml:7:session.lifetime',
+      'svc.yaml:8:server',
+      'svc.yaml:9:lifetime',
+      'svc.yaml:10:two_factor.window',
+      'svc.yaml:12:clients[0].client_id',
+      'svc.yaml:15:clients[0].grants[0]',
+      'svc.yaml:17:clients[1]',
+      'svc.yaml:18:social.Acme',
+      'svc.yaml:19:orders',
+    ],
+    'a section that is no mapping is told as that, also when a variable would set a key of it',
+  )
+  const [first] = linesOf(text)
+  t.equal(first, 'svc.yaml:2: app.nmae: is not a known key; did you mean name?')
+  t.ok(
+    linesOf(text).includes('svc.yaml:5: session.lifetime: must be a whole number of minutes, 1 or more (found "abc")'),
+  )
+  t.ok(linesOf(text).includes('svc.yaml:9: lifetime: is not a known key here; did you mean session.lifetime?'))
+  t.ok(linesOf(text).includes('svc.yaml:19: orders: is not a known key'))
+  t.end()
+})
+
+t.test('what is missing is told where its entry stands', (t) => {
+  t.strictSame(linesOf('webhooks:\n  - url: https://a.example\n    secret: x'), [
+    'svc.yaml:2: webhooks[0].events: is required: a list',
+  ])
+  t.end()
+})
+
+t.test('YAML that is none', (t) => {
+  t.match(problemsOf('app:\n  name: "x\n'), [{ file: 'svc.yaml', key: '', message: /^is not valid YAML: / }])
+  t.match(problemsOf('app: [\n  a'), [{ line: 2 }])
+  t.notMatch(linesOf('app:\n  secret: "hunter2" hunter3\n').join(), /hunter/, 'nothing of the text is repeated')
+  t.strictSame(linesOf('just text'), ['svc.yaml:1: must be a mapping of keys to values (found text)'])
+  t.strictSame(linesOf('app: &a { name: x }\nguard: *a'), [
+    'svc.yaml:2: guard: must not be an alias: write the value out',
+  ])
+  t.end()
+})
+
+t.test('no message repeats a secret', (t) => {
+  const wrong = `
+app: { secret: hunter2 }
+database: { url: mysql://u:hunter2@db }
+redis: { url: hunter2 }
+mail: { url: hunter2 }
+clients:
+  - { client_id: a, type: confidential, grants: [client_credentials], secret: [hunter2] }
+  - { client_id: b, type: confidential, grants: [client_credentials], secret_hash: hunter2 }
+  - { client_id: c, type: public, grants: [device_code], secret: hunter2 }
+  - { client_id: d, type: confidential, grants: [client_credentials], jwks: { keys: [{ kty: EC, d: hunter2 }] } }
+social:
+  apple: { client_id: x, client_secret: hunter2, team_id: t, key_id: k, private_key: { file: '' } }
+  google: hunter2
+webhooks: [{ url: https://a.example, secret: { file: gone }, events: ['*'] }, hunter2]
+`
+  const problems = problemsOf(wrong)
+  t.ok(problems.length >= 12)
+  t.notMatch(JSON.stringify(problems), /hunter2/)
+  t.end()
+})
+
+t.test('the error is one, and its message has a line for each problem', (t) => {
+  const error = new ConfigError([
+    { file: 'a.yaml', line: 3, key: 'app.url', message: 'is wrong' },
+    { file: 'environment', line: 0, key: 'PORT', message: 'is wrong' },
+  ])
+  t.equal(error.name, 'ConfigError')
+  t.equal(error.message, 'a.yaml:3: app.url: is wrong\nenvironment: PORT: is wrong')
+  t.end()
+})

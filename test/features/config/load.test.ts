@@ -1,0 +1,241 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that very syntax is under test
+import { join } from 'node:path'
+import t from 'tap'
+import { CurrentConfig } from '../../../src/config/current.ts'
+import { loadConfig, parseConfig } from '../../../src/config/load.ts'
+import { configOf, linesOf, SECRET } from './problems.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+t.test('without a file everything is at its default', (t) => {
+  const cwd = t.testdir({})
+  const { config, file, warnings } = loadConfig({ env: {}, cwd })
+  t.equal(file, null)
+  t.strictSame(warnings, [])
+  t.match(config, {
+    app: { name: 'svc', url: 'http://localhost:8000', frontend_url: 'http://localhost:8000', secret: [] },
+    server: { host: '0.0.0.0', port: 8000, trust_proxy: [] },
+    database: { url: 'file:./data/svc.db', engine: 'sqlite', file: join(cwd, 'data/svc.db') },
+    redis: { url: null },
+    expiration: null,
+    session: { lifetime: 120, absolute_lifetime: 30 * DAY, secure: false, domain: null, remember_days: 400 },
+    cors: { origins: null, supports_credentials: true },
+    passkeys: { rp_id: 'localhost', origins: ['http://localhost:8000'] },
+    oauth: { access_token_ttl: 15 * MINUTE, refresh_grace: 10_000, audience: 'http://localhost:8000' },
+    rate_limits: { login: { max: 5, window: MINUTE }, global: null },
+    guard: { diagnose: true },
+    samples: true,
+    test_page: true,
+  })
+  t.strictSame(config.stateful, [
+    'localhost',
+    'localhost:3000',
+    'localhost:5173',
+    '127.0.0.1',
+    '127.0.0.1:8000',
+    '::1',
+    'localhost:8000',
+  ])
+  t.end()
+})
+
+t.test('the file is config/svc.yaml, or the one that SVC_CONFIG names', (t) => {
+  const cwd = t.testdir({ config: { 'svc.yaml': 'app: { name: One }' }, 'other.yaml': 'app: { name: Two }' })
+  t.match(loadConfig({ env: {}, cwd }), { file: 'config/svc.yaml', config: { app: { name: 'One' } } })
+  t.match(loadConfig({ env: { SVC_CONFIG: 'other.yaml' }, cwd }), {
+    file: 'other.yaml',
+    config: { app: { name: 'Two' } },
+  })
+  t.match(loadConfig({ env: { SVC_CONFIG: join(cwd, 'other.yaml') }, cwd }), { config: { app: { name: 'Two' } } })
+  t.throws(() => loadConfig({ env: { SVC_CONFIG: 'gone.yaml' }, cwd }), {
+    message: 'gone.yaml: the configuration file cannot be read (ENOENT)',
+  })
+  t.end()
+})
+
+t.test('what one key takes from others', (t) => {
+  const config = configOf(`
+app: { url: 'https://Auth.Example.com/', frontend_url: 'https://app.example.com' }
+stateful: [App.example.com, auth.example.com]
+mail: { url: 'file:mails' }
+database: { url: 'file:///var/lib/svc.db' }
+clients:
+  - { client_id: spa, type: public, grants: [authorization_code], redirect_uris: ['https://a.example/x', 'https://a.example/y'] }
+`)
+  t.match(config.app, { url: 'https://auth.example.com', frontend_url: 'https://app.example.com' })
+  t.equal(config.session.secure, true, 'auto follows app.url')
+  t.equal(configOf('session: { secure: true }').session.secure, true)
+  t.strictSame(config.stateful, ['app.example.com', 'auth.example.com'], 'the own host is added once')
+  t.match(config.passkeys, { rp_id: 'example.com', origins: ['https://auth.example.com', 'https://app.example.com'] })
+  t.equal(config.links.reset, 'https://app.example.com/reset-password/{token}?email={email}')
+  t.equal(config.links.verify, '/email/verify/{id}/{hash}')
+  t.equal(config.oauth.audience, 'https://auth.example.com')
+  t.equal(config.mail.url, 'file:/srv/mails')
+  t.equal(config.database.file, '/var/lib/svc.db')
+  t.match(config.clients[0], { name: 'spa', cors_origins: ['https://a.example'], access_token_ttl: null })
+  t.end()
+})
+
+t.test('passkeys are never bound to a public suffix', (t) => {
+  const rpId = (url: string, frontend: string) =>
+    configOf(`app: { url: '${url}', frontend_url: '${frontend}' }`).passkeys.rp_id
+  t.equal(rpId('https://a.github.io', 'https://b.github.io'), 'a.github.io')
+  t.equal(rpId('https://a.example.co.uk', 'https://b.example.co.uk'), 'example.co.uk')
+  t.equal(rpId('https://auth.one.com', 'https://app.two.com'), 'auth.one.com')
+  t.equal(rpId('http://127.0.0.1:8000', 'http://127.0.0.1:3000'), '127.0.0.1')
+  t.end()
+})
+
+t.test('PostgreSQL has no file', (t) => {
+  t.strictSame(configOf('database: { url: postgresql://u:p@db/svc }').database, {
+    url: 'postgresql://u:p@db/svc',
+    engine: 'postgresql',
+    file: null,
+  })
+  t.end()
+})
+
+t.test('the environment wins over the file', (t) => {
+  const text = 'server: { port: 1, host: 127.0.0.1 }\nstateful: [x.example]\napp: { secret: short }'
+  const config = configOf(text, {
+    PORT: '9000',
+    DATABASE_URL: 'postgres://u:p@db/svc',
+    REDIS_URL: 'redis://cache',
+    SVC_SECRET: `${SECRET}, ${SECRET}2 ,`,
+    SVC_STATEFUL_DOMAINS: ' a.example , ,b.example:3000,',
+  })
+  t.match(config.server, { port: 9000, host: '127.0.0.1' })
+  t.match(config.database, { engine: 'postgresql' })
+  t.equal(config.redis.url, 'redis://cache')
+  t.strictSame(config.app.secret, [SECRET, `${SECRET}2`])
+  t.strictSame(config.stateful, ['a.example', 'b.example:3000', 'localhost:8000'])
+  t.strictSame(configOf('', { SVC_STATEFUL_DOMAINS: '' }).stateful, ['localhost:8000'], 'an empty list is a list')
+  t.equal(configOf('server: { port: 7 }', { PORT: '' }).server.port, 7, 'an empty variable is not set')
+  t.end()
+})
+
+t.test('errors of the environment name the variable', (t) => {
+  t.strictSame(
+    linesOf('server:\n  port: 1', { PORT: 'eighty', DATABASE_URL: 'mysql://u:hunter2@db', SVC_SECRET: 'short' }),
+    [
+      'environment: PORT: must be a port number from 0 to 65535 (found "eighty")',
+      'environment: DATABASE_URL: must be file:<path> or postgresql://user:password@host:port/name',
+      'environment: SVC_SECRET: must be at least 32 bytes long, random ones',
+    ],
+  )
+  t.end()
+})
+
+t.test('${NAME} stands for a variable anywhere', (t) => {
+  const config = configOf(
+    `
+app: { name: "\${FIRST} and \${SECOND:-two}", secret: \${KEY} }
+server: { port: \${MY_PORT:-8001} }
+stateful_api: \${API}
+expiration: \${MINUTES:-null}
+stateful: \${HOSTS}
+session: { login_failure_status: \${STATUS:-422}, lifetime: \${EMPTY:-5} }
+tokens: { prefix: \${NONE:-} }
+`,
+    { FIRST: 'one', KEY: SECRET, API: 'false', HOSTS: 'a.example, b.example', EMPTY: '' },
+  )
+  t.match(config.app, { name: 'one and two', secret: [SECRET] })
+  t.match(config, { server: { port: 8001 }, stateful_api: false, expiration: null, tokens: { prefix: '' } })
+  t.strictSame(config.stateful, ['a.example', 'b.example', 'localhost:8000'])
+  t.match(config.session, { login_failure_status: 422, lifetime: 5 })
+  t.equal(configOf('app: { name: "$${NAME}" }').app.name, '${NAME}', '$${ is a plain ${')
+  t.equal(configOf('app: { name: ${N:-a: [b], #c} }').app.name, 'a: [b], #c')
+  t.end()
+})
+
+t.test('a variable that is not set, and a broken reference, are told with their line', (t) => {
+  t.strictSame(linesOf('app:\n  name: ${GONE}\nserver:\n  host: "${1}"\n  port: ${WORD:-x}'), [
+    'svc.yaml:2: app.name: the environment variable GONE is not set, and there is no default',
+    'svc.yaml:4: server.host: ${ must be followed by a name and }, as in ${NAME} or ${NAME:-default}; $${ is a plain ${',
+    'svc.yaml:5: server.port: must be a port number from 0 to 65535 (found "x")',
+  ])
+  t.strictSame(linesOf('server: { port: "8000" }'), [
+    'svc.yaml:1: server.port: must be a port number from 0 to 65535 (found "8000")',
+  ])
+  t.end()
+})
+
+t.test('secrets and URLs with passwords may stand in files', (t) => {
+  const cwd = t.testdir({
+    one: `${SECRET}\n`,
+    two: `${SECRET}\n\n`,
+    url: 'postgresql://u:p@db/x\r\n',
+    client: 's3cret',
+  })
+  const config = configOf(
+    `
+app: { secret: [{ file: one }, { file: '${join(cwd, 'two')}' }] }
+database: { url: { file: \${WHERE:-url} } }
+clients: [{ client_id: a, type: confidential, grants: [client_credentials], secret: { file: client } }]
+`,
+    {},
+    cwd,
+  )
+  t.strictSame(config.app.secret, [SECRET, `${SECRET}\n`], 'one newline is cut off')
+  t.equal(config.database.url, 'postgresql://u:p@db/x')
+  t.equal(config.clients[0]?.secret, 's3cret')
+  t.strictSame(
+    linesOf('app:\n  secret:\n    - { file: gone }\n    - { file: one, mode: 1 }\n  name: { file: one }', {}, cwd),
+    [
+      'svc.yaml:3: app.secret[0]: the file gone cannot be read (ENOENT)',
+      'svc.yaml:4: app.secret[1].mode: is not a known key',
+      'svc.yaml:5: app.name: must be text of 1 to 100 characters (found a mapping)',
+    ],
+  )
+  t.end()
+})
+
+t.test('a key left blank is not set, and null is a value', (t) => {
+  const config = configOf('app:\nsession:\n  lifetime:\nrate_limits:\n  login:\n  token: null\nredis: { url: }')
+  t.equal(config.session.lifetime, 120)
+  t.strictSame(config.rate_limits.login, { max: 5, window: MINUTE })
+  t.equal(config.rate_limits.token, null)
+  t.strictSame(linesOf('session: { lifetime: null }'), [
+    'svc.yaml:1: session.lifetime: must be a whole number of minutes, 1 or more (found null)',
+  ])
+  t.end()
+})
+
+t.test('a key that nothing uses yet is checked, and named when it is set to something', (t) => {
+  const warningsOf = (text: string, env = {}) => parseConfig({ text, file: 'svc.yaml', env, cwd: '/srv' }).warnings
+  t.strictSame(
+    warningsOf('two_factor: { window: 2 }\nscopes: { a: b }\npasswords: { max_length: 100 }', {
+      REDIS_URL: 'redis://c',
+    }),
+    [
+      'redis.url is set, but this version does not use it yet',
+      'two_factor.window is set, but this version does not use it yet',
+      'scopes is set, but this version does not use it yet',
+    ],
+  )
+  t.strictSame(
+    warningsOf("two_factor: { window: 1 }\nclients: []\nrate_limits: { mail: 6/1m }\nmail: { url: 'log:' }"),
+    [],
+  )
+  t.match(warningsOf('', { PORT: '9000' }), [/^app.url is still http:\/\/localhost:8000, but svc listens on port 9000/])
+  t.strictSame(warningsOf('app: { url: http://localhost:9000 }', { PORT: '9000' }), [])
+  t.strictSame(warningsOf('', { PORT: '0' }), [])
+  t.end()
+})
+
+t.test('a snapshot is frozen through and through, and swapped as a whole', (t) => {
+  const first = configOf('scopes: { a: b }')
+  const current = new CurrentConfig(first)
+  t.equal(current.current(), first)
+  for (const part of [first, first.app, first.app.secret, first.stateful, first.scopes, first.rate_limits.login]) {
+    t.ok(Object.isFrozen(part))
+  }
+  t.throws(() => Object.assign(first.session, { lifetime: 1 }), TypeError)
+  const second = structuredClone(configOf('app: { name: Two }'))
+  current.swap(second)
+  t.equal(current.current().app.name, 'Two')
+  t.ok(Object.isFrozen(current.current().app))
+  t.equal(first.app.name, 'svc')
+  t.end()
+})

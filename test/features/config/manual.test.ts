@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parseDocument } from 'yaml'
+import { loadConfig, parseConfig } from '../../../src/config/load.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { isMapping, type Schema } from '../../../src/config/walk.ts'
+import { SECRET } from './problems.ts'
+
+const root = new URL('../../../', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+const manual = read('config/svc.yaml')
+const schema = configSchema as unknown as Schema
+
+t.test('the manual as it is behaves like no file at all', (t) => {
+  const cwd = new URL('.', root).pathname
+  const withManual = loadConfig({ env: { SVC_CONFIG: 'config/svc.yaml' }, cwd })
+  const without = parseConfig({ text: '', file: 'svc.yaml', env: {}, cwd })
+  t.strictSame(withManual.config, without.config)
+  t.strictSame(withManual.warnings, [])
+  t.end()
+})
+
+t.test('the manual explains every key of the schema, under its section', (t) => {
+  const parts = manual.split(/^(?=#? ?[a-z_]+:)/m)
+  for (const [name, section] of Object.entries(schema.properties ?? {})) {
+    const part = parts.find((text) => new RegExp(`^(# )?${name}:`).test(text))
+    t.ok(part, name)
+    for (const key of keysBelow(section)) t.match(part, new RegExp(`\\b${key}:`), `${name}: ${key}`)
+  }
+  t.end()
+})
+
+t.test('every key that is set in the manual has a comment above it', (t) => {
+  const lines = manual.split('\n')
+  for (const [index, line] of lines.entries()) {
+    if (/^ *[a-z_]+:/.test(line)) t.match(lines[index - 1], /^ *#/, line)
+  }
+  t.end()
+})
+
+t.test('the manual marks exactly the keys whose change needs a restart', (t) => {
+  const marked: string[] = []
+  let [section, comment] = ['', '']
+  for (const line of manual.split('\n')) {
+    const [, indent = '', key = ''] = /^( *)(?:# )?([a-z_]+):(?: |$)/.exec(line) ?? []
+    const parent = indent === '' ? schema : schema.properties?.[section]
+    if (!parent?.properties?.[key]) comment += line
+    else {
+      if (indent === '') section = key
+      if (comment.includes('[restart]')) marked.push(indent === '' ? key : `${section}.${key}`)
+      comment = ''
+    }
+    if (line === '') comment = ''
+  }
+  t.strictSame(marked.sort(), restartKeys(schema).sort())
+  t.end()
+})
+
+t.test('editors find the schema, and it is fresh', (t) => {
+  t.equal(manual.split('\n')[0], '# yaml-language-server: $schema=./svc.schema.json')
+  t.match(read('config/examples/full.yaml').split('\n')[0], '$schema=../svc.schema.json')
+  t.doesNotThrow(() =>
+    execFileSync(process.execPath, ['.dev/config-schema.mjs', '--check'], { cwd: root, stdio: 'pipe' }),
+  )
+  t.end()
+})
+
+t.test('every key of the schema says what it is for and when a change counts', (t) => {
+  const visit = (node: Schema, path: string, isKey: boolean) => {
+    t.type(node.description, 'string', path)
+    const isSection = node.properties && !node['x-svc-fileable']
+    if (isKey && !isSection) t.match(node['x-svc-reload'], /^(live|restart)$/, path)
+    if (isSection)
+      for (const [key, child] of Object.entries(node.properties ?? {})) visit(child, `${path}.${key}`, true)
+    if (node.items?.properties && !node.items['x-svc-fileable']) visit(node.items, `${path}[]`, false)
+    for (const child of Object.values(node.patternProperties ?? {})) visit(child, `${path}.*`, false)
+  }
+  for (const [key, child] of Object.entries(schema.properties ?? {})) visit(child, key, true)
+  t.end()
+})
+
+t.test('a file that uses every section is valid', (t) => {
+  const text = read('config/examples/full.yaml')
+  const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, SECRET] as const)
+  const env = { ...Object.fromEntries(names), SVC_CONFIG: 'config/examples/full.yaml' }
+  const { config, warnings } = loadConfig({ env, cwd: new URL('.', root).pathname })
+  t.equal(config.app.environment, 'production')
+  t.equal(config.clients.length, 7)
+  t.ok(warnings.includes('clients is set, but this version does not use it yet'))
+  const used = parseDocument(text).toJS() as Record<string, unknown>
+  t.strictSame(Object.keys(used).sort(), Object.keys(schema.properties ?? {}).sort())
+  for (const name of Object.keys(schema.properties ?? {})) {
+    const [given, section] = [used[name], schema.properties?.[name]]
+    if (isMapping(given) && section?.properties) {
+      t.strictSame(Object.keys(given).sort(), Object.keys(section.properties).sort(), name)
+    }
+  }
+  t.end()
+})
+
+function keysBelow(schema: Schema): string[] {
+  if (schema['x-svc-fileable']) return []
+  const children = [...(schema.items ? [schema.items] : []), ...Object.values(schema.patternProperties ?? {})]
+  const own = Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [key, ...keysBelow(child)])
+  return [...own, ...children.flatMap(keysBelow)]
+}
+
+function restartKeys(schema: Schema, path: readonly string[] = []): string[] {
+  const own = schema['x-svc-reload'] === 'restart' ? [path.join('.')] : []
+  return [
+    ...own,
+    ...Object.entries(schema.properties ?? {}).flatMap(([key, child]) => restartKeys(child, [...path, key])),
+  ]
+}

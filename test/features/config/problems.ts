@@ -1,0 +1,53 @@
+import t from 'tap'
+import { ConfigError, type Problem } from '../../../src/config/config-error.ts'
+import { parseConfig } from '../../../src/config/load.ts'
+import type { Config } from '../../../src/config/schema.ts'
+
+type Env = Record<string, string | undefined>
+
+/** A secret that is long enough. */
+export const SECRET = 'correct-horse-battery-staple-0123456789'
+
+/** The configuration that a text and an environment amount to. */
+export function configOf(text: string, env: Env = {}, cwd = '/srv'): Config {
+  return parseConfig({ text, file: 'svc.yaml', env, cwd }).config
+}
+
+/** Everything that is wrong with a text and an environment. */
+export function problemsOf(text: string, env: Env = {}, cwd = '/srv'): readonly Problem[] {
+  return errorOf(text, env, cwd).problems
+}
+
+/** The same as lines, the way they are printed. */
+export function linesOf(text: string, env: Env = {}, cwd = '/srv'): string[] {
+  return errorOf(text, env, cwd).message.split('\n')
+}
+
+function errorOf(text: string, env: Env, cwd: string): ConfigError {
+  try {
+    configOf(text, env, cwd)
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
+  }
+  return new ConfigError([])
+}
+
+/** What stands in a file, the key that is refused, and a word of the reason; no key means that all is well. */
+type Case = readonly [text: string, key?: string, reason?: RegExp]
+
+/** A test of many small files. */
+export function table(name: string, cases: readonly Case[]): void {
+  t.test(name, (t) => {
+    for (const [text, key, reason] of cases) {
+      const problems = problemsOf(text)
+      t.strictSame(
+        problems.map((problem) => problem.key),
+        key === undefined ? [] : [key],
+        text,
+      )
+      if (reason) t.match(problems[0]?.message, reason, text)
+    }
+    t.end()
+  })
+}
