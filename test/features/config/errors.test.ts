@@ -62,7 +62,11 @@ t.test('what is missing is told where its entry stands', (t) => {
 t.test('YAML that is none', (t) => {
   t.match(problemsOf('app:\n  name: "x\n'), [{ file: 'svc.yaml', key: '', message: /^is not valid YAML: / }])
   t.match(problemsOf('app: [\n  a'), [{ line: 2 }])
-  t.notMatch(linesOf('app:\n  secret: "hunter2" hunter3\n').join(), /hunter/, 'nothing of the text is repeated')
+  for (const text of ['"hunter2" hunter3', '|hunter2', '"\\xhunter2"', '[hunter2', '@hunter2']) {
+    const lines = linesOf(`app:\n  secret: ${text}\n`)
+    t.match(lines[0], /^svc\.yaml:[23]: is not valid YAML: /, text)
+    t.notMatch(lines.join(), /hunter|\\xh/, 'nothing of the text is repeated')
+  }
   t.strictSame(linesOf('just text'), ['svc.yaml:1: must be a mapping of keys to values (found text)'])
   t.strictSame(linesOf('app: &a { name: x }\nguard: *a'), [
     'svc.yaml:2: guard: must not be an alias: write the value out',

@@ -226,12 +226,12 @@ t.test('a key that nothing uses yet is checked, and named when it is set to some
 
 t.test('a snapshot is frozen through and through, and swapped as a whole', (t) => {
   const first = configOf('scopes: { a: b }')
-  const current = new CurrentConfig(first)
-  t.equal(current.current(), first)
   for (const part of [first, first.app, first.app.secret, first.stateful, first.scopes, first.rate_limits.login]) {
     t.ok(Object.isFrozen(part))
   }
   t.throws(() => Object.assign(first.session, { lifetime: 1 }), TypeError)
+  const current = new CurrentConfig(first)
+  t.equal(current.current(), first)
   const second = structuredClone(configOf('app: { name: Two }'))
   current.swap(second)
   t.equal(current.current().app.name, 'Two')
