@@ -5,7 +5,7 @@ import { addAccess } from './access/access.ts'
 import { addCors } from './access/cors.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { postgresqlLookups } from './access/lookups/postgresql.ts'
-import { addOpenApi } from './access/openapi.ts'
+import { ApiDescription, addOpenApi } from './access/openapi.ts'
 import { pruneEnded } from './access/prune.ts'
 import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
@@ -120,8 +120,13 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(tokens)
   if (config.current().samples) await app.register(samples)
   if (config.current().test_page) await app.register(testPage, { tokens: testPageTokens(database) })
-  app.get('/openapi.json', { config: { access: { family: 'none' } }, schema: { hide: true } }, async () =>
-    app.swagger(),
+  app.get(
+    '/openapi.json',
+    {
+      config: { access: { family: 'none' } },
+      schema: { summary: 'This description', response: { 200: ApiDescription } },
+    },
+    async () => app.swagger(),
   )
   methods.complete()
   startSchedule(app, [

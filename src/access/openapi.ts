@@ -12,6 +12,13 @@ const ErrorSchema = Type.Object(
   { description: 'An error.' },
 )
 
+/** The description of the API: a document of OpenAPI 3.1. */
+export const ApiDescription = Type.Unsafe<object>({
+  type: 'object',
+  additionalProperties: true,
+  description: 'OpenAPI 3.1.',
+})
+
 const meanings: Record<number, string> = {
   400: 'The body cannot be read.',
   401: 'Nobody is signed in, or the bearer is not good.',
@@ -34,10 +41,29 @@ function errorStatuses(access: RouteAccess, schema: FastifySchema, method: strin
     ...(access.family === 'guard' && access.abilities ? [403] : []),
     ...(isUnsafe && access.family !== 'none' ? [419] : []),
     ...(schema.params ? [404] : []),
-    ...(schema.body ? [400, 413, 415, 422] : []),
+    ...(isUnsafe ? [400, 413, 415] : []),
+    ...(schema.body ? [422] : []),
     ...(access.family === 'none' && !schema.body ? [] : [503]),
   ]
 }
+
+/** `DELETE /api/tokens/:id` is `deleteApiTokensId`. */
+function operationId(method: string, path: string): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '')
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+/** The answers of success: as declared; a route that declares none answers a page. */
+function successes(own: Record<string, unknown>): Record<string, unknown> {
+  const described = Object.entries(own).map(([status, schema]) => [
+    status,
+    { description: 'Success.', ...Object(schema) },
+  ])
+  const isAnswer = described.some(([status]) => Number(status) < 400)
+  return Object.fromEntries(isAnswer ? described : [[200, page], ...described])
+}
+
+const page = { description: 'A page.', content: { 'text/html': { schema: { type: 'string' } } } }
 
 const credentials = (access: RouteAccess) => {
   if (access.family === 'none' || access.caller === 'guest') return undefined
@@ -47,6 +73,7 @@ const credentials = (access: RouteAccess) => {
 /** Describes every route at `/openapi.json` (OpenAPI 3.1), from the declarations that protect and validate it. */
 export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
   const { name, url } = app.config.current().app
+  const limited = () => (app.config.current().rate_limits.global ? [429] : [])
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
@@ -54,7 +81,12 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       servers: [{ url }],
       components: {
         securitySchemes: {
-          session: { type: 'apiKey', in: 'cookie', name: app.config.current().session.cookie },
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: app.config.current().session.cookie,
+            description: 'Unsafe methods also send the value of the cookie `XSRF-TOKEN` as the header `X-XSRF-TOKEN`.',
+          },
           bearer: { type: 'http', scheme: 'bearer', description: 'An API token `<id>|<secret>`.' },
         },
       },
@@ -65,12 +97,20 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       const method = String([route.method].flat()[0])
       const own = (schema?.response ?? {}) as Record<string, unknown>
       const errors = Object.fromEntries(
-        [...errorStatuses(access, schema ?? {}, method), ...(route.config?.alsoAnswers ?? [])]
+        [...errorStatuses(access, schema ?? {}, method), ...limited(), ...(route.config?.alsoAnswers ?? [])]
           .filter((status) => !(status in own))
           .map((status) => [status, { ...ErrorSchema, description: meanings[status] ?? 'An error.' }]),
       )
       const security = credentials(access)
-      return { schema: { ...schema, ...(security ? { security } : {}), response: { ...own, ...errors } }, url }
+      return {
+        schema: {
+          operationId: operationId(method, url),
+          ...schema,
+          ...(security ? { security } : {}),
+          response: { ...successes(own), ...errors },
+        },
+        url,
+      }
     },
   })
 }
