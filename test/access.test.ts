@@ -1,0 +1,111 @@
+// engine: none
+import type { InjectOptions } from 'fastify'
+import t from 'tap'
+import { buildTestApp } from './support/app.ts'
+import { concrete, routedPaths, templated } from './support/routes.ts'
+
+type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+const methods: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** What anybody may ask; everything else that is routed needs a caller. */
+const open: Readonly<Record<string, readonly Method[]>> = {
+  '/health/live': ['GET', 'HEAD'],
+  '/health/ready': ['GET', 'HEAD'],
+  '/openapi.json': ['GET', 'HEAD'],
+  '/svc/csrf-cookie': ['GET', 'HEAD'],
+  '/login': ['POST'],
+  '/svc/token': ['POST'],
+  '/test-login': ['GET', 'HEAD', 'POST'],
+}
+
+const json = { 'content-type': 'application/json' }
+const stateful = { origin: 'http://localhost:5173', referer: 'http://localhost:5173/' }
+
+/** How somebody without credentials may ask. */
+const ways: readonly [string, Pick<InjectOptions, 'headers' | 'payload'>][] = [
+  ['plainly', {}],
+  ['from a page of ours', { headers: stateful }],
+  ['as the browser vouches', { headers: { ...stateful, 'sec-fetch-site': 'same-origin' } }],
+  ['from a page of others', { headers: { origin: 'https://evil.example' } }],
+  ['with a body', { headers: json, payload: '{"name":"x","title":"x","token_name":"x"}' }],
+  ['with a body that is none', { headers: { ...json, ...stateful }, payload: '{"broken' }],
+  ['with a body of another type', { headers: { 'content-type': 'text/plain' }, payload: 'x' }],
+  ['with a body that is too large', { headers: json, payload: `{"x":"${'x'.repeat(200_000)}"}` }],
+  ['with cookies that say nothing', { headers: { ...stateful, cookie: 'svc_session=x.y; svc_remember=1.x' } }],
+  ['with an empty bearer', { headers: { authorization: 'Bearer ' } }],
+  ['with a password', { headers: { authorization: 'Basic dTpw' } }],
+]
+
+const bearers = ['1|nonsense', 'nonsense', 'a.b.c', '99999999999999999999|x', '-1|x', 'null', '1|\u00e9']
+
+t.test('without credentials every protected route answers 401, whatever else is wrong', async (t) => {
+  const svc = await buildTestApp(t)
+  const spec = (await svc.app.inject('/openapi.json')).json()
+  let asked = 0
+  for (const { path } of routedPaths(svc.app).filter((route) => route.path !== '*')) {
+    const described = Object.keys(spec.paths[templated(path)]).map((method) => method.toUpperCase())
+    const own = methods.filter((method) => described.includes(method === 'HEAD' ? 'GET' : method))
+    for (const method of own.filter((candidate) => !open[path]?.includes(candidate))) {
+      for (const [how, request] of ways) {
+        if (request.payload && ['GET', 'HEAD'].includes(method)) continue
+        const answer = await svc.app.inject({ method, url: concrete(path), ...request })
+        t.equal(answer.statusCode, 401, `${method} ${path} ${how}`)
+        t.equal(answer.headers['www-authenticate'], 'Bearer')
+        if (method !== 'HEAD') t.same(answer.json(), { message: 'Unauthenticated.', code: 'unauthenticated' })
+        asked++
+      }
+      for (const bearer of bearers) {
+        const headers = { authorization: `Bearer ${bearer}` }
+        const answer = await svc.app.inject({ method, url: concrete(path), headers })
+        t.equal(answer.statusCode, 401, `${method} ${path} with the bearer ${bearer}`)
+        t.equal(answer.headers['www-authenticate'], 'Bearer error="invalid_token"')
+      }
+    }
+  }
+  t.ok(asked > 100, 'the routes were found')
+})
+
+t.test('what is open answers something else', async (t) => {
+  const svc = await buildTestApp(t)
+  for (const [path, own] of Object.entries(open)) {
+    for (const method of own) {
+      const answer = await svc.app.inject({ method, url: path })
+      t.ok([200, 204, 419, 422].includes(answer.statusCode), `${method} ${path}: ${answer.statusCode}`)
+    }
+  }
+})
+
+t.test('a method that a path does not have is refused with those it has, signed in or not', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const authorization = `Bearer ${await svc.createToken(user)}`
+  const spec = (await svc.app.inject('/openapi.json')).json()
+  for (const { path } of routedPaths(svc.app).filter((route) => route.path !== '*')) {
+    const described = Object.keys(spec.paths[templated(path)]).map((method) => method.toUpperCase())
+    const allowed = methods.filter((method) => described.includes(method === 'HEAD' ? 'GET' : method)).sort()
+    for (const method of methods.filter((candidate) => candidate !== 'HEAD' && !allowed.includes(candidate))) {
+      for (const headers of [{}, { authorization }, stateful]) {
+        const answer = await svc.app.inject({ method, url: concrete(path), headers })
+        t.equal(answer.statusCode, 405, `${method} ${path}`)
+        t.same(String(answer.headers.allow).split(', ').sort(), allowed)
+        t.same(answer.json(), { message: 'Method not allowed.', code: 'method_not_allowed' })
+      }
+    }
+  }
+})
+
+t.test('a path that is none answers 404 to every method', async (t) => {
+  const svc = await buildTestApp(t)
+  for (const url of ['/', '/api', '/api/user/', '/api/tokens/1/2', '/API/USER', '/%00', '/%', '/svc/csrf-cookie/x']) {
+    for (const method of methods) {
+      const answer = await svc.app.inject({ method, url })
+      t.equal(answer.statusCode, 404, `${method} ${url}`)
+      if (method !== 'HEAD') t.same(answer.json(), { message: 'Not found.', code: 'not_found' })
+    }
+  }
+  for (const url of ['/api/tokens/x', '/api/tokens/-1', `/api/tokens/${'9'.repeat(30)}`, '/test-tokens/1.5']) {
+    const answer = await svc.app.inject({ method: 'DELETE', url })
+    t.ok([401, 404].includes(answer.statusCode), `DELETE ${url}`)
+  }
+})

@@ -1,0 +1,149 @@
+// engine: none
+import { Validator } from '@seriousme/openapi-schema-validator'
+import t from 'tap'
+import { buildTestApp, type TestApp } from './support/app.ts'
+import { concrete, routedPaths, templated } from './support/routes.ts'
+
+interface Answer {
+  description?: string
+  content?: Record<string, { schema?: { properties?: Record<string, unknown> } }>
+}
+
+interface Operation {
+  operationId?: string
+  summary?: string
+  security?: Record<string, string[]>[]
+  parameters?: { name: string; in: string }[]
+  requestBody?: { content: Record<string, { schema: { type?: string; properties?: object } }> }
+  responses: Record<string, Answer>
+}
+
+interface Description {
+  openapi: string
+  info: { title: string; version: string }
+  servers: { url: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { securitySchemes: Record<string, object> }
+}
+
+/** Operations that ask for nobody: everything else says in `security` whom it asks for. */
+const open = new Set([
+  'GET /health/live',
+  'GET /health/ready',
+  'GET /openapi.json',
+  'GET /svc/csrf-cookie',
+  'POST /login',
+  'POST /svc/token',
+  'GET /test-login',
+  'POST /test-login',
+])
+
+/** Operations whose body is no part of the contract although the method may carry one. */
+const withoutBody = new Set(['POST /logout'])
+
+const described = async (svc: TestApp): Promise<Description> => (await svc.app.inject('/openapi.json')).json()
+
+const operations = ({ paths }: Description) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      path,
+      operation,
+    })),
+  )
+
+t.test('the description is valid OpenAPI 3.1', async (t) => {
+  const svc = await buildTestApp(t, { settings: { app: { name: 'Acme', url: 'https://id.example' } } })
+  const description = await described(svc)
+  const result = await new Validator().validate(structuredClone(description))
+  t.same(result, { valid: true })
+  t.match(description, { openapi: /^3\.1\./, info: { title: 'Acme' }, servers: [{ url: 'https://id.example' }] })
+  t.match(description.info.version, /^\d+\.\d+\.\d+/)
+  t.same((await new Validator().validate({ ...description, paths: { '/x': { get: { responses: 1 } } } })).valid, false)
+})
+
+t.test('every route is described; what is not is a HEAD, a preflight, or refused with 405', async (t) => {
+  const svc = await buildTestApp(t)
+  const { paths } = await described(svc)
+  const routes = routedPaths(svc.app).filter(({ path }) => path !== '*')
+  t.same(routes.map(({ path }) => templated(path)).sort(), Object.keys(paths).sort(), 'the same paths')
+  for (const { path, methods } of routes) {
+    const known = Object.keys(paths[templated(path)] ?? {}).map((method) => method.toUpperCase())
+    for (const method of methods.filter((candidate) => !known.includes(candidate))) {
+      if (method === 'HEAD' && known.includes('GET')) continue
+      const answer = await svc.app.inject({ method: method as 'GET', url: concrete(path) })
+      t.equal(answer.statusCode, 405, `${method} ${path} is not described`)
+    }
+  }
+})
+
+t.test('each operation says what it does, what it takes and what it answers', async (t) => {
+  const svc = await buildTestApp(t)
+  const ids = new Set<string>()
+  for (const { name, path, operation } of operations(await described(svc))) {
+    const { operationId = '', summary, responses, parameters = [], requestBody } = operation
+    t.match(operationId, /^[a-z]+[A-Za-z0-9]*$/, `${name} has an id`)
+    t.notOk(ids.has(operationId), `${operationId} is one operation's only`)
+    ids.add(operationId)
+    t.ok(summary, `${name} has a summary`)
+    const statuses = Object.keys(responses).map(Number)
+    t.ok(
+      statuses.some((status) => status >= 200 && status < 400),
+      `${name} says how it succeeds`,
+    )
+    for (const [status, answer] of Object.entries(responses)) {
+      t.not(answer.description, 'Default Response', `${name} says what ${status} means`)
+      if (Number(status) < 400 || path === '/health/ready') continue
+      const schema = answer.content?.['application/json']?.schema
+      const isForm = path === '/test-login' && status === '401'
+      t.ok(isForm || (schema?.properties?.message && schema.properties.code), `${name} answers ${status} as an error`)
+    }
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
+    t.same(
+      parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name),
+      inPath,
+      `${name} names the parameters of its path`,
+    )
+    const takesBody = /^(POST|PUT|PATCH) /.test(name) && !withoutBody.has(name)
+    t.equal(requestBody !== undefined, takesBody, `${name} describes its body`)
+    if (requestBody) {
+      const { schema } = requestBody.content['application/json'] ?? {}
+      t.ok(schema?.properties, `${name} names the fields of its body`)
+      for (const status of [400, 413, 415, 422]) t.ok(statuses.includes(status), `${name} may answer ${status}`)
+    }
+  }
+})
+
+t.test('each operation says whom it asks for', async (t) => {
+  const svc = await buildTestApp(t)
+  const description = await described(svc)
+  const schemes = Object.keys(description.components.securitySchemes)
+  t.same(schemes.sort(), ['bearer', 'session'])
+  for (const { name, operation } of operations(description)) {
+    const { security = [], responses } = operation
+    t.equal(security.length === 0, open.has(name), `${name} is ${open.has(name) ? 'open' : 'protected'}`)
+    for (const scheme of security.flatMap((each) => Object.keys(each))) t.ok(schemes.includes(scheme))
+    if (!open.has(name)) t.ok(responses['401'], `${name} may answer 401`)
+    if (!open.has(name) && !name.startsWith('GET ')) t.ok(responses['419'], `${name} may answer 419`)
+  }
+  for (const name of open)
+    t.ok(
+      operations(description).some((operation) => operation.name === name),
+      `${name} exists`,
+    )
+})
+
+t.test('what is switched off is not described, and what is added is', async (t) => {
+  const svc = await buildTestApp(t, {
+    settings: {
+      samples: false,
+      test_page: false,
+      compat: { prefixes: ['svc', 'sanctum'] },
+      rate_limits: { global: '1000/1m' },
+    },
+  })
+  const { paths } = await described(svc)
+  t.notOk(Object.keys(paths).some((path) => /^\/(test-|orders|server|api\/task)/.test(path)))
+  t.ok(paths['/sanctum/csrf-cookie']?.get && paths['/sanctum/token']?.post)
+  t.ok(paths['/api/user']?.get?.responses['429'], 'a global limit may refuse everything')
+})
