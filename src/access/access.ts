@@ -54,8 +54,8 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
     if (request.headers.cookie === undefined) return null
     await sessions.read(request)
     const row = request.session.state?.row
+    if (row) touches.session(row.id, row.lastSeenAt)
     if (row?.user) {
-      touches.session(row.id, row.lastSeenAt)
       sessions.sendPair(request, reply)
       return new SessionCaller(row.publicId, row.user)
     }
@@ -63,20 +63,20 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
     return request.remembered?.caller ?? null
   }
 
-  async function guard(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { stateful, stateful_api } = app.config.current()
-    if (stateful_api && isStateful(request.headers, stateful)) request.caller = await sessionCaller(request, reply)
-    request.caller ??= await bearerCaller(bearerOf(request.headers.authorization), request, bearers)
-    if (!request.caller) throw unauthenticated()
-  }
-
-  /** The guard of the test page: its own navigations carry no Origin, and its link carries the token. */
-  const testPageGuard = (kind: 'page' | 'query-token') => async (request: FastifyRequest, reply: FastifyReply) => {
-    if (request.headers['sec-fetch-site'] === 'same-origin') request.caller = await sessionCaller(request, reply)
-    const token = kind === 'query-token' ? new URLSearchParams(request.url.split('?')[1]).get('token') : null
-    if (!request.caller && token) request.caller = await bearerCaller(token, request, bearers)
-    if (!request.caller) await guard(request, reply)
-  }
+  /** A stateful session, else the bearer. On the test page a navigation of its own is stateful too, and its link carries the token. */
+  const guard =
+    (testPage?: 'page' | 'query-token') =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const { stateful, stateful_api } = app.config.current()
+      const { headers, url } = request
+      const isOwnPage = testPage !== undefined && headers['sec-fetch-site'] === 'same-origin'
+      if (stateful_api && (isOwnPage || isStateful(headers, stateful))) {
+        request.caller = await sessionCaller(request, reply)
+      }
+      const linked = testPage === 'query-token' ? new URLSearchParams(url.split('?')[1]).get('token') : null
+      request.caller ??= await bearerCaller(linked || bearerOf(headers.authorization), request, bearers)
+      if (!request.caller) throw unauthenticated()
+    }
 
   async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     request.caller = await sessionCaller(request, reply)
@@ -108,15 +108,7 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
     if (access.family === 'none') return
     const isUnsafe = [route.method].flat().some((method) => !safeMethods.has(method))
     const isGuest = access.caller === 'guest'
-    const testPage = route.config?.testPage
-    const find =
-      access.family === 'session'
-        ? isGuest
-          ? readSession
-          : requireSession
-        : testPage
-          ? testPageGuard(testPage)
-          : guard
+    const find = access.family === 'guard' ? guard(route.config?.testPage) : isGuest ? readSession : requireSession
     route.onRequest = [find, ...[route.onRequest ?? []].flat()]
     const csrf = isUnsafe ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
     const abilities = access.family === 'guard' ? access.abilities : undefined

@@ -1,15 +1,14 @@
 import fastifyCors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
+import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
 import { isListed } from './stateful.ts'
-
-const loopback = ['localhost', 'localhost:*', '127.0.0.1', '127.0.0.1:*', '[::1]', '[::1]:*']
 
 /** Whether a page of this origin may read answers: as configured, else what the stateful list holds (in production by https only, loopback never). */
 export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config): boolean {
   if (cors.origins) return cors.origins.includes(origin)
   if (!isListed(origin, stateful)) return false
-  return app.environment !== 'production' || (origin.startsWith('https://') && !isListed(origin, loopback))
+  return app.environment !== 'production' || (origin.startsWith('https://') && !isLoopback(new URL(origin).hostname))
 }
 
 /** Answers CORS on every native route, errors included, for the origins of the configuration in force. */

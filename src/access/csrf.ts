@@ -25,10 +25,10 @@ export class Xsrf {
 const header = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
 
 /** The presented token: the first source that has one counts, right or wrong. */
-function presentedToken(request: FastifyRequest): string | undefined {
+function presentedToken(request: FastifyRequest): unknown {
   const body = request.body
   const field = typeof body === 'object' && body !== null && '_token' in body ? body._token : undefined
-  if (typeof field === 'string' && field !== '') return field
+  if (field !== undefined && field !== null && field !== '') return field
   return header(request.headers['x-csrf-token']) || header(request.headers['x-xsrf-token']) || undefined
 }
 
@@ -37,5 +37,6 @@ export function checkCsrf(request: FastifyRequest, xsrf: Xsrf, presentedSessionI
   // A page cannot forge Sec-Fetch-Site: browsers set it, and leave it out where they cannot vouch.
   if (request.headers['sec-fetch-site'] === 'same-origin') return
   const token = presentedToken(request)
-  if (!token || presentedSessionId === null || !xsrf.fits(token, presentedSessionId)) throw csrfMismatch()
+  const fits = typeof token === 'string' && presentedSessionId !== null && xsrf.fits(token, presentedSessionId)
+  if (!fits) throw csrfMismatch()
 }

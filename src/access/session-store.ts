@@ -96,14 +96,13 @@ export class SessionStore implements LibraryStore {
       return
     }
     const date = new Date(this.#clock.now())
-    const fresh = { id, publicId: randomId(), data, createdAt: date, lastSeenAt: date }
     await this.#database.transaction(async (tx) => {
       if (state?.stale) await tx.session.deleteMany({ where: { id, publicId: state.stale } })
-      // A session that was read without a row never carries a user, so neither does what it becomes.
-      const { count } = await tx.session.updateMany({ where: { id, userId: null }, data: { data, lastSeenAt: date } })
-      if (count === 0 && !(await tx.session.findUnique({ where: { id }, select: { id: true } }))) {
-        await tx.session.create({ data: fresh })
-      }
+      // A session that was read without a row never carries a user, so neither does what it becomes. One statement:
+      // of requests that save at once, none may fail because another was first.
+      await tx.$executeRaw`
+        INSERT INTO sessions (id, public_id, data, created_at, last_seen_at) VALUES (${id}, ${randomId()}, ${data}, ${date}, ${date})
+        ON CONFLICT (id) DO UPDATE SET data = excluded.data, last_seen_at = excluded.last_seen_at WHERE sessions.user_id IS NULL`
     })
   }
 }

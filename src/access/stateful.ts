@@ -1,20 +1,28 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isIPv6 } from 'node:net'
+
+/** A page's address as browsers write it: no userinfo, no backslash, no blank; the scheme may be missing. */
+const pageAddress = /^(?:(https?):\/\/)?[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/i
 
 /** The host[:port] of a header's URL, and the same with the scheme's default port spelled out; null for what no browser sends. */
 function hostsOf(header: string): readonly string[] | null {
-  const text = header.includes('://') ? header : `http://${header}`
-  if (!URL.canParse(text)) return null
-  const url = new URL(text)
-  if (url.username !== '' || url.password !== '') return null
-  if (url.protocol === 'https:') return url.port === '' ? [url.host, `${url.host}:443`] : [url.host]
-  if (url.protocol === 'http:') return url.port === '' ? [url.host, `${url.host}:80`] : [url.host]
-  return null
+  const address = pageAddress.exec(header)
+  const text = address?.[1] ? header : `http://${header}`
+  if (!address || !URL.canParse(text)) return null
+  const { host, port, protocol } = new URL(text)
+  return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host]
 }
 
-/** An entry as a test: `*` stands for characters of one host name; a bare IPv6 address gets its brackets. */
-function matcherOf(entry: string): (host: string) => boolean {
+/** An entry in the form in which URLs write their host; IPv6 in brackets and shortened. */
+function canonicalEntry(entry: string): string {
   const name = entry.trim().toLowerCase()
-  const host = name.includes('::') && !name.startsWith('[') ? `[${name}]` : name
+  const [, host = name, port = ''] = isIPv6(name) ? ['', `[${name}]`] : (/^(.+?)(:\d+)?$/.exec(name) ?? [])
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname + port : name
+}
+
+/** An entry as a test: `*` stands for characters of one host name. */
+function matcherOf(entry: string): (host: string) => boolean {
+  const host = entry.includes('*') ? entry.trim().toLowerCase() : canonicalEntry(entry)
   if (!host.includes('*')) return (candidate) => candidate === host
   const escaped = host.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/:]+')
   const pattern = new RegExp(`^${escaped}$`)

@@ -135,20 +135,22 @@ export class RememberTokens {
           lastUsedAt: date,
         },
       })
-      const isPredecessor =
-        rotated.count === 0 &&
-        (await tx.rememberToken.count({
+      if (rotated.count === 0) {
+        // A write rather than a look, so that those who present a predecessor wait for one another.
+        const used = await tx.rememberToken.updateMany({
           where: { id: row.id, previousHash: presentedHash },
-        })) > 0
-      if (rotated.count === 0 && !isPredecessor) throw unauthenticated()
-      const idleSince = new Date(date.getTime() - this.#config.current().session.lifetime * 60_000)
+          data: { lastUsedAt: date },
+        })
+        if (used.count === 0) throw unauthenticated()
+      }
       const id = sha256Hex(shared)
-      if (
-        (await tx.session.count({
-          where: { id, lastSeenAt: { gt: idleSince } },
-        })) > 0
-      )
-        return
+      const { lifetime, absolute_lifetime } = this.#config.current().session
+      const live = {
+        userId: BigInt(user.id),
+        lastSeenAt: { gt: new Date(date.getTime() - lifetime * 60_000) },
+        createdAt: { gt: new Date(date.getTime() - absolute_lifetime) },
+      }
+      if ((await tx.session.count({ where: { id, ...live } })) > 0) return
       await tx.session.deleteMany({ where: { id } })
       await insertSession(tx, request, {
         sessionId: shared,

@@ -7,19 +7,24 @@ export interface Flash {
 }
 
 const cookie = 'svc_flash'
-const attributes = { path: '/test-tokens', httpOnly: true, sameSite: 'lax' } as const
+const attributesOf = ({ server }: FastifyReply) => ({
+  path: '/test-tokens',
+  httpOnly: true,
+  sameSite: 'lax' as const,
+  secure: server.sessions.attributes().secure,
+})
 
 /** Hands a flash to the browser rather than to the session's row: a token's plain text is stored nowhere. */
 export function setFlash(reply: FastifyReply, flash: Flash): void {
   const value = Buffer.from(JSON.stringify(flash)).toString('base64url')
-  reply.setCookie(cookie, value, { ...attributes, maxAge: 60 })
+  reply.setCookie(cookie, value, { ...attributesOf(reply), maxAge: 60 })
 }
 
 /** The flash, shown this once. */
 export function takeFlash(request: FastifyRequest, reply: FastifyReply): Flash | null {
   const value = request.cookies?.[cookie]
   if (value === undefined) return null
-  reply.clearCookie(cookie, attributes)
+  reply.clearCookie(cookie, attributesOf(reply))
   try {
     const { message, token } = JSON.parse(Buffer.from(value, 'base64url').toString())
     return { message: String(message), token: typeof token === 'string' ? token : null }
