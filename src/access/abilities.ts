@@ -5,6 +5,16 @@ import type { Caller } from './caller.ts'
 export const grants = (abilities: readonly string[], ability: string): boolean =>
   abilities.includes('*') || abilities.includes(ability)
 
+/** The list that a token's row holds; one that cannot be read grants nothing. */
+export function storedAbilities(text: string | null): string[] {
+  try {
+    const list: unknown = JSON.parse(text ?? '[]')
+    return Array.isArray(list) ? list.filter((ability) => typeof ability === 'string') : []
+  } catch {
+    return []
+  }
+}
+
 /** Which abilities a route asks of its caller. */
 export type AbilityRule = { all: readonly string[] } | { any: readonly string[] }
 

@@ -1,22 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
 
-/** Fields by name; a name that ends in `[]` gathers a list. */
+/** Fields by name; one of the form `name[]` or `name[0]` gathers a list. */
 type Fields = Record<string, string | string[]>
+
+const listItem = /^(.+?)\[\d{0,3}\]$/
 
 /** Form and multipart fields as the object that a JSON body would have been; no name reaches a prototype. */
 function fieldsOf(entries: Iterable<[string, unknown]>): Fields {
   const fields: Fields = Object.create(null)
   for (const [name, value] of entries) {
+    const item = listItem.exec(name)?.[1]
+    const key = item ?? name
     // Files are not read on any route.
-    if (typeof value !== 'string' || name === '__proto__') continue
-    if (!name.endsWith('[]')) {
-      fields[name] = value
-      continue
-    }
-    const key = name.slice(0, -2)
+    if (typeof value !== 'string' || key === '__proto__') continue
     const list = fields[key]
-    if (Array.isArray(list)) list.push(value)
+    if (item === undefined) fields[key] = value
+    else if (Array.isArray(list)) list.push(value)
     else fields[key] = [value]
   }
   return fields

@@ -13,14 +13,22 @@ export function isEmail(text: string): boolean {
   return isLocal && domain.split('.').every((part) => part.length <= 63 && label.test(part))
 }
 
-const dateTime = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
+const dateTime = /^(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
+
+/** The last moment that has a year of four digits. */
+const latest = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** Whether a text is an ISO 8601 date, or date and time, that exists. */
-export const isDate = (text: string): boolean => dateTime.test(text) && !Number.isNaN(millisecondsOf(text))
+export function isDate(text: string): boolean {
+  const [found, year, month, day] = dateTime.exec(text) ?? []
+  if (found === undefined || !(millisecondsOf(text) <= latest)) return false
+  // Date.parse takes 30 February for 2 March.
+  return Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+}
 
 /** The moment of an ISO 8601 text in unix milliseconds; without an offset it is UTC. */
 export function millisecondsOf(text: string): number {
-  const iso = text.replace(' ', 'T')
+  const iso = text.toUpperCase().replace(' ', 'T')
   const hasTime = iso.includes('T')
-  return Date.parse(hasTime && !/(?:Z|[+-]\d{2}:?\d{2})$/i.test(iso) ? `${iso}Z` : iso)
+  return Date.parse(hasTime && !/(?:Z|[+-]\d{2}:?\d{2})$/.test(iso) ? `${iso}Z` : iso)
 }

@@ -10,6 +10,15 @@ const deepest = 32
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
+const tooDeep = (): HttpError => new HttpError(400, 'malformed_body', 'The body is nested too deeply.')
+
+/** Throws 400 for what is nested so deeply that walking or writing it could exhaust the stack. */
+export function refuseDeep(value: unknown, depth = 0): void {
+  if (!isRecord(value)) return
+  if (depth >= deepest) throw tooDeep()
+  for (const entry of Object.values(value)) refuseDeep(entry, depth + 1)
+}
+
 /** Trims strings and makes empty ones null, in place; notes strings that no database takes (NUL, lone surrogates). */
 function normalise(value: unknown, name: string, path: string, depth: number, errors: FieldErrors): unknown {
   if (typeof value === 'string') {
@@ -22,7 +31,7 @@ function normalise(value: unknown, name: string, path: string, depth: number, er
     return trimmed === '' ? null : trimmed
   }
   if (!isRecord(value)) return value
-  if (depth >= deepest) throw new HttpError(400, 'malformed_body', 'The body is nested too deeply.')
+  if (depth >= deepest) throw tooDeep()
   for (const [key, entry] of Object.entries(value)) {
     if (key.includes('\0') || !key.isWellFormed()) {
       throw new HttpError(400, 'malformed_body', 'The body has a field name that is not allowed.')

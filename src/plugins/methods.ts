@@ -9,8 +9,9 @@ import type {
   RouteOptions,
 } from 'fastify'
 import { methodNotAllowed } from '../errors.ts'
+import { refuseDeep } from './input.ts'
 
-const answered: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const answered: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const overridable = new Set(['PUT', 'PATCH', 'DELETE'])
 
 /** Gives a request that is routed a second time the body that the first time read. */
@@ -33,7 +34,7 @@ export function applyMethodHeader(raw: IncomingMessage): void {
 /** The method that a form, multipart or JSON body asks for. */
 function bodyMethod(body: unknown): string | null {
   if (typeof body !== 'object' || body === null || !('_method' in body)) return null
-  const method = String(body._method).toUpperCase()
+  const method = typeof body._method === 'string' ? body._method.toUpperCase() : ''
   return overridable.has(method) ? method : null
 }
 
@@ -51,6 +52,7 @@ export function addMethodRules(app: FastifyInstance): { complete(): void } {
     const { raw } = request
     if (method === null || replayed.has(raw)) return
     if (!methodsOf.get(request.routeOptions.url ?? '')?.has(method)) throw methodNotAllowed([...allowed(request)])
+    refuseDeep(request.body)
     replayed.set(raw, Buffer.from(JSON.stringify(request.body)))
     raw.method = method
     raw.headers['content-type'] = 'application/json'

@@ -5,7 +5,8 @@ import { callerOf } from '../../access/access.ts'
 import { forbidden, notFound } from '../../errors.ts'
 import { createTask, listTasks, putServer } from './store.ts'
 
-const largestId = 2n ** 63n - 1n
+/** Ids are numbers on the wire: a larger one would not come back as it was sent. */
+const largestId = BigInt(Number.MAX_SAFE_INTEGER)
 
 const orders = [
   { id: 1, status: 'placed' },

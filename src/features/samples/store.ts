@@ -12,14 +12,17 @@ interface Task {
 }
 
 /** The renamed server, created for the user when there is none of this id; null when it is somebody else's. */
-export function putServer({ transaction }: Database, id: bigint, name: string, userId: number): Promise<Server | null> {
-  return transaction(async (tx) => {
-    const owner = BigInt(userId)
-    const found = await tx.sampleServer.findUnique({ where: { id } })
-    if (found && found.userId !== owner) return null
-    await tx.sampleServer.upsert({ where: { id }, create: { id, name, userId: owner }, update: { name } })
-    return { id: Number(id), name, user_id: userId }
-  })
+export async function putServer(
+  { prisma }: Database,
+  id: bigint,
+  name: string,
+  userId: number,
+): Promise<Server | null> {
+  // One statement: who comes second must not rename what the first has just made.
+  const count = await prisma.$executeRaw`
+    INSERT INTO sample_servers (id, name, user_id) VALUES (${id}, ${name}, ${BigInt(userId)})
+    ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE sample_servers.user_id = excluded.user_id`
+  return count === 0 ? null : { id: Number(id), name, user_id: userId }
 }
 
 /** The tasks of a user, or (null) those that machines made. */

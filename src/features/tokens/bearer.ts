@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { grants } from '../../access/abilities.ts'
+import { grants, storedAbilities } from '../../access/abilities.ts'
 import type { Caller } from '../../access/caller.ts'
 import type { BearerCheck } from '../../access/guard.ts'
 import type { TokenRow } from '../../access/lookups/lookups.ts'
@@ -14,6 +14,7 @@ export class TokenCaller implements Caller {
   readonly expiresAt: number | null
   readonly user: User
   readonly #row: TokenRow
+  #abilities: readonly string[] | undefined
 
   constructor(row: TokenRow, user: User, expiresAt: number | null) {
     this.#row = row
@@ -23,8 +24,8 @@ export class TokenCaller implements Caller {
   }
 
   get abilities(): readonly string[] {
-    const list: unknown = JSON.parse(this.#row.abilities ?? '[]')
-    return Array.isArray(list) ? list.filter((ability) => typeof ability === 'string') : []
+    this.#abilities ??= storedAbilities(this.#row.abilities)
+    return this.#abilities
   }
 
   can(ability: string): boolean {
@@ -62,7 +63,8 @@ async function callerOf(key: TokenKey, { server: app }: FastifyRequest): Promise
   if (!constantTimeEqual(row.token, key.hash)) return null
   const now = app.clock.now()
   const end = endOf(row, app.config.current().expiration)
-  if (end !== null && now >= end) return null
+  // Written so that an end which is no date counts as past.
+  if (end !== null && !(now < end)) return null
   app.touches.token(row.id, row.lastUsedAt === null ? null : Date.parse(row.lastUsedAt))
   return new TokenCaller(row, row.user, end)
 }

@@ -9,9 +9,9 @@ export const tokenCommands: readonly Command[] = [
     options: ['[--hours=24]'],
     run: async ({ config, database, now, options, print }) => {
       const settings = config.current()
-      const hours = options.hours === undefined ? 24 : Number(options.hours)
-      if (!Number.isInteger(hours) || hours < 0) throw new CommandError('--hours must be a whole number, 0 or more.')
-      const count = await pruneExpiredTokens(database, settings, hours, now)
+      const given = String(options.hours ?? 24)
+      if (!/^\d+$/.test(given)) throw new CommandError('--hours must be a whole number, 0 or more.')
+      const count = await pruneExpiredTokens(database, settings, Number(given), now)
       if (settings.expiration === null)
         print('No global expiration is set: tokens without a date of their own are kept.')
       print(`${count} expired token${count === 1 ? '' : 's'} deleted.`)

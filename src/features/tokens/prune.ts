@@ -9,8 +9,11 @@ const batch = 1_000
 
 /** Deletes API tokens that expired more than `hours` ago, by their own date or by the global age; answers how many. */
 export async function pruneExpiredTokens(db: Database, config: Config, hours: number, now: number): Promise<number> {
-  const createdBefore = config.expiration === null ? null : new Date(now - config.expiration * 60_000 - hours * hour)
-  const limits = { expiredBefore: new Date(now - hours * hour), createdBefore }
+  const { expiration } = config
+  // However many hours are asked for, the date stays one that a database takes.
+  const ago = (age: number) => new Date(Math.max(0, now - age))
+  const createdBefore = expiration === null ? null : ago(expiration * 60_000 + hours * hour)
+  const limits = { expiredBefore: ago(hours * hour), createdBefore }
   let total = 0
   for (;;) {
     const deleted = await deleteExpired(db, limits, batch)

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/caller.ts'
-import { HttpError, notFound } from '../../errors.ts'
+import { HttpError, notFound, unauthenticated } from '../../errors.ts'
 import type { Database } from '../../plugins/database/database.ts'
 import { type Origin, recordEvent } from '../../users/events.ts'
 import { tokenOwner } from './issue.ts'
@@ -7,9 +7,14 @@ import { deleteToken, deleteTokens } from './store.ts'
 
 /** Revokes one token of the user: gone with the answer. Throws 404 when the user has none of this id. */
 export async function revokeToken(db: Database, userId: number, id: bigint, origin: Origin): Promise<void> {
-  await db.transaction(async (tx) => {
-    if (!(await deleteToken(tx, userId, id))) throw notFound('Token not found.')
-    await recordEvent(tx, origin, { type: 'token_revoked', userId, data: { token_id: Number(id) } })
+  if (!(await revoke(db, userId, id, origin))) throw notFound('Token not found.')
+}
+
+function revoke(db: Database, userId: number, id: bigint, origin: Origin): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const isDeleted = await deleteToken(tx, userId, id)
+    if (isDeleted) await recordEvent(tx, origin, { type: 'token_revoked', userId, data: { token_id: Number(id) } })
+    return isDeleted
   })
 }
 
@@ -27,5 +32,6 @@ export async function revokeCurrent(db: Database, caller: Caller, origin: Origin
   if (caller.kind !== 'api_token') {
     throw new HttpError(409, 'no_current_token', 'The request was not authenticated by a token.')
   }
-  await revokeToken(db, userId, BigInt(caller.credentialId), origin)
+  // Revoked by somebody else since the guard let it in: by now it is no credential.
+  if (!(await revoke(db, userId, BigInt(caller.credentialId), origin))) throw unauthenticated('invalid')
 }

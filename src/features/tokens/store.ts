@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { storedAbilities } from '../../access/abilities.ts'
 import type { PersonalAccessToken } from '../../generated/postgresql/client.ts'
 import type { Database, Tx } from '../../plugins/database/database.ts'
 import { wireDate } from '../../users/wire-date.ts'
@@ -29,7 +30,7 @@ const recordOf = (row: PersonalAccessToken): Record => ({
   tokenable_type: row.tokenableType,
   tokenable_id: Number(row.tokenableId),
   name: row.name,
-  abilities: JSON.parse(row.abilities ?? '[]'),
+  abilities: storedAbilities(row.abilities),
   last_used_at: wireDate(row.lastUsedAt),
   expires_at: wireDate(row.expiresAt),
   created_at: wireDate(row.createdAt),
