@@ -1,0 +1,235 @@
+import t from 'tap'
+import { sha256Hex } from '../../../src/crypto/hash.ts'
+import { hashPassword } from '../../../src/crypto/password.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { Browser } from '../../support/browser.ts'
+import { day, hour, minute } from '../../support/clock.ts'
+import { cookieNames, cookiesOf, pair } from './set-cookies.ts'
+
+const spaHeaders = { origin: 'http://localhost:5173', accept: 'application/json' }
+const sessionCount = (svc: TestApp) => svc.database.prisma.session.count()
+const tokens = (svc: TestApp) => svc.database.prisma.rememberToken.findMany({ orderBy: { id: 'asc' } })
+
+/** A request that brings a remember cookie and nothing else. */
+const present = (svc: TestApp, cookie: string | undefined, url = '/api/user') =>
+  svc.app.inject({ url, headers: { ...spaHeaders, cookie: `svc_remember=${cookie}` } })
+
+/** A user, the browser that is remembered, and its cookie, with no session left. */
+async function remembered(svc: TestApp, more: object = { remember: true }) {
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email, undefined, more)
+  const cookie = await spa.cookie('svc_remember')
+  svc.clock.advance(3 * hour)
+  await svc.database.prisma.session.deleteMany({ where: { userId: BigInt(user.id) } })
+  return { user, spa, cookie }
+}
+
+t.test('the flag is read in every form clients send it in', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const cases: [unknown, boolean][] = [
+    ...[true, 1, '1', 'true', 'on', 'yes', 'TRUE'].map((flag): [unknown, boolean] => [flag, true]),
+    ...[undefined, null, false, 0, '0', 'false', 'off', 'no', '', 2, [], {}, ['1'], 'x'].map(
+      (flag): [unknown, boolean] => [flag, false],
+    ),
+  ]
+  for (const [remember, expected] of cases) {
+    const answer = await svc.browser().signIn(user.email, undefined, { remember })
+    t.equal(answer.statusCode, 200, answer.body)
+    const cookie = cookiesOf(answer).svc_remember
+    t.equal(cookie !== undefined, expected, JSON.stringify(remember))
+    if (cookie) t.match(cookie, { httpOnly: true, sameSite: 'lax', path: '/', maxAge: 400 * 86_400, secure: false })
+  }
+})
+
+t.test('parallel requests of a remembered browser share one successor and one session', async (t) => {
+  const svc = await buildTestApp(t)
+  const { user, cookie } = await remembered(svc)
+  const together = () => Promise.all(Array.from({ length: 10 }, () => present(svc, cookie)))
+  const answers = await together()
+  for (const answer of answers) {
+    t.equal(answer.statusCode, 200, answer.body)
+    t.equal(answer.json().id, user.id)
+    t.strictSame(cookieNames(answer), ['XSRF-TOKEN', 'svc_remember', 'svc_session'])
+  }
+  const successors = new Set(answers.map((answer) => cookiesOf(answer).svc_remember?.value))
+  const sessions = new Set(answers.map((answer) => cookiesOf(answer).svc_session?.value))
+  t.equal(successors.size, 1)
+  t.equal(sessions.size, 1)
+  t.notOk(successors.has(cookie))
+  t.equal(await sessionCount(svc), 1)
+  t.equal((await tokens(svc)).length, 1)
+  const events = await svc.database.prisma.event.count({ where: { type: 'login_remembered' } })
+  t.equal(events, 1, 'one coming back, told once')
+
+  svc.clock.advance(3 * hour)
+  const again = await together()
+  t.ok(
+    again.every((answer) => answer.statusCode === 200),
+    'a lost answer loses nothing, however late',
+  )
+  t.equal(await sessionCount(svc), 1)
+  t.strictSame(new Set(again.map((answer) => cookiesOf(answer).svc_remember?.value)), successors)
+
+  const [successor = ''] = successors
+  t.equal((await present(svc, successor)).statusCode, 200)
+  t.equal((await present(svc, cookie)).statusCode, 401, 'the successor was presented: its predecessor is dead')
+  t.equal((await present(svc, successor)).statusCode, 200, 'and the successor of that one was not')
+})
+
+t.test('a used session of a predecessor that grew too old is replaced', async (t) => {
+  const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '3h' } } })
+  const { cookie } = await remembered(svc)
+  const first = cookiesOf(await present(svc, cookie)).svc_session?.value
+  for (let passed = 0; passed < 3; passed++) {
+    svc.clock.advance(hour)
+    await svc.app.inject({ url: '/api/user', headers: { ...spaHeaders, cookie: `svc_session=${first}` } })
+    await svc.app.touches.flush()
+  }
+  t.equal((await present(svc, cookie)).statusCode, 200)
+})
+
+t.test('what is wrong neither signs in nor harms the row', async (t) => {
+  const svc = await buildTestApp(t)
+  const { cookie = '' } = await remembered(svc)
+  const [row] = await tokens(svc)
+  t.equal(row?.tokenHash, sha256Hex(cookie.split('.')[1] ?? ''), 'only the hash is stored')
+  const [id = '', secret = ''] = cookie.split('.')
+  const wrong = [
+    `${id}.${'A'.repeat(43)}`,
+    `${id}.${secret.slice(0, -1)}`,
+    `${Number(id) + 1}.${secret}`,
+    `0${id}.${secret}x`,
+    `${id}|${secret}`,
+    `-${id}.${secret}`,
+    `99999999999999999999.${secret}`,
+    `999999999999999999.${secret}`,
+    `${id}.${row?.tokenHash}`,
+    secret,
+    '.',
+    '',
+  ]
+  for (const value of wrong) {
+    t.equal((await present(svc, value)).statusCode, 401, value)
+    const login = svc.browser()
+    await login.jar.setCookie(`svc_remember=${value}; Path=/`, 'http://localhost:8000/')
+    t.equal((await login.signIn((await svc.createUser()).email)).statusCode, 200)
+  }
+  t.strictSame((await tokens(svc))[0], row)
+  t.equal((await present(svc, cookie)).statusCode, 200)
+})
+
+t.test('a request that is refused uses nothing up', async (t) => {
+  const svc = await buildTestApp(t)
+  const { cookie } = await remembered(svc)
+  const before = await tokens(svc)
+  const headers = { ...spaHeaders, cookie: `svc_remember=${cookie}` }
+  const post = (url: string, more: object = {}) =>
+    svc.app.inject({ method: 'POST', url, headers: { ...headers, ...more }, payload: { token_name: 'x' } })
+  t.equal((await post('/api/tokens/create')).statusCode, 419)
+  t.equal((await post('/logout', { 'sec-fetch-site': 'cross-site' })).statusCode, 419)
+  t.equal((await post('/login')).statusCode, 419)
+  t.equal(
+    (await svc.app.inject({ url: '/api/user', headers: { ...headers, origin: 'http://evil.example' } })).statusCode,
+    401,
+  )
+  t.equal((await svc.app.inject({ url: '/api/user', headers: { ...headers, origin: 'null' } })).statusCode, 401)
+  t.equal((await present(svc, cookie, '/nowhere')).statusCode, 404)
+  t.equal((await post('/api/tokens/create', { 'content-type': 'text/plain' })).statusCode, 415)
+  t.strictSame(await tokens(svc), before)
+  t.equal(await sessionCount(svc), 0)
+  t.equal((await post('/api/tokens/create', { 'sec-fetch-site': 'same-origin' })).statusCode, 200)
+  t.equal(await sessionCount(svc), 1)
+})
+
+t.test('it counts on both families, and on an unsafe request with the value of the id it brings', async (t) => {
+  const svc = await buildTestApp(t)
+  const guest = await remembered(svc)
+  t.strictSame(cookieNames(await guest.spa.get('/svc/csrf-cookie')), ['XSRF-TOKEN', 'svc_remember', 'svc_session'])
+  t.equal(await sessionCount(svc), 1)
+  t.equal((await guest.spa.get('/api/user')).json().id, guest.user.id)
+  const unsafe = await remembered(svc)
+  const old = await unsafe.spa.cookie('XSRF-TOKEN')
+  const made = await unsafe.spa.post('/api/tokens/create', { token_name: 'x' })
+  t.equal(made.statusCode, 200, 'the ended id still carries its XSRF value')
+  t.not(await unsafe.spa.cookie('XSRF-TOKEN'), old)
+  t.equal((await unsafe.spa.post('/api/tokens/create', { token_name: 'x' })).statusCode, 200)
+  t.equal((await unsafe.spa.post('/api/tokens/create', {}, { 'x-xsrf-token': old })).statusCode, 419)
+})
+
+t.test('it ends with logout, password, account and its days', async (t) => {
+  const svc = await buildTestApp(t)
+  const { prisma } = svc.database
+  const out = await remembered(svc)
+  await out.spa.get('/api/user')
+  const current = await out.spa.cookie('svc_remember')
+  t.strictSame(cookieNames(await out.spa.post('/logout')), ['XSRF-TOKEN', 'svc_remember', 'svc_session'])
+  t.equal(await out.spa.cookie('svc_remember'), undefined)
+  for (const cookie of [current, out.cookie]) t.equal((await present(svc, cookie)).statusCode, 401)
+
+  const changed = await remembered(svc)
+  const where = { id: BigInt(changed.user.id) }
+  await prisma.user.update({ where, data: { password: await hashPassword('another one') } })
+  t.equal((await present(svc, changed.cookie)).statusCode, 401)
+
+  const disabled = await remembered(svc)
+  await prisma.user.update({ where: { id: BigInt(disabled.user.id) }, data: { disabledAt: new Date() } })
+  t.equal((await present(svc, disabled.cookie)).statusCode, 401)
+
+  const deleted = await remembered(svc)
+  await prisma.user.delete({ where: { id: BigInt(deleted.user.id) } })
+  t.equal((await present(svc, deleted.cookie)).statusCode, 401)
+
+  const old = await remembered(svc)
+  svc.clock.advance(400 * day - 3 * hour - minute)
+  const late = await present(svc, old.cookie)
+  t.equal(late.statusCode, 200)
+  svc.clock.advance(minute)
+  t.equal((await present(svc, cookiesOf(late).svc_remember?.value)).statusCode, 401, 'use does not prolong its days')
+})
+
+t.test('signing in as another leaves nothing of the one before', async (t) => {
+  const svc = await buildTestApp(t)
+  const other = await svc.createUser()
+  const { user, spa, cookie } = await remembered(svc)
+  await spa.get('/svc/csrf-cookie')
+  const session = await spa.cookie('svc_session')
+  const failed = await spa.post('/login', { email: other.email, password: 'wrong' })
+  t.equal(failed.statusCode, 401)
+  t.equal((await spa.get('/api/user')).json().id, user.id, 'a failure leaves it')
+  const mine = await spa.cookie('svc_remember')
+  const login = await spa.post('/login', { email: other.email, password: 'correct horse' })
+  t.equal(login.statusCode, 200)
+  t.equal(await spa.cookie('svc_remember'), undefined)
+  t.equal((await spa.get('/api/user')).json().id, other.id)
+  for (const value of [cookie, mine]) t.equal((await present(svc, value)).statusCode, 401)
+  const back = await svc.app.inject({ url: '/api/user', headers: { ...spaHeaders, cookie: `svc_session=${session}` } })
+  t.equal(back.statusCode, 401)
+  t.equal((await tokens(svc)).length, 0)
+  t.equal(await sessionCount(svc), 1)
+})
+
+t.test('a new login in a remembered browser with no session replaces at once', async (t) => {
+  const svc = await buildTestApp(t)
+  const other = await svc.createUser()
+  const { spa, cookie } = await remembered(svc)
+  const login = await spa.post('/login', { email: other.email, password: 'correct horse', remember: true })
+  t.equal(login.statusCode, 200, login.body)
+  t.equal((await tokens(svc)).length, 1)
+  t.equal(await sessionCount(svc), 1)
+  t.equal((await present(svc, cookie)).statusCode, 401)
+  svc.clock.advance(3 * hour)
+  t.equal((await spa.get('/api/user')).json().id, other.id)
+})
+
+t.test('two devices are remembered apart', async (t) => {
+  const svc = await buildTestApp(t)
+  const { user, spa } = await remembered(svc)
+  const second = new Browser(svc.app)
+  await second.signIn(user.email, undefined, { remember: true })
+  await second.post('/logout')
+  const me = await spa.get('/api/user')
+  t.equal(me.statusCode, 200)
+  t.strictSame(cookieNames(await spa.get('/api/user')), pair, 'once it has a session, its cookie rests')
+})
