@@ -1,0 +1,140 @@
+import t from 'tap'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+
+const idOf = (token: string): number => Number(token.split('|')[0])
+const status = async (svc: TestApp, token: string) => (await svc.bearer(token, 'GET', '/api/user')).statusCode
+const ids = async (svc: TestApp, token: string): Promise<number[]> =>
+  (await svc.bearer(token, 'GET', '/api/tokens')).json().map(({ id }: { id: number }) => id)
+
+/** An app with two users, of whom the first has two tokens. */
+async function start(t: Parameters<typeof buildTestApp>[0]) {
+  const svc = await buildTestApp(t)
+  const [ada, bob] = [await svc.createUser(), await svc.createUser()]
+  const [first, second, foreign] = [await svc.createToken(ada), await svc.createToken(ada), await svc.createToken(bob)]
+  return { svc, ada, bob, first, second, foreign }
+}
+
+t.test('the list holds the caller’s own tokens, oldest first, without their secrets', async (t) => {
+  const { svc, ada, first, second, foreign } = await start(t)
+  t.same(await ids(svc, first), [idOf(first), idOf(second)])
+  t.same(await ids(svc, foreign), [idOf(foreign)])
+  const answer = await svc.bearer(first, 'GET', '/api/tokens')
+  const keys = ['id', 'tokenable_type', 'tokenable_id', 'name', 'abilities', 'last_used_at', 'expires_at', 'created_at']
+  for (const record of answer.json()) t.same(Object.keys(record), [...keys, 'updated_at'])
+  t.notOk(/[0-9a-f]{64}/.test(answer.body), 'no hash')
+  const narrow = await svc.createToken(ada, { abilities: [] })
+  t.equal((await ids(svc, narrow)).length, 3, 'listing needs no ability')
+  const spa = svc.browser()
+  await spa.signIn(ada.email)
+  t.equal((await spa.get('/api/tokens')).json().length, 3)
+  const head = await svc.app.inject({
+    method: 'HEAD',
+    url: '/api/tokens',
+    headers: { authorization: `Bearer ${first}` },
+  })
+  t.equal(head.statusCode, 200)
+  t.equal(head.body, '')
+})
+
+t.test('one token is revoked by its id, at once, and its sister lives on', async (t) => {
+  const { svc, first, second } = await start(t)
+  const answer = await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(second)}`)
+  t.equal(answer.statusCode, 200, answer.body)
+  t.match(answer.json(), { message: String })
+  t.equal(await status(svc, second), 401)
+  t.equal(await status(svc, first), 200)
+  t.equal((await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(second)}`)).statusCode, 404, 'gone is gone')
+  t.equal((await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(first)}`)).statusCode, 200, 'also the one in use')
+  t.equal(await status(svc, first), 401)
+})
+
+t.test('another user’s id and ids that cannot be are 404', async (t) => {
+  const { svc, first, foreign } = await start(t)
+  const impossible = ['0', '-1', '+1', '1.0', '1e3', 'abc', 'CURRENT', '9223372036854775807', '9223372036854775808']
+  const long = [
+    '9'.repeat(30),
+    '1'.repeat(300),
+    '%00',
+    '1%00',
+    '%F0%9F%92%A9',
+    '%D9%A1',
+    '1%2F2',
+    '1%20',
+    '%2e%2e',
+    '1;2',
+  ]
+  for (const id of [String(idOf(foreign)), ...impossible, ...long]) {
+    const answer = await svc.bearer(first, 'DELETE', `/api/tokens/${id}`)
+    t.equal(answer.statusCode, 404, id.slice(0, 40))
+    t.match(answer.json(), { message: String, code: 'not_found' })
+  }
+  t.equal((await svc.bearer(null, 'DELETE', `/api/tokens/${idOf(foreign)}`)).statusCode, 401)
+  t.equal((await svc.bearer(null, 'DELETE', '/api/tokens/abc')).statusCode, 401, 'nobody learns nothing')
+  t.equal(await status(svc, foreign), 200)
+})
+
+t.test('the token in use is revoked as current; a session has none', async (t) => {
+  const { svc, ada, first, second } = await start(t)
+  const spa = svc.browser()
+  await spa.signIn(ada.email)
+  const refused = await spa.delete('/api/tokens/current')
+  t.equal(refused.statusCode, 409)
+  t.match(refused.json(), { message: String, code: 'no_current_token' })
+  t.equal((await spa.delete('/api/tokens/current', undefined, { 'x-xsrf-token': 'wrong' })).statusCode, 419)
+  const answer = await svc.bearer(first, 'DELETE', '/api/tokens/current')
+  t.equal(answer.statusCode, 200)
+  t.match(answer.json(), { message: String })
+  t.equal(await status(svc, first), 401)
+  t.equal(await status(svc, second), 200)
+  const twice = await Promise.all([1, 2, 3].map(() => svc.bearer(second, 'DELETE', '/api/tokens/current')))
+  t.same(twice.map(({ statusCode }) => statusCode).sort(), [200, 401, 401], 'who comes late has no credential')
+})
+
+t.test('all of the user’s tokens are revoked together', async (t) => {
+  const { svc, ada, first, second, foreign } = await start(t)
+  const spa = svc.browser()
+  await spa.signIn(ada.email)
+  t.equal((await spa.delete('/api/tokens', undefined, { 'x-xsrf-token': undefined })).statusCode, 419)
+  t.equal(await status(svc, first), 200)
+  const answer = await spa.delete('/api/tokens')
+  t.equal(answer.statusCode, 200, answer.body)
+  t.match(answer.json(), { message: String })
+  t.same([await status(svc, first), await status(svc, second), await status(svc, foreign)], [401, 401, 200])
+  t.equal((await spa.delete('/api/tokens')).statusCode, 200, 'none to revoke is no error')
+  t.equal((await spa.get('/api/user')).statusCode, 200, 'the session goes on')
+  t.equal((await svc.bearer(foreign, 'DELETE', '/api/tokens')).statusCode, 200)
+  t.equal(await status(svc, foreign), 401, 'the one in use is among them')
+})
+
+t.test('a bearer signs out by its revocation, alone and without cookies', async (t) => {
+  const { svc, first, second } = await start(t)
+  const answer = await svc.bearer(first, 'POST', '/logout')
+  t.equal(answer.statusCode, 200)
+  t.same(answer.json(), { message: 'Logged out.' })
+  t.equal(answer.headers['set-cookie'], undefined)
+  t.equal(await status(svc, first), 401)
+  t.equal(await status(svc, second), 200)
+  t.equal((await svc.bearer(first, 'POST', '/logout')).statusCode, 401)
+  t.equal((await svc.bearer(null, 'POST', '/logout')).statusCode, 401)
+  const stateful = { authorization: `Bearer ${second}`, origin: 'http://localhost:5173' }
+  const fromPage = await svc.app.inject({ method: 'POST', url: '/logout', headers: stateful })
+  t.equal(fromPage.statusCode, 200, 'CSRF is checked only where a session authenticates')
+  t.equal(await status(svc, second), 401)
+})
+
+t.test('what happened to tokens is recorded, without their secrets', async (t) => {
+  const { svc, ada, first, second } = await start(t)
+  await svc.bearer(first, 'POST', '/tokens/create', { token_name: 'x' })
+  await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(second)}`)
+  await svc.bearer(first, 'DELETE', '/api/tokens')
+  const events = await svc.database.prisma.event.findMany({ orderBy: { id: 'asc' } })
+  t.same(
+    events.map(({ type, userId }) => [type, Number(userId)]),
+    [
+      ['token_created', ada.id],
+      ['token_revoked', ada.id],
+      ['tokens_revoked', ada.id],
+    ],
+  )
+  t.notOk(JSON.stringify(events.map(({ data }) => data)).includes('|'))
+})

@@ -1,0 +1,104 @@
+import t from 'tap'
+import { tokenCommands } from '../../../src/features/tokens/commands.ts'
+import { pruneExpiredTokens } from '../../../src/features/tokens/prune.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { minute } from '../../support/clock.ts'
+
+interface Age {
+  created?: number
+  expired?: number
+}
+
+/** Makes tokens that were created, or expired, so many minutes ago. */
+async function make(svc: TestApp, ages: Record<string, Age>): Promise<void> {
+  const user = await svc.createUser()
+  const ago = (minutes: number) => new Date(svc.clock.now() - minutes * minute)
+  for (const [name, { created = 0, expired }] of Object.entries(ages)) {
+    await svc.createToken(user, { name, expiresAt: expired === undefined ? null : ago(expired) })
+    await svc.database.prisma.personalAccessToken.updateMany({ where: { name }, data: { createdAt: ago(created) } })
+  }
+}
+
+const names = async ({ database }: TestApp): Promise<string[]> =>
+  (await database.prisma.personalAccessToken.findMany({ orderBy: { name: 'asc' } })).map(({ name }) => name)
+
+/** Runs the command as the CLI does. */
+async function prune(svc: TestApp, options: Record<string, string> = {}): Promise<string[]> {
+  const lines: string[] = []
+  await tokenCommands[0]?.run({
+    config: svc.config,
+    database: svc.database,
+    now: svc.clock.now(),
+    options,
+    print: (line) => void lines.push(line),
+    readPassword: async () => '',
+  })
+  return lines
+}
+
+t.test('with a global hour and --hours=2, what is 181 minutes old goes, 179 and 121 stay', async (t) => {
+  const svc = await buildTestApp(t, { settings: { expiration: 60 } })
+  await make(svc, {
+    '181': { created: 181 },
+    '180': { created: 180 },
+    '179': { created: 179 },
+    '121': { created: 121 },
+  })
+  t.same(await prune(svc, { hours: '2' }), ['1 expired token deleted.'])
+  t.same(await names(svc), ['121', '179', '180'])
+})
+
+t.test('without a global expiration, rows without a date of their own stay', async (t) => {
+  const svc = await buildTestApp(t)
+  await make(svc, { ancient: { created: 9_999_999 } })
+  t.match((await prune(svc, { hours: '2' })).join(), /No global expiration.*0 expired tokens deleted/)
+  t.same(await names(svc), ['ancient'])
+})
+
+t.test('by their own date, 121 minutes past go, 119 and null stay', async (t) => {
+  const svc = await buildTestApp(t)
+  await make(svc, {
+    '121': { expired: 121 },
+    '120': { expired: 120 },
+    '119': { expired: 119 },
+    null: {},
+    to: { expired: -9 },
+  })
+  await prune(svc, { hours: '2' })
+  t.same(await names(svc), ['119', '120', 'null', 'to'])
+})
+
+t.test('without hours it is a day, and the hours must be a whole number', async (t) => {
+  const svc = await buildTestApp(t)
+  await make(svc, { a: { expired: 24 * 60 + 1 }, b: { expired: 24 * 60 - 1 } })
+  for (const hours of ['', '-1', '1.5', 'x', ' ', '1e3', '0x1']) await t.rejects(prune(svc, { hours }), /whole number/)
+  t.same(await names(svc), ['a', 'b'])
+  await prune(svc)
+  t.same(await names(svc), ['b'])
+  for (const hours of ['99999', '99999999999999999999']) {
+    t.equal((await prune(svc, { hours })).at(-1), '0 expired tokens deleted.')
+  }
+  t.same(await names(svc), ['b'])
+  await prune(svc, { hours: '0' })
+  t.same(await names(svc), [])
+})
+
+t.test('more than one batch goes in one run', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const date = new Date(0)
+  const data = Array.from({ length: 2_500 }, (_, i) => ({
+    tokenableType: 'user',
+    tokenableId: BigInt(user.id),
+    name: 'old',
+    token: String(i).padStart(64, '0'),
+    abilities: '[]',
+    expiresAt: date,
+    createdAt: date,
+    updatedAt: date,
+  }))
+  await svc.database.prisma.personalAccessToken.createMany({ data })
+  await svc.createToken(user)
+  t.equal(await pruneExpiredTokens(svc.database, svc.config.current(), 24, svc.clock.now()), 2_500)
+  t.same(await names(svc), ['test'])
+})
