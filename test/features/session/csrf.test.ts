@@ -1,0 +1,175 @@
+import t from 'tap'
+import { buildTestApp } from '../../support/app.ts'
+
+const mismatch = { message: 'CSRF token mismatch.', code: 'csrf_mismatch' }
+const create = '/api/tokens/create'
+const named = { token_name: 'x' }
+
+t.test('the first source that has a token decides, right or wrong', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser({ xsrf: false })
+  await spa.get('/svc/csrf-cookie')
+  const before = await spa.cookie('XSRF-TOKEN')
+  const good = { 'x-xsrf-token': before }
+  t.equal((await spa.post('/login', { email: user.email, password: 'correct horse' }, good)).statusCode, 200)
+  const token = await spa.cookie('XSRF-TOKEN')
+  const neighbour = svc.browser()
+  await neighbour.signIn((await svc.createUser()).email)
+  const foreign = await neighbour.cookie('XSRF-TOKEN')
+  const at = async (body: object, headers: Record<string, string | undefined>) =>
+    (await spa.post(create, { ...named, ...body }, headers)).statusCode
+  t.equal(await at({ _token: token }, {}), 200)
+  t.equal(await at({}, { 'x-csrf-token': token }), 200)
+  t.equal(await at({}, { 'x-xsrf-token': token }), 200)
+  t.equal(await at({ _token: '' }, { 'x-xsrf-token': token }), 200, 'an empty source is none')
+  t.equal(await at({ _token: null }, { 'x-csrf-token': '', 'x-xsrf-token': token }), 200)
+  t.equal(await at({ _token: token }, { 'x-csrf-token': 'wrong', 'x-xsrf-token': 'wrong' }), 200)
+  t.equal(await at({}, { 'x-csrf-token': token, 'x-xsrf-token': 'wrong' }), 200)
+  for (const [body, headers] of [
+    [{}, {}],
+    [{ _token: 'wrong' }, { 'x-csrf-token': token, 'x-xsrf-token': token }],
+    [{ _token: [token] }, { 'x-xsrf-token': token }],
+    [{ _token: { 0: token } }, { 'x-xsrf-token': token }],
+    [{ _token: 0 }, { 'x-xsrf-token': token }],
+    [{ _token: true }, {}],
+    [{}, { 'x-csrf-token': 'wrong', 'x-xsrf-token': token }],
+    [{}, { 'x-xsrf-token': foreign }],
+    [{}, { 'x-xsrf-token': before }],
+    [{}, { 'x-xsrf-token': `${token}x` }],
+    [{}, { 'x-xsrf-token': token?.slice(1) }],
+    [{}, { 'x-xsrf-token': `${token}, ${token}` }],
+    [{}, { 'x-xsrf-token': await spa.cookie('svc_session') }],
+  ] as [object, Record<string, string>][]) {
+    const answer = await spa.post(create, { ...named, ...body }, headers)
+    t.equal(answer.statusCode, 419, JSON.stringify([Object.keys(body), Object.keys(headers)]))
+    t.strictSame(answer.json(), mismatch)
+  }
+  t.equal((await spa.post(`${create}?_token=${token}`, named)).statusCode, 419, 'addresses end in logs: no token there')
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 7)
+})
+
+t.test('only a browser that vouches for the same origin needs no token', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  const at = async (site: string, xsrf?: string) =>
+    (await spa.post(create, named, { 'sec-fetch-site': site, 'x-xsrf-token': xsrf })).statusCode
+  t.equal(await at('same-origin'), 200)
+  t.equal(await at('same-origin', 'wrong'), 200)
+  for (const site of [
+    'same-site',
+    'cross-site',
+    'none',
+    '',
+    'Same-Origin',
+    'same-origin, same-origin',
+    'same-originx',
+  ]) {
+    t.equal(await at(site), 419, site)
+    t.equal(await at(site, await spa.cookie('XSRF-TOKEN')), 200, `${site} with the token`)
+  }
+  const stranger = await svc.app.inject({
+    method: 'POST',
+    url: '/login',
+    headers: { 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' },
+    payload: { email: user.email, password: 'correct horse' },
+  })
+  t.equal(stranger.statusCode, 419)
+})
+
+t.test('guest routes always ask for it, with or without a caller', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const body = { email: user.email, password: 'correct horse' }
+  const token = await svc.createToken(user)
+  const spa = svc.browser()
+  t.equal((await spa.post('/login', body)).statusCode, 419, 'no cookie')
+  const anonymous = await spa.cookie('XSRF-TOKEN')
+  const noCookie = { cookie: undefined, 'x-xsrf-token': anonymous }
+  t.equal((await spa.post('/login', body, noCookie)).statusCode, 419, 'the value without its cookie')
+  t.equal((await spa.post('/login', body, { cookie: 'svc_session=forged', 'x-xsrf-token': anonymous })).statusCode, 419)
+  const outside = { origin: undefined, referer: undefined, 'x-xsrf-token': undefined }
+  t.equal((await spa.post('/login', body, outside)).statusCode, 419, 'whatever the origin')
+  t.equal((await spa.post('/login', body, { ...outside, authorization: `Bearer ${token}` })).statusCode, 419)
+  t.equal((await svc.bearer(token, 'POST', '/login', body)).statusCode, 419)
+  t.equal((await svc.bearer(null, 'POST', '/login', body)).statusCode, 419)
+  t.equal((await spa.post('/login', {}, { 'x-xsrf-token': 'wrong' })).statusCode, 419, '419 before 422')
+  t.equal((await spa.post('/login', body)).statusCode, 200)
+  t.equal((await spa.post('/login', body, { 'x-xsrf-token': undefined })).statusCode, 419)
+  t.equal((await spa.get('/api/user')).statusCode, 200)
+})
+
+t.test('on protected routes nobody is 401, a session needs it, and a bearer does not', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const token = await svc.createToken(user)
+  const authorization = `Bearer ${token}`
+  const spa = svc.browser({ xsrf: false })
+  const nobody = await spa.post(create, named)
+  t.equal(nobody.statusCode, 401)
+  t.equal(nobody.headers['www-authenticate'], 'Bearer')
+  await spa.get('/svc/csrf-cookie')
+  t.equal((await spa.post(create, named)).statusCode, 401, 'an anonymous visitor is nobody')
+  t.equal((await spa.post('/logout')).statusCode, 401)
+  t.equal((await spa.post(create, named, { authorization })).statusCode, 200, 'a bearer from the front end')
+  t.equal((await spa.post(create, named, { authorization: 'Bearer 1|wrong' })).statusCode, 401)
+  const xsrf = await spa.cookie('XSRF-TOKEN')
+  const login = { email: user.email, password: 'correct horse', _token: xsrf }
+  t.equal((await spa.post('/login', login)).statusCode, 200)
+  t.equal((await spa.post(create, named, { authorization })).statusCode, 419, 'a session counts before a bearer')
+  t.equal((await spa.post(create, named, { authorization: 'Bearer 1|wrong' })).statusCode, 419)
+  t.equal((await spa.get('/api/user', { authorization: 'Bearer 1|wrong' })).statusCode, 200, 'which is not looked at')
+  const elsewhere = { origin: 'http://evil.example', referer: undefined }
+  t.equal((await spa.post(create, named, elsewhere)).statusCode, 401, 'a foreign page has no session')
+  t.equal((await spa.post(create, named, { ...elsewhere, authorization })).statusCode, 200)
+  t.equal((await spa.post(create, named, { origin: undefined, referer: undefined })).statusCode, 401)
+})
+
+t.test('no way of naming the method leads around it', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser({ xsrf: false })
+  await spa.get('/svc/csrf-cookie')
+  const xsrf = { 'x-xsrf-token': await spa.cookie('XSRF-TOKEN') }
+  await spa.post('/login', { email: user.email, password: 'correct horse' }, xsrf)
+  await svc.createToken(user)
+  const { id } = (await spa.get('/api/tokens')).json()[0]
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const attempts = [
+    spa.delete(`/api/tokens/${id}`),
+    spa.post(`/api/tokens/${id}`, { _method: 'DELETE' }),
+    spa.post(`/api/tokens/${id}`, { _method: 'delete', _token: 'wrong' }),
+    spa.post(`/api/tokens/${id}`, Buffer.from('_method=DELETE'), form),
+    spa.post(`/api/tokens/${id}`, undefined, { 'x-http-method-override': 'DELETE' }),
+    spa.post('/server/1', { _method: 'PUT', name: 'x' }),
+  ]
+  for (const answer of await Promise.all(attempts)) t.equal(answer.statusCode, 419)
+  for (const answer of [
+    await spa.get(`/api/tokens/${id}`, { 'x-http-method-override': 'DELETE' }),
+    await spa.get(`/api/tokens/${id}?_method=DELETE`),
+    await spa.post(`/api/tokens/${id}`, { _method: 'GET' }),
+    await spa.post('/login', { _method: 'GET' }, { 'x-http-method-override': 'GET' }),
+    await spa.post('/logout', {}, { 'x-http-method-override': 'HEAD' }),
+  ]) {
+    t.ok([405, 419].includes(answer.statusCode), String(answer.statusCode))
+  }
+  t.equal((await spa.get('/api/tokens')).json().length, 1)
+  const now = await spa.cookie('XSRF-TOKEN')
+  t.equal((await spa.post(`/api/tokens/${id}`, { _method: 'DELETE', _token: now })).statusCode, 200)
+  t.strictSame((await spa.get('/api/tokens')).json(), [])
+})
+
+t.test('with stateful_api off, guard routes take no cookie', async (t) => {
+  const svc = await buildTestApp(t, { settings: { stateful_api: false } })
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  t.equal((await spa.signIn(user.email, undefined, { remember: true })).statusCode, 200)
+  t.equal((await spa.get('/api/user')).statusCode, 401)
+  t.equal((await spa.get('/test-user', { 'sec-fetch-site': 'same-origin' })).statusCode, 401)
+  t.equal((await spa.post('/logout')).statusCode, 401)
+  const token = await svc.createToken(user)
+  t.equal((await spa.get('/api/user', { authorization: `Bearer ${token}` })).statusCode, 200)
+  t.equal(await svc.database.prisma.session.count(), 1)
+})
