@@ -2,9 +2,9 @@
 // Each file is a process of its own that speaks TAP; the last line is the sum of what they counted.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { findPostgresql, startPostgresql } from '../test/support/postgresql-server.ts'
 import { endAll, runFile } from './test-file.mjs'
 
@@ -91,7 +91,7 @@ function checkSum() {
 function checkCoverage() {
   const args = ['report', `--temp-directory=${coverage}`, '--reporter=text-summary', '--all', '--src=src']
   const scope = ['--include=src/**', '--exclude=src/generated/**', '--check-coverage', `--lines=${LINES_COVERED}`]
-  const c8 = createRequire(import.meta.url).resolve('c8/bin/c8.js')
+  const c8 = fileURLToPath(import.meta.resolve('c8/bin/c8.js'))
   const { NODE_V8_COVERAGE: _, ...env } = process.env
   const result = spawnSync(process.execPath, [c8, ...args, ...scope], { cwd: root, encoding: 'utf8', env })
   process.stdout.write(result.stdout)
