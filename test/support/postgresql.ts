@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { type Engine, migrationsFolder, readMigrations } from '../../src/plugins/database/migrations.ts'
 import { preparePostgresql } from '../../src/plugins/database/postgresql.ts'
-import { prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
+import { openSqliteConnection, prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
 import { startPostgresql } from './postgresql-server.ts'
 
 /** The engine this run of the suite is about. */
@@ -50,8 +50,11 @@ async function createFile(bare = false): Promise<TestDatabase> {
 
 async function migratedFile(): Promise<string> {
   const file = join(temporaryFolder(), 'template.db')
-  // Closing the last connection leaves everything in this one file.
   await prepareSqliteFile(file)
+  // Only this one file is copied.
+  const db = openSqliteConnection(file)
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  db.close()
   return file
 }
 
