@@ -23,6 +23,7 @@ if (wantedEngine && !['sqlite', 'postgresql'].includes(wantedEngine)) {
 const sum = { pass: 0, fail: 0, skip: 0, todo: 0 }
 const coverage = mkdtempSync(join(tmpdir(), 'svc-coverage-'))
 const problems = []
+let interrupted
 let server
 
 for (const [signal, code] of [
@@ -30,6 +31,7 @@ for (const [signal, code] of [
   ['SIGTERM', 143],
 ]) {
   process.on(signal, async () => {
+    interrupted = code
     endAll()
     await cleanUp()
     process.exit(code)
@@ -50,7 +52,7 @@ try {
 
 for (const problem of problems) process.stdout.write(`\n${problem}\n`)
 process.stdout.write(`\n${sum.pass} passed, ${sum.fail} failed\n`)
-process.exit(sum.fail > 0 || problems.length > 0 ? 1 : 0)
+process.exit(interrupted ?? (sum.fail > 0 || problems.length > 0 ? 1 : 0))
 
 async function onPostgresql(chosen) {
   if (chosen.length === 0) return
@@ -69,7 +71,7 @@ async function runAll(engine, chosen, variables) {
   const env = { ...process.env, ...variables, SVC_TEST_ENGINE: engine, NODE_V8_COVERAGE: coverage }
   const queue = [...chosen]
   const worker = async () => {
-    for (let file = queue.shift(); file; file = queue.shift()) {
+    for (let file = queue.shift(); file && !interrupted; file = queue.shift()) {
       const result = await runFile(file, env, root)
       for (const key of Object.keys(sum)) sum[key] += result.counts[key]
       process.stdout.write(result.report)
