@@ -6,6 +6,7 @@ import { CurrentConfig } from './config/current.ts'
 import { loadConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { MigrationError } from './plugins/database/migrations.ts'
+import { isUnavailable } from './plugins/database/unavailable.ts'
 
 /** The configuration a process begins with. */
 export interface BootSettings {
@@ -38,10 +39,28 @@ function developmentSecret(directory: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
+/** PostgreSQL's refusals at the door: role, password, database. */
+const refusedAtTheDoor = new Set(['28000', '28P01', '3D000'])
+
+const codeOf = (error: Error): string => ('code' in error ? String(error.code) : '')
+
+/** What an operator can mend, without a stack trace; null for what is a fault of svc. */
+function explanation(error: Error): string | null {
+  if (error instanceof ConfigError || error instanceof MigrationError) return error.message
+  if ('syscall' in error && error.syscall === 'listen' && 'port' in error) {
+    const reason = codeOf(error) === 'EADDRINUSE' ? `port ${error.port} is in use` : error.message
+    return `svc cannot listen: ${reason}. Set server.host and server.port (PORT) to an address that is free.`
+  }
+  if (!isUnavailable(error) && !refusedAtTheDoor.has(codeOf(error))) return null
+  // A name with several addresses fails once for each.
+  const reasons =
+    error instanceof AggregateError ? error.errors.map(({ message }) => message).join(', ') : error.message
+  return `The database cannot be used: ${reasons}. Is it running, and is database.url (DATABASE_URL) right?`
+}
+
 /** Says on stderr why the process cannot go on: exit 78 for a bad configuration, 1 otherwise. */
 export function exitOnError(error: unknown): never {
-  const isExpected = error instanceof ConfigError || error instanceof MigrationError
-  const text = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error)
+  const text = error instanceof Error ? (explanation(error) ?? error.stack ?? error.message) : String(error)
   process.stderr.write(`${text}\n`)
   process.exit(error instanceof ConfigError ? 78 : 1)
 }

@@ -7,25 +7,32 @@ import { systemClock } from './plugins/clock.ts'
 import { openDatabase } from './plugins/database/database.ts'
 import { userCommands } from './users/commands.ts'
 
-/** Every command but `svc:config:check`, which opens no database. */
 const commands: readonly Command[] = [...userCommands, ...tokenCommands]
 
+/** The one command that opens no database. */
+const configCheck = {
+  name: 'svc:config:check',
+  summary: 'Say whether the configuration is valid; exit 78 and every error if not',
+  options: [],
+}
+
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+// Whoever reads the output may stop early, as `head` does.
+process.stdout.on('error', () => process.exit())
 
 const usage = (): string =>
   [
     'Usage: svc <command> [options]   (the prefix svc: may be left out)',
     '',
-    '  svc:config:check',
-    '      Say whether the configuration is valid; exit 78 and every error if not',
-    ...commands.flatMap(({ name, options, summary }) => [
+    ...[configCheck, ...commands].flatMap(({ name, options, summary }) => [
       `  ${name} ${options.join(' ')}`.trimEnd(),
       `      ${summary}`,
     ]),
   ].join('\n')
 
 /** `--name=value` and `--flag`; throws for anything that the command does not take. */
-function parseOptions(words: readonly string[], command: Command): Record<string, string | true> {
+function parseOptions(words: readonly string[], command: Pick<Command, 'options'>): Record<string, string | true> {
   const known = new Set(command.options.map((option) => /--([\w-]+)/.exec(option)?.[1]))
   const options: Record<string, string | true> = {}
   for (const word of words) {
@@ -59,7 +66,8 @@ async function readPassword(): Promise<string> {
 async function run([word, ...words]: readonly string[]): Promise<void> {
   if (word === undefined || word === 'help' || word === '--help') return print(usage())
   const name = word.startsWith('svc:') ? word : `svc:${word}`
-  if (name === 'svc:config:check') {
+  if (name === configCheck.name) {
+    parseOptions(words, configCheck)
     const { file, warnings } = loadSettings()
     for (const warning of warnings) process.stderr.write(`${warning}\n`)
     return print(`${file ?? 'No configuration file: every value at its default'}: valid`)

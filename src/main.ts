@@ -6,7 +6,7 @@ import { logLevel } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { systemClock } from './plugins/clock.ts'
 import { openDatabase } from './plugins/database/database.ts'
-import { createLogger } from './plugins/logging.ts'
+import { createLogger, standardOutput } from './plugins/logging.ts'
 
 /** How long requests in flight may take to finish after SIGTERM, in milliseconds. */
 const grace = 9_000
@@ -14,18 +14,21 @@ const grace = 9_000
 async function start(): Promise<void> {
   const { config, file, warnings } = loadSettings()
   const { server, database: where } = config.current()
-  const logger = createLogger(logLevel())
+  const output = standardOutput()
+  const logger = createLogger(logLevel(), output)
   for (const warning of warnings) logger.warn(warning)
   const database = await openDatabase({ ...where, file: where.file ?? undefined, logger })
   const app = await buildApp({ config, database, clock: systemClock, logger })
-  closeWithGrace({ delay: grace, logger: false }, async ({ err }) => {
+  const onTimeout = () => logger.error('stopping although requests are still in flight')
+  closeWithGrace({ delay: grace, logger: false, onTimeout }, async ({ err }) => {
     if (err) logger.error({ err }, 'unexpected error: stopping')
     await app.close()
     await database.close()
-    logger.flush()
+    output.flushSync()
   })
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
-  if (config.current().app.environment === 'development') process.stdout.write(whereToLook(config.current(), file))
+  // Through the log's own stream, so that it stands between whole lines.
+  if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file))
 }
 
 const whereToLook = ({ app, database, test_page }: Config, file: string | null): string => `

@@ -18,7 +18,8 @@ interface Operation {
   responses: Record<string, Answer>
 }
 
-interface Description {
+/** What the tests read of a description. */
+type Description = {
   openapi: string
   info: { title: string; version: string }
   servers: { url: string }[]
@@ -55,7 +56,7 @@ const operations = ({ paths }: Description) =>
 t.test('the description is valid OpenAPI 3.1', async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { name: 'Acme', url: 'https://id.example' } } })
   const description = await described(svc)
-  const result = await new Validator().validate(structuredClone(description))
+  const result = await new Validator().validate({ ...description })
   t.same(result, { valid: true })
   t.match(description, { openapi: /^3\.1\./, info: { title: 'Acme' }, servers: [{ url: 'https://id.example' }] })
   t.match(description.info.version, /^\d+\.\d+\.\d+/)

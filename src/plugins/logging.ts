@@ -9,8 +9,11 @@ const errorFacts = (error: unknown): Record<string, unknown> => {
 }
 
 /** The logger: JSON lines, from which headers, bodies and queries are left out by construction. */
-export const createLogger = (level: string, destination?: DestinationStream): Logger =>
-  pino({ level, base: null, serializers: { err: errorFacts } }, destination ?? pino.destination({ fd: 1, sync: false }))
+export const createLogger = (level: string, destination: DestinationStream): Logger =>
+  pino({ level, base: null, serializers: { err: errorFacts } }, destination)
+
+/** Standard output without waiting for whoever reads it; what is left is written when the process ends. */
+export const standardOutput = () => pino.destination({ fd: 1, sync: false })
 
 /** What may be logged of a path that no route has: long parts and token-like ones could be secrets. */
 const unmatchedPath = (url: string): string =>

@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+
+const source = resolve(import.meta.dirname, '../../src')
+
+/** How a process ended, and what it printed. */
+export interface Ended {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** A process of svc that runs. */
+export interface Running {
+  child: ChildProcess
+  /** `http://localhost:<port>`. */
+  url: string
+  port: number
+  cwd: string
+  stdout(): string
+  stderr(): string
+  /** Waits until standard output fits. */
+  printed(pattern: RegExp): Promise<void>
+  ended: Promise<Ended>
+  /** Sends SIGTERM and waits for the end. */
+  stop(): Promise<Ended>
+}
+
+interface Options {
+  env?: Record<string, string | undefined>
+  cwd?: string
+}
+
+/** A directory that is gone after the test. */
+export function temporaryDirectory(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-process-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A port that nothing listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => server.once('listening', done))
+  const address = server.address()
+  await new Promise((done) => server.close(done))
+  if (typeof address !== 'object' || address === null) throw new Error('There is no free port.')
+  return address.port
+}
+
+function launch(script: string, args: readonly string[], { cwd, env }: Options) {
+  // Nothing of svc's own comes from whoever runs the tests.
+  const { PATH, HOME, NODE_V8_COVERAGE } = process.env
+  const clean = Object.entries({ PATH, HOME, NODE_V8_COVERAGE, ...env }).filter(([, value]) => value !== undefined)
+  const child = spawn(process.execPath, [join(source, script), ...args], { cwd, env: Object.fromEntries(clean) })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (chunk) => {
+    output.stdout += chunk
+  })
+  child.stderr.setEncoding('utf8').on('data', (chunk) => {
+    output.stderr += chunk
+  })
+  const ended = new Promise<Ended>((done) => child.once('close', (code) => done({ code, ...output })))
+  return { child, output, ended }
+}
+
+/** Runs `main.ts` until it ends by itself. */
+export async function runMain(t: Test, { cwd = temporaryDirectory(t), env = {} }: Options = {}): Promise<Ended> {
+  const { child, ended } = launch('main.ts', [], { cwd, env: { PORT: String(await freePort()), ...env } })
+  t.teardown(() => child.kill('SIGKILL'))
+  return ended
+}
+
+/** Runs a command of `cli.ts`, with a text on its standard input. */
+export function runCli(args: readonly string[], options: Options & { cwd: string; input?: string }): Promise<Ended> {
+  const { child, ended } = launch('cli.ts', args, options)
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(options.input ?? '')
+  return ended
+}
+
+/** Starts `main.ts` on a free port and waits until it listens. */
+export async function startMain(t: Test, { cwd = temporaryDirectory(t), env = {} }: Options = {}): Promise<Running> {
+  const port = Number(env.PORT ?? (await freePort()))
+  const { child, output, ended } = launch('main.ts', [], { cwd, env: { PORT: String(port), ...env } })
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  const printed = async (pattern: RegExp) => {
+    for (let tries = 0; !pattern.test(output.stdout); tries++) {
+      if (child.exitCode !== null || tries > 1000) {
+        throw new Error(`Nothing printed fits ${pattern}:\n${output.stdout}\n${output.stderr}`)
+      }
+      await sleep(20)
+    }
+  }
+  // The level of the log may hide that line; then the socket tells.
+  if (env.LOG_LEVEL === undefined || ['trace', 'debug', 'info'].includes(env.LOG_LEVEL)) await printed(/listening on/)
+  return {
+    child,
+    url: `http://localhost:${port}`,
+    port,
+    cwd,
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
+    printed,
+    ended,
+    stop: () => {
+      child.kill('SIGTERM')
+      return ended
+    },
+  }
+}
