@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { type FieldErrors, HttpError, validationFailed } from '../errors.ts'
+import { HttpError, validationFailed } from '../errors.ts'
 import { displayName } from './validation.ts'
 
 /** Never trimmed: a space may be part of a password. */
@@ -8,9 +8,13 @@ const untouched = new Set(['password', 'password_confirmation', 'current_passwor
 /** Deeper than any body of svc: what is nested further is refused before anything walks it. */
 const deepest = 32
 
+/** More values than any body of svc has: each that breaks a rule costs time, and a line of the answer. */
+const mostValues = 1_000
+
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-const tooDeep = (): HttpError => new HttpError(400, 'malformed_body', 'The body is nested too deeply.')
+const malformed = (message: string): HttpError => new HttpError(400, 'malformed_body', message)
+const tooDeep = (): HttpError => malformed('The body is nested too deeply.')
 
 /** Throws 400 for what is nested so deeply that walking or writing it could exhaust the stack. */
 export function refuseDeep(value: unknown, depth = 0): void {
@@ -19,42 +23,42 @@ export function refuseDeep(value: unknown, depth = 0): void {
   for (const entry of Object.values(value)) refuseDeep(entry, depth + 1)
 }
 
-/** Trims strings and makes empty ones null, in place; notes strings that no database takes (NUL, lone surrogates). */
-function normalise(value: unknown, name: string, path: string, depth: number, errors: FieldErrors): unknown {
-  if (typeof value === 'string') {
-    if (value.includes('\0') || !value.isWellFormed()) {
-      errors[path] = [`The ${displayName(path)} field contains characters that are not allowed.`]
-      return null
+/** Throws 422 for a string that no database takes: with NUL or a lone surrogate. */
+function refuseUnstorable(text: string, path: string): void {
+  if (!text.includes('\0') && text.isWellFormed()) return
+  throw validationFailed({ [path]: [`The ${displayName(path)} field contains characters that are not allowed.`] })
+}
+
+/** One body on its way into the one form that routes see. */
+class Normaliser {
+  #values = 0
+
+  /** Trims strings and makes empty ones null, in place; throws at the first value that cannot be taken. */
+  normalise(value: unknown, name: string, path: string, depth: number): unknown {
+    if (typeof value === 'string') {
+      refuseUnstorable(value, path)
+      if (untouched.has(name)) return value
+      const trimmed = value.trim()
+      return trimmed === '' ? null : trimmed
     }
-    if (untouched.has(name)) return value
-    const trimmed = value.trim()
-    return trimmed === '' ? null : trimmed
-  }
-  if (!isRecord(value)) return value
-  if (depth >= deepest) throw tooDeep()
-  for (const [key, entry] of Object.entries(value)) {
-    if (key.includes('\0') || !key.isWellFormed()) {
-      throw new HttpError(400, 'malformed_body', 'The body has a field name that is not allowed.')
+    if (!isRecord(value)) return value
+    if (depth >= deepest) throw tooDeep()
+    const entries = Object.entries(value)
+    this.#values += entries.length
+    if (this.#values > mostValues) throw malformed('The body has too many values.')
+    for (const [key, entry] of entries) {
+      if (key.includes('\0') || !key.isWellFormed()) throw malformed('The body has a field name that is not allowed.')
+      const below = path === '' ? key : `${path}.${key}`
+      value[key] = this.normalise(entry, Array.isArray(value) ? name : key, below, depth + 1)
     }
-    value[key] = normalise(
-      entry,
-      Array.isArray(value) ? name : key,
-      path === '' ? key : `${path}.${key}`,
-      depth + 1,
-      errors,
-    )
+    return value
   }
-  return value
 }
 
 async function normaliseBody(request: FastifyRequest): Promise<void> {
   request.body ??= {}
-  if (!isRecord(request.body) || Array.isArray(request.body)) {
-    throw new HttpError(400, 'malformed_body', 'The body must be an object.')
-  }
-  const errors: FieldErrors = {}
-  normalise(request.body, '', '', 0, errors)
-  if (Object.keys(errors).length > 0) throw validationFailed(errors)
+  if (!isRecord(request.body) || Array.isArray(request.body)) throw malformed('The body must be an object.')
+  new Normaliser().normalise(request.body, '', '', 0)
 }
 
 /** Brings every body into one form before its validation, and after everything that may refuse the request. */
