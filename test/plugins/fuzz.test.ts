@@ -1,4 +1,4 @@
-import type { LightMyRequestResponse } from 'fastify'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { oddRequest, seed } from './odd-requests.ts'
@@ -6,10 +6,12 @@ import { oddRequest, seed } from './odd-requests.ts'
 const REQUESTS = 2_400
 
 /** What is wrong with an answer, or null. */
-function flaw(answer: LightMyRequestResponse, method: string): string | null {
+function flaw(answer: LightMyRequestResponse, { method, url }: InjectOptions): string | null {
   if (answer.statusCode >= 500) return 'a failure of ours'
   if (answer.statusCode < 400 || method === 'HEAD') return null
   const type = String(answer.headers['content-type'])
+  // The form of the test page comes back as a page, with what was wrong.
+  if (String(url).includes('/test-login') && type.startsWith('text/html')) return null
   if (!type.startsWith('application/json')) return `content type ${type}`
   const { message, code } = answer.json()
   return typeof message === 'string' && message !== '' && typeof code === 'string' && code !== '' ? null : answer.body
@@ -46,7 +48,7 @@ t.test(`no odd request is answered by a failure (seed ${seed})`, async (t) => {
     const answers = await Promise.all(requests.map((request) => svc.app.inject(request)))
     for (const [j, answer] of answers.entries()) {
       statuses.set(answer.statusCode, (statuses.get(answer.statusCode) ?? 0) + 1)
-      const found = flaw(answer, String(requests[j]?.method))
+      const found = flaw(answer, requests[j] ?? {})
       if (found) flaws.push(`${answer.statusCode} ${found}: ${JSON.stringify(requests[j]).slice(0, 600)}`)
     }
   }

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { createToken } from '../../../src/features/tokens/store.ts'
+import { secretHash } from '../../../src/features/tokens/token-string.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 
 const idOf = (token: string): number => Number(token.split('|')[0])
@@ -137,4 +139,21 @@ t.test('what happened to tokens is recorded, without their secrets', async (t) =
     ],
   )
   t.notOk(JSON.stringify(events.map(({ data }) => data)).includes('|'))
+})
+
+t.test('in code a creation gives the record and the plain text, of which only the hash is kept', async (t) => {
+  const svc = await buildTestApp(t)
+  const { id: userId } = await svc.createUser()
+  const now = svc.clock.now()
+  const facts = { userId, name: 'code', abilities: ['a'], expiresAt: new Date(now + 1_234), prefix: 'svc_', now }
+  const { accessToken, plainTextToken } = await svc.database.transaction((tx) => createToken(tx, facts))
+  const [id = '', secret = ''] = plainTextToken.split('|')
+  t.match(secret, /^svc_[A-Za-z0-9]{40}[0-9a-f]{8}$/)
+  t.match(accessToken, { id: Number(id), name: 'code', abilities: ['a'], expires_at: '2026-11-20T12:00:01.234000Z' })
+  t.notOk('token' in accessToken)
+  const row = await svc.database.prisma.personalAccessToken.findUnique({ where: { id: BigInt(id) } })
+  t.equal(row?.token, secretHash(secret))
+  t.equal(row?.abilities, '["a"]')
+  t.equal(row?.tokenableType, 'user')
+  t.equal(row?.expiresAt?.getTime(), now + 1_234)
 })

@@ -1,0 +1,104 @@
+// engine: none
+import t from 'tap'
+import { isDate, isEmail, millisecondsOf } from '../../src/plugins/formats.ts'
+
+t.test('addresses by RFC 5322', async (t) => {
+  const good = [
+    'a@b',
+    'a@localhost',
+    'a.b+c@d.example',
+    "o'hara!#$%&*/=?^_`{|}~-@x.y",
+    '"a b@c"@d.example',
+    '"\\""@d.e',
+  ]
+  for (const text of [...good, 'ü@bücher.example', `${'a'.repeat(64)}@${'b'.repeat(63)}.c`, '1@1.2.3.4']) {
+    t.ok(isEmail(text), text)
+  }
+  const bad = [
+    '',
+    '@',
+    'a',
+    'a@',
+    '@b',
+    'a b@c',
+    'a@b c',
+    'a@@b',
+    'a@b@c',
+    '.a@b',
+    'a.@b',
+    'a..b@c',
+    'a@.b',
+    'a@b.',
+    'a@-b',
+  ]
+  const injected = [
+    'a@b\n',
+    'a\r\nBcc: x@y',
+    '"a\n"@b',
+    'a@b\0',
+    'a@b-',
+    'a@b_c',
+    '(x)a@b',
+    'a,b@c',
+    '<a@b>',
+    'a@[::1',
+    '""@b',
+  ]
+  for (const text of [...bad, ...injected, `a@${'b'.repeat(64)}`, `${'a'.repeat(250)}@b.example`]) {
+    t.notOk(isEmail(text), JSON.stringify(text))
+  }
+})
+
+t.test('no text makes the check slow', async (t) => {
+  const began = performance.now()
+  for (const part of ['a', 'a.', '-', '"', '\\', '@', 'ü', '"\\"']) {
+    isEmail(`${part.repeat(50_000)}@b`)
+    isEmail(`"${part.repeat(120)}@b`)
+    isEmail(`a@${part.repeat(120)}!`)
+    isDate(part.repeat(50_000))
+  }
+  isDate(`2026-01-01T00:00:00.${'0'.repeat(50_000)}`)
+  t.ok(performance.now() - began < 500)
+})
+
+t.test('dates and times that exist, in UTC unless they say otherwise', async (t) => {
+  for (const [text, iso] of [
+    ['2026-12-31', '2026-12-31T00:00:00.000Z'],
+    ['2028-02-29', '2028-02-29T00:00:00.000Z'],
+    ['2000-02-29T23:59', '2000-02-29T23:59:00.000Z'],
+    ['2026-06-01 12:00:00', '2026-06-01T12:00:00.000Z'],
+    ['2026-06-01t12:00:00.5z', '2026-06-01T12:00:00.500Z'],
+    ['2026-06-01T12:00:00.123456789+01:30', '2026-06-01T10:30:00.123Z'],
+    ['2026-06-01T12:00:00-0800', '2026-06-01T20:00:00.000Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+  ] as const) {
+    t.ok(isDate(text), text)
+    t.equal(new Date(millisecondsOf(text)).toISOString(), iso)
+  }
+  const days = [
+    '2026-02-29',
+    '1900-02-29',
+    '2026-04-31',
+    '2026-00-10',
+    '2026-01-00',
+    '2026-13-01',
+    '2026-1-1',
+    '26-01-01',
+  ]
+  const times = ['2026-01-01T', '2026-01-01T24:01Z', '2026-01-01T12', '2026-01-01T12:60Z', '2026-01-01T12:00:61Z']
+  const others = [
+    '',
+    'now',
+    '+1 day',
+    '2026',
+    '2026-01',
+    '20260101',
+    '1795000000',
+    '2026-W01-1',
+    '2026-01-01\n',
+    '٢٠٢٦-٠١-٠١',
+  ]
+  for (const text of [...days, ...times, ...others, '9999-12-31T23:59:59-01:00', '2026-01-01T12:00:00+24:00']) {
+    t.notOk(isDate(text), text)
+  }
+})
