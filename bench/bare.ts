@@ -1,0 +1,27 @@
+// The bare Fastify route that everything is compared with, as a process of its own: node bench/bare.ts <port>.
+// The same logger and access log as svc, the same answer through the same schema, and nothing else.
+import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
+import { pino } from 'pino'
+import { addAccessLog, createLogger } from '../src/plugins/logging.ts'
+import { UserSchema } from '../src/users/user-schema.ts'
+
+const logger: FastifyBaseLogger = createLogger('info', pino.destination({ fd: 1, sync: false }))
+const app = Fastify({
+  loggerInstance: logger,
+  logController: new LogController({ disableRequestLogging: true }),
+})
+addAccessLog(app)
+
+const date = '2026-11-20T11:32:46.512000Z'
+const user = {
+  id: 4711,
+  name: 'User 4711',
+  email: 'user4711@example.com',
+  email_verified_at: date,
+  role: 'user',
+  two_factor_enabled: false,
+  created_at: date,
+  updated_at: date,
+}
+app.get('/api/user', { schema: { response: { 200: UserSchema } } }, async () => user)
+await app.listen({ host: '127.0.0.1', port: Number(process.argv[2]) })

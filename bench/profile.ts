@@ -1,0 +1,144 @@
+// node bench/profile.ts <name>: where the measured server's time goes in one of the operations. See bench/README.md.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { SourceMap } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { Bench } from './support/bench.ts'
+import { comparisons } from './support/operations.ts'
+
+interface ProfileNode {
+  id: number
+  callFrame: { functionName: string; url: string; lineNumber: number; columnNumber: number }
+  children?: number[]
+}
+
+/** V8's CPU profile; times in microseconds. */
+interface Profile {
+  nodes: ProfileNode[]
+  startTime: number
+  endTime: number
+  samples: number[]
+  timeDeltas: number[]
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '10' },
+    connections: { type: 'string', default: '64' },
+    dist: { type: 'string', default: 'dist' },
+    top: { type: 'string', default: '30' },
+  },
+})
+const comparison = comparisons.find(({ name }) => name === positionals[0])
+if (!comparison) {
+  console.error('node bench/profile.ts [--seconds 10] [--top 30] [--dist dist] <name>, with one of the names:')
+  console.error(comparisons.map(({ name }) => `  ${name}`).join('\n'))
+  process.exit(1)
+}
+
+const maps = new Map<string, SourceMap | null>()
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-profile-'))
+const bench = new Bench({
+  seconds: Number(values.seconds),
+  rounds: 1,
+  connections: Number(values.connections),
+  dist: values.dist,
+  flags: ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${folder}`],
+})
+try {
+  const sides = await comparison.prepare(bench)
+  const { rate } = await sides.op(bench.options.seconds)
+  // The profile is written when the process ends.
+  await sides.stop()
+  const [file] = readdirSync(folder).filter((name) => name.includes(`.${sides.server.pid}.`))
+  if (!file) throw new Error('The server wrote no profile.')
+  const profile: Profile = JSON.parse(readFileSync(join(folder, file), 'utf8'))
+  console.log(`${comparison.title}: ${Math.round(rate)} req/s while profiled\n`)
+  print(profile, bench.options.seconds)
+} finally {
+  await bench.close()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** Prints the shares of the last seconds of load: by itself, with what it calls, and by package. */
+function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seconds: number): void {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node.id] as const)))
+  const own = new Map<number, number>()
+  // The server ends within a moment after the load.
+  const begin = endTime - seconds * 1_000_000
+  let time = startTime
+  samples.forEach((id, i) => {
+    const delta = timeDeltas[i] ?? 0
+    time += delta
+    if (time >= begin) own.set(id, (own.get(id) ?? 0) + delta)
+  })
+
+  const self = new Map<string, number>()
+  const inclusive = new Map<string, number>()
+  const packages = new Map<string, number>()
+  const add = (to: Map<string, number>, key: string, amount: number) => to.set(key, (to.get(key) ?? 0) + amount)
+  let busy = 0
+  for (const [id, amount] of own) {
+    const node = byId.get(id)
+    if (!node || node.callFrame.functionName === '(idle)') continue
+    busy += amount
+    add(self, nameOf(node), amount)
+    add(packages, packageOf(node), amount)
+    const above = new Set<string>()
+    for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
+      const upper = byId.get(at)
+      if (upper) above.add(nameOf(upper))
+    }
+    for (const name of above) add(inclusive, name, amount)
+  }
+  const list = (title: string, entries: Map<string, number>, most = Number(values.top)) => {
+    console.log(`${title}, % of the time in which it was busy`)
+    const sorted = [...entries].sort((a, b) => b[1] - a[1]).slice(0, most)
+    for (const [name, amount] of sorted) console.log(`${((amount / busy) * 100).toFixed(1).padStart(6)}  ${name}`)
+    console.log()
+  }
+  console.log(`busy ${((busy / 1_000_000 / seconds) * 100).toFixed(0)} % of the time\n`)
+  list('By package', packages)
+  list('By function, itself', self)
+  const ours = [...inclusive].filter(([name]) => name.includes(' src/'))
+  list('Functions of svc, with what they call', new Map(ours))
+  const others = [...inclusive].filter(([name]) => !name.includes(' src/') && !name.startsWith('('))
+  list('Other functions, with what they call', new Map(others))
+}
+
+function packageOf({ callFrame: { url, functionName } }: ProfileNode): string {
+  if (functionName === '(garbage collector)') return 'garbage collection'
+  if (url.startsWith('node:')) return url.split('/')[0] ?? url
+  const found = /node_modules\/((?:@[^/]+\/)?[^/]+)(?!.*node_modules)/.exec(url)
+  if (found?.[1]) return found[1]
+  return url === '' ? 'native code' : 'svc'
+}
+
+function nameOf(node: ProfileNode): string {
+  const { functionName, url, lineNumber } = node.callFrame
+  return `${functionName || '(anonymous)'} ${placeOf(node) ?? (url ? `${url.replace(/^.*node_modules\//, '')}:${lineNumber + 1}` : '')}`
+}
+
+/** The place in src that a function of the built program comes from. */
+function placeOf({ callFrame: { url, lineNumber, columnNumber } }: ProfileNode): string | null {
+  if (!url.startsWith('file:') || url.includes('node_modules')) return null
+  const file = fileURLToPath(url)
+  const entry = sourceMap(`${file}.map`)?.findEntry(lineNumber, columnNumber)
+  if (!entry || !('originalSource' in entry)) return null
+  const source = resolve(file, '..', entry.originalSource)
+  return `src/${relative(join(bench.options.dist, '../src'), source)}:${entry.originalLine + 1}`
+}
+
+function sourceMap(file: string): SourceMap | null {
+  let found = maps.get(file)
+  if (found === undefined) {
+    found = existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, 'utf8'))) : null
+    maps.set(file, found)
+  }
+  return found
+}

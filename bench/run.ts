@@ -1,0 +1,125 @@
+// npm run bench [-- name…]: what the hot path costs, as ratios measured in one run. See bench/README.md.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Bench } from './support/bench.ts'
+import {
+  type Comparison,
+  comparisons,
+  type MemoryFigures,
+  measureMemory,
+  memoryTargets,
+  type Sample,
+} from './support/operations.ts'
+import { chartOf, type Report, type Result, resultOf, tableOf } from './support/report.ts'
+
+const names = [...comparisons.map(({ name }) => name), 'memory']
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '64' },
+    dist: { type: 'string', default: 'dist' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+})
+const unknown = positionals.filter((name) => !names.includes(name))
+if (values.help || unknown.length > 0) {
+  if (unknown.length > 0) console.error(`No such operation: ${unknown.join(', ')}`)
+  console.error(`npm run bench -- [--seconds 5] [--rounds 3] [--connections 64] [--dist dist] [${names.join('|')}]…`)
+  process.exit(values.help ? 0 : 1)
+}
+const isWanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
+
+const bench = new Bench({
+  seconds: Number(values.seconds),
+  rounds: Number(values.rounds),
+  connections: Number(values.connections),
+  dist: values.dist,
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
+try {
+  const results: Result[] = []
+  for (const comparison of comparisons) {
+    if (isWanted(comparison.name)) results.push(await compare(comparison))
+  }
+  const memory = isWanted('memory') ? await memoryFigures() : null
+  console.log(`\n${tableOf({ results, memory })}`)
+  // Part of a run is no report.
+  if (positionals.length === 0) await save(results, memory)
+} finally {
+  await bench.close()
+}
+
+/** Takes the samples of a comparison by turns, so that what else the machine does falls on both sides alike. */
+async function compare(comparison: Comparison): Promise<Result> {
+  const { seconds, rounds } = bench.options
+  process.stderr.write(`${comparison.name}: `)
+  const sides = await comparison.prepare(bench)
+  const base: Sample[] = []
+  const op: Sample[] = []
+  const take = async (list: Sample[], sample: Promise<Sample>) => {
+    const found = await sample
+    list.push(found)
+    process.stderr.write(`${Math.round(found.rate)} `)
+  }
+  for (let round = 0; round < rounds; round++) {
+    await take(base, sides.base(seconds))
+    await take(op, sides.op(seconds))
+  }
+  await take(base, sides.base(seconds))
+  await sides.stop()
+  const result = resultOf(comparison, base, op)
+  process.stderr.write(`req/s by turns, ratio ${result.ratio}\n`)
+  return result
+}
+
+async function memoryFigures(): Promise<Report['memory']> {
+  process.stderr.write('memory: ')
+  const found = await measureMemory(bench)
+  const entries = Object.entries(found).map(([key, value]) => [key, Math.round(value * 10) / 10])
+  process.stderr.write(`${entries.map(([key, value]) => `${key} ${value}`).join(', ')} MB\n`)
+  return { ...(Object.fromEntries(entries) as MemoryFigures), targets: memoryTargets }
+}
+
+async function save(results: Result[], memory: Report['memory']): Promise<void> {
+  const { seconds, rounds, connections } = bench.options
+  const folder = join(import.meta.dirname, 'results')
+  const libsql = JSON.parse(readFileSync(join(import.meta.dirname, '../node_modules/libsql/package.json'), 'utf8'))
+  const report: Report = {
+    date: new Date().toISOString(),
+    commit: commit(),
+    machine: {
+      processor: cpus()[0]?.model ?? null,
+      cores: availableParallelism(),
+      memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+      system: `${process.platform} ${process.arch}`,
+      node: process.versions.node,
+      postgresql: (await bench.postgresqlVersion()) ?? null,
+      libsql: String(libsql.version),
+      /** Processes that wanted to run, on average over the last quarter of an hour: others than the benchmark's, too. */
+      loadAverage: Math.round((loadavg()[2] ?? 0) * 100) / 100,
+    },
+    options: { seconds, rounds, connections },
+    results,
+    memory,
+  }
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(report, null, 2)}\n`)
+  writeFileSync(join(folder, 'latest.svg'), chartOf(report))
+  process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg\n`)
+}
+
+function commit(): string {
+  try {
+    const git = (...args: string[]) => execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' }).trim()
+    const isChanged = git('status', '--porcelain', '--', '../src') !== ''
+    return `${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''}`
+  } catch {
+    return 'unknown'
+  }
+}

@@ -1,0 +1,118 @@
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { stringify } from 'yaml'
+import { hashPassword } from '../../src/crypto/password.ts'
+import { type Postgresql, startPostgresql } from './postgresql.ts'
+import { freePort, type Running, startServer } from './processes.ts'
+import { frontend, host, password, secret } from './requests.ts'
+import { type Amounts, fillPostgresql, fillSqlite } from './rows.ts'
+
+export interface BenchOptions {
+  /** Seconds of one sample. */
+  seconds: number
+  /** How often the measured operation is sampled, between samples of what it is compared with. */
+  rounds: number
+  connections: number
+  /** The folder of the built program. */
+  dist: string
+  /** What Node is told besides for the measured server. */
+  flags?: readonly string[]
+}
+
+const root = resolve(import.meta.dirname, '../..')
+
+/** Everything that one run starts, in a temporary folder that goes with it. */
+export class Bench {
+  readonly options: BenchOptions
+  readonly #folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
+  readonly #running = new Set<Running>()
+  readonly #databases = new Map<string, Promise<string>>()
+  #postgresql: Promise<Postgresql> | undefined
+  #hash: Promise<string> | undefined
+  #files = 0
+
+  constructor(options: BenchOptions) {
+    this.options = { ...options, dist: resolve(root, options.dist) }
+    // PostgreSQL runs as another user and passes through.
+    chmodSync(this.#folder, 0o711)
+    process.once('exit', () => rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 }))
+    if (!existsSync(join(this.options.dist, 'main.js'))) {
+      throw new Error(`${this.options.dist}/main.js does not exist: npm run build`)
+    }
+  }
+
+  /** A filled PostgreSQL database of this name, made when first asked for. */
+  database(name: string, amounts: Amounts): Promise<string> {
+    let found = this.#databases.get(name)
+    if (!found) {
+      found = this.#fill(name, amounts)
+      this.#databases.set(name, found)
+    }
+    return found
+  }
+
+  async sqliteFile(amounts: Pick<Amounts, 'users' | 'tokens'>): Promise<string> {
+    const file = join(this.#folder, `svc-${++this.#files}.db`)
+    await fillSqlite(file, amounts, await this.#passwordHash())
+    return file
+  }
+
+  /** The built program on this database, configured as in production. */
+  async startSvc(database: string): Promise<Running> {
+    const port = await freePort()
+    const config = join(this.#folder, `svc-${port}.yaml`)
+    const settings = {
+      app: { url: `https://${host}`, frontend_url: frontend, secret, environment: 'production' },
+      server: { host: '127.0.0.1', port },
+      database: { url: database },
+      stateful: [new URL(frontend).host],
+      mail: { url: 'file:mails', from: `svc <no-reply@${host}>` },
+    }
+    writeFileSync(config, stringify(settings), { mode: 0o600 })
+    return this.#start([...(this.options.flags ?? []), join(this.options.dist, 'main.js')], port, '/health/ready', {
+      SVC_CONFIG: config,
+    })
+  }
+
+  async startBare(): Promise<Running> {
+    const port = await freePort()
+    return this.#start([join(root, 'bench/bare.ts'), String(port)], port, '/api/user', {})
+  }
+
+  async postgresqlVersion(): Promise<string | null> {
+    return this.#postgresql ? (await this.#postgresql).version : null
+  }
+
+  /** Ends every process that was started. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#running].map((running) => running.stop()))
+    if (this.#postgresql) await (await this.#postgresql).stop()
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  async #fill(name: string, amounts: Amounts): Promise<string> {
+    this.#postgresql ??= startPostgresql(join(this.#folder, 'postgresql'))
+    const url = await (await this.#postgresql).create(name)
+    await fillPostgresql(url, amounts, await this.#passwordHash())
+    return url
+  }
+
+  /** One hash for all users: argon2id with svc's parameters. */
+  #passwordHash(): Promise<string> {
+    this.#hash ??= hashPassword(password)
+    return this.#hash
+  }
+
+  async #start(args: string[], port: number, ready: string, env: NodeJS.ProcessEnv): Promise<Running> {
+    const errors = join(this.#folder, `stderr-${port}`)
+    const shared = { PATH: process.env.PATH, HOME: this.#folder, NODE_ENV: 'production' }
+    const running = await startServer({ args, port, ready, cwd: this.#folder, env: { ...shared, ...env }, errors })
+    this.#running.add(running)
+    const stop = async () => {
+      this.#running.delete(running)
+      await running.stop()
+    }
+    return { ...running, stop }
+  }
+}

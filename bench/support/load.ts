@@ -1,0 +1,166 @@
+import { connect, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+interface LoadOptions {
+  port: number
+  /** Whole HTTP requests; each time one is picked at random. */
+  requests: readonly Buffer[]
+  connections: number
+}
+
+/** What one measurement of a load found; times in milliseconds. */
+export interface LoadFigures {
+  /** Answers per second. */
+  rate: number
+  p50: number
+  p99: number
+  max: number
+  /** The share of the time in which the generator itself was busy: near 1, it may be what limits. */
+  generator: number
+}
+
+/** Latencies are counted in classes of this many milliseconds, up to `classes` of them. */
+const step = 0.05
+const classes = 200_000
+
+const headEnd = Buffer.from('\r\n\r\n')
+const lengthField = Buffer.from('\r\ncontent-length: ')
+
+/**
+ * A load of HTTP requests on keep-alive connections, one request under way on each. The requests are bytes made in
+ * advance and the answers are looked at no more than needed: status and length. It cannot be what limits that way.
+ */
+export class Load {
+  readonly #options: LoadOptions
+  readonly #sockets: Socket[] = []
+  #latencies = new Uint32Array(classes)
+  #answers = 0
+  #max = 0
+  #isStopping = false
+  #underWay = 0
+  #failure: Error | null = null
+
+  constructor(options: LoadOptions) {
+    this.#options = options
+  }
+
+  /** Opens the connections and begins. */
+  async start(): Promise<void> {
+    await Promise.all(Array.from({ length: this.#options.connections }, () => this.#open()))
+  }
+
+  /** What happens from now on for so many seconds. Throws when an answer was not 200. */
+  async measure(seconds: number): Promise<LoadFigures> {
+    this.#latencies = new Uint32Array(classes)
+    this.#answers = 0
+    this.#max = 0
+    const busy = performance.eventLoopUtilization()
+    const begin = performance.now()
+    await sleep(seconds * 1000)
+    const took = (performance.now() - begin) / 1000
+    if (this.#failure) throw this.#failure
+    return {
+      rate: this.#answers / took,
+      p50: this.#percentile(0.5),
+      p99: this.#percentile(0.99),
+      max: this.#max,
+      generator: performance.eventLoopUtilization(busy).utilization,
+    }
+  }
+
+  /** Waits for the answers under way, and closes the connections. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    while (this.#underWay > 0 && !this.#failure) await sleep(5)
+    for (const socket of this.#sockets) socket.destroy()
+    if (this.#failure) throw this.#failure
+  }
+
+  #percentile(share: number): number {
+    let left = this.#answers * share
+    for (let i = 0; i < classes; i++) {
+      left -= this.#latencies[i] ?? 0
+      if (left <= 0) return (i + 1) * step
+    }
+    return classes * step
+  }
+
+  #fail(reason: string): void {
+    this.#failure ??= new Error(`The load on port ${this.#options.port} broke: ${reason}`)
+  }
+
+  #open(): Promise<void> {
+    const { port, requests } = this.#options
+    return new Promise((resolve, reject) => {
+      let begin = 0
+      let kept: Buffer | null = null
+
+      const send = () => {
+        if (this.#isStopping || this.#failure) return
+        const request = requests[Math.floor(Math.random() * requests.length)]
+        if (!request) return
+        this.#underWay++
+        begin = performance.now()
+        socket.write(request)
+      }
+
+      const receive = (size: number, buffer: Uint8Array): boolean => {
+        const chunk = Buffer.from(buffer.buffer, buffer.byteOffset, size)
+        const answer: Buffer = kept ? Buffer.concat([kept, chunk]) : chunk
+        const missing = missingBytes(answer)
+        if (missing > 0) {
+          kept = Buffer.from(answer)
+          return true
+        }
+        kept = null
+        // "HTTP/1.1 200": 50, 48, 48 are the digits.
+        if (missing < 0 || answer[9] !== 50 || answer[10] !== 48 || answer[11] !== 48) {
+          this.#fail(answer.toString('latin1').slice(0, 1000))
+        }
+        const took = performance.now() - begin
+        this.#underWay--
+        this.#answers++
+        if (took > this.#max) this.#max = took
+        const index = Math.min(classes - 1, Math.floor(took / step))
+        this.#latencies[index] = (this.#latencies[index] ?? 0) + 1
+        send()
+        return true
+      }
+
+      const socket = connect({
+        host: '127.0.0.1',
+        port,
+        noDelay: true,
+        onread: { buffer: Buffer.allocUnsafeSlow(16_384), callback: receive },
+      })
+      this.#sockets.push(socket)
+      socket.once('connect', () => {
+        send()
+        resolve()
+      })
+      socket.once('error', (error) => {
+        this.#fail(error.message)
+        reject(error)
+      })
+      socket.once('close', () => {
+        if (!this.#isStopping) this.#fail('the server closed a connection')
+      })
+    })
+  }
+}
+
+/** How many bytes an answer lacks: 0 for a whole one, below 0 for more than one. */
+function missingBytes(answer: Buffer): number {
+  const head = answer.indexOf(headEnd)
+  if (head < 0) return 1
+  const field = answer.indexOf(lengthField)
+  if (field < 0 || field > head) return -1
+  let length = 0
+  for (let i = field + lengthField.length; ; i++) {
+    const digit = (answer[i] ?? 0) - 48
+    if (digit < 0 || digit > 9) break
+    length = length * 10 + digit
+  }
+  return head + headEnd.length + length - answer.length
+}

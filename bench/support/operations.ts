@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Bench } from './bench.ts'
+import { Load, type LoadFigures } from './load.ts'
+import { processorTime, type Running, residentMemory, watchMemory } from './processes.ts'
+import { bearerRequests, loginRequests, sessionRequests } from './requests.ts'
+import { type Amounts, settlePostgresql } from './rows.ts'
+
+/** One sample of one side of a comparison. */
+export interface Sample extends LoadFigures {
+  /** Processor time of the server for one request in microseconds, all its threads. */
+  processor: number
+  /** The most memory the server had, in MB. */
+  memory: number
+  /** Logins per second that went on beside. */
+  logins?: number
+}
+
+/** Takes a sample of so many seconds. */
+type Sampler = (seconds: number) => Promise<Sample>
+
+/** The two sides of a comparison, ready to be sampled by turns. */
+interface Sides {
+  base: Sampler
+  op: Sampler
+  /** The process that `op` measures. */
+  server: Running
+  stop(): Promise<void>
+}
+
+/** A rate that is compared with another rate in the same run. */
+export interface Comparison {
+  name: string
+  title: string
+  /** What the ratio is to. */
+  to: string
+  /** The least ratio that is wanted. */
+  target: number
+  /** The most that the 99th percentile may grow by, where that is wanted too. */
+  p99Target?: number
+  prepare(bench: Bench): Promise<Sides>
+}
+
+const usual: Amounts = { users: 10_000, tokens: 100_000, sessions: 10_000 }
+const bare = 'bare Fastify route'
+
+/** Seconds of load before a server's first sample, and before each sample. */
+const warmUp = 3
+const rampUp = 0.5
+/** Connections that log in: several for each hashing thread, so that the pool always has work waiting. */
+const loginConnections = 16
+
+const databaseOf = (bench: Bench) => bench.database('svc', usual)
+
+function sampler(bench: Bench, server: Running, requests: readonly Buffer[]): Sampler {
+  const { connections } = bench.options
+  return async (seconds) => {
+    const load = new Load({ port: server.port, requests, connections })
+    await load.start()
+    await sleep(rampUp * 1000)
+    const memory = watchMemory(server.pid)
+    const before = processorTime(server.pid)
+    const figures = await load.measure(seconds)
+    const used = processorTime(server.pid) - before
+    await load.stop()
+    return { ...figures, processor: used / (figures.rate * seconds), memory: memory() }
+  }
+}
+
+/** The same with as many logins beside as the server takes. */
+function besideLogins(server: Running, sample: Sampler): Sampler {
+  const requests = loginRequests(usual.users)
+  return async (seconds) => {
+    const logins = new Load({ port: server.port, requests, connections: loginConnections })
+    await logins.start()
+    await sleep(500)
+    const [found, { rate }] = await Promise.all([sample(seconds), logins.measure(seconds + rampUp)])
+    await logins.stop()
+    return { ...found, logins: rate }
+  }
+}
+
+async function againstBare(bench: Bench, server: Running, requests: readonly Buffer[]): Promise<Sides> {
+  const bareServer = await bench.startBare()
+  const base = sampler(bench, bareServer, requests)
+  const op = sampler(bench, server, requests)
+  await base(warmUp)
+  await op(warmUp)
+  const stop = async () => {
+    await Promise.all([server.stop(), bareServer.stop()])
+  }
+  return { base, op, server, stop }
+}
+
+/** Every comparison, in the order of the report. */
+export const comparisons: readonly Comparison[] = [
+  {
+    name: 'bearer-postgresql',
+    title: 'Bearer check, PostgreSQL',
+    to: bare,
+    target: 0.45,
+    async prepare(bench) {
+      const url = await databaseOf(bench)
+      await settlePostgresql(url, 1)
+      return againstBare(bench, await bench.startSvc(url), bearerRequests(usual.tokens))
+    },
+  },
+  {
+    name: 'bearer-sqlite',
+    title: 'Bearer check, SQLite',
+    to: bare,
+    target: 0.25,
+    async prepare(bench) {
+      const file = await bench.sqliteFile(usual)
+      return againstBare(bench, await bench.startSvc(`file:${file}`), bearerRequests(usual.tokens))
+    },
+  },
+  {
+    name: 'session-postgresql',
+    title: 'Session check, PostgreSQL',
+    to: bare,
+    target: 0.4,
+    async prepare(bench) {
+      const url = await databaseOf(bench)
+      await settlePostgresql(url, 1)
+      return againstBare(bench, await bench.startSvc(url), sessionRequests(usual.sessions))
+    },
+  },
+  {
+    name: 'table-size',
+    title: 'Bearer check, 1 M tokens in the table',
+    to: '10 k tokens in the table',
+    target: 0.9,
+    async prepare(bench) {
+      // As many different tokens are used of either table: only its size differs.
+      const used = 10_000
+      const sideOf = async (name: string, tokens: number) => {
+        const url = await bench.database(name, { users: 10_000, tokens, sessions: 0 })
+        await settlePostgresql(url, tokens / used)
+        const server = await bench.startSvc(url)
+        return { server, sample: sampler(bench, server, bearerRequests(tokens, tokens / used)) }
+      }
+      const small = await sideOf('small', 10_000)
+      const large = await sideOf('large', 1_000_000)
+      await small.sample(warmUp)
+      await large.sample(warmUp)
+      const stop = async () => {
+        await Promise.all([small.server.stop(), large.server.stop()])
+      }
+      return { base: small.sample, op: large.sample, server: large.server, stop }
+    },
+  },
+  {
+    name: 'logins',
+    title: 'Bearer check while logins fill the hashing pool',
+    to: 'the same without logins',
+    target: 0.35,
+    p99Target: 5,
+    async prepare(bench) {
+      const url = await databaseOf(bench)
+      await settlePostgresql(url, 1)
+      const server = await bench.startSvc(url)
+      const base = sampler(bench, server, bearerRequests(usual.tokens))
+      const op = besideLogins(server, base)
+      await base(warmUp)
+      await op(warmUp)
+      return { base, op, server, stop: server.stop }
+    },
+  },
+]
+
+/** Resident memory in MB: at rest after the start, and the most under each load. */
+export interface MemoryFigures {
+  idle: number
+  bearer: number
+  session: number
+  logins: number
+  /** Ten seconds after the last load. */
+  afterwards: number
+}
+
+export const memoryTargets = { idle: 170, load: 220 }
+
+/** The memory of a fresh server on PostgreSQL, idle and under the loads of the comparisons. */
+export async function measureMemory(bench: Bench): Promise<MemoryFigures> {
+  const url = await databaseOf(bench)
+  await settlePostgresql(url, 1)
+  const server = await bench.startSvc(url)
+  const { seconds } = bench.options
+  await sleep(5000)
+  const idle = residentMemory(server.pid)
+  const bearer = sampler(bench, server, bearerRequests(usual.tokens))
+  const session = sampler(bench, server, sessionRequests(usual.sessions))
+  const figures = {
+    idle,
+    bearer: (await bearer(2 * seconds)).memory,
+    session: (await session(2 * seconds)).memory,
+    logins: (await besideLogins(server, bearer)(2 * seconds)).memory,
+  }
+  await sleep(10_000)
+  const afterwards = residentMemory(server.pid)
+  await server.stop()
+  return { ...figures, afterwards }
+}

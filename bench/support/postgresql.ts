@@ -1,0 +1,89 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { chownSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { findPostgresql } from '../../test/support/postgresql-server.ts'
+import { freePort } from './processes.ts'
+
+/** A PostgreSQL server of the benchmark's own. */
+export interface Postgresql {
+  version: string
+  /** The URL of a new, empty database. */
+  create(name: string): Promise<string>
+  stop(): Promise<void>
+}
+
+/** As in production: every commit reaches the disk. */
+const settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: 100,
+  shared_buffers: '256MB',
+  max_wal_size: '4GB',
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+}
+
+/** Starts a server with its files in this folder, which the caller deletes. */
+export async function startPostgresql(folder: string): Promise<Postgresql> {
+  const programs = findPostgresql()
+  if (!programs) throw new Error('PostgreSQL is not on this machine (initdb, postgres).')
+  mkdirSync(folder)
+  const owner = serverUser()
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  const data = join(folder, 'data')
+  const as = { cwd: folder, ...owner, env: { PATH: process.env.PATH, HOME: folder, LC_ALL: 'C' } }
+  const flags = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions']
+  const made = spawnSync(join(programs, 'initdb'), ['-D', data, ...flags], { ...as, encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`)
+
+  const port = await freePort()
+  const given = Object.entries({ port, ...settings }).flatMap(([key, value]) => ['-c', `${key}=${value}`])
+  const child = spawn(join(programs, 'postgres'), ['-D', data, ...given], { ...as, stdio: 'ignore' })
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  process.once('exit', () => child.kill('SIGKILL'))
+  const stop = async () => {
+    child.kill('SIGINT')
+    await gone
+  }
+  const urlOf = (database: string) => `postgresql://postgres@127.0.0.1:${port}/${database}`
+  const ask = (sql: string) => withClient(urlOf('postgres'), (client) => client.query(sql))
+
+  for (let tries = 0; ; tries++) {
+    try {
+      const version = String((await ask('SHOW server_version')).rows[0].server_version)
+      const create = async (name: string) => {
+        await ask(`CREATE DATABASE ${name}`)
+        return urlOf(name)
+      }
+      return { version, create, stop }
+    } catch (error) {
+      if (tries > 200 || child.exitCode !== null) throw error
+      await sleep(50)
+    }
+  }
+}
+
+/** Works with one connection and ends it. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+// PostgreSQL refuses to run as root.
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const user = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
+  return user ? { uid: Number(user[2]), gid: Number(user[3]) } : { uid: 65534, gid: 65534 }
+}

@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A process under measurement. */
+export interface Running {
+  pid: number
+  port: number
+  /** Ends it and waits for its end. */
+  stop(): Promise<void>
+}
+
+interface Program {
+  args: string[]
+  port: number
+  cwd: string
+  env: NodeJS.ProcessEnv
+  /** Takes what the process says on stderr; its log goes to /dev/null. */
+  errors: string
+  /** A path that answers 200 once it is ready. */
+  ready: string
+}
+
+const children = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** Starts a Node process that serves HTTP, and waits until it does. */
+export async function startServer({ args, port, cwd, env, errors, ready }: Program): Promise<Running> {
+  const log = openSync('/dev/null', 'w')
+  const told = openSync(errors, 'w')
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', log, told] })
+  closeSync(log)
+  closeSync(told)
+  children.add(child)
+  let isStopping = false
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  void gone.then(() => {
+    if (!isStopping) process.stderr.write(`\n${args.join(' ')} ended: ${said()}\n`)
+  })
+  const said = () => readFileSync(errors, 'utf8').slice(-4000)
+  const stop = async () => {
+    isStopping = true
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+    const late = setTimeout(() => child.kill('SIGKILL'), 15_000)
+    await gone
+    clearTimeout(late)
+    children.delete(child)
+  }
+  for (let tries = 0; tries < 600; tries++) {
+    if (child.exitCode !== null) break
+    const answer = await fetch(`http://127.0.0.1:${port}${ready}`).catch(() => null)
+    await answer?.arrayBuffer()
+    if (answer?.status === 200 && child.exitCode === null) return { pid: child.pid ?? 0, port, stop }
+    await sleep(50)
+  }
+  await stop()
+  throw new Error(`${args.join(' ')} did not start: ${said()}`)
+}
+
+/** A port of the loopback interface that nobody listens on, below those that outgoing connections take. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    await new Promise((resolve) => server.close(resolve))
+    return port
+  }
+}
+
+/** Linux counts a process's time in hundredths of a second. */
+const tick = 10_000
+
+/** The processor time that a process has used, all threads together, in microseconds. */
+export function processorTime(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * tick
+}
+
+/** The resident memory of a process in MB (2^20 bytes). */
+export function residentMemory(pid: number): number {
+  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  return Number(found?.[1]) / 1024
+}
+
+/** Looks at a process's memory four times a second until it is asked for the most it saw. */
+export function watchMemory(pid: number): () => number {
+  let most = residentMemory(pid)
+  const timer = setInterval(() => {
+    most = Math.max(most, residentMemory(pid))
+  }, 250)
+  return () => {
+    clearInterval(timer)
+    return Math.max(most, residentMemory(pid))
+  }
+}

@@ -1,0 +1,205 @@
+import type { BenchOptions } from './bench.ts'
+import type { Comparison, MemoryFigures, memoryTargets, Sample } from './operations.ts'
+
+/** What a comparison found: medians, and every sample behind them. */
+export interface Result {
+  name: string
+  title: string
+  to: string
+  target: number
+  p99Target?: number
+  ratio: number
+  /** One for each sample of the operation, to the mean of the two samples around it. */
+  ratios: number[]
+  /** By how much the 99th percentile is longer. */
+  p99Ratio: number
+  /** The ratio of requests for the same processor time of the server alone: what a busy machine falsifies least. */
+  processorRatio: number
+  base: Sample
+  op: Sample
+  baseSamples: Sample[]
+  opSamples: Sample[]
+}
+
+/** Everything that `results/latest.json` holds. */
+export interface Report {
+  date: string
+  commit: string
+  machine: Record<string, string | number | null>
+  options: Pick<BenchOptions, 'seconds' | 'rounds' | 'connections'>
+  results: Result[]
+  memory: (MemoryFigures & { targets: typeof memoryTargets }) | null
+}
+
+const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2
+}
+
+const rounded = (value: number, digits: number): number => Number(value.toFixed(digits))
+
+function medianSample(samples: readonly Sample[]): Sample {
+  const of = (pick: (sample: Sample) => number, digits: number) => rounded(median(samples.map(pick)), digits)
+  const logins = samples.every((sample) => sample.logins !== undefined)
+  return {
+    rate: of((sample) => sample.rate, 0),
+    p50: of((sample) => sample.p50, 2),
+    p99: of((sample) => sample.p99, 2),
+    max: of((sample) => sample.max, 2),
+    generator: of((sample) => sample.generator, 2),
+    processor: of((sample) => sample.processor, 1),
+    memory: of((sample) => sample.memory, 1),
+    ...(logins ? { logins: of((sample) => sample.logins ?? 0, 1) } : {}),
+  }
+}
+
+/** The result of samples taken by turns: base, operation, base, operation, …, base. */
+export function resultOf(comparison: Comparison, baseSamples: Sample[], opSamples: Sample[]): Result {
+  const { name, title, to, target, p99Target } = comparison
+  const ratios = opSamples.map(({ rate }, i) => {
+    const around = [baseSamples[i], baseSamples[i + 1]].filter((sample) => sample !== undefined)
+    return rounded(rate / (around.reduce((sum, sample) => sum + sample.rate, 0) / around.length), 3)
+  })
+  const base = medianSample(baseSamples)
+  const op = medianSample(opSamples)
+  const facts = { name, title, to, target, ...(p99Target === undefined ? {} : { p99Target }) }
+  const figures = {
+    ratio: rounded(median(ratios), 3),
+    ratios,
+    p99Ratio: rounded(op.p99 / base.p99, 2),
+    processorRatio: rounded(base.processor / op.processor, 3),
+  }
+  const each = (samples: Sample[]) => samples.map((sample) => medianSample([sample]))
+  return { ...facts, ...figures, base, op, baseSamples: each(baseSamples), opSamples: each(opSamples) }
+}
+
+/** One figure against its target. */
+interface Line {
+  title: string
+  value: number
+  target: number
+  /** Whether the figure should reach the target or stay below it. */
+  wanted: 'at least' | 'at most'
+  unit: string
+}
+
+function linesOf({ results, memory }: Pick<Report, 'results' | 'memory'>): Line[] {
+  const ratios = results.map(({ title, ratio, target }): Line => {
+    return { title, value: ratio, target, wanted: 'at least', unit: '' }
+  })
+  const slower = results.flatMap(({ title, p99Ratio, p99Target }): Line[] =>
+    p99Target ? [{ title: `p99: ${title}`, value: p99Ratio, target: p99Target, wanted: 'at most', unit: '×' }] : [],
+  )
+  if (!memory) return [...ratios, ...slower]
+  const most = Math.max(memory.bearer, memory.session, memory.logins)
+  const shared = { wanted: 'at most', unit: ' MB' } as const
+  return [
+    ...ratios,
+    ...slower,
+    { title: 'Resident memory, idle', value: memory.idle, target: memory.targets.idle, ...shared },
+    { title: 'Resident memory, under load', value: most, target: memory.targets.load, ...shared },
+  ]
+}
+
+const isMet = ({ value, target, wanted }: Line): boolean => (wanted === 'at least' ? value >= target : value <= target)
+const figure = (value: number, unit: string): string =>
+  unit === ' MB' ? `${Math.round(value)} MB` : `${value.toFixed(2)}${unit}`
+const wish = ({ wanted, target, unit }: Line): string => `${wanted === 'at least' ? '≥' : '≤'} ${figure(target, unit)}`
+
+/** The report as text: the figures against their targets, then what is behind them. */
+export function tableOf(report: Pick<Report, 'results' | 'memory'>): string {
+  const lines = linesOf(report)
+  const against = columns([
+    ['', 'measured', 'target', ''],
+    ...lines.map((line) => [line.title, figure(line.value, line.unit), wish(line), isMet(line) ? 'met' : 'MISSED']),
+  ])
+  if (report.results.length === 0) return against
+  const number = (value: number) => Math.round(value).toLocaleString('en')
+  const row = (title: string, { rate, p50, p99, processor, generator, logins }: Sample, note = '') => [
+    title,
+    number(rate),
+    p50.toFixed(1),
+    p99.toFixed(1),
+    processor.toFixed(1),
+    `${Math.round(generator * 100)} %`,
+    [note, ...(logins === undefined ? [] : [`${Math.round(logins)} logins/s beside`])].join(', '),
+  ]
+  const behind = columns([
+    ['', 'req/s', 'p50 ms', 'p99 ms', 'CPU µs', 'generator', ''],
+    ...report.results.flatMap(({ title, to, base, op, ratios, processorRatio }) => [
+      row(title, op, `ratios ${ratios.join(' ')}, by CPU time ${processorRatio}`),
+      row(`  to: ${to}`, base),
+    ]),
+  ])
+  return `${against}\n\n${behind}`
+}
+
+function columns(rows: readonly string[][]): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
+  const last = widths.length - 1
+  const cell = (text: string, i: number) =>
+    i === 0 || i === last ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0)
+  return rows.map((row) => row.map(cell).join('  ').trimEnd()).join('\n')
+}
+
+const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
+
+/** The same figures as bars, each drawn against its own target. */
+export function chartOf(report: Report): string {
+  const lines = linesOf(report)
+  const groups = [
+    { heading: 'More is better: the bar should reach the line', lines: lines.filter((l) => l.wanted === 'at least') },
+    { heading: 'Less is better: the bar should end before it', lines: lines.filter((l) => l.wanted === 'at most') },
+  ].filter((group) => group.lines.length > 0)
+  const left = 330
+  const line = 250
+  const widest = 340
+  let y = 58
+  const parts: string[] = []
+  for (const group of groups) {
+    parts.push(`<text x="16" y="${y}" class="heading">${group.heading}</text>`)
+    y += 12
+    for (const entry of group.lines) {
+      const width = Math.max(2, Math.min(widest, (entry.value / entry.target) * line)).toFixed(1)
+      const middle = y + 18
+      parts.push(
+        `<text x="${left - 12}" y="${middle}" class="name">${escaped(entry.title)}</text>`,
+        `<rect x="${left}" y="${y + 4}" width="${width}" height="20" rx="3" class="${isMet(entry) ? 'met' : 'missed'}"/>`,
+        `<line x1="${left + line}" x2="${left + line}" y1="${y}" y2="${y + 28}" class="target"/>`,
+        `<text x="${left + widest + 12}" y="${middle}"><tspan class="value">${figure(entry.value, entry.unit)}</tspan>` +
+          `<tspan class="quiet"> ${wish(entry)}</tspan></text>`,
+      )
+      y += 34
+    }
+    y += 26
+  }
+  const { date, machine, commit } = report
+  const facts = `${date.slice(0, 10)} · ${commit} · ${machine.cores} cores, Node ${machine.node}, PostgreSQL ${machine.postgresql}`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 820 ${y + 4}" width="820" height="${y + 4}" role="img" aria-label="Measured figures against their targets">
+<style>
+  text { font: 13px system-ui, sans-serif; fill: #1f2328 }
+  .title { font-size: 16px; font-weight: 600 }
+  .heading, .quiet { fill: #59636e }
+  .name { text-anchor: end }
+  .value { font-weight: 600 }
+  .paper { fill: #ffffff }
+  .met { fill: #2f81d0 }
+  .missed { fill: #d1570b }
+  .target { stroke: #1f2328; stroke-width: 2; stroke-dasharray: 4 3 }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 }
+    .heading, .quiet { fill: #9198a1 }
+    .paper { fill: #0d1117 }
+    .met { fill: #4493f8 }
+    .missed { fill: #f0883e }
+    .target { stroke: #e6edf3 }
+  }
+</style>
+<rect width="100%" height="100%" class="paper"/>
+<text x="16" y="28" class="title">svc: measured against targets</text>
+${parts.join('\n')}
+<text x="16" y="${y - 8}" class="quiet">${escaped(facts)}</text>
+</svg>
+`
+}

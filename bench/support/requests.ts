@@ -1,0 +1,72 @@
+import { Xsrf } from '../../src/access/csrf.ts'
+import { deriveKeys } from '../../src/crypto/keys.ts'
+import { Signer } from '../../src/crypto/signer.ts'
+import { emailOf, sessionId, tokenSecret } from './rows.ts'
+
+/** Where the measured server says it lives, behind a proxy that ends TLS. */
+export const host = 'auth.example.com'
+/** Where the single-page application lives. */
+export const frontend = 'https://app.example.com'
+export const secret = 'the-secret-of-the-benchmark-has-32-bytes'
+export const password = 'correct horse'
+
+const request = (lines: readonly string[], body = ''): Buffer => Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
+
+/** GET /api/user with the bearer of every `each`-th token, as a mobile app or another API asks. */
+export const bearerRequests = (tokens: number, each = 1): Buffer[] =>
+  Array.from({ length: Math.floor(tokens / each) }, (_, i) => {
+    const id = (i + 1) * each
+    return request([
+      'GET /api/user HTTP/1.1',
+      `Host: ${host}`,
+      'Connection: keep-alive',
+      'User-Agent: ExampleApp/4.2',
+      'Accept: application/json',
+      `Authorization: Bearer ${id}|${tokenSecret(id)}`,
+    ])
+  })
+
+/** GET /api/user with a session, as Chromium sends it for a page of the front end. */
+export function sessionRequests(sessions: number): Buffer[] {
+  const signer = new Signer(deriveKeys([secret], 'session-cookie'))
+  const xsrf = new Xsrf(deriveKeys([secret], 'xsrf'))
+  return Array.from({ length: sessions }, (_, i) => {
+    const id = sessionId(i + 1)
+    return request([
+      'GET /api/user HTTP/1.1',
+      `Host: ${host}`,
+      'Connection: keep-alive',
+      'sec-ch-ua-platform: "Linux"',
+      'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
+      'Accept: application/json, text/plain, */*',
+      'sec-ch-ua: "Chromium";v="142", "Not_A Brand";v="99"',
+      'sec-ch-ua-mobile: ?0',
+      `Origin: ${frontend}`,
+      'Sec-Fetch-Site: same-site',
+      'Sec-Fetch-Mode: cors',
+      'Sec-Fetch-Dest: empty',
+      `Referer: ${frontend}/`,
+      'Accept-Encoding: gzip, deflate, br, zstd',
+      'Accept-Language: en-GB,en;q=0.9',
+      `Cookie: svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`,
+    ])
+  })
+}
+
+/** POST /svc/token: a real user's right password. */
+export const loginRequests = (users: number): Buffer[] =>
+  Array.from({ length: users }, (_, i) => {
+    const body = JSON.stringify({ email: emailOf(i + 1), password, device_name: 'phone' })
+    return request(
+      [
+        'POST /svc/token HTTP/1.1',
+        `Host: ${host}`,
+        'Connection: keep-alive',
+        'User-Agent: ExampleApp/4.2',
+        'Accept: application/json',
+        'Content-Type: application/json',
+        `Content-Length: ${Buffer.byteLength(body)}`,
+      ],
+      body,
+    )
+  })
