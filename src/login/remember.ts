@@ -11,7 +11,7 @@ import { unauthenticated } from '../errors.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import { originOf, recordEvent } from '../users/events.ts'
 import type { UserWithPassword } from '../users/users.ts'
-import { become, insertSession } from './sign-in.ts'
+import { become, endDevice, insertSession } from './sign-in.ts'
 
 const rememberCookie = 'svc_remember'
 const day = 86_400_000
@@ -76,17 +76,16 @@ export class RememberTokens {
     return { id: row.id, cookie: `${row.id}.${secret}` }
   }
 
-  /** Deletes the token of the cookie that the request brought, if it is the holder's. */
+  /** Ends the device of the cookie that the request brought, if it is the holder's. */
   async forgetPresented(tx: Tx, request: FastifyRequest): Promise<void> {
     const presented = this.#presented(request)
     if (!presented) return
     const hash = sha256Hex(presented.secret)
-    await tx.rememberToken.deleteMany({
-      where: {
-        id: presented.id,
-        OR: [{ tokenHash: hash }, { previousHash: hash }],
-      },
+    const row = await tx.rememberToken.findFirst({
+      where: { id: presented.id, OR: [{ tokenHash: hash }, { previousHash: hash }] },
+      select: { userId: true },
     })
+    if (row) await endDevice(tx, row.userId, presented.id)
   }
 
   /** Hands the cookie out, or takes it back (null) from a browser that has one. */
@@ -120,50 +119,43 @@ export class RememberTokens {
     const { user, password } = row
     const key = this.#keys[0]
     if (!user || !key) throw unauthenticated()
-    const successor = hmac(key, `successor\0${presented.secret}`)
-    const presentedHash = sha256Hex(presented.secret)
-    const date = new Date(app.clock.now())
     // Those who lost the race find the winner's session under this id; it is as secret as the cookie it comes from.
     const shared = hmac(key, `session\0${presented.secret}`)
+    const id = sha256Hex(shared)
 
-    await app.database.transaction(async (tx) => {
-      const rotated = await tx.rememberToken.updateMany({
-        where: { id: row.id, tokenHash: presentedHash },
-        data: {
-          tokenHash: sha256Hex(successor),
-          previousHash: presentedHash,
-          lastUsedAt: date,
-        },
-      })
-      if (rotated.count === 0) {
-        // A write rather than a look, so that those who present a predecessor wait for one another.
-        const used = await tx.rememberToken.updateMany({
-          where: { id: row.id, previousHash: presentedHash },
-          data: { lastUsedAt: date },
-        })
-        if (used.count === 0) throw unauthenticated()
-      }
-      const id = sha256Hex(shared)
+    const successor = await app.database.transaction(async (tx) => {
+      const now = app.clock.now()
+      const next = await this.#rotate(tx, presented, new Date(now))
       const { lifetime, absolute_lifetime } = this.#config.current().session
       const live = {
         userId: BigInt(user.id),
-        lastSeenAt: { gt: new Date(date.getTime() - lifetime * 60_000) },
-        createdAt: { gt: new Date(date.getTime() - absolute_lifetime) },
+        lastSeenAt: { gt: new Date(now - lifetime * 60_000) },
+        createdAt: { gt: new Date(now - absolute_lifetime) },
       }
-      if ((await tx.session.count({ where: { id, ...live } })) > 0) return
+      if ((await tx.session.count({ where: { id, ...live } })) > 0) return next
       await tx.session.deleteMany({ where: { id } })
-      await insertSession(tx, request, {
-        sessionId: shared,
-        user,
-        password,
-        rememberTokenId: row.id,
-      })
-      await recordEvent(tx, originOf(request), {
-        type: 'login_remembered',
-        userId: user.id,
-      })
+      await insertSession(tx, request, { sessionId: shared, user, password, rememberTokenId: row.id })
+      await recordEvent(tx, originOf(request), { type: 'login_remembered', userId: user.id })
+      return next
     })
-    this.sendCookie(request, reply, `${row.id}.${successor}`)
+    if (successor !== null) this.sendCookie(request, reply, `${row.id}.${successor}`)
     await become(request, reply, shared)
+  }
+
+  /** The secret after the presented one: written now, or before by another request; null when only a key of the past can tell it. */
+  async #rotate(tx: Tx, { id, secret }: Presented, lastUsedAt: Date): Promise<string | null> {
+    const successors = this.#keys.map((key) => hmac(key, `successor\0${secret}`))
+    const [first = ''] = successors
+    const previousHash = sha256Hex(secret)
+    const rotated = await tx.rememberToken.updateMany({
+      where: { id, tokenHash: previousHash },
+      data: { tokenHash: sha256Hex(first), previousHash, lastUsedAt },
+    })
+    if (rotated.count > 0) return first
+    // A write rather than a look, so that those who present a predecessor wait for one another.
+    const used = await tx.rememberToken.updateMany({ where: { id, previousHash }, data: { lastUsedAt } })
+    if (used.count === 0) throw unauthenticated()
+    const row = await tx.rememberToken.findUniqueOrThrow({ where: { id }, select: { tokenHash: true } })
+    return successors.find((successor) => sha256Hex(successor) === row.tokenHash) ?? null
   }
 }

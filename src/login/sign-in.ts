@@ -41,14 +41,23 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
   })
 }
 
-/** Ends the session that the request was read with, and its remember token: by row, so that only what was read can end. */
+/**
+ * Ends a remembered device: its token, and every session that came from it or made it.
+ * The token first: a request that is just being remembered by it is then either waited for or refused.
+ */
+export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<void> {
+  await tx.rememberToken.deleteMany({ where: { id: rememberTokenId } })
+  await tx.session.deleteMany({ where: { userId, rememberTokenId } })
+}
+
+/** Ends the session that the request was read with, and its device if it is a remembered one: by row, so that only what was read can end. */
 export async function endSession(tx: Tx, request: FastifyRequest): Promise<boolean> {
   const row = request.session?.state?.row
   if (!row) return false
-  if (row.rememberTokenId !== null) await tx.rememberToken.deleteMany({ where: { id: row.rememberTokenId } })
   const { count } = await tx.session.deleteMany({
     where: { id: row.id, publicId: row.publicId },
   })
+  if (row.user && row.rememberTokenId !== null) await endDevice(tx, BigInt(row.user.id), row.rememberTokenId)
   return count > 0
 }
 

@@ -1,29 +1,11 @@
 import t from 'tap'
 import { sha256Hex } from '../../../src/crypto/hash.ts'
 import { hashPassword } from '../../../src/crypto/password.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { buildTestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 import { day, hour, minute } from '../../support/clock.ts'
+import { present, remembered, sessionCount, spaHeaders, tokens } from './remembered.ts'
 import { cookieNames, cookiesOf, pair } from './set-cookies.ts'
-
-const spaHeaders = { origin: 'http://localhost:5173', accept: 'application/json' }
-const sessionCount = (svc: TestApp) => svc.database.prisma.session.count()
-const tokens = (svc: TestApp) => svc.database.prisma.rememberToken.findMany({ orderBy: { id: 'asc' } })
-
-/** A request that brings a remember cookie and nothing else. */
-const present = (svc: TestApp, cookie: string | undefined, url = '/api/user') =>
-  svc.app.inject({ url, headers: { ...spaHeaders, cookie: `svc_remember=${cookie}` } })
-
-/** A user, the browser that is remembered, and its cookie, with no session left. */
-async function remembered(svc: TestApp, more: object = { remember: true }) {
-  const user = await svc.createUser()
-  const spa = svc.browser()
-  await spa.signIn(user.email, undefined, more)
-  const cookie = await spa.cookie('svc_remember')
-  svc.clock.advance(3 * hour)
-  await svc.database.prisma.session.deleteMany({ where: { userId: BigInt(user.id) } })
-  return { user, spa, cookie }
-}
 
 t.test('the flag is read in every form clients send it in', async (t) => {
   const svc = await buildTestApp(t)
@@ -41,53 +23,6 @@ t.test('the flag is read in every form clients send it in', async (t) => {
     t.equal(cookie !== undefined, expected, JSON.stringify(remember))
     if (cookie) t.match(cookie, { httpOnly: true, sameSite: 'lax', path: '/', maxAge: 400 * 86_400, secure: false })
   }
-})
-
-t.test('parallel requests of a remembered browser share one successor and one session', async (t) => {
-  const svc = await buildTestApp(t)
-  const { user, cookie } = await remembered(svc)
-  const together = () => Promise.all(Array.from({ length: 10 }, () => present(svc, cookie)))
-  const answers = await together()
-  for (const answer of answers) {
-    t.equal(answer.statusCode, 200, answer.body)
-    t.equal(answer.json().id, user.id)
-    t.strictSame(cookieNames(answer), ['XSRF-TOKEN', 'svc_remember', 'svc_session'])
-  }
-  const successors = new Set(answers.map((answer) => cookiesOf(answer).svc_remember?.value))
-  const sessions = new Set(answers.map((answer) => cookiesOf(answer).svc_session?.value))
-  t.equal(successors.size, 1)
-  t.equal(sessions.size, 1)
-  t.notOk(successors.has(cookie))
-  t.equal(await sessionCount(svc), 1)
-  t.equal((await tokens(svc)).length, 1)
-  const events = await svc.database.prisma.event.count({ where: { type: 'login_remembered' } })
-  t.equal(events, 1, 'one coming back, told once')
-
-  svc.clock.advance(3 * hour)
-  const again = await together()
-  t.ok(
-    again.every((answer) => answer.statusCode === 200),
-    'a lost answer loses nothing, however late',
-  )
-  t.equal(await sessionCount(svc), 1)
-  t.strictSame(new Set(again.map((answer) => cookiesOf(answer).svc_remember?.value)), successors)
-
-  const [successor = ''] = successors
-  t.equal((await present(svc, successor)).statusCode, 200)
-  t.equal((await present(svc, cookie)).statusCode, 401, 'the successor was presented: its predecessor is dead')
-  t.equal((await present(svc, successor)).statusCode, 200, 'and the successor of that one was not')
-})
-
-t.test('a used session of a predecessor that grew too old is replaced', async (t) => {
-  const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '3h' } } })
-  const { cookie } = await remembered(svc)
-  const first = cookiesOf(await present(svc, cookie)).svc_session?.value
-  for (let passed = 0; passed < 3; passed++) {
-    svc.clock.advance(hour)
-    await svc.app.inject({ url: '/api/user', headers: { ...spaHeaders, cookie: `svc_session=${first}` } })
-    await svc.app.touches.flush()
-  }
-  t.equal((await present(svc, cookie)).statusCode, 200)
 })
 
 t.test('what is wrong neither signs in nor harms the row', async (t) => {

@@ -1,0 +1,25 @@
+import type { User } from '../../../src/users/user.ts'
+import type { TestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
+import { hour } from '../../support/clock.ts'
+
+export const spaHeaders = { origin: 'http://localhost:5173', accept: 'application/json' }
+
+export const sessionCount = (svc: TestApp): Promise<number> => svc.database.prisma.session.count()
+
+export const tokens = (svc: TestApp) => svc.database.prisma.rememberToken.findMany({ orderBy: { id: 'asc' } })
+
+/** A request that brings a remember cookie and nothing else. */
+export const present = (svc: TestApp, cookie: string | undefined, url = '/api/user') =>
+  svc.app.inject({ url, headers: { ...spaHeaders, cookie: `svc_remember=${cookie}` } })
+
+/** A user, the browser that is remembered, and its cookie, with no session left. */
+export async function remembered(svc: TestApp): Promise<{ user: User; spa: Browser; cookie: string | undefined }> {
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email, undefined, { remember: true })
+  const cookie = await spa.cookie('svc_remember')
+  svc.clock.advance(3 * hour)
+  await svc.database.prisma.session.deleteMany({ where: { userId: BigInt(user.id) } })
+  return { user, spa, cookie }
+}
