@@ -3,7 +3,7 @@ import { HttpError, notFound, unauthenticated } from '../../errors.ts'
 import type { Database } from '../../plugins/database/database.ts'
 import { type Origin, recordEvent } from '../../users/events.ts'
 import { tokenOwner } from './issue.ts'
-import { deleteToken, deleteTokens } from './store.ts'
+import { deleteToken, deleteTokens, lockTokens } from './store.ts'
 
 /** Revokes one token of the user: gone with the answer. Throws 404 when the user has none of this id. */
 export async function revokeToken(db: Database, userId: number, id: bigint, origin: Origin): Promise<void> {
@@ -12,6 +12,7 @@ export async function revokeToken(db: Database, userId: number, id: bigint, orig
 
 function revoke(db: Database, userId: number, id: bigint, origin: Origin): Promise<boolean> {
   return db.transaction(async (tx) => {
+    await lockTokens(db, tx, userId)
     const isDeleted = await deleteToken(tx, userId, id)
     if (isDeleted) await recordEvent(tx, origin, { type: 'token_revoked', userId, data: { token_id: Number(id) } })
     return isDeleted
@@ -21,6 +22,7 @@ function revoke(db: Database, userId: number, id: bigint, origin: Origin): Promi
 /** Revokes every token of the user. */
 export async function revokeTokens(db: Database, userId: number, origin: Origin): Promise<void> {
   await db.transaction(async (tx) => {
+    await lockTokens(db, tx, userId)
     const count = await deleteTokens(tx, userId)
     if (count > 0) await recordEvent(tx, origin, { type: 'tokens_revoked', userId, data: { count } })
   })

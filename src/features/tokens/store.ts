@@ -58,6 +58,17 @@ export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessT
   return { accessToken: recordOf(row), plainTextToken: `${row.id}|${secret}` }
 }
 
+/** Lets one transaction at a time pass on or revoke tokens of the user: none is passed on past its revocation. */
+export async function lockTokens({ engine }: Pick<Database, 'engine'>, tx: Tx, userId: number): Promise<void> {
+  // SQLite runs one writing transaction at a time anyway.
+  if (engine === 'sqlite') return
+  await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${BigInt(userId)} FOR NO KEY UPDATE`
+}
+
+/** Whether there is still a token of this id. */
+export const tokenExists = async (tx: Tx, id: bigint): Promise<boolean> =>
+  (await tx.personalAccessToken.count({ where: { id } })) > 0
+
 /** The user's tokens, oldest first. */
 export async function listTokens({ prisma }: Database, userId: number): Promise<Record[]> {
   const rows = await prisma.personalAccessToken.findMany({ where: ownedBy(userId), orderBy: { id: 'asc' } })
