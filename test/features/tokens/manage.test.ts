@@ -157,3 +157,18 @@ t.test('in code a creation gives the record and the plain text, of which only th
   t.equal(row?.tokenableType, 'user')
   t.equal(row?.expiresAt?.getTime(), now + 1_234)
 })
+
+t.test('a token that is revoked leaves no child behind, however fast it makes them', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  for (let i = 0; i < 10; i++) {
+    const [stolen, own] = [await svc.createToken(user), await svc.createToken(user)]
+    const make = () => svc.bearer(stolen, 'POST', '/tokens/create', { token_name: 'child' })
+    const early = [make(), make(), make()]
+    const revoked = svc.bearer(own, 'DELETE', '/api/tokens')
+    const answers = await Promise.all([...early, make(), make(), make()])
+    t.equal((await revoked).statusCode, 200)
+    for (const { statusCode } of answers) t.ok([200, 401].includes(statusCode), String(statusCode))
+    t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
+  }
+})
