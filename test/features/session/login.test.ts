@@ -162,8 +162,10 @@ t.test('older hashes verify, are replaced, and other sessions go on', async (t) 
   for (const stored of old) {
     const user = await svc.createUser()
     const other = svc.browser()
-    await other.signIn(user.email, undefined, { remember: true })
-    const remembered = `svc_remember=${await other.cookie('svc_remember')}`
+    await other.signIn(user.email)
+    const device = svc.browser()
+    await device.signIn(user.email, undefined, { remember: true })
+    const remembered = `svc_remember=${await device.cookie('svc_remember')}`
     await change(svc, user.id, { password: stored })
     const marked = { where: { userId: BigInt(user.id) }, data: { passwordMark: passwordMark(stored) } }
     await svc.database.prisma.session.updateMany(marked)
