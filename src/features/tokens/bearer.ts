@@ -8,7 +8,7 @@ import type { User } from '../../users/user.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
 
 /** The caller of an API token: may do what its abilities say. */
-export class TokenCaller implements Caller {
+class TokenCaller implements Caller {
   readonly kind = 'api_token'
   readonly credentialId: string
   readonly expiresAt: number | null
@@ -38,7 +38,7 @@ export class TokenCaller implements Caller {
 }
 
 /** When a token ends: its own date or the global age, whichever is earlier; null for never, and 0 where its age is unknown. */
-export function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): number | null {
+function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): number | null {
   const own = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
   const byAge =
     expiration === null
