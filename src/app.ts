@@ -32,6 +32,7 @@ import { addBodyParsers } from './plugins/bodies.ts'
 import type { Clock } from './plugins/clock.ts'
 import type { Database } from './plugins/database/database.ts'
 import { addErrorHandler, sendError } from './plugins/error-handler.ts'
+import { addGracefulStop } from './plugins/graceful-stop.ts'
 import { addInputRules } from './plugins/input.ts'
 import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
 import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
@@ -72,8 +73,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     genReqId: requestIds(),
     trustProxy: server.trust_proxy.length > 0 ? [...server.trust_proxy] : false,
     bodyLimit: 100 * 1024,
-    // Clients that keep connections open must not keep a stopping server alive.
-    forceCloseConnections: 'idle',
+    // While it stops, what still arrives on a connection that is being closed is answered as ever.
+    return503OnClosing: false,
     rewriteUrl: (raw) => {
       applyMethodHeader(raw)
       return raw.url ?? '/'
@@ -96,6 +97,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     await lookups.close()
   })
 
+  addGracefulStop(app)
   addBackground(app)
   addErrorHandler(app)
   addAccessLog(app)

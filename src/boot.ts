@@ -27,16 +27,42 @@ export function loadSettings(): BootSettings {
 export const dataDirectory = ({ database }: Config): string =>
   database.file ? dirname(database.file) : resolve('data')
 
+/** The machine does not let svc start; the message says what to do. */
+class StartError extends Error {}
+
 function developmentSecret(directory: string): string {
   const file = join(directory, 'svc.secret')
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makeSecret(file)
+    return readSecret(file)
+  } catch (cause) {
+    if (cause instanceof StartError || !(cause instanceof Error)) throw cause
+    throw new StartError(
+      `The data directory ${directory} cannot be written (${cause.message}). Let the user that runs svc own it, or put ` +
+        'the database elsewhere with DATABASE_URL=file:/path/to/svc.db and the secret into SVC_SECRET.',
+      { cause },
+    )
+  }
+}
+
+function makeSecret(file: string): void {
   try {
     // `wx` fails when the file exists: of several processes that start at once, one makes the secret.
     writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (!(error instanceof Error && codeOf(error) === 'EEXIST')) throw error
   }
-  return readFileSync(file, 'utf8').trim()
+}
+
+function readSecret(file: string): string {
+  for (let tries = 0; tries < 100; tries++) {
+    const text = readFileSync(file, 'utf8').trim()
+    if (text.length >= 32) return text
+    // Another process has made the file and not filled it yet.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+  }
+  throw new StartError(`${file} holds no secret of at least 32 bytes. Delete it to have another made.`)
 }
 
 /** PostgreSQL's refusals at the door: role, password, database. */
@@ -46,7 +72,7 @@ const codeOf = (error: Error): string => ('code' in error ? String(error.code) :
 
 /** What an operator can mend, without a stack trace; null for what is a fault of svc. */
 function explanation(error: Error): string | null {
-  if (error instanceof ConfigError || error instanceof MigrationError) return error.message
+  if ([ConfigError, MigrationError, StartError].some((kind) => error instanceof kind)) return error.message
   if ('syscall' in error && error.syscall === 'listen' && 'port' in error) {
     const reason = codeOf(error) === 'EADDRINUSE' ? `port ${error.port} is in use` : error.message
     return `svc cannot listen: ${reason}. Set server.host and server.port (PORT) to an address that is free.`

@@ -1,0 +1,131 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createTestDatabase } from '../support/postgresql.ts'
+import { type Running, startMain } from '../support/process.ts'
+
+/** A connection on which requests are written by hand. */
+interface Wire {
+  socket: Socket
+  text(): string
+  /** Resolves with everything received when the server closed the connection. */
+  closed: Promise<string>
+}
+
+async function start(t: Test): Promise<Running> {
+  const database = await createTestDatabase()
+  t.teardown(database.drop)
+  return startMain(t, { env: { DATABASE_URL: database.url } })
+}
+
+async function open(t: Test, { port }: Running): Promise<Wire> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let text = ''
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk
+  })
+  socket.on('error', () => undefined)
+  const closed = new Promise<string>((done) => socket.once('close', () => done(text)))
+  await once(socket, 'connect')
+  return { socket, text: () => text, closed }
+}
+
+const until = async (isSo: () => boolean): Promise<void> => {
+  for (let tries = 0; !isSo() && tries < 300; tries++) await sleep(10)
+}
+
+const isRefused = (port: number): Promise<boolean> =>
+  new Promise((done) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      done(false)
+    })
+    socket.once('error', () => done(true))
+  })
+
+const body = JSON.stringify({ email: 'a@b.c', password: 'wrong', device_name: 'Phone' })
+const head = `POST /svc/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+
+t.test('SIGTERM ends an idle process at once, with keep-alive connections open', async (t) => {
+  const svc = await start(t)
+  const silent = await open(t, svc)
+  const idle = await open(t, svc)
+  idle.socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await until(() => idle.text().includes('"ok"'))
+  t.match(idle.text(), 'HTTP/1.1 200')
+  const began = Date.now()
+  const { code, stderr } = await svc.stop()
+  t.equal(code, 0)
+  t.equal(stderr, '')
+  t.ok(Date.now() - began < 3_000, `ended after ${Date.now() - began} ms`)
+  await Promise.all([silent.closed, idle.closed])
+})
+
+t.test('a request whose body is still being sent gets its answer', async (t) => {
+  const svc = await start(t)
+  const slow = await open(t, svc)
+  const idle = await open(t, svc)
+  idle.socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await until(() => idle.text().includes('"ok"'))
+  slow.socket.write(head + body.slice(0, 10))
+  await sleep(200)
+  const began = Date.now()
+  svc.child.kill('SIGTERM')
+  await idle.closed
+  await sleep(500)
+  t.ok(await isRefused(svc.port), 'new connections are refused')
+  t.equal(svc.child.exitCode, null, 'it waits for the request')
+  slow.socket.write(body.slice(10))
+  const answer = await slow.closed
+  t.match(answer, /^HTTP\/1\.1 422 /)
+  t.match(answer, 'The provided credentials are incorrect.', 'the database was there until the answer')
+  t.match(answer, /^connection: close\r$/im, 'the client is told not to ask again here')
+  t.equal((await svc.ended).code, 0)
+  t.ok(Date.now() - began < 9_000, `ended after ${Date.now() - began} ms`)
+  t.notMatch(svc.stdout(), /"level":(50|60)/)
+})
+
+t.test('logins that wait for the hashing threads get their answers', async (t) => {
+  const svc = await start(t)
+  const wires = await Promise.all(Array.from({ length: 20 }, () => open(t, svc)))
+  // Each of another account: the limit is not what is tested.
+  for (const [index, wire] of wires.entries()) wire.socket.write(head + body.replace('a@b', `${index % 10}@b`))
+  await sleep(60)
+  svc.child.kill('SIGTERM')
+  const answers = await Promise.all(wires.map((wire) => wire.closed))
+  t.equal((await svc.ended).code, 0)
+  for (const answer of answers) {
+    t.match(answer, /^HTTP\/1\.1 (422|429|503) /, 'answered, or told to try again')
+    t.match(answer, /"code":"(validation_failed|too_many_requests|unavailable)"/)
+  }
+  t.ok(answers.filter((answer) => answer.startsWith('HTTP/1.1 422')).length > 0, 'some were in flight')
+})
+
+t.test('what was sent on behind a request in flight is answered too', async (t) => {
+  const svc = await start(t)
+  const wire = await open(t, svc)
+  wire.socket.write(head + body.slice(0, 10))
+  await sleep(200)
+  svc.child.kill('SIGTERM')
+  await sleep(200)
+  wire.socket.write(`${body.slice(10)}GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  const text = await wire.closed
+  t.match(text, /^HTTP\/1\.1 422 /)
+  t.notMatch(text, /HTTP\/1\.1 5/)
+  t.equal((await svc.ended).code, 0)
+})
+
+t.test('a request that never ends does not keep it alive', async (t) => {
+  const svc = await start(t)
+  const wire = await open(t, svc)
+  wire.socket.write(head + body.slice(0, 10))
+  await sleep(200)
+  const began = Date.now()
+  const { code, stdout } = await svc.stop()
+  t.equal(code, 1, 'it says that not everything was finished')
+  t.ok(Date.now() - began < 10_000, `ended after ${Date.now() - began} ms`)
+  t.match(stdout, 'stopping although requests are still in flight')
+})
