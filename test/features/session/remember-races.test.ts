@@ -81,3 +81,26 @@ t.test('the secret may change between a cookie and its successor', async (t) => 
   t.equal(cookiesOf(again).svc_remember?.value, first, 'the successor is the one that was handed out')
   t.equal((await present(after, first)).statusCode, 200)
 })
+
+t.test('two replicas agree on one successor and one session', async (t) => {
+  const svc = await buildTestApp(t)
+  const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
+  const { cookie } = await remembered(svc)
+  const answers = await Promise.all([svc, replica, svc, replica, svc, replica].map((one) => present(one, cookie)))
+  t.ok(answers.every((answer) => answer.statusCode === 200))
+  for (const name of ['svc_remember', 'svc_session', 'XSRF-TOKEN']) {
+    t.equal(new Set(answers.map((answer) => cookiesOf(answer)[name]?.value)).size, 1, name)
+  }
+  t.equal(await sessionCount(svc), 1)
+})
+
+t.test('who comes late with a predecessor is not signed in beside its successor', async (t) => {
+  const svc = await buildTestApp(t)
+  const { cookie } = await remembered(svc)
+  const successor = cookiesOf(await present(svc, cookie)).svc_remember?.value
+  const answers = await Promise.all([present(svc, successor), present(svc, cookie), present(svc, cookie)])
+  t.equal(answers[0]?.statusCode, 200)
+  t.ok(answers.every((answer) => [200, 401].includes(answer.statusCode)))
+  t.equal((await present(svc, cookie)).statusCode, 401)
+  t.equal((await tokens(svc)).length, 1)
+})
