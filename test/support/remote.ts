@@ -4,8 +4,9 @@ import { Browser, type BrowserOptions } from './browser.ts'
 
 /** Asks a process that listens as `app.inject` asks an app; each request is a connection of its own. */
 export function ask(url: string, { method = 'GET', url: path, headers = {}, payload }: InjectOptions) {
-  const body = typeof payload === 'object' ? JSON.stringify(payload) : payload
-  const typed = typeof payload === 'object' ? { 'content-type': 'application/json', ...headers } : headers
+  const isJson = typeof payload === 'object' && !Buffer.isBuffer(payload)
+  const body = isJson ? JSON.stringify(payload) : payload
+  const typed = isJson ? { 'content-type': 'application/json', ...headers } : headers
   return new Promise<LightMyRequestResponse>((resolve, reject) => {
     const sent = request(new URL(String(path), url), { method, headers: typed as Record<string, string>, agent: false })
     sent.once('error', reject)

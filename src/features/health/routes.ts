@@ -7,6 +7,15 @@ const Readiness = Type.Object({
   checks: Type.Record(Type.String(), Type.String()),
 })
 
+/** How long the database may take to answer, in milliseconds: whoever asks does not wait for ever either. */
+const patience = 2_000
+
+/** Rejects when the patience is over. */
+const silence = (): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    setTimeout(() => reject(new Error(`no answer within ${patience} ms`)), patience).unref()
+  })
+
 /** Whether the process lives, and whether it can serve. */
 const health: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
@@ -26,7 +35,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       try {
-        await app.database.ping()
+        await Promise.race([app.database.ping(), silence()])
         return { status: 'ok', checks: { database: 'ok' } }
       } catch (error) {
         request.log.warn({ err: error }, 'the database does not answer')

@@ -1,0 +1,108 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { buildTestApp } from '../support/app.ts'
+import { createTestDatabase, testEngine } from '../support/postgresql.ts'
+import { freePort, startMain } from '../support/process.ts'
+import { ask } from '../support/remote.ts'
+
+const ready = { status: 'ok', checks: { database: 'ok' } }
+const unready = { status: 'unavailable', checks: { database: 'unavailable' } }
+
+/** The way to a server, which can be cut and opened again, or go silent. */
+async function openProxy(t: Test, target: URL) {
+  const port = await freePort()
+  const sockets = new Set<Socket>()
+  let isSilent = false
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => socket.destroy())
+      socket.once('close', () => sockets.delete(socket))
+    }
+    near.on('data', (chunk) => void (isSilent || far.write(chunk)))
+    far.on('data', (chunk) => near.write(chunk))
+    near.once('close', () => far.destroy())
+    far.once('close', () => near.destroy())
+  })
+  const open = () => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  const cut = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  await open()
+  t.teardown(cut)
+  const url = new URL(target)
+  url.host = `127.0.0.1:${port}`
+  const fallSilent = () => {
+    isSilent = true
+  }
+  return { url: url.href, open, cut, fallSilent }
+}
+
+t.test('a process that can serve is live and ready', async (t) => {
+  const { app } = await buildTestApp(t)
+  const live = await app.inject('/health/live')
+  t.equal(live.statusCode, 200)
+  t.same(live.json(), { status: 'ok' })
+  const answer = await app.inject('/health/ready')
+  t.equal(answer.statusCode, 200)
+  t.same(answer.json(), ready)
+  t.equal(answer.headers['set-cookie'], undefined)
+})
+
+if (testEngine === 'postgresql') {
+  t.test('without PostgreSQL it is live but not ready, and recovers by itself', async (t) => {
+    const database = await createTestDatabase()
+    t.teardown(database.drop)
+    const proxy = await openProxy(t, new URL(database.url))
+    const svc = await startMain(t, { env: { DATABASE_URL: proxy.url } })
+    const get = async (path: string) => {
+      const { statusCode, body, headers } = await ask(svc.url, { url: path, headers: { authorization: 'Bearer 1|x' } })
+      return { status: statusCode, body: JSON.parse(body), headers }
+    }
+    t.match(await get('/health/ready'), { status: 200, body: ready })
+    t.match(await get('/api/user'), { status: 401 })
+
+    proxy.cut()
+    for (let n = 0; n < 3; n++) t.match(await get('/health/ready'), { status: 503, body: unready })
+    t.match(await get('/health/live'), { status: 200, body: { status: 'ok' } })
+    const refused = await get('/api/user')
+    t.match(refused, { status: 503, body: { code: 'unavailable' } }, 'never 401')
+    t.ok(Number(refused.headers['retry-after']) > 0)
+
+    await proxy.open()
+    for (let tries = 0; tries < 50 && (await get('/health/ready')).status !== 200; tries++) await sleep(100)
+    t.match(await get('/health/ready'), { status: 200, body: ready })
+    t.match(await get('/api/user'), { status: 401, body: { code: 'unauthenticated' } })
+    t.equal((await svc.stop()).code, 0)
+    t.notMatch(svc.stdout(), /"level":(50|60)/, 'nothing of it is an error of svc')
+  })
+
+  t.test('a database that has gone silent is not waited for', async (t) => {
+    const database = await createTestDatabase()
+    t.teardown(database.drop)
+    const proxy = await openProxy(t, new URL(database.url))
+    const svc = await startMain(t, { env: { DATABASE_URL: proxy.url } })
+    t.equal((await ask(svc.url, { url: '/health/ready' })).statusCode, 200)
+    proxy.fallSilent()
+    const began = Date.now()
+    const answer = await ask(svc.url, { url: '/health/ready' })
+    t.equal(answer.statusCode, 503)
+    t.same(answer.json(), unready)
+    t.ok(Date.now() - began < 5_000, `answered after ${Date.now() - began} ms`)
+    t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
+  })
+} else {
+  t.test('a file that is no database any more makes it unready, and it recovers', async (t) => {
+    const { app, database } = await buildTestApp(t)
+    const ping = database.ping
+    database.ping = () => Promise.reject(new Error('disk I/O error'))
+    const answer = await app.inject('/health/ready')
+    t.equal(answer.statusCode, 503)
+    t.same(answer.json(), unready)
+    database.ping = ping
+    t.equal((await app.inject('/health/ready')).statusCode, 200)
+  })
+}
