@@ -1,12 +1,13 @@
+import type { KeyObject } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { constantTimeEqual, hmac } from '../crypto/hash.ts'
 import { csrfMismatch } from '../errors.ts'
 
 /** The XSRF value of a session id. The leading letter keeps clients from reading it as JSON or a number. */
 export class Xsrf {
-  readonly #keys: readonly Buffer[]
+  readonly #keys: readonly KeyObject[]
 
-  constructor(keys: readonly Buffer[]) {
+  constructor(keys: readonly KeyObject[]) {
     this.#keys = keys
   }
 

@@ -63,26 +63,34 @@ export class Touches {
     }
   }
 
-  // Ids in ascending order, so that two replicas which note the same rows cannot deadlock.
+  // A minute is checked again by the row, for the uses that other requests and replicas noted meanwhile; a row that
+  // another replica is just writing is left to it, so that none waits for another.
   #writeTokens(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
-    const list = JSON.stringify(ids.sort())
+    const due = new Date(this.#clock.now() - noteEvery)
+    const list = JSON.stringify(ids)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN
-          (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(${list} AS json)))`
-      : prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN
-          (SELECT CAST(value AS BIGINT) FROM json_each(${list}))`
+          (SELECT id FROM personal_access_tokens
+            WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(${list} AS json)))
+              AND (last_used_at IS NULL OR last_used_at <= ${due}) FOR NO KEY UPDATE SKIP LOCKED)`
+      : prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now}
+          WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(${list}))
+            AND (last_used_at IS NULL OR last_used_at <= ${due})`
   }
 
   #writeSessions(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
-    const list = JSON.stringify(ids.sort())
+    const due = new Date(this.#clock.now() - noteEvery)
+    const list = JSON.stringify(ids)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now} WHERE id IN
-          (SELECT value FROM json_array_elements_text(CAST(${list} AS json)))`
-      : prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now} WHERE id IN
-          (SELECT value FROM json_each(${list}))`
+          (SELECT id FROM sessions
+            WHERE id IN (SELECT value FROM json_array_elements_text(CAST(${list} AS json)))
+              AND last_seen_at <= ${due} FOR NO KEY UPDATE SKIP LOCKED)`
+      : prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now}
+          WHERE id IN (SELECT value FROM json_each(${list})) AND last_seen_at <= ${due}`
   }
 }

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { constantTimeEqual, hmac } from './hash.ts'
 
 /** What a signature check found: the value, and whether it was signed with one of the keys. */
@@ -7,15 +8,25 @@ interface Unsigned {
   value: string | null
 }
 
+/** As many as requests can be under way between the two; more are signed anew. */
+const mostVerified = 1_000
+
 /** Signs short texts as `<text>.<HMAC-SHA256 in base64url>`: the first key signs, all verify. */
 export class Signer {
-  readonly #keys: readonly Buffer[]
+  readonly #keys: readonly KeyObject[]
+  /** Verified and not yet signed again: reading a session does both, and the second has the same result. */
+  readonly #verified = new Map<string, string>()
 
-  constructor(keys: readonly Buffer[]) {
+  constructor(keys: readonly KeyObject[]) {
     this.#keys = keys
   }
 
   sign = (value: string): string => {
+    const known = this.#verified.get(value)
+    if (known !== undefined) {
+      this.#verified.delete(value)
+      return known
+    }
     const key = this.#keys[0]
     if (!key) throw new Error('A signer needs a key.')
     return `${value}.${hmac(key, value)}`
@@ -26,6 +37,7 @@ export class Signer {
     const value = signed.slice(0, dot)
     const signature = signed.slice(dot + 1)
     const index = dot > 0 ? this.#keys.findIndex((key) => constantTimeEqual(hmac(key, value), signature)) : -1
+    if (index === 0 && this.#verified.size < mostVerified) this.#verified.set(value, signed)
     return index < 0 ? { valid: false, renew: false, value: null } : { valid: true, renew: index > 0, value }
   }
 }

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
 import { constantTimeEqual, hmac } from '../crypto/hash.ts'
@@ -31,7 +32,7 @@ const accountOf = (email: string): string => canonicalEmail(email).normalize('NF
 export class LoginLimiter {
   readonly #config: CurrentConfig
   readonly #limits: FailureLimits
-  readonly #keys: readonly Buffer[]
+  readonly #keys: readonly KeyObject[]
 
   constructor(config: CurrentConfig, limits: FailureLimits) {
     this.#config = config

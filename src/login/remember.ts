@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Remembered } from '../access/access.ts'
 import { SessionCaller } from '../access/caller.ts'
@@ -41,7 +42,7 @@ function parse(cookie: string | undefined): Presented | null {
  */
 export class RememberTokens {
   readonly #config: CurrentConfig
-  readonly #keys: readonly Buffer[]
+  readonly #keys: readonly KeyObject[]
 
   constructor(config: CurrentConfig) {
     this.#config = config
