@@ -109,10 +109,17 @@ async function save(results: Result[], memory: Report['memory']): Promise<void> 
     memory,
   }
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(report, null, 2)}\n`)
+  writeFileSync(join(folder, 'latest.json'), `${jsonOf(report)}\n`)
   writeFileSync(join(folder, 'latest.svg'), chartOf(report))
   process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg\n`)
 }
+
+/** Lists of numbers stay on their line. */
+const jsonOf = (report: Report): string =>
+  JSON.stringify(report, null, 2).replace(
+    /\[\s+([-\d.,\s]+?)\s+\]/g,
+    (_, list: string) => `[${list.replace(/\s+/g, ' ')}]`,
+  )
 
 function commit(): string {
   try {
