@@ -24,8 +24,7 @@ export function loadSettings(): BootSettings {
 }
 
 /** Where svc keeps what it makes itself: beside the database file, else `data`. */
-export const dataDirectory = ({ database }: Config): string =>
-  database.file ? dirname(database.file) : resolve('data')
+const dataDirectory = ({ database }: Config): string => (database.file ? dirname(database.file) : resolve('data'))
 
 /** The machine does not let svc start; the message says what to do. */
 class StartError extends Error {}

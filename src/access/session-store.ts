@@ -6,12 +6,11 @@ import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
 import type { Clock } from '../plugins/clock.ts'
 import type { Database } from '../plugins/database/database.ts'
-import type { User } from '../users/user.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
 import { passwordMarkFits } from './password-mark.ts'
 
 /** What was read of a session: its live row, or the public id of a row that no longer counts. Never part of the saved data. */
-export class SessionState {
+class SessionState {
   readonly row: SessionRow | null
   readonly stale: string | null
 
@@ -34,19 +33,12 @@ declare module 'fastify' {
 /** The cookie's attributes are not the row's: they come from the configuration in force. */
 const cookie = { originalMaxAge: null }
 
-/** The user of a row that counts: not idle too long, not too old, not disabled, and of the password it began with. */
-export function liveUser(
-  row: SessionRow,
-  now: number,
-  { lifetime, absolute_lifetime }: Config['session'],
-): User | null {
-  if (now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime) return null
-  if (!row.user || row.user.disabled) return null
-  return passwordMarkFits(row.passwordMark, row.password) ? row.user : null
-}
-
-const isExpired = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
+const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
   now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime
+
+/** Whether a row's user, if it has one, is still the one it began with: not disabled, and of the same password. */
+const isSameUser = ({ user, password, passwordMark }: SessionRow): boolean =>
+  user === null || (!user.disabled && passwordMarkFits(passwordMark, password))
 
 /** The library's store on rows of the database: read through the batched lookups, written only when something changed. */
 export class SessionStore implements LibraryStore {
@@ -81,8 +73,7 @@ export class SessionStore implements LibraryStore {
     if (!row) return { cookie, state: new SessionState(null, null) }
     const now = this.#clock.now()
     const { session } = this.#config.current()
-    const counts = row.user ? liveUser(row, now, session) !== null : !isExpired(row, now, session)
-    if (!counts) return { cookie, state: new SessionState(null, row.publicId) }
+    if (isOver(row, now, session) || !isSameUser(row)) return { cookie, state: new SessionState(null, row.publicId) }
     return { ...JSON.parse(row.data), cookie, state: new SessionState(row, null) }
   }
 

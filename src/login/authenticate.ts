@@ -68,7 +68,9 @@ async function rehashed(request: FastifyRequest, found: UserWithPassword, passwo
   const { database, hashing } = request.server
   const { user, password: stored } = found
   if (stored === null || !needsRehash(stored)) return found
-  const replacement = await hashing.hash(password)
+  // A full queue refuses new work, but not a login whose password was already found right: the next one rehashes.
+  const replacement = await hashing.hash(password).catch(() => null)
+  if (replacement === null) return found
   const marks = { from: passwordMark(stored), to: passwordMark(replacement) }
   const isReplaced = await database.transaction((tx) =>
     replacePasswordHash(tx, user.id, { stored, replacement, marks }),

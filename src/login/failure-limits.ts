@@ -6,7 +6,7 @@ export interface LimitRule {
   max: number
   /** Milliseconds, from the first failure. */
   window: number
-  /** `window`: refused until the window ends. `growing`: 30 s, doubled by each further failure, an hour at most. */
+  /** `window`: refused until the window ends. `growing`: 30 s, doubled by each further failure to an hour at most, until a whole window passes without one. */
   block: 'window' | 'growing'
 }
 
@@ -41,7 +41,11 @@ export class FailureLimits {
       VALUES (${key}, 1, CAST(${end} AS BIGINT), CASE WHEN CAST(${rule.max} AS INTEGER) <= 1 THEN CAST(${end} AS BIGINT) ELSE 0 END)
       ON CONFLICT (key) DO UPDATE SET
         failures = CASE WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN 1 ELSE login_limits.failures + 1 END,
-        resets_at = CASE WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN CAST(${end} AS BIGINT) ELSE login_limits.resets_at END,
+        resets_at = CASE
+          WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN CAST(${end} AS BIGINT)
+          WHEN CAST(${growing} AS INTEGER) = 1 AND login_limits.failures + 1 >= CAST(${rule.max} AS INTEGER) THEN CAST(${end} AS BIGINT)
+          ELSE login_limits.resets_at
+        END,
         blocked_until = CASE
           WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) OR login_limits.failures + 1 < CAST(${rule.max} AS INTEGER) THEN 0
           WHEN CAST(${growing} AS INTEGER) = 0 THEN login_limits.resets_at

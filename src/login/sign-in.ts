@@ -51,7 +51,7 @@ export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint)
 }
 
 /** Ends the session that the request was read with, and its device if it is a remembered one: by row, so that only what was read can end. */
-export async function endSession(tx: Tx, request: FastifyRequest): Promise<boolean> {
+async function endSession(tx: Tx, request: FastifyRequest): Promise<boolean> {
   const row = request.session?.state?.row
   if (!row) return false
   const { count } = await tx.session.deleteMany({

@@ -1,6 +1,5 @@
 import { tmpdir } from 'node:os'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import pino from 'pino'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { buildApp } from '../../src/app.ts'
@@ -120,6 +119,3 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
       }),
   }
 }
-
-/** A logger that says nothing. */
-export const silent = pino({ level: 'silent' })

@@ -22,7 +22,7 @@ const text = (value: Value | undefined): string | null => (value === null || val
 const string = (value: Value | undefined): string => String(value ?? '')
 
 /** Both engines' timestamps, `2026-11-20 11:32:46.5` and `2026-11-20T11:32:46.500+00:00`, as the wire shows them. */
-export function wireTimestamp(value: Value | undefined): string | null {
+function wireTimestamp(value: Value | undefined): string | null {
   if (value === null || value === undefined) return null
   const stamp = String(value)
   const fraction = stamp.length > 20 ? stamp.slice(20, 23).replace(/\+.*/, '') : ''

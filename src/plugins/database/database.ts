@@ -60,7 +60,11 @@ async function openSqlite({ url, file, logger }: DatabaseOptions): Promise<Datab
     import('./sqlite.ts'),
   ])
   await prepareSqliteFile(path, logger)
-  const client = new PrismaClient({ adapter: new SqliteAdapter(path), transactionOptions: TRANSACTION_LIMITS })
+  const client = new PrismaClient({
+    adapter: new SqliteAdapter(path),
+    errorFormat: 'minimal',
+    transactionOptions: TRANSACTION_LIMITS,
+  })
   // Sound: both clients are generated from the same models, which use nothing that only one engine has.
   const prisma = client as unknown as PrismaClient
   await prisma.$connect()
@@ -75,7 +79,11 @@ async function openPostgresql({ url, logger }: DatabaseOptions): Promise<Databas
   ])
   await preparePostgresql(url, logger)
   const pool = openPostgresqlPool(url, { log: logger })
-  const prisma = new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTION_LIMITS })
+  const prisma = new PrismaClient({
+    adapter: new PrismaPg(pool),
+    errorFormat: 'minimal',
+    transactionOptions: TRANSACTION_LIMITS,
+  })
   await prisma.$connect()
   const close = async () => {
     await prisma.$disconnect()
