@@ -39,10 +39,10 @@ for (const [signal, code] of [
 }
 
 try {
-  // What needs no database runs once, with whichever engine comes first.
-  const pure = files.filter((file) => /^\/\/ engine: none$/m.test(readFileSync(file, 'utf8').slice(0, 500)))
-  const others = files.filter((file) => !pure.includes(file))
-  if (wantedEngine !== 'postgresql') await runAll('sqlite', files, {})
+  // What says `engine: none` runs once, with whichever engine comes first; `engine: postgresql` runs on that one only.
+  const onSqlite = files.filter((file) => engineOf(file) !== 'postgresql')
+  const others = files.filter((file) => engineOf(file) !== 'none')
+  if (wantedEngine !== 'postgresql') await runAll('sqlite', onSqlite, {})
   if (wantedEngine !== 'sqlite') await onPostgresql(wantedEngine ? files : others)
   checkSum()
   if (named.length === 0 && !wantedEngine) checkCoverage()
@@ -53,6 +53,10 @@ try {
 for (const problem of problems) process.stdout.write(`\n${problem}\n`)
 process.stdout.write(`\n${sum.pass} passed, ${sum.fail} failed\n`)
 process.exit(interrupted ?? (sum.fail > 0 || problems.length > 0 ? 1 : 0))
+
+function engineOf(file) {
+  return /^\/\/ engine: (none|postgresql)$/m.exec(readFileSync(file, 'utf8').slice(0, 500))?.[1]
+}
 
 async function onPostgresql(chosen) {
   if (chosen.length === 0) return
