@@ -103,16 +103,16 @@ function linesOf({ results, memory }: Pick<Report, 'results' | 'memory'>): Line[
 }
 
 const isMet = ({ value, target, wanted }: Line): boolean => (wanted === 'at least' ? value >= target : value <= target)
-const figure = (value: number, unit: string): string =>
-  unit === ' MB' ? `${Math.round(value)} MB` : `${value.toFixed(2)}${unit}`
-const wish = ({ wanted, target, unit }: Line): string => `${wanted === 'at least' ? '≥' : '≤'} ${figure(target, unit)}`
+const figure = ({ value, unit }: Line): string =>
+  unit === ' MB' ? `${Math.round(value)} MB` : `${value.toFixed(unit === '' ? 3 : 2)}${unit}`
+const wish = ({ wanted, target, unit }: Line): string => `${wanted === 'at least' ? '≥' : '≤'} ${target}${unit}`
 
 /** The report as text: the figures against their targets, then what is behind them. */
 export function tableOf(report: Pick<Report, 'results' | 'memory'>): string {
   const lines = linesOf(report)
   const against = columns([
     ['', 'measured', 'target', ''],
-    ...lines.map((line) => [line.title, figure(line.value, line.unit), wish(line), isMet(line) ? 'met' : 'MISSED']),
+    ...lines.map((line) => [line.title, figure(line), wish(line), isMet(line) ? 'met' : 'MISSED']),
   ])
   if (report.results.length === 0) return against
   const number = (value: number) => Math.round(value).toLocaleString('en')
@@ -167,7 +167,7 @@ export function chartOf(report: Report): string {
         `<text x="${left - 12}" y="${middle}" class="name">${escaped(entry.title)}</text>`,
         `<rect x="${left}" y="${y + 4}" width="${width}" height="20" rx="3" class="${isMet(entry) ? 'met' : 'missed'}"/>`,
         `<line x1="${left + line}" x2="${left + line}" y1="${y}" y2="${y + 28}" class="target"/>`,
-        `<text x="${left + widest + 12}" y="${middle}"><tspan class="value">${figure(entry.value, entry.unit)}</tspan>` +
+        `<text x="${left + widest + 12}" y="${middle}"><tspan class="value">${figure(entry)}</tspan>` +
           `<tspan class="quiet"> ${wish(entry)}</tspan></text>`,
       )
       y += 34
