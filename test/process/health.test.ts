@@ -6,6 +6,9 @@ import { createTestDatabase, testEngine } from '../support/postgresql.ts'
 import { freePort, startMain } from '../support/process.ts'
 import { ask } from '../support/remote.ts'
 
+// Starting processes takes its time on a busy machine.
+t.setTimeout(110_000)
+
 const ready = { status: 'ok', checks: { database: 'ok' } }
 const unready = { status: 'unavailable', checks: { database: 'unavailable' } }
 

@@ -8,6 +8,9 @@ import { createTestDatabase } from '../support/postgresql.ts'
 import { type Running, runCli, startMain } from '../support/process.ts'
 import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
 
+// Starting processes takes its time on a busy machine.
+t.setTimeout(110_000)
+
 const password = 'correct horse'
 
 interface Replicas {

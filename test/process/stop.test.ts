@@ -5,6 +5,9 @@ import t, { type Test } from 'tap'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { type Running, startMain } from '../support/process.ts'
 
+// Starting processes takes its time on a busy machine.
+t.setTimeout(110_000)
+
 /** A connection on which requests are written by hand. */
 interface Wire {
   socket: Socket

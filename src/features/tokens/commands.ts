@@ -10,7 +10,8 @@ export const tokenCommands: readonly Command[] = [
     run: async ({ config, database, now, options, print }) => {
       const settings = config.current()
       const given = String(options.hours ?? 24)
-      if (!/^\d+$/.test(given)) throw new CommandError('--hours must be a whole number, 0 or more.')
+      // A century is more than any token's age, and still a date.
+      if (!/^\d{1,6}$/.test(given)) throw new CommandError('--hours must be a whole number from 0 to 999999.')
       const count = await pruneExpiredTokens(database, settings, Number(given), now)
       if (settings.expiration === null)
         print('No global expiration is set: tokens without a date of their own are kept.')

@@ -1,0 +1,35 @@
+import type { Test } from 'tap'
+import { createTestDatabase, type TestDatabase } from './postgresql.ts'
+import { type Ended, runCli, temporaryDirectory } from './process.ts'
+
+/** A database, and commands run on it. */
+export interface Shell {
+  database: TestDatabase
+  cwd: string
+  env: Record<string, string>
+  run(input: string, ...args: string[]): Promise<Ended>
+}
+
+/** Opens a shell on a database of its own. */
+export async function openShell(t: Test): Promise<Shell> {
+  const database = await createTestDatabase()
+  t.teardown(database.drop)
+  const cwd = temporaryDirectory(t)
+  const env = { DATABASE_URL: database.url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
+  return { database, cwd, env, run: (input, ...args) => runCli(args, { cwd, env, input }) }
+}
+
+/** The command failed with a line of its own on standard error, and nothing else. */
+export function failed(t: Test, { code, stdout, stderr }: Ended, pattern: RegExp): void {
+  t.equal(code, 1)
+  t.equal(stdout, '')
+  t.match(stderr, pattern)
+  t.notMatch(stderr, / {4}at /, 'no stack trace')
+}
+
+/** The command failed with the body that the mistake gets over HTTP. */
+export function invalid(t: Test, ended: Ended, errors: Record<string, string[]>): void {
+  failed(t, ended, /^\{.*\}\n$/)
+  t.match(JSON.parse(ended.stderr), { message: String, code: 'validation_failed' })
+  t.same(JSON.parse(ended.stderr).errors, errors)
+}
