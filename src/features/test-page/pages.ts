@@ -27,14 +27,26 @@ const layout = (title: string, body: string): string => `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <style nonce="<%= it.nonce %>">
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; --line: light-dark(#c9ced6, #454b55);
+  --accent: light-dark(#1d4ed8, #93b4ff); --soft: light-dark(#f4f6f9, #1d2127); --bad: light-dark(#b3261e, #ff8a80); }
 body { max-width: 34rem; margin: 3rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; line-height: 1.2; }
+a { color: var(--accent); }
 label { display: block; margin: 1rem 0 .25rem; font-weight: 600; }
-input { width: 100%; box-sizing: border-box; padding: .5rem; font: inherit; }
-button { margin-top: 1rem; padding: .5rem 1rem; font: inherit; }
+input, button { padding: .5rem .75rem; font: inherit; border: 1px solid var(--line); border-radius: .375rem; }
+input { width: 100%; box-sizing: border-box; }
+button { margin-top: 1.5rem; cursor: pointer; }
+#login-submit { width: 100%; color: light-dark(#fff, #10141a); background: var(--accent); border-color: transparent; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 code { overflow-wrap: anywhere; }
-li form, li button { display: inline; margin: 0 0 0 .5rem; padding: 0 .5rem; }
-.note { padding: .75rem 1rem; border: 1px solid; border-radius: .25rem; }
+ul { margin: 1rem 0; padding: 0; list-style: none; }
+li { display: flex; gap: 1rem; align-items: center; justify-content: space-between; padding: .5rem 0;
+  border-top: 1px solid var(--line); overflow-wrap: anywhere; }
+li button { margin: 0; padding: .25rem .75rem; }
+.note { padding: .75rem 1rem; background: var(--soft); border: 1px solid var(--line); border-radius: .375rem; }
+.note[role=alert] { border-color: var(--bad); color: var(--bad); }
+.note p { margin: 0; }
+.note p + p { margin-top: .75rem; }
 </style>
 </head>
 <body>
@@ -70,12 +82,13 @@ const tokens = eta.compile(
 <p><a id="token-link" href="/test-user?token=<%= encodeURIComponent(it.flash.token) %>">Who am I with this token?</a></p><% } %></div><% } %>
 <p><a id="session-link" href="/test-user">Who am I with my session?</a></p>
 <ul id="tokens">
-<% for (const token of it.tokens) { %><li><%= token.name %> (<%= token.id %>)
+<% for (const token of it.tokens) { %><li><span><%= token.name %> (<%= token.id %>)</span>
 <form method="post" action="/test-tokens/<%= token.id %>">
 <input type="hidden" name="_token" value="<%= it.xsrf %>"><input type="hidden" name="_method" value="DELETE">
 <button>Revoke</button>
 </form></li><% } %>
-</ul>`,
+</ul>
+<% if (!it.tokens.length) { %><p>No tokens. <a href="/test-login">Sign in again</a> to create one.</p><% } %>`,
   ),
 )
 

@@ -1,0 +1,48 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BrowserContext, chromium } from 'playwright-core'
+import type { Test } from 'tap'
+
+const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const program = programs.find((path) => existsSync(path))
+
+const args = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/**
+ * Whether this machine has a browser to test with. Without one the file says so and passes one test that says no more
+ * than that; in CI it fails.
+ */
+export function hasChromium(t: Test): boolean {
+  if (program) return true
+  const line = 'CHROMIUM IS NOT ON THIS MACHINE: NOTHING WAS TESTED IN A BROWSER'
+  process.stderr.write(`\n*** ${line} ***\n`)
+  if (process.env.CI) t.fail(line)
+  else t.pass(line)
+  return false
+}
+
+/** A browser with a profile of its own; closed with the test. */
+export async function openChromium(t: Test, options: { javaScriptEnabled?: boolean } = {}): Promise<BrowserContext> {
+  const profile = mkdtempSync(join(tmpdir(), 'svc-chromium-'))
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: program ?? '',
+    args,
+    ...options,
+  })
+  context.setDefaultTimeout(20_000)
+  t.teardown(async () => {
+    await context.close()
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+  })
+  return context
+}
