@@ -5,12 +5,27 @@ import { isIPv6 } from 'node:net'
 const pageAddress = /^(?:(https?):\/\/)?[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/i
 
 /** The host[:port] of a header's URL, and the same with the scheme's default port spelled out; null for what no browser sends. */
-function hostsOf(header: string): readonly string[] | null {
+function parseHosts(header: string): readonly string[] | null {
   const address = pageAddress.exec(header)
   const text = address?.[1] ? header : `http://${header}`
   if (!address || !URL.canParse(text)) return null
   const { host, port, protocol } = new URL(text)
   return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host]
+}
+
+/** Parsed headers: a front end sends the same few with every request. Emptied when full, so that no client can fill the memory. */
+const parsed = new Map<string, readonly string[] | null>()
+const mostParsed = 500
+const longestParsed = 200
+
+function hostsOf(header: string): readonly string[] | null {
+  let hosts = parsed.get(header)
+  if (hosts === undefined) {
+    hosts = parseHosts(header)
+    if (parsed.size >= mostParsed) parsed.clear()
+    if (header.length <= longestParsed) parsed.set(header, hosts)
+  }
+  return hosts
 }
 
 /** An entry in the form in which URLs write their host; IPv6 in brackets and shortened. */
