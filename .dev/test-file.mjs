@@ -76,7 +76,10 @@ function countsOf(output) {
 function reportOf(name, counts, began, code, output, errors) {
   const seconds = ((Date.now() - began) / 1000).toFixed(1)
   const idle = counts.skip + counts.todo > 0 ? `, ${counts.skip + counts.todo} skipped` : ''
-  if (counts.fail === 0) return `  ok      ${name}  ${counts.pass} passed${idle}, ${seconds} s\n`
+  // What a machine lacks is said loudly even where nothing failed.
+  const notices = errors.split('\n').filter((line) => line.startsWith('***'))
+  const loud = notices.map((line) => `\n${line}\n\n`).join('')
+  if (counts.fail === 0) return `  ok      ${name}  ${counts.pass} passed${idle}, ${seconds} s\n${loud}`
   // What went well says nothing about the failure.
   const lines = output.split('\n').filter((line) => line.trim() !== '' && !/^\s*ok \d/.test(line))
   const details = [...lines, ...errors.split('\n').filter((line) => line !== '')].map((line) => `          ${line}`)

@@ -25,7 +25,7 @@ const args = [
 export function hasChromium(t: Test): boolean {
   if (program) return true
   const line = 'CHROMIUM IS NOT ON THIS MACHINE: NOTHING WAS TESTED IN A BROWSER'
-  process.stderr.write(`\n*** ${line} ***\n`)
+  process.stderr.write(`*** ${line} ***\n`)
   if (process.env.CI) t.fail(line)
   else t.pass(line)
   return false
