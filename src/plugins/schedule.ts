@@ -21,7 +21,10 @@ export function startSchedule(app: FastifyInstance, jobs: readonly RecurringJob[
   app.addHook('onClose', async () => clearInterval(timer))
 }
 
-/** Runs the job if it is due and no other process took it. */
+/** How soon a run that failed is tried again, by whichever process comes first. */
+const retryAfter = 600_000
+
+/** Runs the job if it is due and no other process took it; a run that fails is due again ten minutes later. */
 export async function runIfDue({ database, clock, log }: FastifyInstance, job: RecurringJob): Promise<void> {
   const { prisma } = database
   const now = new Date(clock.now())
@@ -37,5 +40,11 @@ export async function runIfDue({ database, clock, log }: FastifyInstance, job: R
     return
   }
   log.info({ job: job.name }, 'job begins')
-  await job.run()
+  try {
+    await job.run()
+  } catch (error) {
+    const lastRunAt = new Date(due.getTime() + retryAfter)
+    await prisma.job.updateMany({ where: { name: job.name, lastRunAt: now }, data: { lastRunAt } })
+    throw error
+  }
 }
