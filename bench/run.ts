@@ -115,11 +115,10 @@ async function save(results: Result[], memory: Report['memory']): Promise<void> 
 }
 
 /** Lists of numbers stay on their line. */
-const jsonOf = (report: Report): string =>
-  JSON.stringify(report, null, 2).replace(
-    /\[\s+([-\d.,\s]+?)\s+\]/g,
-    (_, list: string) => `[${list.replace(/\s+/g, ' ')}]`,
-  )
+function jsonOf(report: Report): string {
+  const onOneLine = (_: string, list: string) => `[${list.replace(/\s+/g, ' ')}]`
+  return JSON.stringify(report, null, 2).replace(/\[\s+([-\d.,\s]+?)\s+\]/g, onOneLine)
+}
 
 function commit(): string {
   try {

@@ -29,7 +29,7 @@ export class Bench {
   readonly #running = new Set<Running>()
   readonly #databases = new Map<string, Promise<string>>()
   #postgresql: Promise<Postgresql> | undefined
-  #hash: Promise<string> | undefined
+  #hash: string | undefined
   #files = 0
 
   constructor(options: BenchOptions) {
@@ -54,7 +54,7 @@ export class Bench {
 
   async sqliteFile(amounts: Pick<Amounts, 'users' | 'tokens'>): Promise<string> {
     const file = join(this.#folder, `svc-${++this.#files}.db`)
-    await fillSqlite(file, amounts, await this.#passwordHash())
+    await fillSqlite(file, amounts, this.#passwordHash())
     return file
   }
 
@@ -94,12 +94,12 @@ export class Bench {
   async #fill(name: string, amounts: Amounts): Promise<string> {
     this.#postgresql ??= startPostgresql(join(this.#folder, 'postgresql'))
     const url = await (await this.#postgresql).create(name)
-    await fillPostgresql(url, amounts, await this.#passwordHash())
+    await fillPostgresql(url, amounts, this.#passwordHash())
     return url
   }
 
   /** One hash for all users: argon2id with svc's parameters. */
-  #passwordHash(): Promise<string> {
+  #passwordHash(): string {
     this.#hash ??= hashPassword(password)
     return this.#hash
   }
