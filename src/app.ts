@@ -93,6 +93,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   app.decorate('remember', new RememberTokens(config))
   app.decorate('touches', new Touches(database, clock, logger))
   app.addHook('onClose', async () => {
+    await app.hashing.close()
     await app.touches.close()
     await lookups.close()
   })

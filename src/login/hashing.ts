@@ -1,55 +1,64 @@
 import { availableParallelism } from 'node:os'
-import { hashPassword, verifyPassword } from '../crypto/password.ts'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Piscina } from 'piscina'
+import { nobodysHash } from '../crypto/password.ts'
 import { unavailable } from '../errors.ts'
+import type { HashingTask } from './hashing-worker.ts'
 
-/** A hash that no password fits, for the equal time of an unknown user. */
-const nobody = '$argon2id$v=19$m=19456,t=2,p=1$c3ZjLW5vLXN1Y2gtdXNlcg$Zm9yIGVxdWFsIHRpbWUsIG5vdCBmb3IgYW55IHVzZXI'
-
-/** How long a password check may wait before it is refused: about 200 waiters at 10 ms a hash and two threads. */
+/** How many checks may wait for each thread before more are refused: about a second's work. */
 const waitersPerThread = 100
 
-/** Hashes passwords on at most one thread a core, so that a flood of logins cannot take the event loop's time or unbounded memory. */
+/** How far the threads stand behind everything else in the system's schedule: token checks keep their speed. */
+const niceness = 5
+
+/** How long a thread is kept without work, in milliseconds. */
+const idleTimeout = 30_000
+
+const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)}`, import.meta.url))
+
+/** Hashes passwords on at most one thread a core, so that a flood of logins takes neither the event loop's time nor unbounded memory. */
 export class PasswordHashing {
-  readonly #threads: number
-  readonly #waiting: (() => void)[] = []
-  #running = 0
+  readonly #pool: Piscina<HashingTask, string | boolean>
+  readonly #most: number
 
   constructor(threads = availableParallelism()) {
-    this.#threads = Math.max(1, threads)
+    this.#most = threads * waitersPerThread
+    this.#pool = new Piscina({
+      filename: worker,
+      minThreads: 0,
+      maxThreads: threads,
+      idleTimeout,
+      niceIncrement: niceness,
+      recordTiming: false,
+      resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
+    })
   }
 
   /** How many checks wait for a thread. */
   get queued(): number {
-    return this.#waiting.length
+    return this.#pool.queueSize
   }
 
   /** The hash to store; 503 with `Retry-After` when the queue is full. */
-  hash(password: string): Promise<string> {
-    return this.#run(() => hashPassword(password))
+  async hash(password: string): Promise<string> {
+    return String(await this.#run({ password }))
   }
 
   /** Whether the password fits; as slow for null (no such user, no password) as for a wrong password. */
   async verify(stored: string | null, password: string): Promise<boolean> {
-    const fits = await this.#run(() => verifyPassword(stored ?? nobody, password))
+    const fits = await this.#run({ password, stored: stored ?? nobodysHash })
     // Laravel's rule: an empty password never matches, whatever was stored.
-    return fits && stored !== null && password !== ''
+    return fits === true && stored !== null && password !== ''
   }
 
-  async #run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#threads) {
-      if (this.#waiting.length >= this.#threads * waitersPerThread)
-        throw unavailable('password hashing queue is full', 2)
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    } else {
-      this.#running++
-    }
-    try {
-      return await work()
-    } finally {
-      // The thread goes to the next waiter, or becomes free.
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#running--
-    }
+  /** Lets the checks under way finish, and ends the threads. */
+  close(): Promise<void> {
+    return this.#pool.close()
+  }
+
+  #run(task: HashingTask): Promise<string | boolean> {
+    if (this.#pool.queueSize >= this.#most) throw unavailable('password hashing queue is full', 2)
+    return this.#pool.run(task)
   }
 }

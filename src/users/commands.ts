@@ -29,7 +29,7 @@ async function create(context: CommandContext): Promise<void> {
   const password = await context.readPassword()
   if (password === '') refuse({ password: ['The password field is required.'] })
   const role = text(context, 'role') || context.config.current().registration.role
-  const hash = await hashPassword(password)
+  const hash = hashPassword(password)
   const user = await database.transaction(async (tx) => {
     const created = await createUser(tx, {
       name,

@@ -58,7 +58,7 @@ export interface TestApp {
 }
 
 const password = 'correct horse'
-let passwordHash: Promise<string> | undefined
+const passwordHash = hashPassword(password)
 let users = 0
 
 /** The configuration that a file of these settings gives. */
@@ -98,8 +98,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
     logs,
     browser: (browserOptions) => new Browser(app, browserOptions),
     createUser: async ({ email, password: secret, role = 'user', verified = true } = {}) => {
-      passwordHash ??= hashPassword(password)
-      const hash = secret === undefined ? await passwordHash : secret === null ? null : await hashPassword(secret)
+      const hash = secret === undefined ? passwordHash : secret === null ? null : hashPassword(secret)
       const facts = { name: 'Ada Example', email: email ?? `user${++users}@example.com`, role, verified }
       const user = await database.transaction((tx) => createUser(tx, { ...facts, password: hash, now: clock.now() }))
       if (!user) throw new Error('The address is taken.')

@@ -189,13 +189,13 @@ t.test('a password that was changed elsewhere ends sessions at the next request'
   const [own, other] = [svc.browser(), svc.browser()]
   await own.signIn(user.email)
   await other.signIn(user.email, undefined, { remember: true })
-  const password = await hashPassword('a new password')
+  const password = hashPassword('a new password')
   await change(svc, user.id, { password })
   const id = (await own.get('/api/user')).statusCode
   t.equal(id, 401)
   // What a route does that changes its own user's password: the mark of its own session moves along.
   await own.signIn(user.email, 'a new password')
-  const again = await hashPassword('the newest password')
+  const again = hashPassword('the newest password')
   const mine = { userId: BigInt(user.id), passwordMark: passwordMark(password) }
   await svc.database.prisma.session.updateMany({ where: mine, data: { passwordMark: passwordMark(again) } })
   await change(svc, user.id, { password: again })

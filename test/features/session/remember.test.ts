@@ -105,7 +105,7 @@ t.test('it ends with logout, password, account and its days', async (t) => {
 
   const changed = await remembered(svc)
   const where = { id: BigInt(changed.user.id) }
-  await prisma.user.update({ where, data: { password: await hashPassword('another one') } })
+  await prisma.user.update({ where, data: { password: hashPassword('another one') } })
   t.equal((await present(svc, changed.cookie)).statusCode, 401)
 
   const disabled = await remembered(svc)
