@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { stringify } from 'yaml'
@@ -21,6 +21,11 @@ export interface BenchOptions {
 }
 
 const root = resolve(import.meta.dirname, '../..')
+
+/** The flags that `npm start` runs Node with. */
+const startFlags: string[] = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  .scripts.start.split(' ')
+  .filter((word: string) => word.startsWith('--'))
 
 /** Everything that one run starts, in a temporary folder that goes with it. */
 export class Bench {
@@ -70,9 +75,8 @@ export class Bench {
       mail: { url: 'file:mails', from: `svc <no-reply@${host}>` },
     }
     writeFileSync(config, stringify(settings), { mode: 0o600 })
-    return this.#start([...(this.options.flags ?? []), join(this.options.dist, 'main.js')], port, '/health/ready', {
-      SVC_CONFIG: config,
-    })
+    const args = [...startFlags, ...(this.options.flags ?? []), join(this.options.dist, 'main.js')]
+    return this.#start(args, port, '/health/ready', { SVC_CONFIG: config })
   }
 
   async startBare(): Promise<Running> {

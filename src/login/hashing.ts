@@ -17,12 +17,15 @@ const idleTimeout = 30_000
 
 const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)}`, import.meta.url))
 
-/** Hashes passwords on at most one thread a core, so that a flood of logins takes neither the event loop's time nor unbounded memory. */
+/** One core is always left to everything else. */
+const allButOne = Math.max(1, availableParallelism() - 1)
+
+/** Hashes passwords on a few threads of their own, so that a flood of logins takes neither the event loop's time nor unbounded memory. */
 export class PasswordHashing {
   readonly #pool: Piscina<HashingTask, string | boolean>
   readonly #most: number
 
-  constructor(threads = availableParallelism()) {
+  constructor(threads = allButOne) {
     this.#most = threads * waitersPerThread
     this.#pool = new Piscina({
       filename: worker,
