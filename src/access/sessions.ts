@@ -1,10 +1,10 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
+import type { Config } from '../config/schema.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import { randomId } from '../crypto/random.ts'
 import { Signer } from '../crypto/signer.ts'
-import type { User } from '../users/user.ts'
 import { Xsrf } from './csrf.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -18,6 +18,11 @@ declare module 'fastify' {
 /** The name of the cookie that carries the XSRF value to the page's script. */
 const xsrfCookie = 'XSRF-TOKEN'
 
+interface PairSuffixes {
+  session: string
+  xsrf: string
+}
+
 type Decrypt = FastifyInstance['decryptSession']
 
 /** Reads the browser's session and hands its cookies back: the one place that knows their names and signatures. */
@@ -25,6 +30,7 @@ export class Sessions {
   readonly #config: CurrentConfig
   readonly #decrypt: Decrypt
   readonly #signer: Signer
+  readonly #suffixes = new WeakMap<Config['session'], PairSuffixes>()
   readonly xsrf: Xsrf
 
   constructor(config: CurrentConfig, signer: Signer, decrypt: Decrypt) {
@@ -44,11 +50,6 @@ export class Sessions {
     request.presentedSessionId = cookie.startsWith(`${sessionId}.`) ? sessionId : null
   }
 
-  /** The signed-in user of the session that was read, or null. */
-  userOf(request: FastifyRequest): User | null {
-    return request.session?.state?.row?.user ?? null
-  }
-
   /** Makes the session of this id (a row that exists, or none yet) the request's, and hands its cookies out. */
   async become(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
     await this.#load(request, this.#signer.sign(sessionId))
@@ -60,19 +61,37 @@ export class Sessions {
     return this.become(request, reply, randomId())
   }
 
-  /** Sends the session cookie and `XSRF-TOKEN`, which always travel together. */
+  /** Sends the session cookie and `XSRF-TOKEN`, which always travel together; a pair that was sent before is replaced. */
   sendPair(request: FastifyRequest, reply: FastifyReply): void {
     const { session } = this.#config.current()
     const { sessionId, encryptedSessionId } = request.session
-    const attributes = { ...this.attributes(), maxAge: session.lifetime * 60 }
-    reply.setCookie(session.cookie, encryptedSessionId, { ...attributes, httpOnly: true, encode: String })
-    reply.setCookie(xsrfCookie, this.xsrf.token(sessionId), { ...attributes, encode: String })
+    const suffixes = this.#suffixesOf(session, request.server)
+    // Every answer to a session carries the pair, so it is put together here; other cookies join it when the answer is sent.
+    reply.removeHeader('set-cookie')
+    reply.header('set-cookie', [
+      `${session.cookie}=${encryptedSessionId}${suffixes.session}`,
+      `${xsrfCookie}=${this.xsrf.token(sessionId)}${suffixes.xsrf}`,
+    ])
   }
 
   /** The attributes that every cookie of svc shares. */
   attributes(): { path: string; sameSite: 'lax' | 'strict' | 'none'; secure: boolean; domain?: string } {
     const { domain, same_site, secure } = this.#config.current().session
     return { path: '/', sameSite: same_site, secure, ...(domain === null ? {} : { domain }) }
+  }
+
+  /** What follows the values of the pair, in the cookie library's words; once for each configuration. */
+  #suffixesOf(session: Config['session'], { serializeCookie }: FastifyInstance): PairSuffixes {
+    let suffixes = this.#suffixes.get(session)
+    if (!suffixes) {
+      const attributes = { ...this.attributes(), maxAge: session.lifetime * 60 }
+      suffixes = {
+        session: serializeCookie('c', '', { ...attributes, httpOnly: true }).slice('c='.length),
+        xsrf: serializeCookie('c', '', attributes).slice('c='.length),
+      }
+      this.#suffixes.set(session, suffixes)
+    }
+    return suffixes
   }
 
   #isRead(request: FastifyRequest): boolean {
