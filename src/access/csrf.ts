@@ -1,13 +1,13 @@
-import type { KeyObject } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { constantTimeEqual, hmac } from '../crypto/hash.ts'
+import { constantTimeEqual } from '../crypto/hash.ts'
+import type { MacKey } from '../crypto/mac.ts'
 import { csrfMismatch } from '../errors.ts'
 
 /** The XSRF value of a session id. The leading letter keeps clients from reading it as JSON or a number. */
 export class Xsrf {
-  readonly #keys: readonly KeyObject[]
+  readonly #keys: readonly MacKey[]
 
-  constructor(keys: readonly KeyObject[]) {
+  constructor(keys: readonly MacKey[]) {
     this.#keys = keys
   }
 
@@ -15,11 +15,11 @@ export class Xsrf {
   token(sessionId: string): string {
     const key = this.#keys[0]
     if (!key) throw new Error('XSRF tokens need a key.')
-    return `x${hmac(key, sessionId)}`
+    return `x${key.sign(sessionId)}`
   }
 
   fits(token: string, sessionId: string): boolean {
-    return this.#keys.some((key) => constantTimeEqual(`x${hmac(key, sessionId)}`, token))
+    return this.#keys.some((key) => constantTimeEqual(`x${key.sign(sessionId)}`, token))
   }
 }
 

@@ -1,10 +1,7 @@
-import { createHmac, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 
 /** SHA-256 of the text's UTF-8 as 64 lower-case hex digits. */
 export const sha256Hex = (text: string): string => hash('sha256', text, 'hex')
-
-/** HMAC-SHA256 as 43 characters of base64url. */
-export const hmac = (key: KeyObject, text: string): string => createHmac('sha256', key).update(text).digest('base64url')
 
 /** Whether two texts are equal, in a time that does not depend on where they differ. */
 export function constantTimeEqual(a: string, b: string): boolean {

@@ -1,8 +1,8 @@
-import type { KeyObject } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
-import { constantTimeEqual, hmac } from '../crypto/hash.ts'
+import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
+import type { MacKey } from '../crypto/mac.ts'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
 import { canonicalEmail } from '../users/user.ts'
@@ -32,7 +32,7 @@ const accountOf = (email: string): string => canonicalEmail(email).normalize('NF
 export class LoginLimiter {
   readonly #config: CurrentConfig
   readonly #limits: FailureLimits
-  readonly #keys: readonly KeyObject[]
+  readonly #keys: readonly MacKey[]
 
   constructor(config: CurrentConfig, limits: FailureLimits) {
     this.#config = config
@@ -82,12 +82,12 @@ export class LoginLimiter {
       httpOnly: true,
       maxAge: year,
     }
-    reply.setCookie(browserCookie, hmac(key, accountOf(email)), attributes)
+    reply.setCookie(browserCookie, key.sign(accountOf(email)), attributes)
   }
 
   #isKnownBrowser(request: FastifyRequest, account: string): boolean {
     const cookie = request.cookies?.[browserCookie]
-    return cookie !== undefined && this.#keys.some((key) => constantTimeEqual(hmac(key, account), cookie))
+    return cookie !== undefined && this.#keys.some((key) => constantTimeEqual(key.sign(account), cookie))
   }
 }
 

@@ -1,12 +1,12 @@
-import type { KeyObject } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Remembered } from '../access/access.ts'
 import { SessionCaller } from '../access/caller.ts'
 import type { RememberRow } from '../access/lookups/lookups.ts'
 import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
 import type { CurrentConfig } from '../config/current.ts'
-import { constantTimeEqual, hmac, sha256Hex } from '../crypto/hash.ts'
+import { constantTimeEqual, sha256Hex } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
+import type { MacKey } from '../crypto/mac.ts'
 import { randomId } from '../crypto/random.ts'
 import { unauthenticated } from '../errors.ts'
 import type { Tx } from '../plugins/database/database.ts'
@@ -42,7 +42,7 @@ function parse(cookie: string | undefined): Presented | null {
  */
 export class RememberTokens {
   readonly #config: CurrentConfig
-  readonly #keys: readonly KeyObject[]
+  readonly #keys: readonly MacKey[]
 
   constructor(config: CurrentConfig) {
     this.#config = config
@@ -121,7 +121,7 @@ export class RememberTokens {
     const key = this.#keys[0]
     if (!user || !key) throw unauthenticated()
     // Those who lost the race find the winner's session under this id; it is as secret as the cookie it comes from.
-    const shared = hmac(key, `session\0${presented.secret}`)
+    const shared = key.sign(`session\0${presented.secret}`)
     const id = sha256Hex(shared)
 
     const successor = await app.database.transaction(async (tx) => {
@@ -145,7 +145,7 @@ export class RememberTokens {
 
   /** The secret after the presented one: written now, or before by another request; null when only a key of the past can tell it. */
   async #rotate(tx: Tx, { id, secret }: Presented, lastUsedAt: Date): Promise<string | null> {
-    const successors = this.#keys.map((key) => hmac(key, `successor\0${secret}`))
+    const successors = this.#keys.map((key) => key.sign(`successor\0${secret}`))
     const [first = ''] = successors
     const previousHash = sha256Hex(secret)
     const rotated = await tx.rememberToken.updateMany({
