@@ -71,11 +71,12 @@ t.test('by their own date, 121 minutes past go, 119 and null stay', async (t) =>
 t.test('without hours it is a day, and the hours must be a whole number', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, { a: { expired: 24 * 60 + 1 }, b: { expired: 24 * 60 - 1 } })
-  for (const hours of ['', '-1', '1.5', 'x', ' ', '1e3', '0x1']) await t.rejects(prune(svc, { hours }), /whole number/)
+  for (const hours of ['', '-1', '1.5', 'x', ' ', '1e3', '0x1', '1000000', '9'.repeat(20)])
+    await t.rejects(prune(svc, { hours }), /whole number/)
   t.same(await names(svc), ['a', 'b'])
   await prune(svc)
   t.same(await names(svc), ['b'])
-  for (const hours of ['99999', '99999999999999999999']) {
+  for (const hours of ['99999', '999999']) {
     t.equal((await prune(svc, { hours })).at(-1), '0 expired tokens deleted.')
   }
   t.same(await names(svc), ['b'])
