@@ -2,6 +2,7 @@
 import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import { exitOnError, loadSettings } from './boot.ts'
+import { isLoopback } from './config/hosts.ts'
 import { logLevel } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { systemClock } from './plugins/clock.ts'
@@ -31,16 +32,21 @@ async function start(): Promise<void> {
   if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file))
 }
 
-const whereToLook = ({ app, database, test_page }: Config, file: string | null): string => `
-  ${app.name} is ready at ${app.url}
+function whereToLook({ app, server, database, test_page }: Config, file: string | null): string {
+  const { protocol, hostname } = new URL(app.url)
+  // PORT moves the server and not app.url: what is told here must answer.
+  const url = isLoopback(hostname) ? `${protocol}//${hostname}:${server.port}` : app.url
+  return `
+  ${app.name} is ready at ${url}
 
   Database         ${database.file ?? 'PostgreSQL'}
   Configuration    ${file ?? 'none: every value at its default'}
-  API description  ${app.url}/openapi.json
-${test_page ? `  Test page        ${app.url}/test-login\n` : ''}
+  API description  ${url}/openapi.json
+${test_page ? `  Test page        ${url}/test-login\n` : ''}
   Create the first user:
     npm run --silent svc -- svc:user:create --email=you@example.com --name="Your Name" --verified
 
 `
+}
 
 await start().catch(exitOnError)
