@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { unauthenticated } from '../errors.ts'
+import { HttpError, unauthenticated } from '../errors.ts'
 import { type AbilityRule, requireAbilities } from './abilities.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { checkCsrf } from './csrf.ts'
+import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, bearerCaller, bearerOf } from './guard.ts'
 import { isStateful } from './stateful.ts'
 
@@ -67,15 +68,22 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
   const guard =
     (testPage?: 'page' | 'query-token') =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      const { stateful, stateful_api } = app.config.current()
+      const config = app.config.current()
+      const { stateful, stateful_api } = config
       const { headers, url } = request
       const isOwnPage = testPage !== undefined && headers['sec-fetch-site'] === 'same-origin'
       if (stateful_api && (isOwnPage || isStateful(headers, stateful))) {
         request.caller = await sessionCaller(request, reply)
       }
       const linked = testPage === 'query-token' ? new URLSearchParams(url.split('?')[1]).get('token') : null
-      request.caller ??= await bearerCaller(linked || bearerOf(headers.authorization), request, bearers)
-      if (!request.caller) throw unauthenticated()
+      try {
+        request.caller ??= await bearerCaller(linked || bearerOf(headers.authorization), request, bearers)
+        if (!request.caller) throw unauthenticated()
+      } catch (error) {
+        const is401 = error instanceof HttpError && error.statusCode === 401
+        if (is401 && config.guard.diagnose) request.log.warn(`nobody was let in: ${diagnosis(headers, config)}`)
+        throw error
+      }
     }
 
   async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {

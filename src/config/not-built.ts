@@ -8,6 +8,7 @@ const NOT_BUILT = [
   'registration.role',
   'registration.require_verified_email',
   'passwords.min_length',
+  'passwords.max_length',
   'passwords.block_common',
   'passwords.confirm_timeout',
   'passwords.reset_expires',

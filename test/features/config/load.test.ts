@@ -205,7 +205,7 @@ t.test('a key left blank is not set, and null is a value', (t) => {
 t.test('a key that nothing uses yet is checked, and named when it is set to something', (t) => {
   const warningsOf = (text: string, env = {}) => parseConfig({ text, file: 'svc.yaml', env, cwd: '/srv' }).warnings
   t.strictSame(
-    warningsOf('two_factor: { window: 2 }\nscopes: { a: b }\npasswords: { max_length: 100 }', {
+    warningsOf('two_factor: { window: 2 }\nscopes: { a: b }\ntokens: { prefix: x_ }', {
       REDIS_URL: 'redis://c',
     }),
     [
