@@ -125,7 +125,10 @@ export const operationSections = {
   ),
   guard: section('The guard that authenticates requests.', {
     diagnose: nullable(
-      flag({ description: 'Whether a refusal names its reason. By default true in development, false in production.' }),
+      flag({
+        description:
+          'Whether the log says why a request was let in as nobody. By default true in development, false in production.',
+      }),
     ),
   }),
   samples: nullable(
