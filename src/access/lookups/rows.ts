@@ -8,15 +8,12 @@ const userColumns =
   'u.id, u.name, u.email, u.email_verified_at, u.role, u.two_factor_confirmed_at, u.created_at, u.updated_at, u.disabled_at'
 const userWidth = 9
 
-/** The columns and the join of each lookup; the engines add their own WHERE. */
-export const selections = {
-  token: `SELECT t.id, t.tokenable_type, t.name, t.token, t.abilities, t.last_used_at, t.expires_at, t.created_at, ${userColumns}
-    FROM personal_access_tokens t LEFT JOIN users u ON u.id = t.tokenable_id AND t.tokenable_type = 'user'`,
-  session: `SELECT s.id, s.public_id, s.remember_token_id, s.password_mark, s.data, s.created_at, s.last_seen_at, ${userColumns}, u.password
-    FROM sessions s LEFT JOIN users u ON u.id = s.user_id`,
-  remember: `SELECT r.id, r.token_hash, r.previous_hash, r.password_mark, r.expires_at, ${userColumns}, u.password
-    FROM remember_tokens r LEFT JOIN users u ON u.id = r.user_id`,
-}
+const fromTokens = `SELECT t.id, t.tokenable_type, t.name, t.token, t.abilities, t.last_used_at, t.expires_at, t.created_at, ${userColumns}
+  FROM personal_access_tokens t LEFT JOIN users u ON u.id = t.tokenable_id AND t.tokenable_type = 'user'`
+const fromSessions = `SELECT s.id, s.public_id, s.remember_token_id, s.password_mark, s.data, s.created_at, s.last_seen_at, ${userColumns}, u.password
+  FROM sessions s LEFT JOIN users u ON u.id = s.user_id`
+const fromRememberTokens = `SELECT r.id, r.token_hash, r.previous_hash, r.password_mark, r.expires_at, ${userColumns}, u.password
+  FROM remember_tokens r LEFT JOIN users u ON u.id = r.user_id`
 
 const text = (value: Value | undefined): string | null => (value === null || value === undefined ? null : String(value))
 const string = (value: Value | undefined): string => String(value ?? '')
@@ -47,8 +44,7 @@ function userAt(row: readonly Value[], offset: number): User | null {
   }
 }
 
-/** A row of `selections.token`. */
-export const tokenOf = (row: readonly Value[]): TokenRow => ({
+const tokenOf = (row: readonly Value[]): TokenRow => ({
   id: BigInt(row[0] ?? 0),
   tokenableType: string(row[1]),
   name: string(row[2]),
@@ -60,8 +56,7 @@ export const tokenOf = (row: readonly Value[]): TokenRow => ({
   user: userAt(row, 8),
 })
 
-/** A row of `selections.session`. */
-export const sessionOf = (row: readonly Value[]): SessionRow => ({
+const sessionOf = (row: readonly Value[]): SessionRow => ({
   id: string(row[0]),
   publicId: string(row[1]),
   rememberTokenId: row[2] === null || row[2] === undefined ? null : BigInt(row[2]),
@@ -73,8 +68,7 @@ export const sessionOf = (row: readonly Value[]): SessionRow => ({
   password: text(row[7 + userWidth]),
 })
 
-/** A row of `selections.remember`. */
-export const rememberOf = (row: readonly Value[]): RememberRow => ({
+const rememberOf = (row: readonly Value[]): RememberRow => ({
   id: BigInt(row[0] ?? 0),
   tokenHash: string(row[1]),
   previousHash: text(row[2]),
@@ -83,3 +77,50 @@ export const rememberOf = (row: readonly Value[]): RememberRow => ({
   user: userAt(row, 5),
   password: text(row[5 + userWidth]),
 })
+
+/** One kind of lookup: what is selected, by which column, and what a row of it is. */
+export interface LookupKind<Key, Row> {
+  name: string
+  /** Without its WHERE. */
+  select: string
+  column: string
+  type: 'bigint' | 'text'
+  rowOf(values: readonly Value[]): Row
+  keyOf(row: Row): Key
+}
+
+export const tokenById: LookupKind<bigint, TokenRow> = {
+  name: 'token-by-id',
+  select: fromTokens,
+  column: 't.id',
+  type: 'bigint',
+  rowOf: tokenOf,
+  keyOf: (row) => row.id,
+}
+
+export const tokenByHash: LookupKind<string, TokenRow> = {
+  name: 'token-by-hash',
+  select: fromTokens,
+  column: 't.token',
+  type: 'text',
+  rowOf: tokenOf,
+  keyOf: (row) => row.token,
+}
+
+export const sessionByHash: LookupKind<string, SessionRow> = {
+  name: 'session',
+  select: fromSessions,
+  column: 's.id',
+  type: 'text',
+  rowOf: sessionOf,
+  keyOf: (row) => row.id,
+}
+
+export const rememberTokenById: LookupKind<bigint, RememberRow> = {
+  name: 'remember-token',
+  select: fromRememberTokens,
+  column: 'r.id',
+  type: 'bigint',
+  rowOf: rememberOf,
+  keyOf: (row) => row.id,
+}

@@ -1,10 +1,10 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { buildTestApp } from '../support/app.ts'
-import { createTestDatabase, testEngine } from '../support/postgresql.ts'
-import { freePort, startMain } from '../support/process.ts'
-import { ask } from '../support/remote.ts'
+import { buildTestApp } from '../../support/app.ts'
+import { createTestDatabase, testEngine } from '../../support/postgresql.ts'
+import { freePort, startMain } from '../../support/process.ts'
+import { ask } from '../../support/remote.ts'
 
 // Starting processes takes its time on a busy machine.
 t.setTimeout(110_000)
