@@ -6,15 +6,14 @@ import { isStateful } from './stateful.ts'
 export function diagnosis({ cookie, referer, origin, authorization }: IncomingHttpHeaders, config: Config): string {
   const { stateful, stateful_api, session } = config
   const hasCookie = cookie?.includes(`${session.cookie}=`) ?? false
-  if (authorization !== undefined)
-    return 'the Authorization header holds no live token of the form `Bearer <id>|<secret>`'
+  if (authorization !== undefined) return 'the token that came is not live: unknown, revoked, expired or badly written'
   if (isStateful({ referer, origin }, stateful)) {
-    if (!stateful_api) return 'stateful_api is false: this route takes bearer tokens only'
+    if (!stateful_api) return 'stateful_api is false: this route takes tokens only'
     return hasCookie
       ? 'the session has no signed-in user: it never had one, was ended, or is too old'
       : 'the page is first-party, but no session cookie came: does it send credentials, and does session.domain fit?'
   }
-  if (!hasCookie) return 'neither a session cookie nor an Authorization header came'
+  if (!hasCookie) return 'neither a session cookie nor a token came'
   if (!referer && !origin) return 'a session cookie came without Origin and Referer: only a first-party page may use it'
   return `a session cookie came from ${origin ?? referer}, which is not in the stateful list, or its Origin and Referer differ`
 }

@@ -24,7 +24,7 @@ t.test('in development the log says why nobody was let in', async (t) => {
   t.match(reasons, [
     /http:\/\/localhost:5174, which is not in the stateful list/,
     /without Origin and Referer/,
-    /no live token/,
+    /the token that came is not live/,
     /neither a session cookie nor/,
     /no session cookie came/,
     /no signed-in user/,
