@@ -2,6 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../config/schema.ts'
 import { isStateful } from './stateful.ts'
 
+// Of a page's address only the origin: its path may hold a secret.
+const siteOf = (header: string): string => (URL.canParse(header) ? new URL(header).origin : 'an unreadable address')
+
 /** Why the guard let nobody in, for the developer who wonders; it names hosts and settings, never a credential. */
 export function diagnosis({ cookie, referer, origin, authorization }: IncomingHttpHeaders, config: Config): string {
   const { stateful, stateful_api, session } = config
@@ -15,5 +18,6 @@ export function diagnosis({ cookie, referer, origin, authorization }: IncomingHt
   }
   if (!hasCookie) return 'neither a session cookie nor a token came'
   if (!referer && !origin) return 'a session cookie came without Origin and Referer: only a first-party page may use it'
-  return `a session cookie came from ${origin ?? referer}, which is not in the stateful list, or its Origin and Referer differ`
+  const page = siteOf(origin || referer || '')
+  return `a session cookie came from ${page}, which is not in the stateful list, or its Origin and Referer differ`
 }

@@ -14,6 +14,7 @@ t.test('in development the log says why nobody was let in', async (t) => {
   await spa.signIn(email)
   const foreign = { origin: 'http://localhost:5174', referer: 'http://localhost:5174/' }
   await spa.get('/api/user', foreign)
+  await spa.get('/api/user', { origin: undefined, referer: 'https://app.example.com/reset-password/a-secret-path' })
   await spa.get('/api/user', { origin: undefined, referer: undefined })
   await svc.bearer('1|a-secret-that-is-wrong', 'GET', '/api/user')
   await svc.bearer(null, 'GET', '/api/user')
@@ -23,13 +24,14 @@ t.test('in development the log says why nobody was let in', async (t) => {
   const reasons = said(svc)
   t.match(reasons, [
     /http:\/\/localhost:5174, which is not in the stateful list/,
+    /came from https:\/\/app\.example\.com, which/,
     /without Origin and Referer/,
     /the token that came is not live/,
     /neither a session cookie nor/,
     /no session cookie came/,
     /no signed-in user/,
   ])
-  t.equal(reasons.length, 6, 'and nothing where somebody was')
+  t.equal(reasons.length, 7, 'and nothing where somebody was')
   t.notMatch(reasons.join(), 'a-secret')
 })
 
