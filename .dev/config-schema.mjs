@@ -32,7 +32,10 @@ function forEditors(schema) {
 }
 
 function described(schema) {
-  const reload = schema['x-svc-reload'] === 'restart' ? 'A change needs a restart.' : 'A change takes effect at once.'
+  const reload =
+    schema['x-svc-reload'] === 'restart'
+      ? 'A change needs a restart.'
+      : 'A change takes effect when the file is read again.'
   return schema['x-svc-reload'] ? `${schema.description} ${reload}` : schema.description
 }
 

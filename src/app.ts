@@ -73,6 +73,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     genReqId: requestIds(),
     trustProxy: server.trust_proxy.length > 0 ? [...server.trust_proxy] : false,
     bodyLimit: 100 * 1024,
+    // Whoever sends a request by the byte does not hold its connection for ever.
+    requestTimeout: 30_000,
     // While it stops, what still arrives on a connection that is being closed is answered as ever.
     return503OnClosing: false,
     rewriteUrl: (raw) => {
@@ -91,7 +93,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   app.decorate('hashing', new PasswordHashing())
   app.decorate('loginLimiter', new LoginLimiter(config, new FailureLimits(database)))
   app.decorate('remember', new RememberTokens(config))
-  app.decorate('touches', new Touches(database, clock, logger))
+  app.decorate('touches', new Touches({ database, clock, config, log: logger }))
   app.addHook('onClose', async () => {
     await app.hashing.close()
     await app.touches.close()

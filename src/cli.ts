@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline'
 import { exitOnError, loadSettings } from './boot.ts'
 import { type Command, CommandError } from './commands.ts'
+import { loadConfig } from './config/load.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { systemClock } from './plugins/clock.ts'
 import { openDatabase } from './plugins/database/database.ts'
@@ -68,7 +69,7 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
   const name = word.startsWith('svc:') ? word : `svc:${word}`
   if (name === configCheck.name) {
     parseOptions(words, configCheck)
-    const { file, warnings } = loadSettings()
+    const { file, warnings } = loadConfig()
     for (const warning of warnings) process.stderr.write(`${warning}\n`)
     return print(`${file ?? 'No configuration file: every value at its default'}: valid`)
   }

@@ -29,13 +29,15 @@ async function start(): Promise<void> {
   })
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
   // Through the log's own stream, so that it stands between whole lines.
-  if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file))
+  const listening = app.server.address()
+  const port = typeof listening === 'object' && listening ? listening.port : server.port
+  if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file, port))
 }
 
-function whereToLook({ app, server, database, test_page }: Config, file: string | null): string {
+function whereToLook({ app, database, test_page }: Config, file: string | null, port: number): string {
   const { protocol, hostname } = new URL(app.url)
   // PORT moves the server and not app.url: what is told here must answer.
-  const url = isLoopback(hostname) ? `${protocol}//${hostname}:${server.port}` : app.url
+  const url = protocol === 'http:' && isLoopback(hostname) ? `http://${hostname}:${port}` : app.url
   return `
   ${app.name} is ready at ${url}
 

@@ -42,6 +42,8 @@ interface AccessParts {
   findRemembered: (request: FastifyRequest) => Promise<Remembered | null>
 }
 
+const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
+
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Gives every route the hooks that its declared access asks for, in the order 401, 419, 403. */
@@ -80,8 +82,7 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
         request.caller ??= await bearerCaller(linked || bearerOf(headers.authorization), request, bearers)
         if (!request.caller) throw unauthenticated()
       } catch (error) {
-        const is401 = error instanceof HttpError && error.statusCode === 401
-        if (is401 && config.guard.diagnose) request.log.warn(`nobody was let in: ${diagnosis(headers, config)}`)
+        if (is401(error) && config.guard.diagnose) request.log.warn(`nobody was let in: ${diagnosis(headers, config)}`)
         throw error
       }
     }
@@ -110,6 +111,14 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
     else done()
   }
 
+  /** The same where nobody need be signed in: who was forgotten since the look-up is simply a guest. */
+  const resumeGuest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void =>
+    resume(request, reply, (error) => {
+      if (!is401(error)) return done(error)
+      request.caller = null
+      done()
+    })
+
   app.addHook('onRoute', (route: RouteOptions) => {
     const access = route.config?.access
     if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access.`)
@@ -121,7 +130,7 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
     const csrf = isUnsafe ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
     const abilities = access.family === 'guard' ? access.abilities : undefined
     const check = abilities ? [abilityHook(abilities)] : []
-    route.preValidation = [...csrf, resume, ...check, ...[route.preValidation ?? []].flat()]
+    route.preValidation = [...csrf, isGuest ? resumeGuest : resume, ...check, ...[route.preValidation ?? []].flat()]
   })
 }
 

@@ -1,12 +1,34 @@
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../plugins/database/database.ts'
 
+/** The most rows that one statement deletes, so that pruning never holds a lock, or on SQLite the process, for long. */
+const batch = 500
+
 /** Deletes sessions that idled out or grew too old, remember tokens and failure counters that ended, and events past their retention. */
 export async function pruneEnded({ prisma }: Database, { session, audit }: Config, now: number): Promise<void> {
-  const before = (age: number) => ({ lt: new Date(now - age) })
-  await prisma.session.deleteMany({ where: { lastSeenAt: before(session.lifetime * 60_000) } })
-  await prisma.session.deleteMany({ where: { createdAt: before(session.absolute_lifetime) } })
-  await prisma.rememberToken.deleteMany({ where: { expiresAt: before(0) } })
-  await prisma.loginLimit.deleteMany({ where: { resetsAt: { lt: BigInt(now) }, blockedUntil: { lt: BigInt(now) } } })
-  await prisma.event.deleteMany({ where: { createdAt: before(audit.retention) } })
+  const ago = (age: number) => new Date(Math.max(0, now - age))
+  const idle = ago(session.lifetime * 60_000)
+  const old = ago(session.absolute_lifetime)
+  const at = BigInt(now)
+  await inBatches(
+    () => prisma.$executeRaw`DELETE FROM sessions WHERE id IN
+      (SELECT id FROM sessions WHERE last_seen_at < ${idle} OR created_at < ${old} LIMIT ${batch})`,
+  )
+  await inBatches(
+    () => prisma.$executeRaw`DELETE FROM remember_tokens WHERE id IN
+      (SELECT id FROM remember_tokens WHERE expires_at < ${ago(0)} LIMIT ${batch})`,
+  )
+  await inBatches(
+    () => prisma.$executeRaw`DELETE FROM login_limits WHERE key IN
+      (SELECT key FROM login_limits WHERE resets_at < ${at} AND blocked_until < ${at} LIMIT ${batch})`,
+  )
+  await inBatches(
+    () => prisma.$executeRaw`DELETE FROM events WHERE id IN
+      (SELECT id FROM events WHERE created_at < ${ago(audit.retention)} LIMIT ${batch})`,
+  )
+}
+
+/** Repeats a deletion until it finds less than a batch; between two of them other requests have their turn. */
+async function inBatches(deleteSome: () => Promise<number>): Promise<void> {
+  while ((await deleteSome()) === batch) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { CurrentConfig } from '../config/current.ts'
 import type { Clock } from '../plugins/clock.ts'
 import type { Database } from '../plugins/database/database.ts'
 
@@ -15,16 +16,18 @@ const largest = 1_000
 export class Touches {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #config: CurrentConfig
   readonly #log: FastifyBaseLogger
   readonly #timer: NodeJS.Timeout
   #tokens = new Set<bigint>()
   #sessions = new Set<string>()
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(database: Database, clock: Clock, log: FastifyBaseLogger) {
-    this.#database = database
-    this.#clock = clock
-    this.#log = log
+  constructor(parts: { database: Database; clock: Clock; config: CurrentConfig; log: FastifyBaseLogger }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#config = parts.config
+    this.#log = parts.log
     this.#timer = setInterval(() => void this.flush(), writeEvery).unref()
   }
 
@@ -35,7 +38,12 @@ export class Touches {
 
   /** A session was used; `last` is its noted last use in unix milliseconds. */
   session(id: string, last: number): void {
-    if (this.#clock.now() - last >= noteEvery) this.#sessions.add(id)
+    if (this.#clock.now() - last >= this.#sessionEvery()) this.#sessions.add(id)
+  }
+
+  /** Well within the lifetime, or a session in use would end with it. */
+  #sessionEvery(): number {
+    return Math.min(noteEvery, this.#config.current().session.lifetime * 30_000)
   }
 
   /** Writes what was noted so far; a failure loses only notes, and is logged. */
@@ -68,7 +76,7 @@ export class Touches {
   #writeTokens(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
-    const due = new Date(this.#clock.now() - noteEvery)
+    const due = new Date(this.#clock.now() - this.#sessionEvery())
     const list = JSON.stringify(ids)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN
@@ -83,7 +91,7 @@ export class Touches {
   #writeSessions(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
-    const due = new Date(this.#clock.now() - noteEvery)
+    const due = new Date(this.#clock.now() - this.#sessionEvery())
     const list = JSON.stringify(ids)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now} WHERE id IN

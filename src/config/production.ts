@@ -1,5 +1,5 @@
 import type { Finding } from './findings.ts'
-import { isLoopback } from './hosts.ts'
+import { isLoopback, isPublicSuffix } from './hosts.ts'
 import type { Config } from './schema.ts'
 
 /** Everything about a configuration that is unfit for production. */
@@ -7,6 +7,7 @@ export function productionFindings(config: Config): Finding[] {
   if (config.app.environment !== 'production') return []
   return [
     ...missingSecret(config),
+    ...weakSecrets(config),
     ...testPage(config),
     ...plainHttp(config),
     ...plainHttpOrigins(config),
@@ -18,6 +19,17 @@ export function productionFindings(config: Config): Finding[] {
 function missingSecret({ app }: Config): Finding[] {
   if (app.secret.length > 0) return []
   return [{ path: ['app', 'secret'], message: 'is required in production: at least 32 random bytes' }]
+}
+
+/** Fewer different characters than any random secret of that length has. */
+const FEWEST_CHARACTERS = 10
+
+function weakSecrets({ app }: Config): Finding[] {
+  return app.secret.flatMap((secret, index) => {
+    if (new Set(secret).size >= FEWEST_CHARACTERS) return []
+    const path = app.secret.length > 1 ? ['app', 'secret', index] : ['app', 'secret']
+    return [{ path, message: 'must be random: this one repeats a few characters' }]
+  })
 }
 
 function testPage({ test_page }: Config): Finding[] {
@@ -48,8 +60,12 @@ function printedMail({ mail }: Config): Finding[] {
 
 function everyHostStateful({ stateful }: Config): Finding[] {
   return stateful.flatMap((entry, index) => {
-    if (!/^[*.]+(:\d+)?$/.test(entry)) return []
-    return [{ path: ['stateful', index], message: `must not stand for every host in production (found "${entry}")` }]
+    const [, domain] = /^\*\.(.+?)(?::\d+)?$/.exec(entry) ?? []
+    const isEverybody = /^[*.]+(:\d+)?$/.test(entry) || (domain !== undefined && isPublicSuffix(domain))
+    if (!isEverybody) return []
+    return [
+      { path: ['stateful', index], message: `must not stand for everybody's hosts in production (found "${entry}")` },
+    ]
   })
 }
 

@@ -3,6 +3,7 @@ import { passwordMark } from '../access/password-mark.ts'
 import { needsRehash } from '../crypto/password.ts'
 import { originOf, recordEvent } from '../users/events.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
+import { queueIsFull } from './hashing.ts'
 
 interface Credentials {
   email: string
@@ -20,6 +21,8 @@ export async function authenticate(
   credentials: Credentials,
 ): Promise<UserWithPassword | null> {
   const { server: app } = request
+  // Before anything is written or looked up: a refusal must cost less than what it refuses.
+  if (app.hashing.isFull) throw queueIsFull()
   const attempt = await app.loginLimiter.attempt(request, credentials.email)
   let found: UserWithPassword | null
   let fits: boolean
@@ -38,29 +41,17 @@ export async function authenticate(
   return rehashed(request, found, credentials.password)
 }
 
-/** Records the failure after the answer: the write must not tell a known address from an unknown one by its time. */
+/** Records the failure, after the answer; the same writes for an unknown address, so that no later answer tells them apart either. */
 function noteFailure(request: FastifyRequest, door: string, found: UserWithPassword | null, isLast: boolean): void {
   const { server: app } = request
   const origin = originOf(request)
-  app.background(async () => {
-    if (!found) {
-      request.log.info({ event: 'login_failed', userId: null, door }, 'security event')
-      return
-    }
-    await app.database.transaction(async (tx) => {
-      await recordEvent(tx, origin, {
-        type: 'login_failed',
-        userId: found.user.id,
-        data: { door },
-      })
-      if (isLast)
-        await recordEvent(tx, origin, {
-          type: 'lockout',
-          userId: found.user.id,
-          data: { door },
-        })
-    })
-  })
+  const facts = { userId: found?.user.id ?? null, data: { door } }
+  app.background(() =>
+    app.database.transaction(async (tx) => {
+      await recordEvent(tx, origin, { type: 'login_failed', ...facts })
+      if (isLast) await recordEvent(tx, origin, { type: 'lockout', ...facts })
+    }),
+  )
 }
 
 /** The user with a hash of today's parameters; sessions that began with the old hash go on. */

@@ -47,7 +47,8 @@ export class FailureLimits {
           ELSE login_limits.resets_at
         END,
         blocked_until = CASE
-          WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) OR login_limits.failures + 1 < CAST(${rule.max} AS INTEGER) THEN 0
+          WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN excluded.blocked_until
+          WHEN login_limits.failures + 1 < CAST(${rule.max} AS INTEGER) THEN 0
           WHEN CAST(${growing} AS INTEGER) = 0 THEN login_limits.resets_at
           WHEN login_limits.failures + 1 >= CAST(${rule.max + doublings} AS INTEGER) THEN CAST(${at + BigInt(longestDelay)} AS BIGINT)
           ELSE CAST(${at} AS BIGINT) + (CAST(${firstDelay} AS INTEGER) << (login_limits.failures + 1 - CAST(${rule.max} AS INTEGER)))
@@ -66,8 +67,12 @@ export class FailureLimits {
   /** Takes one counted attempt back: it was no failure. */
   async release(name: string): Promise<void> {
     const { prisma } = this.#database
+    const key = sha256Hex(name)
+    // A counter of nothing is no counter: refused attempts leave no rows behind.
+    const { count } = await prisma.loginLimit.deleteMany({ where: { key, failures: { lte: 1 } } })
+    if (count > 0) return
     await prisma.$executeRaw`
-      UPDATE login_limits SET failures = failures - 1, blocked_until = 0 WHERE key = ${sha256Hex(name)} AND failures > 0`
+      UPDATE login_limits SET failures = failures - 1, blocked_until = 0 WHERE key = ${key} AND failures > 0`
   }
 
   /** Forgets every failure of the key. */

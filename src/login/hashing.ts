@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import { nobodysHash } from '../crypto/password.ts'
-import { unavailable } from '../errors.ts'
+import { type HttpError, unavailable } from '../errors.ts'
 import type { HashingTask } from './hashing-worker.ts'
 
 /** How many checks may wait for each thread before more are refused: about a second's work. */
@@ -16,6 +16,9 @@ const niceness = 5
 const idleTimeout = 30_000
 
 const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)}`, import.meta.url))
+
+/** 503 of a check that would have to wait too long. */
+export const queueIsFull = (): HttpError => unavailable('password hashing queue is full', 2)
 
 /** One core is always left to everything else. */
 const allButOne = Math.max(1, availableParallelism() - 1)
@@ -43,6 +46,11 @@ export class PasswordHashing {
     return this.#pool.queueSize
   }
 
+  /** Whether further checks are refused. */
+  get isFull(): boolean {
+    return this.#pool.queueSize >= this.#most
+  }
+
   /** The hash to store; 503 with `Retry-After` when the queue is full. */
   async hash(password: string): Promise<string> {
     return String(await this.#run({ password }))
@@ -61,7 +69,7 @@ export class PasswordHashing {
   }
 
   #run(task: HashingTask): Promise<string | boolean> {
-    if (this.#pool.queueSize >= this.#most) throw unavailable('password hashing queue is full', 2)
+    if (this.isFull) throw queueIsFull()
     return this.#pool.run(task)
   }
 }

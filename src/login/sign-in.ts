@@ -4,14 +4,12 @@ import { passwordMark } from '../access/password-mark.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
 import type { Tx } from '../plugins/database/database.ts'
-import { type EventType, originOf, recordEvent } from '../users/events.ts'
+import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 
 interface SignIn extends UserWithPassword {
   remember: boolean
-  /** What else changes with the sign-in, in the same transaction. */
-  alongside?: (tx: Tx) => Promise<void>
 }
 
 /** The row of a new session; its id is known to the cookie alone. */
@@ -52,7 +50,8 @@ export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint)
 
 /** Ends the session that the request was read with, and its device if it is a remembered one: by row, so that only what was read can end. */
 async function endSession(tx: Tx, request: FastifyRequest): Promise<boolean> {
-  const row = request.session?.state?.row
+  const { row, stale } = request.session?.state ?? {}
+  if (stale) await tx.session.deleteMany({ where: { publicId: stale } })
   if (!row) return false
   const { count } = await tx.session.deleteMany({
     where: { id: row.id, publicId: row.publicId },
@@ -76,7 +75,6 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       password,
       rememberTokenId: token?.id ?? null,
     })
-    await login.alongside?.(tx)
     await recordEvent(tx, originOf(request), {
       type: 'login',
       userId: user.id,
@@ -85,17 +83,18 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     return token
   })
   app.remember.sendCookie(request, reply, remembering?.cookie ?? null)
+  app.loginLimiter.rememberBrowser(request, reply, user.email)
   await become(request, reply, sessionId)
 }
 
 /** Ends the session; the browser is left with a new anonymous one. */
-export async function signOut(request: FastifyRequest, reply: FastifyReply, type: EventType = 'logout'): Promise<void> {
+export async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { server: app } = request
   const userId = request.caller?.user?.id ?? null
   await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, request)
     await app.remember.forgetPresented(tx, request)
-    if (ended) await recordEvent(tx, originOf(request), { type, userId })
+    if (ended) await recordEvent(tx, originOf(request), { type: 'logout', userId })
   })
   app.remember.sendCookie(request, reply, null)
   await app.sessions.becomeAnonymous(request, reply)

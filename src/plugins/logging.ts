@@ -8,7 +8,7 @@ const errorFacts = (error: unknown): Record<string, unknown> => {
   return { type: name, message, stack, ...('code' in error ? { code: error.code } : {}) }
 }
 
-/** The logger: JSON lines, from which headers, bodies and queries are left out by construction. */
+/** The logger: JSON lines, which headers, bodies and queries never enter. */
 export const createLogger = (level: string, destination: DestinationStream): Logger =>
   pino({ level, base: null, serializers: { err: errorFacts } }, destination)
 
@@ -45,7 +45,8 @@ export function addAccessLog(app: FastifyInstance): void {
 export function addForwardedWarning(app: FastifyInstance): void {
   let isSaid = false
   app.addHook('onRequest', (request, _reply, done) => {
-    if (!isSaid && request.headers['x-forwarded-for'] !== undefined && request.ips === undefined) {
+    // Where no proxy is trusted there is no list of addresses; where this one is not, it is alone in it.
+    if (!isSaid && request.headers['x-forwarded-for'] !== undefined && (request.ips?.length ?? 1) === 1) {
       isSaid = true
       request.log.warn('forwarded headers are ignored: list the proxy in server.trust_proxy to have them count')
     }

@@ -13,7 +13,7 @@ export const sectionChecks: readonly Check[] = [
   cookieDomainCoversUs,
   crossSiteCookiesAreSecure,
   cookiePrefixIsHonoured,
-  cookieIsNotXsrf,
+  cookieIsNoOther,
   passwordLengthsFit,
   passkeyDomainCoversUs,
   linkPlaceholdersExist,
@@ -57,9 +57,13 @@ function cookiePrefixIsHonoured({ session }: Config, report: Report): void {
   }
 }
 
-function cookieIsNotXsrf({ session }: Config, report: Report): void {
-  if (session.cookie === 'XSRF-TOKEN')
-    report(['session', 'cookie'], 'must not be XSRF-TOKEN, which is the other cookie')
+/** Names that other cookies of svc have. */
+const OWN_COOKIES = ['XSRF-TOKEN', 'svc_remember', 'svc_browser', 'svc_flash']
+
+function cookieIsNoOther({ session }: Config, report: Report): void {
+  if (OWN_COOKIES.includes(session.cookie)) {
+    report(['session', 'cookie'], `must not be ${session.cookie}, which is another cookie of svc`)
+  }
 }
 
 function passwordLengthsFit({ passwords }: Config, report: Report): void {

@@ -58,7 +58,6 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
       // A password alone opens nothing where a second factor was confirmed.
       if (found.user.two_factor_enabled) return { two_factor: true }
       await signIn(request, reply, { ...found, remember: isSet(remember) })
-      app.loginLimiter.rememberBrowser(request, reply, found.user.email)
       return { two_factor: false, user: found.user, message: 'Logged in.' }
     },
   )
