@@ -115,7 +115,7 @@ mail:
     'svc.yaml:3: app.url: must be https in production (found "http://auth.example.com")',
     'svc.yaml:4: test_page: must be false in production',
     'svc.yaml:5: cors.origins[1]: must be https in production (found "http://b.example")',
-    'svc.yaml:6: stateful[1]: must not stand for every host in production (found "*")',
+    'svc.yaml:6: stateful[1]: must not stand for everybody\'s hosts in production (found "*")',
     'svc.yaml:8: mail.url: must be smtp(s)://… or file:<directory> in production; log: prints links that sign people in',
   ])
   t.strictSame(problemsOf(text.replace('production', 'development')), [], 'and development none of it')
@@ -124,6 +124,27 @@ mail:
     linesOf(short).find((line) => line.includes('secret')),
     /app\.secret: must be at least 32 bytes/,
   )
+  t.end()
+})
+
+t.test("production refuses a secret that is no random one, and hosts that are everybody's", (t) => {
+  const text = `app:
+  environment: production
+  url: https://auth.example.com
+  secret: ${'a'.repeat(36)}
+stateful: ['*.com', '*.github.io:443', '*.example.com']
+mail: { url: 'file:mails' }
+`
+  t.strictSame(linesOf(text), [
+    'svc.yaml:4: app.secret: must be random: this one repeats a few characters',
+    'svc.yaml:5: stateful[0]: must not stand for everybody\'s hosts in production (found "*.com")',
+    'svc.yaml:5: stateful[1]: must not stand for everybody\'s hosts in production (found "*.github.io:443")',
+  ])
+  for (const name of ['XSRF-TOKEN', 'svc_remember', 'svc_browser', 'svc_flash']) {
+    t.strictSame(linesOf(`session: { cookie: ${name} }`), [
+      `svc.yaml:1: session.cookie: must not be ${name}, which is another cookie of svc`,
+    ])
+  }
   t.end()
 })
 

@@ -1,0 +1,104 @@
+import t from 'tap'
+import { PasswordHashing } from '../../src/login/hashing.ts'
+import { createUser } from '../../src/users/users.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { minute, second } from '../support/clock.ts'
+
+const guess = (svc: TestApp, email: string, password = 'wrong') =>
+  svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'Phone' })
+
+/** What is done after an answer has been done. */
+const settled = async ({ app, database }: TestApp, failures: number) => {
+  for (let i = 0; i < 200; i++) {
+    const events = await database.prisma.event.findMany({ where: { type: { in: ['login_failed', 'lockout'] } } })
+    if (events.length >= failures) return events
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`${app.hashing.queued} checks wait, and events are missing`)
+}
+
+t.test('a full queue refuses before anything is counted or looked up', async (t) => {
+  const svc = await buildTestApp(t)
+  const hashing = new PasswordHashing(1)
+  t.teardown(() => hashing.close())
+  svc.app.hashing = hashing
+  const waiting: Promise<string>[] = []
+  while (!hashing.isFull) waiting.push(hashing.hash('x'))
+  svc.app.loginLimiter.attempt = () => Promise.reject(new Error('counted'))
+  const answer = await guess(svc, 'somebody@example.com')
+  t.equal(answer.statusCode, 503, answer.body)
+  t.equal(answer.headers['retry-after'], '2')
+  await Promise.all(waiting)
+})
+
+t.test('failures of unknown addresses are recorded like those of known ones', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { login: '2/1m' } } })
+  const user = await svc.createUser()
+  for (const email of [user.email, 'nobody@example.com']) for (let i = 0; i < 2; i++) await guess(svc, email)
+  const events = await settled(svc, 6)
+  const of = (userId: bigint | null) => events.filter((event) => event.userId === userId).map(({ type }) => type)
+  t.strictSame(of(BigInt(user.id)).sort(), ['lockout', 'login_failed', 'login_failed'])
+  t.strictSame(of(null).sort(), ['lockout', 'login_failed', 'login_failed'])
+  t.notMatch(JSON.stringify(events.map(({ data }) => data)), 'nobody', 'what was typed is not kept')
+})
+
+t.test('a login that succeeds leaves no counter behind', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  await guess(svc, user.email)
+  t.equal(await svc.database.prisma.loginLimit.count(), 2)
+  t.equal((await guess(svc, user.email, 'correct horse')).statusCode, 200)
+  t.strictSame(
+    (await svc.database.prisma.loginLimit.findMany()).map(({ failures }) => failures),
+    [1],
+    'the failure over all addresses still counts',
+  )
+  const other = await svc.createUser()
+  t.equal((await guess(svc, other.email, 'correct horse')).statusCode, 200)
+  t.equal(await svc.database.prisma.loginLimit.count(), 1)
+})
+
+t.test('a limit of one means one, in every window', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { login: '1/1m' } } })
+  const { email } = await svc.createUser()
+  for (let window = 0; window < 3; window++) {
+    t.equal((await guess(svc, email)).statusCode, 422)
+    t.equal((await guess(svc, email)).statusCode, 429)
+    svc.clock.advance(minute + second)
+  }
+})
+
+t.test('a session in use outlives a lifetime of a minute', async (t) => {
+  const svc = await buildTestApp(t, { settings: { session: { lifetime: 1 } } })
+  const { email } = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(email)
+  for (let i = 0; i < 6; i++) {
+    svc.clock.advance(35 * second)
+    t.equal((await spa.get('/api/user')).statusCode, 200)
+    await svc.app.touches.flush()
+  }
+})
+
+t.test('of two that want one address at once, the second is told', async (t) => {
+  const { database, clock } = await buildTestApp(t)
+  const facts = { name: 'A', email: 'A@example.com', password: null, role: 'user', verified: true, now: clock.now() }
+  const made = await Promise.all([1, 2, 3].map(() => database.transaction((tx) => createUser(tx, facts))))
+  t.equal(made.filter(Boolean).length, 1)
+  t.match(made.find(Boolean), { email: 'a@example.com', email_verified_at: '2026-11-20T12:00:00.000000Z' })
+})
+
+t.test('forwarded headers that do not count are told once, with and without a trusted proxy', async (t) => {
+  const warnings = ({ logs }: TestApp) => logs.filter((line) => line.includes('forwarded headers are ignored')).length
+  const send = ({ app }: TestApp) =>
+    app.inject({ url: '/health/live', headers: { 'x-forwarded-for': '198.51.100.1' }, remoteAddress: '203.0.113.9' })
+  for (const trust_proxy of [[], ['10.0.0.0/8']]) {
+    const svc = await buildTestApp(t, { settings: { server: { trust_proxy } } })
+    await send(svc)
+    await send(svc)
+    t.equal(warnings(svc), 1)
+  }
+  const behind = await buildTestApp(t, { settings: { server: { trust_proxy: ['203.0.113.0/24'] } } })
+  await send(behind)
+  t.equal(warnings(behind), 0)
+})
