@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -106,6 +106,7 @@ t.test('a bad configuration ends with 78 and every error, and the check says the
   writeFileSync(join(cwd, 'config/svc.yaml'), 'app: { name: Acme }\nwebhooks: []\n')
   const good = await runCli(['config:check'], { cwd })
   t.same([good.code, good.stdout], [0, 'config/svc.yaml: valid\n'])
+  t.notOk(existsSync(join(cwd, 'data')), 'a check makes nothing')
   const missing = await runMain(t, { cwd, env: { SVC_CONFIG: 'nowhere.yaml' } })
   t.equal(missing.code, 78)
   t.match(missing.stderr, /^nowhere\.yaml: the configuration file cannot be read/)
