@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { Tx } from '../plugins/database/database.ts'
 
 /** The security events that are recorded. */
-export type EventType =
+type EventType =
   | 'login'
   | 'login_failed'
   | 'login_remembered'
