@@ -22,6 +22,8 @@ const string = (value: Value | undefined): string => String(value ?? '')
 function wireTimestamp(value: Value | undefined): string | null {
   if (value === null || value === undefined) return null
   const stamp = String(value)
+  // As nearly all are: with milliseconds, on either engine.
+  if (stamp.length === 23 || stamp.length === 29) return `${stamp.slice(0, 10)}T${stamp.slice(11, 23)}000Z`
   const fraction = stamp.length > 20 ? stamp.slice(20, 23).replace(/\+.*/, '') : ''
   return `${stamp.slice(0, 10)}T${stamp.slice(11, 19)}.${fraction.padEnd(6, '0')}Z`
 }
