@@ -76,7 +76,7 @@ export class Touches {
   #writeTokens(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
-    const due = new Date(this.#clock.now() - this.#sessionEvery())
+    const due = new Date(this.#clock.now() - noteEvery)
     const list = JSON.stringify(ids)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN

@@ -6,7 +6,7 @@ import { nobodysHash } from '../crypto/password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
 import type { HashingTask } from './hashing-worker.ts'
 
-/** How many checks may wait for each thread before more are refused: about a second's work. */
+/** How many checks may wait for each thread before more are refused: about a second's work of argon2id. */
 const waitersPerThread = 100
 
 /** How far the threads stand behind everything else in the system's schedule: token checks keep their speed. */

@@ -80,6 +80,25 @@ t.test('a session in use outlives a lifetime of a minute', async (t) => {
   }
 })
 
+t.test("a token's use is noted once a minute, however short a session lives", async (t) => {
+  const svc = await buildTestApp(t, { settings: { session: { lifetime: 1 } } })
+  const token = await svc.createToken(await svc.createUser())
+  const id = BigInt(token.split('|')[0] ?? '')
+  const noted = async () => {
+    await svc.app.touches.flush()
+    return (await svc.database.prisma.personalAccessToken.findUniqueOrThrow({ where: { id } })).lastUsedAt?.getTime()
+  }
+  await svc.bearer(token, 'GET', '/api/user')
+  const first = await noted()
+  svc.clock.advance(40 * second)
+  // What another replica would note, that read the row before the first use was written.
+  svc.app.touches.token(id, null)
+  t.equal(await noted(), first)
+  svc.clock.advance(20 * second)
+  await svc.bearer(token, 'GET', '/api/user')
+  t.equal(await noted(), (first ?? 0) + minute)
+})
+
 t.test('of two that want one address at once, the second is told', async (t) => {
   const { database, clock } = await buildTestApp(t)
   const facts = { name: 'A', email: 'A@example.com', password: null, role: 'user', verified: true, now: clock.now() }

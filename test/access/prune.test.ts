@@ -1,0 +1,32 @@
+import t from 'tap'
+import { pruneEnded } from '../../src/access/prune.ts'
+import { buildTestApp } from '../support/app.ts'
+import { day, hour } from '../support/clock.ts'
+
+t.test('what has ended goes, in batches, and what has not stays', async (t) => {
+  const svc = await buildTestApp(t)
+  const { prisma } = svc.database
+  const user = await svc.createUser()
+  const began = new Date(svc.clock.now())
+  const events = Array.from({ length: 1_200 }, () => ({ type: 'login', createdAt: began }))
+  await prisma.event.createMany({ data: events })
+  await svc.browser().signIn(user.email, undefined, { remember: true })
+  await svc.bearer(null, 'POST', '/svc/token', { email: user.email, password: 'wrong', device_name: 'x' })
+  const counts = async () => [
+    await prisma.session.count(),
+    await prisma.rememberToken.count(),
+    await prisma.loginLimit.count(),
+    (await prisma.event.count()) >= 1_200,
+  ]
+  const prune = () => pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  await prune()
+  t.strictSame(await counts(), [1, 1, 2, true])
+  svc.clock.advance(2 * hour + 1)
+  await prune()
+  t.strictSame(await counts(), [0, 1, 0, true], 'the session idled out, and the windows ended')
+  svc.clock.advance(400 * day)
+  await svc.browser().signIn(user.email)
+  await prune()
+  t.strictSame(await counts(), [1, 0, 0, false])
+  t.equal(await prisma.event.count(), 1, 'the newest event stays')
+})
