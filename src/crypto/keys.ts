@@ -1,9 +1,21 @@
 import { hkdfSync } from 'node:crypto'
+import { Cipher } from './cipher.ts'
 import { MacKey } from './mac.ts'
 
 /** What a derived key is for: no two uses share one. */
-export type KeyPurpose = 'session-cookie' | 'xsrf' | 'remember' | 'known-browser'
+export type KeyPurpose = 'session-cookie' | 'xsrf' | 'remember' | 'known-browser' | 'verify-email' | 'passkey-user'
 
-/** One 32-byte key for each secret by HKDF-SHA256 (RFC 5869): the first signs, all verify. */
+/** What is encrypted: no two kinds share a key. */
+export type CipherPurpose = 'two-factor' | 'outbox'
+
+/** The 32 bytes that a secret gives for a purpose, by HKDF-SHA256 (RFC 5869). */
+const derive = (secret: string, purpose: KeyPurpose | CipherPurpose): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', `svc:${purpose}`, 32))
+
+/** One key for each secret: the first signs, all verify. */
 export const deriveKeys = (secrets: readonly string[], purpose: KeyPurpose): readonly MacKey[] =>
-  secrets.map((secret) => new MacKey(Buffer.from(hkdfSync('sha256', secret, '', `svc:${purpose}`, 32))))
+  secrets.map((secret) => new MacKey(derive(secret, purpose)))
+
+/** The cipher of a purpose: the first secret encrypts, all decrypt. */
+export const deriveCipher = (secrets: readonly string[], purpose: CipherPurpose): Cipher =>
+  new Cipher(secrets.map((secret) => derive(secret, purpose)))
