@@ -33,15 +33,18 @@ export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
     .send(errors ? { message, code, errors } : { message, code })
 }
 
-/** Installs the one error handler: a 5xx shows nothing and logs everything. */
+/** What is answered to an error: a 5xx shows nothing and logs everything. */
+export function answerOf(error: FastifyError | HttpError, request: FastifyRequest): HttpError {
+  const answer = shown(error)
+  if (answer.statusCode >= 500) {
+    const cause = answer.cause ?? error
+    request.log[answer.statusCode === 503 ? 'warn' : 'error']({ err: cause }, answer.message)
+  }
+  return answer
+}
+
+/** Installs the error handler of everything that is no page. */
 export function addErrorHandler(app: FastifyInstance): void {
-  app.setErrorHandler((error: FastifyError | HttpError, request: FastifyRequest, reply) => {
-    const answer = shown(error)
-    if (answer.statusCode >= 500) {
-      const cause = answer.cause ?? error
-      request.log[answer.statusCode === 503 ? 'warn' : 'error']({ err: cause }, answer.message)
-    }
-    return sendError(reply, answer)
-  })
+  app.setErrorHandler((error: FastifyError | HttpError, request, reply) => sendError(reply, answerOf(error, request)))
   app.setNotFoundHandler((_request, reply) => sendError(reply, notFound()))
 }

@@ -1,3 +1,4 @@
+import { themeColors } from '../theme-colors.ts'
 import {
   choice,
   duration,
@@ -145,7 +146,16 @@ export const operationSections = {
   ),
 }
 
-const THEME_NAMES = { pattern: '^[a-z][a-z0-9_.-]*$', expected: 'small letters, digits, _, . and -' }
+const TEXT_NAMES = { pattern: '^[a-z][a-z0-9_.-]*$', expected: 'small letters, digits, _, . and -' }
+
+const COLOR_NAMES = {
+  pattern: `^(${themeColors.join('|')})(-dark)?$`,
+  expected: `one of ${themeColors.join(', ')}, perhaps with -dark behind it`,
+}
+
+/** Nothing that could end a declaration, and no address. */
+const COLOR =
+  '^(#[0-9A-Fa-f]{3,8}|[A-Za-z]+|(rgb|hsl)a?\\([\\w.,%\\s/+-]+\\)|(hwb|(ok)?(lab|lch))\\([\\w.,%\\s/+-]+\\))$'
 
 /** The looks and the wording of pages and mails. */
 export const appearanceSections = {
@@ -155,12 +165,10 @@ export const appearanceSections = {
   }),
   theme: section('The looks of the built-in pages.', {
     logo: nullable(text({ description: 'The URL of a picture shown above forms.' })),
-    colors: named(
-      THEME_NAMES,
-      text({ pattern: '^[#\\w(),.%\\s/-]+$', expected: 'a CSS colour', description: 'A CSS colour.' }),
-      { description: 'Colours by name.' },
-    ),
-    texts: named(THEME_NAMES, text({ description: 'A text.' }), {
+    colors: named(COLOR_NAMES, text({ pattern: COLOR, expected: 'a CSS colour', description: 'A CSS colour.' }), {
+      description: 'Colours by name; a name with -dark behind it is for dark mode.',
+    }),
+    texts: named(TEXT_NAMES, text({ description: 'A text.' }), {
       description: 'Texts of the pages by name.',
     }),
   }),

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { forbidden } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { addPageHeaders } from '../../plugins/page-headers.ts'
+import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 import { setFlash, takeFlash } from './flash.ts'
-import { loginPage, tokensPage } from './pages.ts'
 
 interface TestPageOptions {
   /** The token operations of the API, done for the page's user. */
@@ -19,7 +19,6 @@ interface TestPageOptions {
   }
 }
 
-const html = 'text/html; charset=utf-8'
 const guarded = { access: { family: 'guard', caller: 'required' }, testPage: 'page' } as const
 const wrongCredentials = 'These credentials do not match our records.'
 
@@ -29,20 +28,28 @@ const userIdOf = (request: FastifyRequest): number => {
   return user.id
 }
 
-const nonceOf = (reply: FastifyReply): string => reply.cspNonce.style
+/** Who the caller is, in JSON to everybody: shown in the browser, errors too. */
+const testUser: FastifyPluginAsyncTypebox = async (app) => {
+  await addPageHeaders(app)
+  app.get(
+    '/test-user',
+    {
+      config: { ...guarded, testPage: 'query-token', alsoAnswers: [403] },
+      schema: { summary: 'Test page: the caller, also by `?token=`', response: { 200: UserSchema } },
+    },
+    async (request) => callerOf(request).user ?? Promise.reject(forbidden()),
+  )
+}
 
 /** The browser test page: sign in, see your tokens, try one. Development only. */
 const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { tokens }) => {
-  await addPageHeaders(app)
-
-  const xsrfOf = (request: FastifyRequest): string =>
-    request.session ? app.sessions.xsrf.token(request.session.sessionId) : ''
+  await app.register(testUser)
+  await addPages(app)
 
   app.get(
     '/test-login',
     { config: { access: { family: 'session', caller: 'guest' } }, schema: { summary: 'Test page: sign-in form' } },
-    async (request, reply) =>
-      reply.type(html).send(loginPage({ nonce: nonceOf(reply), xsrf: xsrfOf(request), errors: [] })),
+    async (_request, reply) => reply.page('test-login', { errors: {} }),
   )
 
   app.post(
@@ -57,15 +64,14 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
         ),
         response: {
           302: Type.Null({ description: 'To /test-tokens, with the token shown once.' }),
-          401: Type.String({ description: 'The form again.' }),
+          401: pageAnswer('The form again.'),
         },
       },
     },
     async (request, reply) => {
       const found = await authenticate(request, { ...request.body, door: 'test_page' })
       if (!found || found.user.two_factor_enabled) {
-        const page = { nonce: nonceOf(reply), xsrf: xsrfOf(request), errors: [wrongCredentials] }
-        return reply.code(401).type(html).serializer(String).send(loginPage(page))
+        return reply.page('test-login', { errors: { email: [wrongCredentials] } }, 401)
       }
       await signIn(request, reply, { ...found, remember: false })
       const token = await tokens.create(request, found.user.id, 'test-token')
@@ -75,24 +81,11 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
   )
 
   app.get(
-    '/test-user',
-    {
-      config: { ...guarded, testPage: 'query-token', alsoAnswers: [403] },
-      schema: { summary: 'Test page: the caller, also by `?token=`', response: { 200: UserSchema } },
-    },
-    async (request) => callerOf(request).user ?? Promise.reject(forbidden()),
-  )
-
-  app.get(
     '/test-tokens',
     { config: guarded, schema: { summary: 'Test page: your tokens' } },
     async (request, reply) => {
-      const page = {
-        xsrf: xsrfOf(request),
-        flash: takeFlash(request, reply),
-        tokens: await tokens.list(userIdOf(request)),
-      }
-      return reply.type(html).send(tokensPage({ ...page, nonce: nonceOf(reply) }))
+      const flash = takeFlash(request, reply)
+      return reply.page('test-tokens', { flash, tokens: await tokens.list(userIdOf(request)) })
     },
   )
 

@@ -76,7 +76,11 @@ table('accounts and mail', [
   ["links: { reset: '{frontend_url}/{tokn}/{token}' }", 'links.reset', /\{tokn\}/],
   ['links: { login: //evil.example }', 'links.login', /path beginning with one slash/],
   ['templates: { mail: ./nowhere }', 'templates.mail', /exists \(found "\/srv\/nowhere"\)/],
-  ["theme: { colors: { primary: 'red; }' } }", 'theme.colors.primary', /colour/],
+  ["theme: { colors: { accent: 'red; }' } }", 'theme.colors.accent', /colour/],
+  ["theme: { colors: { accent: 'rgb(0 0 0' } }", 'theme.colors.accent', /colour/],
+  ["theme: { colors: { accent: 'url(//evil.example/x)' } }", 'theme.colors.accent', /colour/],
+  ["theme: { colors: { accent: '#0a7', text-dark: rgb(1 2 3 / 50%), border: oklch(0.7 0.1 200) } }"],
+  ['theme: { colors: { primary: red } }', 'theme.colors.primary', /one of accent, accent-text/],
   ['compat: { prefixes: [svc, oauth] }', 'compat.prefixes[1]'],
   ['compat: { prefixes: [] }', 'compat.prefixes', /at least one/],
 ])

@@ -1,0 +1,84 @@
+/** The texts of each field that was refused, as an `HttpError` carries them; shown above the form. */
+type FormErrors = Readonly<Record<string, readonly string[]>>
+
+interface Link {
+  href: string
+  label: string
+}
+
+/** What each page is made from; the name is that of its template in `src/templates/pages`. */
+export interface PageData {
+  /** Posts `email`, `password`, `remember` and, unless it is null, `return_to`. */
+  login: {
+    action: string
+    /** A path of svc to go on to; also where the passkey's script goes. */
+    returnTo: string | null
+    /** What was typed before. */
+    email: string
+    remember: boolean
+    errors: FormErrors
+    /** Something good to know, such as that the password was reset. */
+    notice: string | null
+    /** The page for a forgotten password; null where there is none. */
+    forgotHref: string | null
+    /** Whether the page offers passkeys, to browsers that have them. */
+    passkeys: boolean
+    /** Other ways to sign in; `mark` is a letter or sign before the label. */
+    social: readonly (Link & { mark: string })[]
+  }
+  /** Two forms: one posts `code`, the other `recovery_code`; both post `return_to` unless it is null. */
+  challenge: {
+    action: string
+    returnTo: string | null
+    errors: FormErrors
+    /** The page on which to begin anew. */
+    loginHref: string
+  }
+  /** Posts `email`. */
+  'forgot-password': {
+    action: string
+    email: string
+    errors: FormErrors
+    /** What is said in place of the form once the mail is on its way. */
+    sent: string | null
+    loginHref: string
+  }
+  /** Posts `token`, `email`, `password` and `password_confirmation`. */
+  'reset-password': {
+    action: string
+    token: string
+    email: string
+    errors: FormErrors
+    /** The fewest characters of a new password, told beside the field. */
+    minLength: number
+  }
+  home: {
+    user: { name: string; email: string; verified: boolean } | null
+    /** Whether the visitor comes from the link in a verification mail. */
+    justVerified: boolean
+    loginHref: string
+    /** Where the sign-out form is posted to. */
+    signOutAction: string
+  }
+  message: {
+    title: string
+    message: string
+    link: Link | null
+  }
+  error: {
+    /** What went wrong, in a few words and in a sentence. */
+    heading: string
+    texts: readonly string[]
+    homeHref: string
+  }
+  'test-login': {
+    errors: FormErrors
+  }
+  'test-tokens': {
+    flash: { message: string; token: string | null } | null
+    tokens: readonly { id: number; name: string }[]
+  }
+}
+
+/** A page that svc has. */
+export type PageName = keyof PageData

@@ -1,0 +1,82 @@
+/**
+ * Every text of the pages by name; `theme.texts` replaces any of them. `{app}` stands for `app.name`, other names in
+ * braces for what is said in the comment above. `lang` is the language of the texts, for screen readers and hyphenation.
+ * The test page is for development and speaks English.
+ */
+export const defaultTexts = {
+  lang: 'en',
+
+  'login.title': 'Sign in',
+  'login.email': 'Email address',
+  'login.password': 'Password',
+  'login.remember': 'Stay signed in on this device',
+  'login.submit': 'Sign in',
+  'login.forgot': 'Forgot your password?',
+  'login.or': 'or',
+  'login.passkey': 'Sign in with a passkey',
+  'login.passkey_failed': 'Signing in with a passkey did not work. Please try again, or use your password.',
+
+  'challenge.title': 'Two-factor authentication',
+  'challenge.lead': 'Enter the code that your authenticator app shows for {app}.',
+  'challenge.code': 'Code',
+  'challenge.submit': 'Continue',
+  'challenge.no_device': 'Use a recovery code instead',
+  'challenge.recovery_lead': 'Each recovery code works once.',
+  'challenge.recovery_code': 'Recovery code',
+  'challenge.recovery_submit': 'Continue with the recovery code',
+  'challenge.restart': 'Sign in as somebody else',
+
+  'forgot-password.title': 'Forgot your password?',
+  'forgot-password.lead': 'Enter your email address, and we will send you a link to choose a new password.',
+  'forgot-password.email': 'Email address',
+  'forgot-password.submit': 'Send the link',
+  'forgot-password.sent_title': 'Check your inbox',
+  'forgot-password.sent_hint': 'Nothing there after a few minutes? Look in the folder for spam, or try again.',
+  'forgot-password.login': 'Back to sign in',
+
+  'reset-password.title': 'Choose a new password',
+  // {email}: the address of the account.
+  'reset-password.lead': 'For the account {email}.',
+  'reset-password.password': 'New password',
+  // {min}: the fewest characters.
+  'reset-password.hint': 'At least {min} characters.',
+  'reset-password.confirmation': 'New password, once more',
+  'reset-password.submit': 'Set the new password',
+
+  'home.title': 'Your account',
+  'home.signed_out': 'You are not signed in.',
+  'home.login': 'Sign in',
+  'home.just_verified': 'Your email address is verified. Thank you.',
+  'home.signed_in': 'You are signed in.',
+  'home.name': 'Name',
+  'home.email': 'Email address',
+  'home.verified': 'Verified',
+  'home.unverified': 'Not verified yet: follow the link in the mail that we sent you.',
+  'home.sign_out': 'Sign out',
+
+  'error.title': 'Error',
+  'error.home': 'Go to the start page',
+  'error.heading': 'This did not work',
+  'error.not_found': 'Page not found',
+  'error.not_found_text': 'There is nothing at this address. Perhaps the link is old or incomplete.',
+  'error.csrf_mismatch': 'This page is out of date',
+  'error.csrf_mismatch_text':
+    'Nothing was changed. Go back, load the page again and send the form once more. If that does not help, allow cookies for this site.',
+  'error.too_many_requests': 'Too many attempts',
+  'error.unauthenticated': 'You are not signed in',
+  'error.unauthenticated_text': 'Please sign in, then try again.',
+  'error.forbidden': 'Not allowed',
+  'error.forbidden_text': 'Your account may not do this.',
+  'error.email_unverified': 'Your email address is not verified',
+  'error.email_unverified_text': 'Follow the link in the mail that we sent you, then try again.',
+  'error.unavailable': 'Briefly unavailable',
+  'error.unavailable_text': 'Please try again in a moment.',
+  'error.server_error': 'Something went wrong on our side',
+  'error.server_error_text': 'Please try again. If it happens again, tell the people who run {app}.',
+} as const satisfies Record<string, string>
+
+/** The name of a text. */
+export type TextName = keyof typeof defaultTexts
+
+/** Whether there is a text of this name. */
+export const isTextName = (name: string): name is TextName => Object.hasOwn(defaultTexts, name)
