@@ -35,7 +35,9 @@ import { addErrorHandler, sendError } from './plugins/error-handler.ts'
 import { addGracefulStop } from './plugins/graceful-stop.ts'
 import { addInputRules } from './plugins/input.ts'
 import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
+import { addMail } from './plugins/mail/mail.ts'
 import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
+import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { startSchedule } from './plugins/schedule.ts'
 import { addValidation } from './plugins/validation.ts'
@@ -102,6 +104,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
 
   addGracefulStop(app)
   addBackground(app)
+  addOutbox(app)
+  addMail(app)
   addErrorHandler(app)
   addAccessLog(app)
   addForwardedWarning(app)

@@ -25,7 +25,7 @@ const touchDatabase = [
   /^users\//,
   /^features\/[\w-]+\/(.+\/)?store\.ts$/,
   /^plugins\/database\//,
-  /^plugins\/schedule\.ts$/,
+  /^plugins\/(outbox|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
   /^login\/(failure-limits|remember|sign-in)\.ts$/,
@@ -36,7 +36,7 @@ const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
-  /^plugins\/(api-headers|error-handler|logging|methods|page-headers)\.ts$/,
+  /^plugins\/(api-headers|error-handler|logging|methods|page-headers|pages\/pages)\.ts$/,
   /^access\/access\.ts$/,
   // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
   /^access\/sessions\.ts$/,

@@ -15,6 +15,7 @@ import { Browser, type BrowserOptions } from './browser.ts'
 import { TestClock } from './clock.ts'
 import { Mailbox } from './mailbox.ts'
 import { createTestDatabase } from './postgresql.ts'
+import { SmtpReceiver } from './smtp.ts'
 
 /** Any part of the YAML file, as an object. */
 export type Settings = Record<string, unknown>
@@ -76,7 +77,11 @@ export const testConfig = (settings: Settings, env: Record<string, string> = {})
 export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
   const own = options.database ? null : await createTestDatabase()
   const where = options.database ?? { url: own?.url ?? '', ...(own?.file ? { file: own.file } : {}) }
-  const config = testConfig(options.settings ?? {}, { DATABASE_URL: where.url, ...options.env })
+  const settings = options.settings ?? {}
+  // Mail arrives over SMTP, unless the test is about another way for it to leave.
+  const receiver = settings.mail === undefined ? await SmtpReceiver.start() : null
+  const mail = receiver ? { mail: { url: receiver.url } } : {}
+  const config = testConfig({ ...settings, ...mail }, { DATABASE_URL: where.url, ...options.env })
   const clock = options.clock ?? new TestClock()
   const logs: string[] = []
   const logger = createLogger('trace', { write: (line: string) => void logs.push(line) })
@@ -85,6 +90,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   await app.ready()
   t.teardown(async () => {
     await app.close()
+    await receiver?.close()
     await database.close()
     await own?.drop()
   })
@@ -94,7 +100,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
     database,
     where,
     clock,
-    mailbox: new Mailbox(database),
+    mailbox: new Mailbox(app, receiver),
     logs,
     browser: (browserOptions) => new Browser(app, browserOptions),
     createUser: async ({ email, password: secret, role = 'user', verified = true } = {}) => {

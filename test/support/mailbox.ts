@@ -1,22 +1,24 @@
-import type { Database } from '../../src/plugins/database/database.ts'
+import type { FastifyInstance } from 'fastify'
+import type { ReceivedMail, SmtpReceiver } from './smtp.ts'
 
-/** A mail as it waits in the outbox. */
-export interface OutgoingMail {
-  to: string
-  [field: string]: unknown
-}
-
-/** Reads what svc means to send: the outbox's rows, in their order. */
+/** What arrived of the mails of one app; empty where the test chose another `mail.url`. */
 export class Mailbox {
-  readonly #database: Database
+  readonly #app: FastifyInstance
+  readonly #receiver: SmtpReceiver | null
 
-  constructor(database: Database) {
-    this.#database = database
+  constructor(app: FastifyInstance, receiver: SmtpReceiver | null) {
+    this.#app = app
+    this.#receiver = receiver
   }
 
-  /** Every mail to the address, oldest first. */
-  async to(address: string): Promise<OutgoingMail[]> {
-    const rows = await this.#database.prisma.outbox.findMany({ where: { kind: 'mail' }, orderBy: { id: 'asc' } })
-    return rows.map((row): OutgoingMail => JSON.parse(row.payload)).filter((mail) => mail.to === address)
+  /** Every mail to the address, oldest first, when all that is due has been sent. */
+  async to(address: string): Promise<ReceivedMail[]> {
+    return (await this.all()).filter((mail) => mail.to === address)
+  }
+
+  /** Every mail, oldest first, when all that is due has been sent. */
+  async all(): Promise<ReceivedMail[]> {
+    await this.#app.outbox.deliverDue()
+    return [...(this.#receiver?.mails ?? [])]
   }
 }

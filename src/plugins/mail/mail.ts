@@ -1,0 +1,99 @@
+import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { CurrentConfig } from '../../config/current.ts'
+import { randomAlphanumeric } from '../../crypto/random.ts'
+import type { Clock } from '../clock.ts'
+import type { Tx } from '../database/database.ts'
+import { type Delivery, type Outbox, UndeliverableError } from '../outbox.ts'
+import { addressed, oneLine } from './message.ts'
+import { renderMail } from './templates.ts'
+import { openTransport, type Transport } from './transport.ts'
+
+/** A mail as svc means it: rendered and sent after the answer. */
+export interface MailDraft {
+  /** One address. */
+  to: string
+  template: 'verify-email' | 'reset-password' | 'security-notice'
+  /** What the template shows as `it.data`. */
+  data: Record<string, string | number | null>
+  /** Unix milliseconds after which nobody needs it any more. */
+  expiresAt?: number
+}
+
+const QueuedMail = Type.Object({
+  id: Type.String(),
+  to: Type.String(),
+  template: Type.String(),
+  data: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Null()])),
+  at: Type.Number(),
+  expiresAt: Type.Optional(Type.Number()),
+})
+
+/** Sends mail through the outbox. */
+export class Mail {
+  readonly #outbox: Outbox
+  readonly #clock: Clock
+  readonly #config: CurrentConfig
+  #open: { url: string; transport: Transport } | null = null
+
+  constructor(parts: { outbox: Outbox; clock: Clock; config: CurrentConfig }) {
+    this.#outbox = parts.outbox
+    this.#clock = parts.clock
+    this.#config = parts.config
+    this.#outbox.handle('mail', (payload, delivery) => this.#deliver(payload, delivery))
+  }
+
+  /** Queues a mail in the transaction of its cause; nothing about it can fail but the database. */
+  async queue(tx: Tx, draft: MailDraft): Promise<void> {
+    // Made once, so that a repetition bears the same Message-ID; random, so that it does not count our mails.
+    const mail: Static<typeof QueuedMail> = { id: randomAlphanumeric(24), at: this.#clock.now(), ...draft }
+    await this.#outbox.add(tx, 'mail', mail)
+  }
+
+  /** Closes the connections to the mail server. */
+  close(): void {
+    this.#open?.transport.close()
+    this.#open = null
+  }
+
+  async #deliver(payload: unknown, { signal }: Delivery): Promise<void> {
+    if (!Value.Check(QueuedMail, payload)) throw new UndeliverableError('This is no mail.')
+    const { id, to, template, data, at, expiresAt } = payload
+    if (expiresAt !== undefined && this.#clock.now() > expiresAt) return
+    const { app, mail, templates } = this.#config.current()
+    const facts = Object.entries(data).map(([key, value]) => [key, typeof value === 'string' ? oneLine(value) : value])
+    const content = await renderMail({
+      template,
+      directory: templates.mail,
+      it: { app: { name: oneLine(app.name), url: app.url }, data: Object.fromEntries(facts) },
+    })
+    const message = addressed({ id, at, from: mail.from, to, host: new URL(app.url).hostname, ...content })
+    await this.#transport(mail.url).send(message, signal)
+  }
+
+  #transport(url: string): Transport {
+    if (this.#open?.url !== url) {
+      this.close()
+      this.#open = { url, transport: openTransport(url) }
+    }
+    return this.#open.transport
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    mail: Mail
+  }
+}
+
+/** Adds `app.mail`. */
+export function addMail(app: FastifyInstance): void {
+  const { outbox, clock, config } = app
+  app.decorate('mail', new Mail({ outbox, clock, config }))
+  app.addHook('onClose', async () => {
+    // Hooks of closing run last to first, and what the outbox has under way goes through these connections.
+    await outbox.close()
+    app.mail.close()
+  })
+}

@@ -1,0 +1,93 @@
+import PostalMime, { type Email } from 'postal-mime'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+
+/** A mail as it arrived. */
+export interface ReceivedMail {
+  /** The recipient of the envelope. */
+  to: string
+  /** The sender's address as the header says it. */
+  from: string
+  subject: string
+  text: string
+  html: string
+  /** By lower-case name. */
+  headers: Record<string, string>
+  /** Every byte, as text. */
+  raw: string
+}
+
+/** What a test server may be told to do otherwise. */
+type Behaviour = Pick<SMTPServerOptions, 'onAuth' | 'onMailFrom' | 'onRcptTo' | 'authOptional' | 'hideSTARTTLS'> & {
+  port?: number
+  /** Called before a message is taken. */
+  onMessage?: () => Promise<void>
+}
+
+/** Reads a message, as it stands in a file or arrived. */
+export async function parseMail(raw: string | Buffer, to: string): Promise<ReceivedMail> {
+  const mail: Email = await PostalMime.parse(raw)
+  return {
+    to,
+    from: mail.from?.address ?? '',
+    subject: mail.subject ?? '',
+    text: mail.text ?? '',
+    html: mail.html ?? '',
+    headers: Object.fromEntries(mail.headers.map(({ key, value }) => [key, value])),
+    raw: raw.toString(),
+  }
+}
+
+/** A real SMTP server on loopback that keeps what it is sent. */
+export class SmtpReceiver {
+  /** Everything that arrived, in the order of its arrival. */
+  readonly mails: ReceivedMail[] = []
+  port = 0
+  readonly #server: SMTPServer
+
+  private constructor({ onMessage, port: _, ...behaviour }: Behaviour) {
+    this.#server = new SMTPServer({
+      authOptional: true,
+      allowInsecureAuth: true,
+      hideSTARTTLS: true,
+      disableReverseLookup: true,
+      logger: false,
+      closeTimeout: 100,
+      ...behaviour,
+      onData: (stream, { envelope }, done) => {
+        const chunks: Buffer[] = []
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+        stream.once('end', async () => {
+          try {
+            await onMessage?.()
+            for (const { address } of envelope.rcptTo) this.mails.push(await parseMail(Buffer.concat(chunks), address))
+            done()
+          } catch (error) {
+            done(error instanceof Error ? error : new Error(String(error)))
+          }
+        })
+      },
+    })
+    // A client that goes away in the middle is no failure of a test.
+    this.#server.on('error', () => undefined)
+  }
+
+  /** Listens on a free port, or the given one. */
+  static async start(behaviour: Behaviour = {}): Promise<SmtpReceiver> {
+    const receiver = new SmtpReceiver(behaviour)
+    const server = receiver.#server.listen(behaviour.port ?? 0, '127.0.0.1')
+    await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
+    const address = server.address()
+    receiver.port = typeof address === 'object' && address !== null ? address.port : 0
+    return receiver
+  }
+
+  /** What `mail.url` says to send here. */
+  get url(): string {
+    return `smtp://127.0.0.1:${this.port}`
+  }
+
+  /** Stops listening and closes what is open. */
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()))
+  }
+}
