@@ -12,7 +12,10 @@ import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
 import type { CurrentConfig } from './config/current.ts'
 import { notFound } from './errors.ts'
+import assets from './features/assets/routes.ts'
 import health from './features/health/routes.ts'
+import home from './features/home/routes.ts'
+import passkeys from './features/passkeys/routes.ts'
 import samples from './features/samples/routes.ts'
 import session from './features/session/routes.ts'
 import testPage from './features/test-page/routes.ts'
@@ -127,6 +130,9 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     revokeCredential: (caller, origin) => revokeCurrent(database, caller, origin),
   })
   await app.register(tokens)
+  if (config.current().passkeys.enabled) await app.register(passkeys, { limits: new FailureLimits(database) })
+  await app.register(home)
+  await app.register(assets)
   if (config.current().samples) await app.register(samples)
   if (config.current().test_page) await app.register(testPage, { tokens: testPageTokens(database) })
   app.get(

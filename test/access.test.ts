@@ -16,6 +16,10 @@ const open: Readonly<Record<string, readonly Method[]>> = {
   '/svc/csrf-cookie': ['GET', 'HEAD'],
   '/login': ['POST'],
   '/svc/token': ['POST'],
+  '/': ['GET', 'HEAD'],
+  '/oauth/sign-out': ['POST'],
+  '/assets/webauthn.js': ['GET', 'HEAD'],
+  '/assets/passkey-login.js': ['GET', 'HEAD'],
   '/test-login': ['GET', 'HEAD', 'POST'],
 }
 
@@ -97,7 +101,7 @@ t.test('a method that a path does not have is refused with those it has, signed 
 
 t.test('a path that is none answers 404 to every method', async (t) => {
   const svc = await buildTestApp(t)
-  for (const url of ['/', '/api', '/api/user/', '/api/tokens/1/2', '/API/USER', '/%00', '/%', '/svc/csrf-cookie/x']) {
+  for (const url of ['/api', '/api/user/', '/api/tokens/1/2', '/API/USER', '/%00', '/%', '/svc/csrf-cookie/x']) {
     for (const method of methods) {
       const answer = await svc.app.inject({ method, url })
       t.equal(answer.statusCode, 404, `${method} ${url}`)

@@ -35,12 +35,16 @@ const open = new Set([
   'GET /svc/csrf-cookie',
   'POST /login',
   'POST /svc/token',
+  'GET /',
+  'POST /oauth/sign-out',
+  'GET /assets/webauthn.js',
+  'GET /assets/passkey-login.js',
   'GET /test-login',
   'POST /test-login',
 ])
 
 /** Operations whose body is no part of the contract although the method may carry one. */
-const withoutBody = new Set(['POST /logout'])
+const withoutBody = new Set(['POST /logout', 'POST /oauth/sign-out'])
 
 const described = async (svc: TestApp): Promise<Description> => (await svc.app.inject('/openapi.json')).json()
 

@@ -1,0 +1,52 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { notFound } from '../../errors.ts'
+import { signOut } from '../../login/sign-in.ts'
+import { signInPage } from '../../plugins/links.ts'
+import { addPages } from '../../plugins/pages/pages.ts'
+
+/** The page at `/` where there is no front end to be there: who is signed in, and signing out. */
+const home: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app)
+
+  app.get(
+    '/',
+    {
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
+      schema: {
+        summary: 'Page: who is signed in',
+        description: 'Only where `app.frontend_url` is `app.url`; elsewhere 404.',
+      },
+    },
+    async (request, reply) => {
+      const config = app.config.current()
+      if (config.app.frontend_url !== config.app.url) throw notFound()
+      const user = request.caller?.user
+      return reply.page('home', {
+        user: user ? { name: user.name, email: user.email, verified: user.email_verified_at !== null } : null,
+        justVerified: new URLSearchParams(request.url.split('?')[1]).get('verified') === '1',
+        loginHref: signInPage(config, '/'),
+        signOutAction: '/oauth/sign-out',
+      })
+    },
+  )
+
+  app.post(
+    '/oauth/sign-out',
+    {
+      // A guest too: the second of two clicks is no error.
+      config: { access: { family: 'session', caller: 'guest' } },
+      schema: {
+        summary: 'Form: end the session',
+        response: { 303: Type.Null({ description: 'To the page at `/`, or to the front end.' }) },
+      },
+    },
+    async (request, reply) => {
+      if (request.caller) await signOut(request, reply)
+      const { url, frontend_url } = app.config.current().app
+      return reply.redirect(frontend_url === url ? '/' : frontend_url, 303)
+    },
+  )
+}
+
+export default home
