@@ -1,0 +1,58 @@
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import { validationFailed } from '../../errors.ts'
+
+/** The longest credential id that there is: 1023 bytes (WebAuthn section 4) in base64url. */
+const longestId = 1364
+
+/** More than any client data or assertion has; attestations are as long as a body may be. */
+const longest = 100_000
+
+const longestHandle = 86
+
+const knownTransports = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const
+
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isBase64url = (value: unknown, most: number): value is string =>
+  typeof value === 'string' && value.length <= most && /^[\w-]+$/.test(value)
+
+/** 422 at the credential. */
+export const credentialRefused = (text: string) => validationFailed({ credential: [text] })
+
+/** What both kinds of credentials have; null for anything else. */
+function partsOf({ id, rawId, type, response }: Record<string, unknown>) {
+  if (!isBase64url(id, longestId) || id !== rawId || type !== 'public-key' || !isMapping(response)) return null
+  const { clientDataJSON } = response
+  return isBase64url(clientDataJSON, longest) ? { id, response, clientDataJSON } : null
+}
+
+/** The assertion in a body, with only what is verified of it; throws 422 for what is none. */
+export function assertionOf(credential: Record<string, unknown>): AuthenticationResponseJSON {
+  const parts = partsOf(credential)
+  const { authenticatorData, signature, userHandle } = parts?.response ?? {}
+  const hasHandle = userHandle !== undefined && userHandle !== null
+  if (
+    !parts ||
+    !isBase64url(authenticatorData, longest) ||
+    !isBase64url(signature, longest) ||
+    (hasHandle && !isBase64url(userHandle, longestHandle))
+  ) {
+    throw credentialRefused('Invalid credential format.')
+  }
+  const { id, clientDataJSON } = parts
+  const response = { clientDataJSON, authenticatorData, signature, ...(hasHandle ? { userHandle } : {}) }
+  return { id, rawId: id, type: 'public-key', response, clientExtensionResults: {} }
+}
+
+/** The attestation in a body, with only what is verified or kept of it; throws 422 for what is none. */
+export function attestationOf(credential: Record<string, unknown>): RegistrationResponseJSON {
+  const parts = partsOf(credential)
+  const { attestationObject, transports } = parts?.response ?? {}
+  if (!parts || !isBase64url(attestationObject, longest)) throw credentialRefused('Invalid credential format.')
+  const { id, clientDataJSON } = parts
+  const given = Array.isArray(transports) ? transports : []
+  const known = knownTransports.filter((transport) => given.includes(transport))
+  const response = { clientDataJSON, attestationObject, transports: known }
+  return { id, rawId: id, type: 'public-key', response, clientExtensionResults: {} }
+}

@@ -1,0 +1,32 @@
+import type { FastifyRequest } from 'fastify'
+import type { HttpError } from '../../errors.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import { credentialRefused } from './credential.ts'
+
+/** An answer that was refused although its passkey is known. */
+interface Failure {
+  ceremony: 'register' | 'login' | 'confirm'
+  /** Whose passkey it is, or would have become. */
+  userId: number
+  reason: 'counter' | 'disabled' | 'no_user_verification' | 'other_user' | 'verification'
+  text: string
+}
+
+/** The most that the log says of what a verification found wrong. */
+const longest = 200
+
+/** Logs what was wrong with a credential: a line for the operator, nothing of it for the caller. */
+export function logRefusal(request: FastifyRequest, error: unknown): void {
+  const text = error instanceof Error ? error.message : String(error)
+  request.log.info({ reason: text.slice(0, longest) }, 'passkey refused')
+}
+
+/** Records the failure after the answer, and answers what to throw. */
+export function failed(request: FastifyRequest, { text, userId, ...data }: Failure): HttpError {
+  const { server: app } = request
+  const origin = originOf(request)
+  app.background(() =>
+    app.database.transaction((tx) => recordEvent(tx, origin, { type: 'passkey_failed', userId, data })),
+  )
+  return credentialRefused(text)
+}

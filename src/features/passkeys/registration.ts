@@ -1,0 +1,48 @@
+import type { FastifyRequest } from 'fastify'
+import { originOf, recordEvent } from '../../users/events.ts'
+import { notify } from '../../users/notices.ts'
+import type { User } from '../../users/user.ts'
+import { takeChallenges } from './challenges/store.ts'
+import { attestationOf, credentialRefused } from './credential.ts'
+import { failed, logRefusal } from './failure.ts'
+import { askingOf } from './options.ts'
+import { insertPasskey } from './store.ts'
+import { verifyAttestation } from './verification.ts'
+
+/**
+ * Registers the credential as a passkey of the session's user, and answers its id.
+ * Whatever is wrong throws 422 at the credential; the challenges are used up before anything of it is looked at.
+ */
+export async function registerPasskey(
+  request: FastifyRequest,
+  user: User,
+  { name, credential }: { name: string; credential: Record<string, unknown> },
+): Promise<bigint> {
+  const { server: app } = request
+  const { clock, config, database } = app
+  const challenges = await takeChallenges(database, askingOf(request, 'register', user.id), clock.now())
+  if (challenges.length === 0) throw credentialRefused('Passkey registration session expired. Please try again.')
+  const response = attestationOf(credential)
+  const expected = { challenges, passkeys: config.current().passkeys }
+  const verified = await verifyAttestation(response, expected).catch((error: unknown) => {
+    logRefusal(request, error)
+    const text = 'Unable to register passkey. Please try again.'
+    throw failed(request, { ceremony: 'register', userId: user.id, reason: 'verification', text })
+  })
+  const { id: credentialId, publicKey, counter } = verified.credential
+  const passkey = {
+    ...{ userId: user.id, name, credentialId, publicKey, counter, now: clock.now() },
+    ...{ transports: response.response.transports ?? [], backedUp: verified.credentialBackedUp },
+  }
+  const origin = originOf(request)
+  const id = await database.transaction(async (tx) => {
+    const inserted = await insertPasskey(tx, passkey)
+    if (inserted === null) return null
+    const data = { passkey_id: Number(inserted), backed_up: passkey.backedUp }
+    await recordEvent(tx, origin, { type: 'passkey_registered', userId: user.id, data })
+    await notify(app, tx, origin, user.email, 'passkey_added')
+    return inserted
+  })
+  if (id === null) throw credentialRefused('This passkey is already registered.')
+  return id
+}

@@ -1,0 +1,221 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf } from '../../access/access.ts'
+import type { Config } from '../../config/schema.ts'
+import { forbidden, notFound, validationFailed } from '../../errors.ts'
+import { beginChallenge } from '../../login/challenge.ts'
+import type { FailureLimits } from '../../login/failure-limits.ts'
+import { markConfirmed } from '../../login/recent-password.ts'
+import { signIn } from '../../login/sign-in.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import { notify } from '../../users/notices.ts'
+import type { User } from '../../users/user.ts'
+import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
+import { limitOptions } from './options-limit.ts'
+import { proveByPasskey } from './proof.ts'
+import { registerPasskey } from './registration.ts'
+import {
+  ConfirmAnswer,
+  ConfirmBody,
+  CreationOptionsAnswer,
+  DeleteAnswer,
+  LoginAnswer,
+  LoginBody,
+  PasskeyParams,
+  PasskeyRecord,
+  RegisterAnswer,
+  RegisterBody,
+  RenameAnswer,
+  RenameBody,
+  RequestOptionsAnswer,
+} from './schemas.ts'
+import { deletePasskey, listPasskeys, ownerOf, renamePasskey } from './store.ts'
+
+interface PasskeyOptions {
+  limits: FailureLimits
+}
+
+const guest = { access: { family: 'session', caller: 'guest' } } as const
+const session = { access: { family: 'session', caller: 'required' } } as const
+
+/** Whoever holds somebody's unlocked browser must not add a key of their own to it, or take one away. */
+const management = {
+  ...session,
+  recentPassword: (config: Config) => config.passkeys.confirm_password,
+  alsoAnswers: [423],
+}
+
+const lastWayIn = 'This passkey is the only way into the account. Set a password or add another passkey first.'
+
+/** The rule `boolean`: everything else is an error, not false. */
+function flagOf(value: unknown): boolean {
+  if (value === undefined || value === false || value === 0 || value === '0') return false
+  if (value === true || value === 1 || value === '1') return true
+  throw validationFailed({ remember: ['The remember field must be true or false.'] })
+}
+
+function userOf(request: FastifyRequest): User {
+  const { user } = callerOf(request)
+  if (!user) throw forbidden()
+  return user
+}
+
+/** Passkeys (WebAuthn): sign-in, confirmation, registration and management. */
+const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits }) => {
+  const home = () => new URL('/', app.config.current().app.frontend_url).href
+
+  /** Refuses another's passkey with 403 and an unknown one with 404, before the body is looked at. */
+  const requireOwn = async (request: FastifyRequest<{ Params: { id: string } }>) => {
+    const { id } = request.params
+    const owner = /^\d{1,19}$/.test(id) ? await ownerOf(app.database, BigInt(id), userOf(request).id) : 'none'
+    if (owner === 'other') throw forbidden()
+    if (owner === 'none') throw notFound()
+  }
+
+  app.get(
+    '/passkeys/login/options',
+    {
+      config: { ...guest, alsoAnswers: [429] },
+      schema: { summary: 'Options for signing in by passkey', response: { 200: RequestOptionsAnswer } },
+    },
+    async (request) => {
+      await limitOptions(request, limits)
+      return { options: await loginOptions(request) }
+    },
+  )
+
+  app.post(
+    '/passkeys/login',
+    {
+      config: guest,
+      schema: { summary: 'Sign a browser in by passkey', body: LoginBody, response: { 200: LoginAnswer } },
+    },
+    async (request, reply) => {
+      const remember = flagOf(request.body.remember)
+      const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
+      const login = { user, password, remember, method: 'passkey' } as const
+      // A passkey whose user was verified is two factors in one; without that it is only the first.
+      if (user.two_factor_enabled && !userVerified) {
+        await beginChallenge(request, reply, login)
+        return { two_factor: true }
+      }
+      await signIn(request, reply, login)
+      return { redirect: home() }
+    },
+  )
+
+  app.get(
+    '/passkeys/confirm/options',
+    {
+      config: session,
+      schema: { summary: 'Options for confirming by passkey', response: { 200: RequestOptionsAnswer } },
+    },
+    async (request) => ({ options: await confirmOptions(request, userOf(request)) }),
+  )
+
+  app.post(
+    '/passkeys/confirm',
+    {
+      config: session,
+      schema: {
+        summary: 'Confirm by passkey, in place of the password',
+        body: ConfirmBody,
+        response: { 200: ConfirmAnswer },
+      },
+    },
+    async (request) => {
+      const { user } = await proveByPasskey(request, request.body.credential, userOf(request).id)
+      await app.database.transaction((tx) =>
+        recordEvent(tx, originOf(request), {
+          type: 'password_confirmed',
+          userId: user.id,
+          data: { method: 'passkey' },
+        }),
+      )
+      await markConfirmed(request)
+      return { redirect: home() }
+    },
+  )
+
+  app.get(
+    '/user/passkeys',
+    { config: session, schema: { summary: 'List your passkeys', response: { 200: Type.Array(PasskeyRecord) } } },
+    async (request) => listPasskeys(app.database, userOf(request).id),
+  )
+
+  app.get(
+    '/user/passkeys/options',
+    {
+      config: management,
+      schema: { summary: 'Options for registering a passkey', response: { 200: CreationOptionsAnswer } },
+    },
+    async (request) => ({ options: await registrationOptions(request, userOf(request)) }),
+  )
+
+  app.post(
+    '/user/passkeys',
+    {
+      config: management,
+      schema: { summary: 'Register a passkey', body: RegisterBody, response: { 200: RegisterAnswer } },
+    },
+    async (request) => {
+      const id = await registerPasskey(request, userOf(request), request.body)
+      return { id: String(id), name: request.body.name, status: 'passkey-registered' }
+    },
+  )
+
+  app.put(
+    '/user/passkeys/:id',
+    {
+      config: { ...management, alsoAnswers: [403, 423] },
+      schema: {
+        summary: 'Rename one of your passkeys',
+        params: PasskeyParams,
+        body: RenameBody,
+        response: { 200: RenameAnswer },
+      },
+      preValidation: requireOwn,
+    },
+    async (request) => {
+      const [id, userId, { name }] = [BigInt(request.params.id), userOf(request).id, request.body]
+      const passkey = await app.database.transaction(async (tx) => {
+        const renamed = await renamePasskey(tx, { id, userId, name, now: app.clock.now() })
+        const facts = { userId, data: { passkey_id: Number(id) } }
+        if (renamed) await recordEvent(tx, originOf(request), { type: 'passkey_renamed', ...facts })
+        return renamed
+      })
+      if (!passkey) throw notFound()
+      return { passkey }
+    },
+  )
+
+  app.delete(
+    '/user/passkeys/:id',
+    {
+      config: { ...management, alsoAnswers: [403, 422, 423] },
+      schema: { summary: 'Delete one of your passkeys', params: PasskeyParams, response: { 200: DeleteAnswer } },
+      preValidation: requireOwn,
+    },
+    async (request) => {
+      const [id, user] = [BigInt(request.params.id), userOf(request)]
+      const outcome = await app.database.transaction(async (tx) => {
+        const done = await deletePasskey(app.database, tx, id, user.id)
+        if (done !== 'deleted') return done
+        const origin = originOf(request)
+        await recordEvent(tx, origin, {
+          type: 'passkey_deleted',
+          userId: user.id,
+          data: { passkey_id: Number(id) },
+        })
+        await notify(app, tx, origin, user.email, 'passkey_removed')
+        return done
+      })
+      if (outcome === 'none') throw notFound()
+      if (outcome === 'last') throw validationFailed({ passkey: [lastWayIn] })
+      return { status: 'passkey-deleted' }
+    },
+  )
+}
+
+export default passkeys

@@ -1,0 +1,114 @@
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/server'
+import { Type } from 'typebox'
+
+const nullableDate = (description: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
+
+const credential = (description: string) => Type.Unsafe<Record<string, unknown>>({ type: 'object', description })
+
+const Assertion = credential(
+  'What `startAuthentication()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts.',
+)
+
+const PasskeyName = Type.String({ minLength: 1, maxLength: 255, description: 'What the user knows it by.' })
+
+export const LoginBody = Type.Object(
+  {
+    credential: Assertion,
+    remember: Type.Optional(
+      Type.Unknown({
+        description: 'Keep the browser signed in: true, false, 1, 0, "1" or "0".',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const ConfirmBody = Type.Object({ credential: Assertion }, { additionalProperties: false })
+
+export const RegisterBody = Type.Object(
+  {
+    name: PasskeyName,
+    credential: credential(
+      'What `startRegistration()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts.',
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const RenameBody = Type.Object({ name: PasskeyName }, { additionalProperties: false })
+
+export const PasskeyParams = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) })
+
+const Descriptor = Type.Object({
+  id: Type.String(),
+  type: Type.String(),
+  transports: Type.Optional(Type.Array(Type.String())),
+})
+
+export const RequestOptionsAnswer = Type.Object({
+  options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(
+    Type.Object(
+      {
+        challenge: Type.String({ description: 'Good for one answer within five minutes.' }),
+        rpId: Type.String(),
+        timeout: Type.Integer({ description: 'Milliseconds.' }),
+        userVerification: Type.String(),
+        allowCredentials: Type.Optional(Type.Array(Descriptor)),
+      },
+      { description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5).' },
+    ),
+  ),
+})
+
+export const CreationOptionsAnswer = Type.Object({
+  options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(
+    Type.Object(
+      {
+        challenge: Type.String({ description: 'Good for one answer within five minutes.' }),
+        rp: Type.Object({ id: Type.String(), name: Type.String() }),
+        user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }),
+        pubKeyCredParams: Type.Array(Type.Object({ type: Type.String(), alg: Type.Integer() })),
+        timeout: Type.Integer({ description: 'Milliseconds.' }),
+        attestation: Type.String(),
+        excludeCredentials: Type.Array(Descriptor),
+        authenticatorSelection: Type.Object({
+          residentKey: Type.String(),
+          requireResidentKey: Type.Boolean(),
+          userVerification: Type.String(),
+        }),
+        extensions: Type.Object({ credProps: Type.Boolean() }),
+      },
+      { description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4).' },
+    ),
+  ),
+})
+
+export const LoginAnswer = Type.Object({
+  redirect: Type.Optional(Type.String({ description: 'Where a browser may go now.' })),
+  two_factor: Type.Optional(
+    Type.Boolean({ description: 'True: the authenticator verified nobody, and a second factor is still asked for.' }),
+  ),
+})
+
+export const ConfirmAnswer = Type.Object({ redirect: Type.String({ description: 'Where a browser may go now.' }) })
+
+export const RegisterAnswer = Type.Object({ id: Type.String(), name: Type.String(), status: Type.String() })
+
+export const PasskeyRecord = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    backed_up: Type.Boolean({ description: 'Whether the authenticator syncs it between devices.' }),
+    last_used_at: nullableDate('Null for never.'),
+    created_at: nullableDate('When it was registered.'),
+  },
+  { title: 'Passkey', description: 'A passkey, without its key.' },
+)
+
+export const RenameAnswer = Type.Object({ passkey: PasskeyRecord })
+
+export const DeleteAnswer = Type.Object({ status: Type.String() })

@@ -1,0 +1,142 @@
+import type { Static } from 'typebox'
+import type { Passkey } from '../../generated/postgresql/client.ts'
+import type { Database, Tx } from '../../plugins/database/database.ts'
+import { wireDate } from '../../users/wire-date.ts'
+import type { PasskeyRecord } from './schemas.ts'
+
+type Record = Static<typeof PasskeyRecord>
+
+/** What a verification needs of a stored passkey. */
+export interface StoredPasskey {
+  id: bigint
+  userId: number
+  credentialId: string
+  publicKey: Uint8Array<ArrayBuffer>
+  counter: number
+}
+
+/** A credential that was verified and is to be stored. */
+export interface NewPasskey {
+  userId: number
+  name: string
+  credentialId: string
+  publicKey: Uint8Array
+  counter: number
+  transports: readonly string[]
+  backedUp: boolean
+  now: number
+}
+
+/** What an assertion tells of its passkey. */
+export interface PasskeyUse {
+  counter: number
+  backedUp: boolean
+  now: number
+}
+
+const largestId = 2n ** 63n - 1n
+
+const recordOf = (row: Passkey): Record => ({
+  id: String(row.id),
+  name: row.name,
+  backed_up: row.backedUp,
+  last_used_at: wireDate(row.lastUsedAt),
+  created_at: wireDate(row.createdAt),
+})
+
+/** The passkey of a credential id (base64url without padding). */
+export async function findPasskey({ prisma }: Database, credentialId: string): Promise<StoredPasskey | null> {
+  const row = await prisma.passkey.findUnique({ where: { credentialId } })
+  return (
+    row && {
+      id: row.id,
+      userId: Number(row.userId),
+      credentialId: row.credentialId,
+      publicKey: new Uint8Array(Buffer.from(row.publicKey, 'base64url')),
+      counter: Number(row.counter),
+    }
+  )
+}
+
+/** The user's passkeys, oldest first. */
+export async function listPasskeys({ prisma }: Database, userId: number): Promise<Record[]> {
+  const rows = await prisma.passkey.findMany({ where: { userId: BigInt(userId) }, orderBy: { id: 'asc' } })
+  return rows.map(recordOf)
+}
+
+/** The user's credentials as a browser is told of them: id and transports. */
+export async function listCredentials(
+  { prisma }: Database,
+  userId: number,
+): Promise<{ id: string; transports: string[] }[]> {
+  const rows = await prisma.passkey.findMany({ where: { userId: BigInt(userId) }, orderBy: { id: 'asc' } })
+  return rows.map((row) => ({ id: row.credentialId, transports: JSON.parse(row.transports) }))
+}
+
+/** Stores a passkey and answers its id; null when the credential is registered already, whosever it is. */
+export async function insertPasskey(tx: Tx, passkey: NewPasskey): Promise<bigint | null> {
+  const { name, credentialId, backedUp } = passkey
+  const [userId, counter, date] = [BigInt(passkey.userId), BigInt(passkey.counter), new Date(passkey.now)]
+  const publicKey = Buffer.from(passkey.publicKey).toString('base64url')
+  const transports = JSON.stringify(passkey.transports)
+  // One statement: of two that register one credential at once, the second is told so, and no transaction breaks.
+  const count = await tx.$executeRaw`
+    INSERT INTO passkeys
+      (user_id, name, credential_id, public_key, counter, transports, backed_up, created_at, updated_at)
+    VALUES (${userId}, ${name}, ${credentialId}, ${publicKey}, ${counter}, ${transports}, ${backedUp}, ${date}, ${date})
+    ON CONFLICT (credential_id) DO NOTHING`
+  if (count === 0) return null
+  return (await tx.passkey.findUniqueOrThrow({ where: { credentialId }, select: { id: true } })).id
+}
+
+/** Notes a use if the signature counter went up, or neither side counts; false for a rollback or a passkey that is gone. */
+export async function notePasskeyUse(tx: Tx, id: bigint, { counter, backedUp, now }: PasskeyUse): Promise<boolean> {
+  const isCounting = counter > 0
+  const { count } = await tx.passkey.updateMany({
+    where: { id, counter: isCounting ? { lt: BigInt(counter) } : 0n },
+    data: { counter: BigInt(counter), backedUp, lastUsedAt: new Date(now) },
+  })
+  return count > 0
+}
+
+/** Whose passkey an id names: the user's own, another's, or nobody's. */
+export async function ownerOf({ prisma }: Database, id: bigint, userId: number): Promise<'own' | 'other' | 'none'> {
+  if (id > largestId) return 'none'
+  const row = await prisma.passkey.findUnique({ where: { id }, select: { userId: true } })
+  if (!row) return 'none'
+  return row.userId === BigInt(userId) ? 'own' : 'other'
+}
+
+/** The user's passkey under its new name, or null when it is gone. */
+export async function renamePasskey(
+  tx: Tx,
+  { id, userId, name, now }: { id: bigint; userId: number; name: string; now: number },
+): Promise<Record | null> {
+  const where = { id, userId: BigInt(userId) }
+  const { count } = await tx.passkey.updateMany({ where, data: { name, updatedAt: new Date(now) } })
+  return count === 0 ? null : recordOf(await tx.passkey.findUniqueOrThrow({ where: { id } }))
+}
+
+/** Deletes the user's passkey, unless it is the last way into the account. */
+export async function deletePasskey(
+  { engine }: Pick<Database, 'engine'>,
+  tx: Tx,
+  id: bigint,
+  userId: number,
+): Promise<'deleted' | 'last' | 'none'> {
+  const owner = BigInt(userId)
+  // One deletion at a time, so that two of them cannot both leave the other's passkey as the way in. SQLite runs one
+  // writing transaction at a time anyway.
+  if (engine !== 'sqlite') await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${owner} FOR NO KEY UPDATE`
+  const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
+  const others = await tx.passkey.count({ where: { userId: owner, id: { not: id } } })
+  const isLast = user?.password === null && others === 0
+  if (isLast) return (await tx.passkey.count({ where: { id, userId: owner } })) > 0 ? 'last' : 'none'
+  const { count } = await tx.passkey.deleteMany({ where: { id, userId: owner } })
+  return count > 0 ? 'deleted' : 'none'
+}
+
+/** Deletes every passkey of the user. */
+export async function deletePasskeysOf(tx: Tx, userId: number): Promise<void> {
+  await tx.passkey.deleteMany({ where: { userId: BigInt(userId) } })
+}
