@@ -152,6 +152,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
         const now = clock.now()
         await pruneExpiredTokens(database, config.current(), config.current().tokens.prune_after_hours, now)
         await pruneEnded(database, config.current(), now)
+        await app.outbox.prune()
       },
     },
   ])

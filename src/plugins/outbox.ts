@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Cipher } from '../crypto/cipher.ts'
@@ -37,6 +38,9 @@ const lease = 2 * longest
 /** How many deliveries one process has under way at most. */
 const atOnce = 5
 
+/** How often, and after how many milliseconds each, it is tried to note that something was delivered: within the lease. */
+const notes = { tries: 20, every: 2_000 }
+
 /** How soon after it was added work is begun: by then its transaction is usually committed. */
 const soon = 50
 
@@ -48,6 +52,9 @@ const patience = 5_000
 
 /** Attempts after which work is given up: about fifteen hours after the first. */
 const mostAttempts = 10
+
+/** How long what was given up stays for an operator to see, in milliseconds. */
+const kept = 30 * 86_400_000
 
 /** The wait after so many failed attempts, in milliseconds: 10 s, 30 s, 90 s … at most 6 h. */
 const waitAfter = (attempts: number): number => Math.min(10_000 * 3 ** (attempts - 1), 6 * 3_600_000)
@@ -96,6 +103,12 @@ export class Outbox {
     while (this.#workers.size > 0) await Promise.all(this.#workers)
   }
 
+  /** Deletes what was given up 30 days ago. */
+  async prune(): Promise<void> {
+    const failedAt = { lt: new Date(this.#clock.now() - kept) }
+    await this.#database.prisma.outbox.deleteMany({ where: { failedAt } })
+  }
+
   /** Begins to look for due work by itself. */
   start(): void {
     this.#poll = setInterval(() => this.#begin(), lookEvery).unref()
@@ -115,7 +128,7 @@ export class Outbox {
   #begin(): void {
     if (this.#isClosed || this.#workers.size >= atOnce) return
     const worker = this.#work()
-      .catch((error) => this.#log.warn({ err: error }, 'the outbox cannot be read'))
+      .catch((error) => this.#log.warn({ err: error }, 'the outbox cannot be used'))
       .finally(() => this.#workers.delete(worker))
     this.#workers.add(worker)
   }
@@ -152,16 +165,13 @@ export class Outbox {
   }
 
   async #deliver(row: Claimed): Promise<void> {
-    const { outbox } = this.#database.prisma
-    const { id, kind, attempts } = row
     try {
       await this.#attempt(row)
     } catch (error) {
       await this.#fail(row, error)
       return
     }
-    await outbox.deleteMany({ where: { id, attempts } })
-    this.#log.debug({ outbox: id.toString(), kind, attempts }, 'outbox: delivered')
+    await this.#finish(row)
   }
 
   async #attempt({ id, kind, payload, attempts }: Claimed): Promise<void> {
@@ -178,6 +188,21 @@ export class Outbox {
     } finally {
       signal.removeEventListener('abort', abort)
     }
+  }
+
+  /** Deletes what was delivered; a database that is away for a moment must not have it delivered again. */
+  async #finish({ id, kind, attempts }: Claimed): Promise<void> {
+    const { outbox } = this.#database.prisma
+    for (let tries = 1; ; tries++) {
+      try {
+        await outbox.deleteMany({ where: { id, attempts } })
+        break
+      } catch (error) {
+        if (tries === notes.tries || this.#closing.signal.aborted) throw error
+        await sleep(notes.every)
+      }
+    }
+    this.#log.debug({ outbox: id.toString(), kind, attempts }, 'outbox: delivered')
   }
 
   async #fail({ id, kind, attempts }: Claimed, error: unknown): Promise<void> {

@@ -62,6 +62,9 @@ const password = 'correct horse'
 const passwordHash = hashPassword(password)
 let users = 0
 
+/** Mail arrives over SMTP, unless a test is about another way for it to leave; the replicas on one database share a receiver. */
+const receivers = new Map<string, SmtpReceiver>()
+
 /** The configuration that a file of these settings gives. */
 export const testConfig = (settings: Settings, env: Record<string, string> = {}): CurrentConfig =>
   new CurrentConfig(
@@ -78,8 +81,9 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   const own = options.database ? null : await createTestDatabase()
   const where = options.database ?? { url: own?.url ?? '', ...(own?.file ? { file: own.file } : {}) }
   const settings = options.settings ?? {}
-  // Mail arrives over SMTP, unless the test is about another way for it to leave.
-  const receiver = settings.mail === undefined ? await SmtpReceiver.start() : null
+  const shared = receivers.get(where.url)
+  const receiver = settings.mail === undefined ? (shared ?? (await SmtpReceiver.start())) : null
+  if (receiver) receivers.set(where.url, receiver)
   const mail = receiver ? { mail: { url: receiver.url } } : {}
   const config = testConfig({ ...settings, ...mail }, { DATABASE_URL: where.url, ...options.env })
   const clock = options.clock ?? new TestClock()
@@ -90,7 +94,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   await app.ready()
   t.teardown(async () => {
     await app.close()
-    await receiver?.close()
+    if (receiver !== shared) await receiver?.close()
     await database.close()
     await own?.drop()
   })

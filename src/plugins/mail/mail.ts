@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -60,7 +61,8 @@ export class Mail {
   async #deliver(payload: unknown, { signal }: Delivery): Promise<void> {
     if (!Value.Check(QueuedMail, payload)) throw new UndeliverableError('This is no mail.')
     const { id, to, template, data, at, expiresAt } = payload
-    if (expiresAt !== undefined && this.#clock.now() > expiresAt) return
+    if (expiresAt !== undefined && this.#clock.now() > expiresAt)
+      throw new UndeliverableError('The mail is out of date.')
     const { app, mail, templates } = this.#config.current()
     const facts = Object.entries(data).map(([key, value]) => [key, typeof value === 'string' ? oneLine(value) : value])
     const content = await renderMail({
@@ -89,8 +91,13 @@ declare module 'fastify' {
 
 /** Adds `app.mail`. */
 export function addMail(app: FastifyInstance): void {
-  const { outbox, clock, config } = app
+  const { outbox, clock, config, log } = app
   app.decorate('mail', new Mail({ outbox, clock, config }))
+  app.addHook('onReady', async () => {
+    const directory = config.current().templates.mail
+    // A file that is not there stands for the built-in one, so a name that is mistyped would never be noticed.
+    if (directory !== null && !existsSync(directory)) log.warn(`templates.mail: there is no directory ${directory}`)
+  })
   app.addHook('onClose', async () => {
     // Hooks of closing run last to first, and what the outbox has under way goes through these connections.
     await outbox.close()

@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer'
+import { createTransport, type NodemailerError } from 'nodemailer'
 import { UndeliverableError } from '../outbox.ts'
 import { composed } from './message.ts'
 import type { Transport } from './transport.ts'
@@ -44,10 +44,10 @@ function failureOf(error: unknown, secrets: string[]): Error {
 
 /**
  * Whether the server refused this recipient or this message for good (RFC 5321 section 4.2.1): a reply 5xx to RCPT or DATA.
- * What it says to our name, password or sender is for the operator to mend, and then the mail goes out.
+ * What it says to our name, password or sender (53x, RFC 4954 section 6) the operator can mend, and then the mail goes out.
  */
-const isRefusal = (error: Error): boolean =>
-  'permanent' in error && error.permanent === true && 'command' in error && /^(RCPT|DATA)\b/.test(String(error.command))
+const isRefusal = (error: NodemailerError): boolean =>
+  error.permanent === true && /^(RCPT|DATA)\b/.test(error.command ?? '') && !/^53/.test(String(error.responseCode))
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
