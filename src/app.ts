@@ -13,27 +13,40 @@ import { Touches } from './access/touches.ts'
 import type { CurrentConfig } from './config/current.ts'
 import { notFound } from './errors.ts'
 import assets from './features/assets/routes.ts'
+import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
+import { deletePasskeysOf } from './features/passkeys/store.ts'
+import passwordConfirmation from './features/password-confirmation/routes.ts'
+import passwordReset from './features/password-reset/routes.ts'
+import profile from './features/profile/routes.ts'
+import registration from './features/registration/routes.ts'
 import samples from './features/samples/routes.ts'
+import { deleteSamples } from './features/samples/store.ts'
 import session from './features/session/routes.ts'
+import sessions from './features/sessions/routes.ts'
 import testPage from './features/test-page/routes.ts'
 import { tokenBearer } from './features/tokens/bearer.ts'
 import { issueToken } from './features/tokens/issue.ts'
 import { pruneExpiredTokens } from './features/tokens/prune.ts'
 import { revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
-import { listTokens } from './features/tokens/store.ts'
+import { deleteTokens, listTokens, lockTokens } from './features/tokens/store.ts'
+import twoFactor from './features/two-factor/routes.ts'
 import { FailureLimits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
+import { addRecentPassword } from './login/recent-password.ts'
 import { RememberTokens } from './login/remember.ts'
+import { addRequestLimits } from './login/request-limits.ts'
+import { SecondFactor } from './login/second-factor.ts'
+import { endSessionsOf } from './login/sign-in.ts'
 import { addApiHeaders } from './plugins/api-headers.ts'
 import { addBackground } from './plugins/background.ts'
 import { addBodyParsers } from './plugins/bodies.ts'
 import type { Clock } from './plugins/clock.ts'
-import type { Database } from './plugins/database/database.ts'
+import type { Database, Tx } from './plugins/database/database.ts'
 import { addErrorHandler, sendError } from './plugins/error-handler.ts'
 import { addGracefulStop } from './plugins/graceful-stop.ts'
 import { addInputRules } from './plugins/input.ts'
@@ -45,6 +58,7 @@ import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { startSchedule } from './plugins/schedule.ts'
 import { addValidation } from './plugins/validation.ts'
 import { originOf } from './users/events.ts'
+import { clearTwoFactor } from './users/two-factor.ts'
 import { version } from './version.ts'
 
 declare module 'fastify' {
@@ -58,6 +72,7 @@ declare module 'fastify' {
     hashing: PasswordHashing
     loginLimiter: LoginLimiter
     remember: RememberTokens
+    secondFactor: SecondFactor
   }
 }
 
@@ -96,7 +111,9 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   const lookups = await openLookups(where, (error) => logger.warn({ err: error }, 'lost a database connection'))
   app.decorate('lookups', lookups)
   app.decorate('hashing', new PasswordHashing())
-  app.decorate('loginLimiter', new LoginLimiter(config, new FailureLimits(database)))
+  const limits = new FailureLimits(database)
+  app.decorate('loginLimiter', new LoginLimiter(config, limits))
+  app.decorate('secondFactor', new SecondFactor(config, database))
   app.decorate('remember', new RememberTokens(config))
   app.decorate('touches', new Touches({ database, clock, config, log: logger }))
   app.addHook('onClose', async () => {
@@ -122,6 +139,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   app.decorate('sessions', await openSessions(app, config, store))
   await addOpenApi(app, version)
   addAccess(app, { bearers: [tokenBearer], findRemembered: app.remember.find })
+  addRequestLimits(app, limits)
+  addRecentPassword(app)
   addInputRules(app)
   const methods = addMethodRules(app)
 
@@ -129,6 +148,21 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(session, {
     revokeCredential: (caller, origin) => revokeCurrent(database, caller, origin),
   })
+  await app.register(registration)
+  await app.register(emailVerification)
+  await app.register(passwordReset, {
+    revokeTokens: (tx, userId) => revokeTokens(database, tx, userId),
+    claimAccount: (tx, userId) => claimAccount(database, tx, userId),
+  })
+  await app.register(passwordConfirmation)
+  await app.register(profile, {
+    forgetUser: async (tx, userId) => {
+      await claimAccount(database, tx, userId)
+      await deleteSamples(tx, userId)
+    },
+  })
+  await app.register(twoFactor)
+  await app.register(sessions)
   await app.register(tokens)
   if (config.current().passkeys.enabled) await app.register(passkeys, { limits: new FailureLimits(database) })
   await app.register(home)
@@ -157,6 +191,20 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     },
   ])
   return app
+}
+
+/** Deletes the user's API tokens; none is passed on at the same moment. */
+async function revokeTokens(database: Database, tx: Tx, userId: number): Promise<void> {
+  await lockTokens(database, tx, userId)
+  await deleteTokens(tx, userId)
+}
+
+/** Takes everything that opens an account from it, but the password. */
+async function claimAccount(database: Database, tx: Tx, userId: number): Promise<void> {
+  await revokeTokens(database, tx, userId)
+  await endSessionsOf(tx, userId)
+  await clearTwoFactor(tx, userId)
+  await deletePasskeysOf(tx, userId)
 }
 
 /** The token operations that the test page does for its user. */

@@ -65,6 +65,14 @@ export const methodNotAllowed = (allowed: readonly string[]): HttpError =>
 /** 419, the status that clients of this contract test for. */
 export const csrfMismatch = (): HttpError => new HttpError(419, 'csrf_mismatch', 'CSRF token mismatch.')
 
+/** 423 where the password must have been confirmed lately; the status that clients of this contract test for. */
+export const passwordConfirmationRequired = (): HttpError =>
+  new HttpError(423, 'password_confirmation_required', 'Password confirmation required.')
+
+/** 403 of an account whose address must be verified first. */
+export const emailUnverified = (): HttpError =>
+  new HttpError(403, 'email_unverified', 'Your email address is not verified.')
+
 /** 429 with the seconds to wait, and the field the clients show it at. */
 export const tooManyRequests = (message: string, retryAfter: number, options: HttpErrorOptions = {}): HttpError =>
   new HttpError(429, 'too_many_requests', message, {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { HttpError, unauthenticated } from '../errors.ts'
+import { emailUnverified, HttpError, unauthenticated } from '../errors.ts'
 import { type AbilityRule, requireAbilities } from './abilities.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { checkCsrf } from './csrf.ts'
@@ -28,6 +28,8 @@ declare module 'fastify' {
     access?: RouteAccess
     /** A route of the browser test page; `query-token` also takes `?token=` as its bearer. */
     testPage?: 'page' | 'query-token'
+    /** Whether a user may use the route whose address is yet to be verified, where `registration.require_verified_email` asks for that. */
+    unverified?: 'allowed'
   }
   interface FastifyRequest {
     caller: Caller | null
@@ -119,6 +121,12 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
       done()
     })
 
+  function requireVerified(request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+    const { user } = request.caller ?? {}
+    const isRefused = app.config.current().registration.require_verified_email && user?.email_verified_at === null
+    done(isRefused ? emailUnverified() : undefined)
+  }
+
   app.addHook('onRoute', (route: RouteOptions) => {
     const access = route.config?.access
     if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access.`)
@@ -129,7 +137,8 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
     route.onRequest = [find, ...[route.onRequest ?? []].flat()]
     const csrf = isUnsafe ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
     const abilities = access.family === 'guard' ? access.abilities : undefined
-    const check = abilities ? [abilityHook(abilities)] : []
+    const verified = isGuest || route.config?.unverified ? [] : [requireVerified]
+    const check = [...verified, ...(abilities ? [abilityHook(abilities)] : [])]
     route.preValidation = [...csrf, isGuest ? resumeGuest : resume, ...check, ...[route.preValidation ?? []].flat()]
   })
 }

@@ -28,6 +28,7 @@ const meanings: Record<number, string> = {
   415: 'The content type is not supported.',
   419: 'The CSRF token is missing or wrong.',
   422: 'The input breaks a rule; `errors` tells which, field by field.',
+  423: 'The password must be confirmed again.',
   429: 'Too many attempts; `Retry-After` tells when to try again.',
   503: 'The service is briefly unavailable; `Retry-After` tells when to try again.',
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { passwordMark } from '../access/password-mark.ts'
 import { needsRehash } from '../crypto/password.ts'
 import { originOf, recordEvent } from '../users/events.ts'
+import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import { queueIsFull } from './hashing.ts'
 
@@ -9,7 +10,7 @@ interface Credentials {
   email: string
   password: string
   /** Which door was tried, for the audit trail. */
-  door: 'login' | 'token' | 'test_page'
+  door: 'login' | 'token' | 'test_page' | 'confirm' | 'change'
 }
 
 /**
@@ -39,6 +40,18 @@ export async function authenticate(
   }
   await attempt.succeeded()
   return rehashed(request, found, credentials.password)
+}
+
+/** Whether the password is the signed-in user's, counted and limited as at every other door. */
+export async function isPasswordOf(
+  request: FastifyRequest,
+  user: User,
+  password: string,
+  door: 'confirm' | 'change',
+): Promise<boolean> {
+  const found = await authenticate(request, { email: user.email, password, door })
+  // The address may have become somebody else's since the session was read.
+  return found?.user.id === user.id
 }
 
 /** Records the failure, after the answer; the same writes for an unknown address, so that no later answer tells them apart either. */

@@ -1,18 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
+import type { Rate } from '../config/units.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
-import { canonicalEmail } from '../users/user.ts'
+import { canonicalEmail, type User } from '../users/user.ts'
 import type { FailureLimits, LimitRule } from './failure-limits.ts'
 
 const browserCookie = 'svc_browser'
 const year = 31_536_000
 const hour = 3_600_000
 
-/** Failures of one account over all addresses: slow guessing from many machines is delayed ever longer. */
+/** Failures of one account over all addresses and in the long run: slow guessing is delayed ever longer. */
 const accountRule: LimitRule = { max: 50, window: hour, block: 'growing' }
 
 /** One attempt that was counted in advance. */
@@ -28,7 +29,7 @@ export interface Attempt {
 /** The account as the limiter knows it: look-alike letters fold to one, so that they are no way around. */
 const accountOf = (email: string): string => canonicalEmail(email).normalize('NFKD').replace(/\p{M}/gu, '')
 
-/** Limits failed passwords, for every door together: by account and address, and by account over all addresses. */
+/** Limits failed passwords and second factors, for every door together: by account (and address), and by account in the long run. */
 export class LoginLimiter {
   readonly #config: CurrentConfig
   readonly #limits: FailureLimits
@@ -40,22 +41,42 @@ export class LoginLimiter {
     this.#keys = deriveKeys(config.current().app.secret, 'known-browser')
   }
 
-  /** Counts an attempt, or throws 429 with the seconds to wait. */
-  async attempt(request: FastifyRequest, email: string): Promise<Attempt> {
-    const now = request.server.clock.now()
+  /** Counts a password, or throws 429 with the seconds to wait. */
+  attempt(request: FastifyRequest, email: string): Promise<Attempt> {
     const account = accountOf(email)
-    const here = `login:${account}|${limitedAddress(request.ip)}`
-    const everywhere = `account:${account}`
-    const rate = this.#config.current().rate_limits.login
+    return this.#attempt(request, account, {
+      here: `login:${account}|${limitedAddress(request.ip)}`,
+      everywhere: `account:${account}`,
+      rate: this.#config.current().rate_limits.login,
+      fields: ['email'],
+    })
+  }
+
+  /** Counts a second factor of the user, from wherever it is tried, or throws 429 with the seconds to wait. */
+  attemptSecondFactor(request: FastifyRequest, user: User): Promise<Attempt> {
+    return this.#attempt(request, accountOf(user.email), {
+      here: `two-factor:${user.id}`,
+      everywhere: `two-factor-account:${user.id}`,
+      rate: this.#config.current().rate_limits.two_factor,
+      fields: ['email', 'code'],
+    })
+  }
+
+  async #attempt(
+    request: FastifyRequest,
+    account: string,
+    { here, everywhere, rate, fields }: { here: string; everywhere: string; rate: Rate | null; fields: string[] },
+  ): Promise<Attempt> {
+    const now = request.server.clock.now()
     const local = rate === null ? null : await this.#limits.reserve(here, { ...rate, block: 'window' }, now)
-    if (rate && local && !local.allowed) throw refusal(local.until, now, rate.max)
+    if (rate && local && !local.allowed) throw refusal(local.until, now, rate.max, fields)
 
     // A browser that signed in before is not locked out by what others try on the account.
     const isKnown = this.#isKnownBrowser(request, account)
     const global = isKnown ? null : await this.#limits.reserve(everywhere, accountRule, now)
     if (global && !global.allowed) {
       if (rate) await this.#limits.release(here)
-      throw refusal(global.until, now, accountRule.max)
+      throw refusal(global.until, now, accountRule.max, fields)
     }
     const isLast =
       (local?.allowed === true && rate !== null && local.failures >= rate.max) ||
@@ -91,11 +112,11 @@ export class LoginLimiter {
   }
 }
 
-function refusal(until: number, now: number, limit: number): Error {
+function refusal(until: number, now: number, limit: number, fields: readonly string[]): Error {
   const seconds = Math.max(1, Math.ceil((until - now) / 1000))
   const text = `Too many login attempts. Please try again in ${seconds} seconds.`
   return tooManyRequests(text, seconds, {
-    errors: { email: [text] },
+    errors: Object.fromEntries(fields.map((field) => [field, [text]])),
     headers: {
       'x-ratelimit-limit': String(limit),
       'x-ratelimit-remaining': '0',

@@ -8,8 +8,13 @@ import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 
-interface SignIn extends UserWithPassword {
+/** Who signs in, and how. */
+export interface SignIn extends UserWithPassword {
   remember: boolean
+  /** How they proved who they are; by password unless it says otherwise. */
+  method?: 'password' | 'passkey'
+  /** Whether this completes what the visitor's session holds: then it counts only if that session is still there. */
+  completes?: boolean
 }
 
 /** The row of a new session; its id is known to the cookie alone. */
@@ -60,13 +65,36 @@ async function endSession(tx: Tx, request: FastifyRequest): Promise<boolean> {
   return count > 0
 }
 
-/** Starts the user's session under a new id in place of the visitor's old one, and hands the cookies out. */
-export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
+/** Ends the user's sessions and remembered devices, all of them or all but the request's own; answers how many sessions there were. */
+export async function endSessionsOf(tx: Tx, userId: number, keep?: FastifyRequest): Promise<number> {
+  const row = keep?.session?.state?.row
+  const owner = { userId: BigInt(userId) }
+  await tx.rememberToken.deleteMany({
+    where: { ...owner, ...(row?.rememberTokenId ? { id: { not: row.rememberTokenId } } : {}) },
+  })
+  const { count } = await tx.session.deleteMany({
+    where: { ...owner, ...(row ? { publicId: { not: row.publicId } } : {}) },
+  })
+  return count
+}
+
+/** Lets the request's own session, and its remembered device, go on with a password that was changed by it. */
+export async function keepSession(tx: Tx, request: FastifyRequest, password: string): Promise<void> {
+  const row = request.session?.state?.row
+  if (!row) return
+  const data = { passwordMark: passwordMark(password) }
+  await tx.session.updateMany({ where: { publicId: row.publicId }, data })
+  if (row.rememberTokenId !== null) await tx.rememberToken.updateMany({ where: { id: row.rememberTokenId }, data })
+}
+
+/** Starts the user's session under a new id in place of the visitor's old one, and hands the cookies out; false when it had nothing to complete. */
+export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
   const { server: app } = request
-  const { user, password, remember } = login
+  const { user, password, remember, method = 'password' } = login
   const sessionId = randomId()
   const remembering = await app.database.transaction(async (tx) => {
-    await endSession(tx, request)
+    const ended = await endSession(tx, request)
+    if (login.completes && !ended) return undefined
     await app.remember.forgetPresented(tx, request)
     const token = remember ? await app.remember.create(tx, login, app.clock.now()) : null
     await insertSession(tx, request, {
@@ -78,12 +106,35 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     await recordEvent(tx, originOf(request), {
       type: 'login',
       userId: user.id,
-      data: { remember },
+      data: { remember, method },
     })
     return token
   })
+  if (remembering === undefined) return false
   app.remember.sendCookie(request, reply, remembering?.cookie ?? null)
   app.loginLimiter.rememberBrowser(request, reply, user.email)
+  await become(request, reply, sessionId)
+  return true
+}
+
+/** Puts an anonymous session that keeps some data in place of the visitor's, under a new id, and records why. */
+export async function beginAnonymous(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  data: object,
+  event: Parameters<typeof recordEvent>[2],
+): Promise<void> {
+  const { server: app } = request
+  const sessionId = randomId()
+  const date = new Date(app.clock.now())
+  await app.database.transaction(async (tx) => {
+    await endSession(tx, request)
+    await app.remember.forgetPresented(tx, request)
+    const row = { id: sha256Hex(sessionId), publicId: randomId(), data: JSON.stringify(data) }
+    await tx.session.create({ data: { ...row, createdAt: date, lastSeenAt: date } })
+    await recordEvent(tx, originOf(request), event)
+  })
+  app.remember.sendCookie(request, reply, null)
   await become(request, reply, sessionId)
 }
 

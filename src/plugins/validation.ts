@@ -1,7 +1,9 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import { type FieldErrors, notFound, validationFailed } from '../errors.ts'
 import { isDate, isEmail } from './formats.ts'
+import { newPasswordErrors } from './new-password.ts'
 
 /** A field as the texts name it: underscores become spaces. */
 export const displayName = (field: string): string => field.replaceAll('_', ' ')
@@ -39,7 +41,8 @@ function textsOf(errors: readonly ErrorObject[]): FieldErrors {
   const texts: FieldErrors = {}
   for (const error of errors) {
     const name = field(error)
-    const sentence = `The ${displayName(name)} field ${text(error)}.`
+    const sentence =
+      error.keyword === newPassword ? String(error.message) : `The ${displayName(name)} field ${text(error)}.`
     const known = texts[name]
     if (!known) texts[name] = [sentence]
     else if (!known.includes(sentence)) known.push(sentence)
@@ -47,12 +50,30 @@ function textsOf(errors: readonly ErrorObject[]): FieldErrors {
   return texts
 }
 
+/** The keyword of a field that holds a new password: its errors are whole sentences. */
+const newPassword = 'x-new-password'
+
+/** A new password, confirmed by the field `password_confirmation` beside it. */
+export const NewPassword = Type.Unsafe<string>({
+  type: 'string',
+  minLength: 1,
+  [newPassword]: true,
+  description: 'As long as the configuration asks, not one that leaks often, and repeated in `password_confirmation`.',
+})
+
 /** Validates bodies with ajv: every broken rule of every field, fields that are not declared dropped, nothing coerced. */
 export function addValidation(app: FastifyInstance): void {
   const ajv = new Ajv({ allErrors: true, removeAdditional: true, useDefaults: true, verbose: true, strict: false })
   ajv.addFormat('email', isEmail)
   ajv.addFormat('date', isDate)
   ajv.addFormat('date-time', true)
+  const checkNewPassword: SchemaValidateFunction = (_rule, password: string, _schema, context) => {
+    const { password_confirmation } = Object(context?.parentData)
+    const texts = password === '' ? [] : newPasswordErrors(password, password_confirmation, app.config.current())
+    checkNewPassword.errors = texts.map((message) => ({ keyword: newPassword, message }))
+    return texts.length === 0
+  }
+  ajv.addKeyword({ keyword: newPassword, type: 'string', validate: checkNewPassword })
   app.setValidatorCompiler(({ schema, httpPart }) => {
     const validate = ajv.compile(schema)
     return (data: unknown) => {

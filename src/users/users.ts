@@ -1,5 +1,6 @@
 import type { Prisma } from '../generated/postgresql/client.ts'
 import type { Database, Tx } from '../plugins/database/database.ts'
+import { clearTwoFactor } from './two-factor.ts'
 import { canonicalEmail, type User, userOf } from './user.ts'
 
 /** A user with what a password check needs. */
@@ -32,6 +33,12 @@ export async function findUserByEmail(db: Database | { prisma: Tx }, email: stri
   return row && { user: userOf(row), password: row.password }
 }
 
+/** The user of this id, with the password hash. */
+export async function findUserById(db: Database | { prisma: Tx }, id: number): Promise<UserWithPassword | null> {
+  const row = await db.prisma.user.findUnique({ where: { id: BigInt(id) } })
+  return row && { user: userOf(row), password: row.password }
+}
+
 /** Every user, oldest first. */
 export async function listUsers(db: Database): Promise<User[]> {
   return (await db.prisma.user.findMany({ orderBy: { id: 'asc' } })).map(userOf)
@@ -60,7 +67,7 @@ export async function updateUser(tx: Tx, email: string, changes: UserChanges, no
   if (changes.verified && !found.user.email_verified_at) data.emailVerifiedAt = new Date(now)
   if (changes.disabled !== undefined) data.disabledAt = changes.disabled ? new Date(now) : null
   if (changes.resetTwoFactor) {
-    Object.assign(data, { twoFactorSecret: null, twoFactorRecoveryCodes: null, twoFactorConfirmedAt: null })
+    await clearTwoFactor(tx, found.user.id)
   }
   return userOf(await tx.user.update({ where: { id: BigInt(found.user.id) }, data }))
 }
@@ -82,4 +89,20 @@ export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashRe
   await tx.session.updateMany(change)
   await tx.rememberToken.updateMany(change)
   return true
+}
+
+/** Puts a new password in place; sessions and remember tokens that began with the old one no longer count. */
+export async function setPassword(tx: Tx, userId: number, password: string, now: number): Promise<void> {
+  await tx.user.update({ where: { id: BigInt(userId) }, data: { password, updatedAt: new Date(now) } })
+  await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
+}
+
+/** Marks the address as verified; false when it was already, or is another by now. */
+export async function markVerified(tx: Tx, userId: number, email: string, now: number): Promise<boolean> {
+  const date = new Date(now)
+  const { count } = await tx.user.updateMany({
+    where: { id: BigInt(userId), email, emailVerifiedAt: null },
+    data: { emailVerifiedAt: date, updatedAt: date },
+  })
+  return count > 0
 }

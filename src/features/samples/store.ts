@@ -1,4 +1,4 @@
-import type { Database } from '../../plugins/database/database.ts'
+import type { Database, Tx } from '../../plugins/database/database.ts'
 
 interface Server {
   id: number
@@ -36,4 +36,11 @@ export async function listTasks({ prisma }: Database, userId: number | null): Pr
 export async function createTask({ prisma }: Database, title: string, userId: number | null): Promise<Task> {
   const row = await prisma.sampleTask.create({ data: { title, userId: userId === null ? null : BigInt(userId) } })
   return { id: Number(row.id), title: row.title }
+}
+
+/** Deletes the user's samples. */
+export async function deleteSamples(tx: Tx, userId: number): Promise<void> {
+  const owned = { where: { userId: BigInt(userId) } }
+  await tx.sampleServer.deleteMany(owned)
+  await tx.sampleTask.deleteMany(owned)
 }

@@ -4,10 +4,11 @@ import { callerOf } from '../../access/access.ts'
 import type { Caller } from '../../access/caller.ts'
 import { forbidden, HttpError } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
+import { beginChallenge } from '../../login/challenge.ts'
 import { signIn, signOut } from '../../login/sign-in.ts'
+import { isSet } from '../../plugins/flag.ts'
 import { type Origin, originOf } from '../../users/events.ts'
 import { UserSchema } from '../../users/user-schema.ts'
-import { isSet } from './flag.ts'
 import { LoginAnswer, LoginBody, MessageAnswer } from './schemas.ts'
 
 const wrongCredentials = 'These credentials do not match our records.'
@@ -55,9 +56,13 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
         const code = status === 401 ? 'unauthenticated' : 'validation_failed'
         throw new HttpError(status, code, wrongCredentials, { errors: { email: [wrongCredentials] } })
       }
+      const login = { ...found, remember: isSet(remember) }
       // A password alone opens nothing where a second factor was confirmed.
-      if (found.user.two_factor_enabled) return { two_factor: true }
-      await signIn(request, reply, { ...found, remember: isSet(remember) })
+      if (found.user.two_factor_enabled) {
+        await beginChallenge(request, reply, login)
+        return { two_factor: true }
+      }
+      await signIn(request, reply, login)
       return { two_factor: false, user: found.user, message: 'Logged in.' }
     },
   )
@@ -65,7 +70,7 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
   app.post(
     '/logout',
     {
-      config: { access: { family: 'guard', caller: 'required' } },
+      config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed' },
       schema: {
         summary: 'End the session, or revoke the token that authenticates the request',
         response: { 200: MessageAnswer },
@@ -82,7 +87,7 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
   app.get(
     '/api/user',
     {
-      config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
+      config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed', alsoAnswers: [403] },
       schema: { summary: 'The signed-in user', response: { 200: UserSchema } },
     },
     async (request) => {

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { validationFailed } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
+import { secondFactorErrors } from '../../login/second-factor.ts'
 import { originOf } from '../../users/events.ts'
 import { decideGrant, issueToken, tokenOwner } from './issue.ts'
 import { revokeCurrent, revokeToken, revokeTokens } from './revoke.ts'
@@ -33,14 +34,18 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
         },
       },
       async (request) => {
-        const { email, password, device_name } = request.body
+        const { email, password, device_name, ...proof } = request.body
         const found = await authenticate(request, { email, password, door: 'token' })
         if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
         const { user } = found
-        if (user.two_factor_enabled) {
-          throw validationFailed({ code: ['The provided two factor authentication code was invalid.'] })
+        const { registration, tokens } = app.config.current()
+        if (registration.require_verified_email && user.email_verified_at === null) {
+          throw validationFailed({ email: ['Your email address is not verified.'] })
         }
-        const abilities = app.config.current().tokens.default_abilities
+        if (user.two_factor_enabled && !(await app.secondFactor.check(request, user, proof, 'token'))) {
+          throw validationFailed(secondFactorErrors(proof))
+        }
+        const abilities = tokens.default_abilities
         const { plainTextToken } = await issueToken(request, user.id, device_name, { abilities, expiresAt: null })
         return { token: plainTextToken, user }
       },

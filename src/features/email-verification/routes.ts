@@ -1,0 +1,88 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf } from '../../access/access.ts'
+import { HttpError, unauthenticated } from '../../errors.ts'
+import { linkTo, signInPage } from '../../plugins/links.ts'
+import { isNavigation } from '../../plugins/navigation.ts'
+import { originOf } from '../../users/events.ts'
+import type { User } from '../../users/user.ts'
+import { isFor, isSigned, sendVerification } from '../../users/verification.ts'
+import { verifyAddress } from './store.ts'
+
+const userOf = (request: FastifyRequest): User => callerOf(request).user ?? refuse('This action is unauthorized.')
+
+function refuse(message: string): never {
+  throw new HttpError(403, 'forbidden', message)
+}
+
+/** Who follows the link without a session signs in first and comes back; the link alone verifies nothing. */
+async function askForSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (request.caller) return
+  if (!isNavigation(request)) throw unauthenticated()
+  await reply.redirect(signInPage(request.server.config.current(), request.url), 302)
+}
+
+/** Verification of an address by a signed link, in both shapes that clients know. */
+const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
+  for (const path of ['/email/verify/:id/:hash', '/verify-email/:id/:hash']) {
+    app.get(
+      path,
+      {
+        config: { access: { family: 'session', caller: 'guest' }, limit: 'mail', alsoAnswers: [401, 403, 429] },
+        onRequest: askForSession,
+        schema: {
+          summary: 'Verify the address that the link was sent to',
+          description: 'Needs the session of the user whom the link is for; a browser without one is sent to sign in.',
+          params: Type.Object({ id: Type.String({ maxLength: 20 }), hash: Type.String({ maxLength: 128 }) }),
+          querystring: Type.Object({
+            expires: Type.Optional(Type.String({ description: 'Unix seconds.' })),
+            signature: Type.Optional(Type.String()),
+          }),
+          response: {
+            204: Type.Null({ description: 'Verified, now or before.' }),
+            302: Type.Null({ description: 'A browser: to `links.after_verify`, or to sign in and back.' }),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { expires = '', signature = '' } = request.query
+        const link = { ...request.params, expires, signature }
+        if (!isSigned(app, link)) refuse('Invalid signature.')
+        const user = userOf(request)
+        if (!isFor(link, user)) refuse('This action is unauthorized.')
+        await verifyAddress(app.database, user, originOf(request))
+        if (isNavigation(request)) return reply.redirect(linkTo(app.config.current(), 'after_verify'), 302)
+        return reply.code(204).send(null)
+      },
+    )
+  }
+
+  app.post(
+    '/email/verification-notification',
+    {
+      config: {
+        access: { family: 'session', caller: 'required' },
+        unverified: 'allowed',
+        limit: 'mail',
+        alsoAnswers: [429],
+      },
+      schema: {
+        summary: 'Send the verification mail again',
+        response: {
+          202: Type.Object({ status: Type.Literal('verification-link-sent'), message: Type.String() }),
+          204: Type.Null({ description: 'The address is verified already.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const user = userOf(request)
+      if (user.email_verified_at !== null) return reply.code(204).send(null)
+      await app.database.transaction((tx) => sendVerification(app, tx, originOf(request), user))
+      const message = 'A new verification link has been sent to your email address.'
+      return reply.code(202).send({ status: 'verification-link-sent', message })
+    },
+  )
+}
+
+export default emailVerification

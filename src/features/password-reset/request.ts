@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { validationFailed } from '../../errors.ts'
+import type { Tx } from '../../plugins/database/database.ts'
+import { linkTo } from '../../plugins/links.ts'
+import { type Origin, originOf, recordEvent } from '../../users/events.ts'
+import type { User } from '../../users/user.ts'
+import { findUserByEmail } from '../../users/users.ts'
+import { replaceReset } from './store.ts'
+
+/** What the forgotten password's form is told, whatever the address. */
+export const linkSent = 'We have emailed your password reset link.'
+
+const kind = 'password-reset-request'
+
+const Requested = Type.Object({
+  email: Type.String(),
+  ipAddress: Type.Union([Type.String(), Type.Null()]),
+  userAgent: Type.Union([Type.String(), Type.Null()]),
+  requestId: Type.Union([Type.String(), Type.Null()]),
+})
+
+/**
+ * Takes a request for a reset link, and does the same for every address: one row of work for later.
+ * What is known, unknown, disabled or throttled differs only after the answer, and so do the times.
+ * With `passwords.reveal_unknown_email` it is done at once, and throws 422 for an unknown or throttled address.
+ */
+export async function requestReset(request: FastifyRequest, email: string): Promise<void> {
+  const { server: app } = request
+  const origin = originOf(request)
+  const { ipAddress, userAgent, requestId } = origin
+  if (!app.config.current().passwords.reveal_unknown_email) {
+    const requested: Static<typeof Requested> = { email, ipAddress, userAgent, requestId }
+    await app.database.transaction((tx) => app.outbox.add(tx, kind, requested))
+    return
+  }
+  const found = await findUserByEmail(app.database, email)
+  if (!found) throw validationFailed({ email: ["We can't find a user with that email address."] })
+  const isSent = await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
+  if (!isSent) throw validationFailed({ email: ['Please wait before retrying.'] })
+}
+
+/** Does what `requestReset` left for later. */
+export function answerRequests(app: FastifyInstance): void {
+  app.outbox.handle(kind, async (payload) => {
+    if (!Value.Check(Requested, payload)) throw new Error('This is no request for a password reset.')
+    const { email, ...from } = payload
+    const found = await findUserByEmail(app.database, email)
+    if (!found || found.user.disabled) return
+    const origin: Origin = { ...from, log: app.log, now: app.clock.now() }
+    await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
+  })
+}
+
+/** Mails the link; false when the last one is too young. The link comes from the configuration alone, never from a Host header. */
+async function sendLink(app: FastifyInstance, tx: Tx, origin: Origin, user: User): Promise<boolean> {
+  const config = app.config.current()
+  const { reset_throttle: throttle, reset_expires: validity } = config.passwords
+  const token = randomBytes(32).toString('hex')
+  if (!(await replaceReset(tx, user.id, { token, throttle, now: origin.now }))) return false
+  await app.mail.queue(tx, {
+    to: user.email,
+    template: 'reset-password',
+    data: { link: linkTo(config, 'reset', { token, email: user.email }), minutes: Math.round(validity / 60_000) },
+    expiresAt: origin.now + validity,
+  })
+  await recordEvent(tx, origin, { type: 'password_reset_requested', userId: user.id })
+  return true
+}

@@ -1,0 +1,68 @@
+import type { FastifyRequest } from 'fastify'
+import { type FieldErrors, validationFailed } from '../../errors.ts'
+import { endSessionsOf } from '../../login/sign-in.ts'
+import type { Tx } from '../../plugins/database/database.ts'
+import { newPasswordErrors } from '../../plugins/new-password.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import { notify } from '../../users/notices.ts'
+import { findUserByEmail, markVerified, setPassword } from '../../users/users.ts'
+import { hasReset, takeReset } from './store.ts'
+
+/** What the form of a new password is told in the end. */
+export const passwordReset = 'Your password has been reset.'
+
+/** What the form of a new password posts. */
+export interface ResetForm {
+  email: string
+  token: string
+  password: string
+  password_confirmation?: unknown
+}
+
+/** What other slices do when a password is reset, in its transaction. */
+export interface ResetEffects {
+  /** Takes everything from an account that somebody else may have made with this address. */
+  claimAccount: (tx: Tx, userId: number) => Promise<void>
+  revokeTokens: (tx: Tx, userId: number) => Promise<void>
+}
+
+const badToken = (): FieldErrors => ({ email: ['This password reset token is invalid.'] })
+
+/**
+ * Puts a new password in place by the token of a mailed link, once; every session of the user ends.
+ * Throws 422: for the token before anything is said of the password, and a refused password leaves the token as it was.
+ */
+export async function resetPassword(request: FastifyRequest, form: ResetForm, effects: ResetEffects): Promise<void> {
+  const { server: app } = request
+  const config = app.config.current()
+  const { reset_expires: validity, reveal_unknown_email, reset_revokes_tokens } = config.passwords
+  const origin = originOf(request)
+  const found = await findUserByEmail(app.database, form.email)
+  if (!found && reveal_unknown_email) {
+    throw validationFailed({ email: ["We can't find a user with that email address."] })
+  }
+  // An unknown address is looked for too, under an id that nobody has: the same work, the same answer.
+  const userId = found?.user.id ?? 0
+  const isGood = await hasReset(app.database.prisma, userId, form.token, validity, origin.now)
+  if (!found || found.user.disabled || !isGood) throw validationFailed(badToken())
+  const texts = newPasswordErrors(form.password, form.password_confirmation, config)
+  if (texts.length > 0) throw validationFailed({ password: texts })
+
+  const hash = await app.hashing.hash(form.password)
+  const { user } = found
+  const isReset = await app.database.transaction(async (tx) => {
+    if (!(await takeReset(tx, userId, form.token, validity, origin.now))) return false
+    const isClaimed = await markVerified(tx, userId, user.email, origin.now)
+    // The mail proves whose address it is. What was there before that proof may be another's: nothing of it stays.
+    if (isClaimed) {
+      await effects.claimAccount(tx, userId)
+      await recordEvent(tx, origin, { type: 'account_claimed', userId })
+    } else if (reset_revokes_tokens) await effects.revokeTokens(tx, userId)
+    await endSessionsOf(tx, userId)
+    await setPassword(tx, userId, hash, origin.now)
+    await recordEvent(tx, origin, { type: 'password_reset', userId })
+    await notify(app, tx, origin, user.email, 'password_reset')
+    return true
+  })
+  if (!isReset) throw validationFailed(badToken())
+}

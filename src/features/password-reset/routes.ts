@@ -1,0 +1,65 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { answerRequests, linkSent, requestReset } from './request.ts'
+import { passwordReset, type ResetEffects, resetPassword } from './reset.ts'
+
+const ForgotBody = Type.Object(
+  { email: Type.String({ format: 'email', maxLength: 255 }) },
+  { additionalProperties: false },
+)
+
+const ResetBody = Type.Object(
+  {
+    token: Type.String({ minLength: 1, maxLength: 255 }),
+    email: Type.String({ format: 'email', maxLength: 255 }),
+    password: Type.String({
+      minLength: 1,
+      description: 'Its rules are looked at after the token, which they do not use up.',
+    }),
+    password_confirmation: Type.Optional(Type.Unknown()),
+  },
+  { additionalProperties: false },
+)
+
+const Answer = Type.Object({ message: Type.String(), status: Type.String({ description: 'The same text.' }) })
+
+/** A forgotten password: the mailed link, and the new password that it leads to. */
+const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {
+  answerRequests(app)
+
+  app.post(
+    '/forgot-password',
+    {
+      config: { access: { family: 'session', caller: 'guest' }, limit: 'mail', alsoAnswers: [429] },
+      schema: {
+        summary: 'Mail a link that resets the password',
+        description: 'Answers alike for every address, unless `passwords.reveal_unknown_email` is set.',
+        body: ForgotBody,
+        response: { 200: Answer },
+      },
+    },
+    async (request) => {
+      await requestReset(request, request.body.email)
+      return { message: linkSent, status: linkSent }
+    },
+  )
+
+  app.post(
+    '/reset-password',
+    {
+      config: { access: { family: 'session', caller: 'guest' } },
+      schema: {
+        summary: 'Reset the password by the token of a mailed link',
+        description: 'Ends every session of the user, and signs nobody in.',
+        body: ResetBody,
+        response: { 200: Answer },
+      },
+    },
+    async (request) => {
+      await resetPassword(request, request.body, effects)
+      return { message: passwordReset, status: passwordReset }
+    },
+  )
+}
+
+export default passwordResets

@@ -1,0 +1,132 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf } from '../../access/access.ts'
+import { unauthenticated, validationFailed } from '../../errors.ts'
+import { isPasswordOf } from '../../login/authenticate.ts'
+import { requireRecentPassword } from '../../login/recent-password.ts'
+import { endSessionsOf, keepSession, signOut } from '../../login/sign-in.ts'
+import type { Tx } from '../../plugins/database/database.ts'
+import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
+import { NewPassword } from '../../plugins/validation.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import { notify } from '../../users/notices.ts'
+import { canonicalEmail, type User } from '../../users/user.ts'
+import { setPassword } from '../../users/users.ts'
+import { sendVerification } from '../../users/verification.ts'
+import { deleteUser, updateProfile } from './store.ts'
+
+const ProfileBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 255 }),
+    email: Type.String({ format: 'email', maxLength: 255 }),
+  },
+  { additionalProperties: false },
+)
+
+const PasswordBody = Type.Object(
+  {
+    current_password: Type.String({ minLength: 1 }),
+    password: NewPassword,
+    password_confirmation: Type.Optional(Type.Unknown()),
+  },
+  { additionalProperties: false },
+)
+
+const own = { access: { family: 'session', caller: 'required' } } as const
+
+const userOf = (request: FastifyRequest): User => {
+  const { user } = callerOf(request)
+  if (!user) throw unauthenticated()
+  return user
+}
+
+interface ProfileOptions {
+  /** Deletes what other slices keep of a user, in the transaction that deletes the user. */
+  forgetUser: (tx: Tx, userId: number) => Promise<void>
+}
+
+/** What users change of their own accounts. */
+const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetUser }) => {
+  app.put(
+    '/user/profile-information',
+    {
+      config: { ...own, unverified: 'allowed', alsoAnswers: [423] },
+      schema: {
+        summary: 'Change name and address',
+        description:
+          'Another address needs a password confirmed lately (423), and is unverified until its own mail was followed. The old one is told.',
+        body: ProfileBody,
+        response: { 200: EmptyAnswer },
+      },
+    },
+    async (request, reply) => {
+      const user = userOf(request)
+      if (canonicalEmail(request.body.email) !== user.email) requireRecentPassword(request)
+      const origin = originOf(request)
+      const updated = await updateProfile(app.database, user, request.body, origin.now, async (tx, after, isMoved) => {
+        await recordEvent(tx, origin, { type: isMoved ? 'email_changed' : 'profile_updated', userId: user.id })
+        if (!isMoved) return
+        await sendVerification(app, tx, origin, after)
+        await notify(app, tx, origin, user.email, 'email_changed', { newEmail: after.email })
+      })
+      if (!updated) throw validationFailed({ email: ['The email has already been taken.'] })
+      return sendEmpty(reply, 200)
+    },
+  )
+
+  app.put(
+    '/user/password',
+    {
+      config: { ...own, alsoAnswers: [429] },
+      schema: {
+        summary: 'Change the password',
+        description: "Ends the user's other sessions and remembered browsers; this one goes on.",
+        body: PasswordBody,
+        response: { 200: EmptyAnswer },
+      },
+    },
+    async (request, reply) => {
+      const user = userOf(request)
+      const { current_password: current, password } = request.body
+      if (!(await isPasswordOf(request, user, current, 'change'))) {
+        throw validationFailed({ current_password: ['The provided password does not match your current password.'] })
+      }
+      const hash = await app.hashing.hash(password)
+      const origin = originOf(request)
+      await app.database.transaction(async (tx) => {
+        await setPassword(tx, user.id, hash, origin.now)
+        await keepSession(tx, request, hash)
+        await endSessionsOf(tx, user.id, request)
+        await recordEvent(tx, origin, { type: 'password_changed', userId: user.id })
+        await notify(app, tx, origin, user.email, 'password_changed')
+      })
+      return sendEmpty(reply, 200)
+    },
+  )
+
+  app.delete(
+    '/user',
+    {
+      config: { ...own, unverified: 'allowed', recentPassword: () => true },
+      schema: {
+        summary: 'Delete the account and everything of it',
+        response: { 200: Type.Object({ message: Type.String() }) },
+      },
+    },
+    async (request, reply) => {
+      const user = userOf(request)
+      const origin = originOf(request)
+      await app.database.transaction(async (tx) => {
+        await forgetUser(tx, user.id)
+        await deleteUser(tx, user.id)
+        await recordEvent(tx, origin, { type: 'user_deleted', userId: user.id })
+        await notify(app, tx, origin, user.email, 'account_deleted')
+      })
+      await signOut(request, reply)
+      return { message: 'Your account has been deleted.' }
+    },
+  )
+}
+
+export default profile

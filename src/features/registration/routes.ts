@@ -1,0 +1,68 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { HttpError, notFound, validationFailed } from '../../errors.ts'
+import { signIn } from '../../login/sign-in.ts'
+import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
+import { isSet } from '../../plugins/flag.ts'
+import { NewPassword } from '../../plugins/validation.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import { createUser, findUserByEmail } from '../../users/users.ts'
+import { sendVerification } from '../../users/verification.ts'
+
+const RegisterBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 255 }),
+    email: Type.String({ format: 'email', maxLength: 255 }),
+    password: NewPassword,
+    password_confirmation: Type.Optional(Type.Unknown()),
+    remember: Type.Optional(Type.Unknown({ description: 'Keep the browser signed in, as at `/login`.' })),
+  },
+  { additionalProperties: false },
+)
+
+const taken = () => validationFailed({ email: ['The email has already been taken.'] })
+
+/** New accounts by the people themselves. */
+const registration: FastifyPluginAsyncTypebox = async (app) => {
+  app.addHook('onRequest', async () => {
+    if (!app.config.current().registration.enabled) throw notFound()
+  })
+
+  app.post(
+    '/register',
+    {
+      config: {
+        access: { family: 'session', caller: 'guest' },
+        limit: 'register',
+        alsoAnswers: [404, 409, 429],
+      },
+      schema: {
+        summary: 'Create an account and sign the browser in',
+        description: 'Sends the verification mail. That an address is taken is told here, and nowhere else.',
+        body: RegisterBody,
+        response: { 201: EmptyAnswer },
+      },
+    },
+    async (request, reply) => {
+      if (request.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
+      const { name, email, password, remember } = request.body
+      // Before the hash, which is what an attempt costs.
+      if (await findUserByEmail(app.database, email)) throw taken()
+      const hash = await app.hashing.hash(password)
+      const origin = originOf(request)
+      const { role } = app.config.current().registration
+      const user = await app.database.transaction(async (tx) => {
+        const created = await createUser(tx, { name, email, password: hash, role, verified: false, now: origin.now })
+        if (!created) return null
+        await recordEvent(tx, origin, { type: 'registered', userId: created.id })
+        await sendVerification(app, tx, origin, created)
+        return created
+      })
+      if (!user) throw taken()
+      await signIn(request, reply, { user, password: hash, remember: isSet(remember) })
+      return sendEmpty(reply, 201)
+    },
+  )
+}
+
+export default registration

@@ -1,0 +1,168 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { renderSVG } from 'uqr'
+import { callerOf } from '../../access/access.ts'
+import { notFound, unauthenticated, validationFailed } from '../../errors.ts'
+import { completeChallenge } from '../../login/challenge.ts'
+import { secondFactorErrors } from '../../login/second-factor.ts'
+import { otpauthUrl } from '../../login/totp.ts'
+import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
+import { isSet } from '../../plugins/flag.ts'
+import { findTwoFactor } from '../../users/two-factor.ts'
+import type { User } from '../../users/user.ts'
+import { disable, enable, regenerate } from './change.ts'
+import { ChallengeBody, ConfirmBody, EnableBody, QrCodeAnswer, SecretAnswer } from './schemas.ts'
+
+const userOf = (request: FastifyRequest): User => {
+  const { user } = callerOf(request)
+  if (!user) throw unauthenticated()
+  return user
+}
+
+/** The second factor by authenticator app: the challenge at sign-in, and what users do with their own. */
+const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/two-factor-challenge',
+    {
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [429] },
+      schema: {
+        summary: 'Complete a sign-in with its second factor',
+        description:
+          'After `/login` answered `two_factor: true`. A wrong code leaves the sign-in waiting, for ten minutes.',
+        body: ChallengeBody,
+        response: { 204: Type.Null({ description: 'Signed in.' }) },
+      },
+    },
+    async (request, reply) => {
+      if (!(await completeChallenge(request, reply, request.body))) {
+        throw validationFailed(secondFactorErrors(request.body))
+      }
+      return reply.code(204).send(null)
+    },
+  )
+
+  await app.register(management)
+}
+
+/** What users do with their own second factor. */
+const management: FastifyPluginAsyncTypebox = async (app) => {
+  app.addHook('onRequest', async () => {
+    if (!app.config.current().two_factor.enabled) throw notFound()
+  })
+
+  const own = {
+    access: { family: 'session', caller: 'required' },
+    recentPassword: ({ two_factor }: ReturnType<typeof app.config.current>) => two_factor.confirm_password,
+    alsoAnswers: [404, 423],
+  } as const
+
+  app.post(
+    '/user/two-factor-authentication',
+    {
+      config: own,
+      schema: {
+        summary: 'Enable the second factor, or with `force` replace it; it counts once a code confirmed it',
+        body: EnableBody,
+        response: { 200: EmptyAnswer },
+      },
+    },
+    async (request, reply) => {
+      await enable(request, userOf(request), isSet(request.body.force))
+      return sendEmpty(reply, 200)
+    },
+  )
+
+  app.post(
+    '/user/confirmed-two-factor-authentication',
+    {
+      config: { ...own, alsoAnswers: [404, 423, 429] },
+      schema: {
+        summary: 'Confirm the second factor by a code of it',
+        body: ConfirmBody,
+        response: { 200: EmptyAnswer },
+      },
+    },
+    async (request, reply) => {
+      if (!(await app.secondFactor.confirm(request, userOf(request), request.body))) {
+        throw validationFailed(secondFactorErrors({}))
+      }
+      return sendEmpty(reply, 200)
+    },
+  )
+
+  app.delete(
+    '/user/two-factor-authentication',
+    { config: own, schema: { summary: 'Disable the second factor', response: { 200: EmptyAnswer } } },
+    async (request, reply) => {
+      await disable(request, userOf(request))
+      return sendEmpty(reply, 200)
+    },
+  )
+
+  app.get(
+    '/user/two-factor-qr-code',
+    {
+      config: own,
+      schema: {
+        summary: 'The QR code for the authenticator app; `[]` without a second factor',
+        response: { 200: QrCodeAnswer },
+      },
+    },
+    async (request) => {
+      const secret = await secretOf(request)
+      if (secret === null) return []
+      const url = otpauthUrl(app.config.current().app.name, userOf(request).email, secret)
+      return { svg: renderSVG(url, { border: 2, pixelSize: 4 }), url }
+    },
+  )
+
+  app.get(
+    '/user/two-factor-secret-key',
+    {
+      config: own,
+      schema: { summary: 'The secret to type into the authenticator app', response: { 200: SecretAnswer } },
+    },
+    async (request) => {
+      const secretKey = await secretOf(request)
+      if (secretKey === null) throw notFound('Two factor authentication has not been enabled.')
+      return { secretKey }
+    },
+  )
+
+  app.get(
+    '/user/two-factor-recovery-codes',
+    {
+      config: own,
+      schema: {
+        summary: 'The eight recovery codes; `[]` without a second factor',
+        response: { 200: Type.Array(Type.String()) },
+      },
+    },
+    async (request) => {
+      const user = userOf(request)
+      const stored = await findTwoFactor(app.database, user.id)
+      return stored ? app.secondFactor.recoveryCodesOf(user.id, stored) : []
+    },
+  )
+
+  app.post(
+    '/user/two-factor-recovery-codes',
+    {
+      config: own,
+      schema: { summary: 'Replace the recovery codes by eight new ones', response: { 200: EmptyAnswer } },
+    },
+    async (request, reply) => {
+      await regenerate(request, userOf(request))
+      return sendEmpty(reply, 200)
+    },
+  )
+
+  async function secretOf(request: FastifyRequest): Promise<string | null> {
+    const user = userOf(request)
+    const stored = await findTwoFactor(app.database, user.id)
+    return stored && app.secondFactor.secretOf(user.id, stored)
+  }
+}
+
+export default twoFactor

@@ -1,0 +1,56 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
+import { findUserById, type UserWithPassword } from '../users/users.ts'
+import type { Proof } from './second-factor.ts'
+import { beginAnonymous, type SignIn, signIn } from './sign-in.ts'
+
+/** A sign-in that waits for its second factor: kept in an anonymous session's row, which opens nothing. */
+interface PendingLogin {
+  userId: number
+  passwordMark: string
+  remember: boolean
+  /** Unix milliseconds. */
+  expiresAt: number
+}
+
+declare module 'fastify' {
+  interface Session {
+    pendingLogin?: PendingLogin
+  }
+}
+
+/** How long a code may be looked for: ten minutes. */
+const patience = 600_000
+
+/** Puts a new anonymous session in place of the visitor's, in which this sign-in waits for its second factor. */
+export async function beginChallenge(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
+  const pendingLogin: PendingLogin = {
+    userId: login.user.id,
+    passwordMark: passwordMark(login.password),
+    remember: login.remember,
+    expiresAt: request.server.clock.now() + patience,
+  }
+  await beginAnonymous(request, reply, { pendingLogin }, { type: 'two_factor_challenged', userId: login.user.id })
+}
+
+/** The user whose sign-in waits in this session: still enabled, and of the same password; else null. */
+export async function challengedUser(request: FastifyRequest): Promise<UserWithPassword | null> {
+  const { pendingLogin, state } = request.session ?? {}
+  const { clock, database } = request.server
+  if (!pendingLogin || !state?.row || clock.now() >= pendingLogin.expiresAt) return null
+  const found = await findUserById(database, pendingLogin.userId)
+  if (!found || found.user.disabled || !passwordMarkFits(pendingLogin.passwordMark, found.password)) return null
+  return found
+}
+
+/** Completes the waiting sign-in with its second factor; null when none waits or the proof is not good, and then it goes on waiting. */
+export async function completeChallenge(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  proof: Proof,
+): Promise<UserWithPassword | null> {
+  const found = await challengedUser(request)
+  if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
+  const remember = request.session.pendingLogin?.remember ?? false
+  return (await signIn(request, reply, { ...found, remember, completes: true })) ? found : null
+}

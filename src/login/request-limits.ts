@@ -1,0 +1,36 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { tooManyRequests } from '../errors.ts'
+import { limitedAddress } from '../plugins/client-address.ts'
+import type { FailureLimits } from './failure-limits.ts'
+
+type LimitName = 'register' | 'mail'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Counts every request to the route, by signed-in user or else by address, under this key of `rate_limits`. */
+    limit?: LimitName
+  }
+}
+
+/** Limits the routes that declare it, after the CSRF check and before everything that follows. */
+export function addRequestLimits(app: FastifyInstance, limits: FailureLimits): void {
+  const limiting = (name: LimitName) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const rate = app.config.current().rate_limits[name]
+    if (!rate) return
+    const now = app.clock.now()
+    const { user } = request.caller ?? {}
+    const key = `${name}:${user ? `user ${user.id}` : limitedAddress(request.ip)}`
+    const counted = await limits.reserve(key, { ...rate, block: 'window' }, now)
+    const left = counted.allowed ? Math.max(0, rate.max - counted.failures) : 0
+    reply.header('x-ratelimit-limit', String(rate.max)).header('x-ratelimit-remaining', String(left))
+    if (counted.allowed) return
+    throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((counted.until - now) / 1000)), {
+      headers: { 'x-ratelimit-reset': String(Math.ceil(counted.until / 1000)) },
+    })
+  }
+
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const name = route.config?.limit
+    if (name) route.preValidation = [...[route.preValidation ?? []].flat(), limiting(name)]
+  })
+}

@@ -1,0 +1,21 @@
+import type { Config } from '../config/schema.ts'
+
+/** The absolute URL of a configured link, its placeholders filled; a path alone is one of svc's own. Never from a request's Host. */
+export function linkTo(
+  { app, links }: Config,
+  name: 'verify' | 'reset' | 'two_factor' | 'after_verify',
+  values: Record<string, string> = {},
+  query: Record<string, string> = {},
+): string {
+  const filled = links[name].replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(values[key] ?? ''))
+  const url = new URL(filled, app.url)
+  for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value)
+  return url.href
+}
+
+/** Where a person signs in who is to come back to a path of svc: the application's own page, or svc's. */
+export function signInPage({ app, links }: Config, returnTo: string): string {
+  const url = new URL(links.login ?? '/oauth/login', app.url)
+  url.searchParams.set('return_to', returnTo)
+  return url.href
+}

@@ -1,0 +1,16 @@
+import type { Config } from '../config/schema.ts'
+import { isCommonPassword } from './common-passwords.ts'
+
+/** What a new password breaks of `passwords` in the configuration, in Laravel's texts; lengths count code points. */
+export function newPasswordErrors(password: string, confirmation: unknown, { passwords }: Config): string[] {
+  const { min_length: min, max_length: max, block_common } = passwords
+  const length = [...password].length
+  return [
+    ...(length < min ? [`The password field must be at least ${min} characters.`] : []),
+    ...(length > max ? [`The password field must not be greater than ${max} characters.`] : []),
+    ...(confirmation === password ? [] : ['The password field confirmation does not match.']),
+    ...(block_common && isCommonPassword(password)
+      ? ['The given password has appeared in a data leak. Please choose a different password.']
+      : []),
+  ]
+}

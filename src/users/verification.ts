@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify'
+import { constantTimeEqual, sha256Hex } from '../crypto/hash.ts'
+import { deriveKeys } from '../crypto/keys.ts'
+import type { Tx } from '../plugins/database/database.ts'
+import { linkTo } from '../plugins/links.ts'
+import { type Origin, recordEvent } from './events.ts'
+import type { User } from './user.ts'
+
+/** How long a verification link works, in milliseconds. */
+const validity = 3_600_000
+
+/** What a verification link says and proves: whom it is for, which address (hashed), until when (unix seconds). */
+interface VerificationLink {
+  id: string
+  hash: string
+  expires: string
+  signature: string
+}
+
+const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.secret, 'verify-email')
+
+const signedText = ({ id, hash, expires }: Omit<VerificationLink, 'signature'>): string => `${id}\0${hash}\0${expires}`
+
+/** Queues the mail with the link that verifies the user's address: for this user, this address and an hour. */
+export async function sendVerification(app: FastifyInstance, tx: Tx, origin: Origin, user: User): Promise<void> {
+  const expiresAt = origin.now + validity
+  const facts = { id: String(user.id), hash: sha256Hex(user.email), expires: String(Math.floor(expiresAt / 1000)) }
+  const { id, hash, expires } = facts
+  const signature = keysOf(app)[0]?.sign(signedText(facts)) ?? ''
+  const link = linkTo(app.config.current(), 'verify', { id, hash }, { expires, signature })
+  const data = { link, minutes: validity / 60_000 }
+  await app.mail.queue(tx, { to: user.email, template: 'verify-email', data, expiresAt })
+  await recordEvent(tx, origin, { type: 'verification_sent', userId: user.id })
+}
+
+/** Whether svc signed the link and its time has not passed. */
+export function isSigned(app: FastifyInstance, link: VerificationLink): boolean {
+  if (!/^\d{1,12}$/.test(link.expires) || Number(link.expires) * 1000 <= app.clock.now()) return false
+  return keysOf(app).some((key) => constantTimeEqual(key.sign(signedText(link)), link.signature))
+}
+
+/** Whether the link is this user's, for the address that the user has now. */
+export const isFor = ({ id, hash }: VerificationLink, user: User): boolean =>
+  id === String(user.id) && constantTimeEqual(hash, sha256Hex(user.email))
