@@ -10,6 +10,7 @@ import { pruneEnded } from './access/prune.ts'
 import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
+import { accountsOf } from './accounts.ts'
 import type { CurrentConfig } from './config/current.ts'
 import { notFound } from './errors.ts'
 import assets from './features/assets/routes.ts'
@@ -17,22 +18,22 @@ import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
-import { deletePasskeysOf } from './features/passkeys/store.ts'
 import passwordConfirmation from './features/password-confirmation/routes.ts'
+import passwordResetPages from './features/password-reset/pages/routes.ts'
 import passwordReset from './features/password-reset/routes.ts'
 import profile from './features/profile/routes.ts'
 import registration from './features/registration/routes.ts'
 import samples from './features/samples/routes.ts'
-import { deleteSamples } from './features/samples/store.ts'
 import session from './features/session/routes.ts'
 import sessions from './features/sessions/routes.ts'
+import signInPage from './features/sign-in-page/routes.ts'
 import testPage from './features/test-page/routes.ts'
 import { tokenBearer } from './features/tokens/bearer.ts'
 import { issueToken } from './features/tokens/issue.ts'
 import { pruneExpiredTokens } from './features/tokens/prune.ts'
 import { revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
-import { deleteTokens, listTokens, lockTokens } from './features/tokens/store.ts'
+import { listTokens } from './features/tokens/store.ts'
 import twoFactor from './features/two-factor/routes.ts'
 import { FailureLimits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
@@ -41,12 +42,11 @@ import { addRecentPassword } from './login/recent-password.ts'
 import { RememberTokens } from './login/remember.ts'
 import { addRequestLimits } from './login/request-limits.ts'
 import { SecondFactor } from './login/second-factor.ts'
-import { endSessionsOf } from './login/sign-in.ts'
 import { addApiHeaders } from './plugins/api-headers.ts'
 import { addBackground } from './plugins/background.ts'
 import { addBodyParsers } from './plugins/bodies.ts'
 import type { Clock } from './plugins/clock.ts'
-import type { Database, Tx } from './plugins/database/database.ts'
+import type { Database } from './plugins/database/database.ts'
 import { addErrorHandler, sendError } from './plugins/error-handler.ts'
 import { addGracefulStop } from './plugins/graceful-stop.ts'
 import { addInputRules } from './plugins/input.ts'
@@ -56,9 +56,9 @@ import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
 import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { startSchedule } from './plugins/schedule.ts'
+import { refuseUnreadable } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
 import { originOf } from './users/events.ts'
-import { clearTwoFactor } from './users/two-factor.ts'
 import { version } from './version.ts'
 
 declare module 'fastify' {
@@ -150,17 +150,12 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   })
   await app.register(registration)
   await app.register(emailVerification)
-  await app.register(passwordReset, {
-    revokeTokens: (tx, userId) => revokeTokens(database, tx, userId),
-    claimAccount: (tx, userId) => claimAccount(database, tx, userId),
-  })
+  const accounts = accountsOf(database)
+  await app.register(passwordReset, accounts)
+  await app.register(passwordResetPages, accounts)
+  await app.register(signInPage)
   await app.register(passwordConfirmation)
-  await app.register(profile, {
-    forgetUser: async (tx, userId) => {
-      await claimAccount(database, tx, userId)
-      await deleteSamples(tx, userId)
-    },
-  })
+  await app.register(profile, accounts)
   await app.register(twoFactor)
   await app.register(sessions)
   await app.register(tokens)
@@ -193,20 +188,6 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   return app
 }
 
-/** Deletes the user's API tokens; none is passed on at the same moment. */
-async function revokeTokens(database: Database, tx: Tx, userId: number): Promise<void> {
-  await lockTokens(database, tx, userId)
-  await deleteTokens(tx, userId)
-}
-
-/** Takes everything that opens an account from it, but the password. */
-async function claimAccount(database: Database, tx: Tx, userId: number): Promise<void> {
-  await revokeTokens(database, tx, userId)
-  await endSessionsOf(tx, userId)
-  await clearTwoFactor(tx, userId)
-  await deletePasskeysOf(tx, userId)
-}
-
 /** The token operations that the test page does for its user. */
 const testPageTokens = (database: Database) => ({
   create: async (request: FastifyRequest, userId: number, name: string) => {
@@ -232,15 +213,4 @@ function requestIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 8)
   let count = 0
   return () => `${prefix}-${(++count).toString(36)}`
-}
-
-/** Answers what is no HTTP at all in the shape of every other error. */
-function refuseUnreadable(error: Error & { code?: string }, socket: import('node:net').Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const body = '{"message":"The request cannot be read.","code":"malformed_body"}'
-  if (socket.writable) {
-    const head = `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
-    socket.write(head + body)
-  }
-  socket.destroy(error)
 }

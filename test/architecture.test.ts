@@ -16,6 +16,8 @@ const layers: readonly (readonly string[])[] = [
   ['access'],
   ['login'],
   ['features'],
+  // What several slices keep of one account.
+  ['accounts.ts'],
   ['app.ts', 'cli.ts'],
   ['main.ts'],
 ]

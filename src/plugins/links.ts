@@ -19,3 +19,9 @@ export function signInPage({ app, links }: Config, returnTo: string): string {
   url.searchParams.set('return_to', returnTo)
   return url.href
 }
+
+/** Whether svc itself is what people look at: then it has plain pages of its own. */
+export const isOwnFrontEnd = ({ app }: Config): boolean => app.frontend_url === app.url
+
+/** Where somebody is who signed in and wanted nothing else: svc's own page at `/`, or the front end's. */
+export const startPage = (config: Config): string => (isOwnFrontEnd(config) ? '/' : config.app.frontend_url)

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { notFound } from '../../errors.ts'
 import { signOut } from '../../login/sign-in.ts'
-import { signInPage } from '../../plugins/links.ts'
+import { isOwnFrontEnd, signInPage, startPage } from '../../plugins/links.ts'
 import { addPages } from '../../plugins/pages/pages.ts'
 
 /** The page at `/` where there is no front end to be there: who is signed in, and signing out. */
@@ -20,7 +20,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const config = app.config.current()
-      if (config.app.frontend_url !== config.app.url) throw notFound()
+      if (!isOwnFrontEnd(config)) throw notFound()
       const user = request.caller?.user
       return reply.page('home', {
         user: user ? { name: user.name, email: user.email, verified: user.email_verified_at !== null } : null,
@@ -43,8 +43,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       if (request.caller) await signOut(request, reply)
-      const { url, frontend_url } = app.config.current().app
-      return reply.redirect(frontend_url === url ? '/' : frontend_url, 303)
+      return reply.redirect(startPage(app.config.current()), 303)
     },
   )
 }

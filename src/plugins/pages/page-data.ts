@@ -1,3 +1,5 @@
+import type { TextName } from './texts.ts'
+
 /** The texts of each field that was refused, as an `HttpError` carries them; shown above the form. */
 type FormErrors = Readonly<Record<string, readonly string[]>>
 
@@ -18,7 +20,7 @@ export interface PageData {
     remember: boolean
     errors: FormErrors
     /** Something good to know, such as that the password was reset. */
-    notice: string | null
+    notice: TextName | null
     /** The page for a forgotten password; null where there is none. */
     forgotHref: string | null
     /** Whether the page offers passkeys, to browsers that have them. */

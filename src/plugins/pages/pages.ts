@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpError } from '../../errors.ts'
 import { answerOf, sendError } from '../error-handler.ts'
+import { startPage } from '../links.ts'
 import { isNavigation } from '../navigation.ts'
 import { addPageHeaders } from '../page-headers.ts'
 import type { PageData, PageName } from './page-data.ts'
@@ -38,8 +39,7 @@ export async function addPages(scope: FastifyInstance): Promise<void> {
   scope.setErrorHandler((error: FastifyError | HttpError, request, reply) => {
     const answer = answerOf(error, request)
     if (!isNavigation(request)) return sendError(reply, answer)
-    const { app } = scope.config.current()
-    const homeHref = app.frontend_url === app.url ? '/' : app.frontend_url
+    const homeHref = startPage(scope.config.current())
     reply.headers(answer.headers)
     return sendPage(
       reply,

@@ -13,6 +13,7 @@ export const defaultTexts = {
   'login.submit': 'Sign in',
   'login.forgot': 'Forgot your password?',
   'login.or': 'or',
+  'login.after_reset': 'Your password has been reset. Please sign in with the new one.',
   'login.passkey': 'Sign in with a passkey',
   'login.passkey_failed': 'Signing in with a passkey did not work. Please try again, or use your password.',
 

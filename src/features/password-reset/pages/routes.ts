@@ -1,0 +1,130 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { type FieldErrors, HttpError, notFound } from '../../../errors.ts'
+import { isEmail } from '../../../plugins/formats.ts'
+import { isOwnFrontEnd } from '../../../plugins/links.ts'
+import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
+import { linkSent, requestReset } from '../request.ts'
+import { type ResetEffects, resetPassword } from '../reset.ts'
+
+const forgotPath = '/oauth/forgot-password'
+const loginPath = '/oauth/login'
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const TokenParams = Type.Object({ token: Type.String({ maxLength: 255 }) })
+const Page = { 200: pageAnswer('The form.') }
+const formAnswers = { 422: pageAnswer('The form again.'), 429: pageAnswer('The form again.') }
+const guest = { family: 'session', caller: 'guest' } as const
+
+/** The forms of a forgotten password, for browsers without a front end. */
+const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {
+  await addPages(app)
+
+  app.get(
+    forgotPath,
+    { config: { access: guest }, schema: { summary: 'Page: a forgotten password', response: Page } },
+    async (_request, reply) => forgotPage(reply, {}),
+  )
+
+  app.post(
+    forgotPath,
+    {
+      config: { access: guest, limit: 'mail' },
+      schema: {
+        summary: 'Form: mail a link that resets the password',
+        body: Type.Object({ email: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+        response: { 200: pageAnswer('The same, whatever the address.'), ...formAnswers },
+      },
+    },
+    async (request, reply) => {
+      const email = text(request.body.email)
+      if (!isEmail(email)) {
+        return forgotPage(reply, { email, errors: { email: ['The email field must be a valid email address.'] } }, 422)
+      }
+      try {
+        await requestReset(request, email)
+      } catch (error) {
+        if (!(error instanceof HttpError) || !error.errors) throw error
+        return forgotPage(reply, { email, errors: error.errors }, error.statusCode)
+      }
+      return forgotPage(reply, { sent: linkSent })
+    },
+  )
+
+  const resetPath = '/reset-password/:token'
+  const onlyHere = 'Only where `app.frontend_url` is `app.url`; elsewhere 404.'
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.url === resetPath && !isOwnFrontEnd(app.config.current())) throw notFound()
+  })
+
+  app.get(
+    resetPath,
+    {
+      config: { access: guest },
+      schema: {
+        summary: 'Page: choose a new password',
+        description: onlyHere,
+        params: TokenParams,
+        querystring: Type.Object({ email: Type.Optional(Type.Unknown()) }),
+        response: Page,
+      },
+    },
+    async (request, reply) => resetPage(reply, { token: request.params.token, email: text(request.query.email) }),
+  )
+
+  app.post(
+    resetPath,
+    {
+      config: { access: guest },
+      schema: {
+        summary: 'Form: reset the password',
+        description: onlyHere,
+        params: TokenParams,
+        body: Type.Object(
+          {
+            email: Type.Optional(Type.Unknown()),
+            password: Type.Optional(Type.Unknown()),
+            password_confirmation: Type.Optional(Type.Unknown()),
+          },
+          { additionalProperties: false },
+        ),
+        response: { 303: Type.Null({ description: 'To sign in.' }), 422: pageAnswer('The form again.') },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.params
+      const { email, password, password_confirmation } = request.body
+      const form = { token, email: text(email), password: text(password), password_confirmation }
+      try {
+        await resetPassword(request, form, effects)
+      } catch (error) {
+        if (!(error instanceof HttpError) || !error.errors) throw error
+        return resetPage(reply, { token, email: form.email, errors: error.errors }, error.statusCode)
+      }
+      return reply.redirect(`${loginPath}?reset=1`, 303)
+    },
+  )
+
+  function forgotPage(
+    reply: FastifyReply,
+    page: { email?: string; errors?: FieldErrors; sent?: string },
+    status = 200,
+  ) {
+    const { email = '', errors = {}, sent = null } = page
+    return reply.page('forgot-password', { action: forgotPath, email, errors, sent, loginHref: loginPath }, status)
+  }
+
+  function resetPage(
+    reply: FastifyReply,
+    { token, email, errors = {} }: { token: string; email: string; errors?: FieldErrors },
+    status = 200,
+  ) {
+    const minLength = app.config.current().passwords.min_length
+    const action = `/reset-password/${encodeURIComponent(token)}`
+    return reply.page('reset-password', { action, token, email, errors, minLength }, status)
+  }
+}
+
+export default resetPages

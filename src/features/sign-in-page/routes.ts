@@ -1,0 +1,190 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { type FieldErrors, HttpError, notFound } from '../../errors.ts'
+import { authenticate } from '../../login/authenticate.ts'
+import { beginChallenge, challengedUser, completeChallenge } from '../../login/challenge.ts'
+import { secondFactorErrors } from '../../login/second-factor.ts'
+import { signIn } from '../../login/sign-in.ts'
+import { isSet } from '../../plugins/flag.ts'
+import { isEmail } from '../../plugins/formats.ts'
+import { isOwnFrontEnd, signInPage, startPage } from '../../plugins/links.ts'
+import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
+import type { TextName } from '../../plugins/pages/texts.ts'
+import { localPath } from '../../plugins/return-to.ts'
+
+const path = '/oauth/login'
+
+const Query = Type.Object({
+  return_to: Type.Optional(Type.Unknown({ description: 'A path of svc to go on to.' })),
+  restart: Type.Optional(Type.Unknown({ description: 'Asks for the password again although a code is waited for.' })),
+  reset: Type.Optional(Type.Unknown({ description: 'Says that the password was reset.' })),
+})
+
+const FormBody = Type.Object(
+  {
+    return_to: Type.Optional(Type.Unknown()),
+    email: Type.Optional(Type.Unknown()),
+    password: Type.Optional(Type.Unknown()),
+    remember: Type.Optional(Type.Unknown()),
+    code: Type.Optional(Type.Unknown({ description: 'The second form: in place of address and password.' })),
+    recovery_code: Type.Optional(Type.Unknown()),
+  },
+  { additionalProperties: false },
+)
+
+type Form = Static<typeof FormBody>
+
+const wrongCredentials: FieldErrors = { email: ['These credentials do not match our records.'] }
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** svc's own path of this page with where to go on to. */
+const withReturn = (returnTo: string | null, more: Record<string, string> = {}): string => {
+  const query = new URLSearchParams({ ...more, ...(returnTo === null ? {} : { return_to: returnTo }) }).toString()
+  return query === '' ? path : `${path}?${query}`
+}
+
+/** svc's own sign-in: password, second factor and passkey, as forms that work without JavaScript. */
+const signInPages: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app)
+
+  const loginPage = (
+    reply: FastifyReply,
+    returnTo: string | null,
+    { errors = {}, form = {}, notice = null }: { errors?: FieldErrors; form?: Form; notice?: TextName | null },
+    status = 200,
+  ) =>
+    reply.page(
+      'login',
+      {
+        action: path,
+        returnTo,
+        email: text(form.email),
+        remember: isSet(form.remember),
+        errors,
+        notice,
+        forgotHref: '/oauth/forgot-password',
+        passkeys: app.config.current().passkeys.enabled,
+        social: [],
+      },
+      status,
+    )
+
+  const challengePage = (reply: FastifyReply, returnTo: string | null, errors: FieldErrors = {}, status = 200) =>
+    reply.page(
+      'challenge',
+      { action: path, returnTo, errors, loginHref: withReturn(returnTo, { restart: '1' }) },
+      status,
+    )
+
+  const goOn = (reply: FastifyReply, returnTo: string | null) =>
+    reply.redirect(returnTo ?? startPage(app.config.current()), 303)
+
+  app.get(
+    path,
+    {
+      config: { access: { family: 'session', caller: 'guest' } },
+      schema: {
+        summary: 'Page: sign in',
+        querystring: Query,
+        response: {
+          200: pageAnswer('The form for the password, or for the second factor that is waited for.'),
+          302: Type.Null({ description: "To `links.login`, the application's own page." }),
+          303: Type.Null({ description: 'Signed in already: on to `return_to`.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const config = app.config.current()
+      const returnTo = localPath(request.query.return_to)
+      if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
+      if (request.caller) return goOn(reply, returnTo)
+      const isRestarted = request.query.restart !== undefined
+      if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
+      const notice = request.query.reset === undefined ? null : 'login.after_reset'
+      return loginPage(reply, returnTo, { notice })
+    },
+  )
+
+  app.post(
+    path,
+    {
+      config: { access: { family: 'session', caller: 'guest' } },
+      schema: {
+        summary: 'Form: sign in by password, then by second factor',
+        body: FormBody,
+        response: {
+          303: Type.Null({ description: 'On to `return_to`, or to the form for the second factor.' }),
+          401: pageAnswer('The form again.'),
+          422: pageAnswer('The form again.'),
+          429: pageAnswer('The form again; `Retry-After` tells when to try.'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const form = request.body
+      const returnTo = localPath(form.return_to)
+      const isSecond = 'code' in form || 'recovery_code' in form
+      try {
+        return isSecond ? await second(request, reply, returnTo) : await first(request, reply, returnTo)
+      } catch (error) {
+        if (!(error instanceof HttpError) || !error.errors) throw error
+        reply.headers(error.headers)
+        if (isSecond) return challengePage(reply, returnTo, error.errors, error.statusCode)
+        return loginPage(reply, returnTo, { errors: error.errors, form }, error.statusCode)
+      }
+    },
+  )
+
+  async function first(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
+    const form = request.body
+    const [email, password] = [text(form.email), text(form.password)]
+    const errors: FieldErrors = {
+      ...(isEmail(email) ? {} : { email: ['The email field must be a valid email address.'] }),
+      ...(password === '' ? { password: ['The password field is required.'] } : {}),
+    }
+    if (Object.keys(errors).length > 0) return loginPage(reply, returnTo, { errors, form }, 422)
+    const found = await authenticate(request, { email, password, door: 'page' })
+    if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
+    const login = { ...found, remember: isSet(form.remember) }
+    if (found.user.two_factor_enabled) {
+      await beginChallenge(request, reply, login)
+      return reply.redirect(withReturn(returnTo), 303)
+    }
+    await signIn(request, reply, login)
+    return goOn(reply, returnTo)
+  }
+
+  async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
+    const proof = { code: text(request.body.code), recovery_code: text(request.body.recovery_code) }
+    if (await completeChallenge(request, reply, proof)) return goOn(reply, returnTo)
+    // Nothing waits any more: whoever comes too late begins anew.
+    if (!(await challengedUser(request))) return reply.redirect(withReturn(returnTo), 303)
+    return challengePage(reply, returnTo, secondFactorErrors(proof), 422)
+  }
+
+  app.get(
+    '/two-factor-challenge',
+    {
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
+      schema: {
+        summary: 'Page: the second factor of a sign-in that waits for it',
+        description: 'Only where `app.frontend_url` is `app.url`; elsewhere 404.',
+        querystring: Query,
+        response: {
+          200: pageAnswer('The form for the code.'),
+          302: Type.Null({ description: 'To sign in: nothing waits for a code.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      if (!isOwnFrontEnd(app.config.current())) throw notFound()
+      const returnTo = localPath(request.query.return_to)
+      if (await challengedUser(request)) return challengePage(reply, returnTo)
+      return reply.redirect(withReturn(returnTo), 302)
+    },
+  )
+}
+
+export default signInPages
