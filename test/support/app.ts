@@ -83,7 +83,10 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   const settings = options.settings ?? {}
   const shared = receivers.get(where.url)
   const receiver = settings.mail === undefined ? (shared ?? (await SmtpReceiver.start())) : null
-  if (receiver) receivers.set(where.url, receiver)
+  if (receiver && receiver !== shared) {
+    receivers.set(where.url, receiver)
+    t.teardown(() => receiver.close())
+  }
   const mail = receiver ? { mail: { url: receiver.url } } : {}
   const config = testConfig({ ...settings, ...mail }, { DATABASE_URL: where.url, ...options.env })
   const clock = options.clock ?? new TestClock()
@@ -94,7 +97,6 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   await app.ready()
   t.teardown(async () => {
     await app.close()
-    if (receiver !== shared) await receiver?.close()
     await database.close()
     await own?.drop()
   })

@@ -19,8 +19,8 @@ export interface ReceivedMail {
 /** What a test server may be told to do otherwise. */
 type Behaviour = Pick<SMTPServerOptions, 'onAuth' | 'onMailFrom' | 'onRcptTo' | 'authOptional' | 'hideSTARTTLS'> & {
   port?: number
-  /** Called before a message is taken. */
-  onMessage?: () => Promise<void>
+  /** Called before a message is taken; an error refuses it. */
+  onMessage?: (mail: ReceivedMail) => Promise<void>
 }
 
 /** Reads a message, as it stands in a file or arrived. */
@@ -58,8 +58,11 @@ export class SmtpReceiver {
         stream.on('data', (chunk: Buffer) => chunks.push(chunk))
         stream.once('end', async () => {
           try {
-            await onMessage?.()
-            for (const { address } of envelope.rcptTo) this.mails.push(await parseMail(Buffer.concat(chunks), address))
+            for (const { address } of envelope.rcptTo) {
+              const mail = await parseMail(Buffer.concat(chunks), address)
+              await onMessage?.(mail)
+              this.mails.push(mail)
+            }
             done()
           } catch (error) {
             done(error instanceof Error ? error : new Error(String(error)))

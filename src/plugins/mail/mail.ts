@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -91,13 +90,8 @@ declare module 'fastify' {
 
 /** Adds `app.mail`. */
 export function addMail(app: FastifyInstance): void {
-  const { outbox, clock, config, log } = app
+  const { outbox, clock, config } = app
   app.decorate('mail', new Mail({ outbox, clock, config }))
-  app.addHook('onReady', async () => {
-    const directory = config.current().templates.mail
-    // A file that is not there stands for the built-in one, so a name that is mistyped would never be noticed.
-    if (directory !== null && !existsSync(directory)) log.warn(`templates.mail: there is no directory ${directory}`)
-  })
   app.addHook('onClose', async () => {
     // Hooks of closing run last to first, and what the outbox has under way goes through these connections.
     await outbox.close()

@@ -7,6 +7,7 @@ import type { Transport } from './transport.ts'
 export function smtpTransport(url: URL): Transport {
   const user = decoded(url.username)
   const pass = decoded(url.password)
+  const secrets = [user && `\0${user}\0${pass}`, pass, user].filter(Boolean)
   const pool = createTransport({
     pool: true,
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -27,7 +28,7 @@ export function smtpTransport(url: URL): Transport {
       try {
         await pool.sendMail({ ...composed(message), signal })
       } catch (error) {
-        throw failureOf(error, [pass, user])
+        throw failureOf(error, secrets)
       }
     },
     close: () => pool.close(),
@@ -37,7 +38,7 @@ export function smtpTransport(url: URL): Transport {
 /** What went wrong, in the server's words; none of the secrets is in it, should the server repeat one. */
 function failureOf(error: unknown, secrets: string[]): Error {
   if (!(error instanceof Error)) return new Error('The mail was not sent.')
-  const forms = secrets.filter(Boolean).flatMap((text) => [text, encodeURIComponent(text), base64(text)])
+  const forms = secrets.flatMap((text) => [text, encodeURIComponent(text), base64(text)])
   const reason = forms.reduce((text, secret) => text.replaceAll(secret, '…'), error.message)
   return isRefusal(error) ? new UndeliverableError(reason) : new Error(reason)
 }
