@@ -45,8 +45,8 @@ export interface Forgery {
   userHandle?: string | undefined
   /** Bytes that follow the authenticator data. */
   trailing?: Buffer
-  /** The attestation's format and statement. */
-  attestation?: { fmt: string; attStmt: Map<CborKey, Cbor> }
+  /** The attestation's format and statement; `self`: signed with the credential's own key. */
+  attestation?: 'self' | { fmt: string; attStmt: Map<CborKey, Cbor> }
 }
 
 export type Algorithm = 'ES256' | 'RS256' | 'EdDSA'
@@ -123,7 +123,9 @@ export class Authenticator {
     length.writeUInt16BE(rawId.length)
     const credential = Buffer.concat([Buffer.alloc(16), length, rawId, cbor(this.#keys.cose)])
     const authData = this.#data(0x40, forgery, credential)
-    const { fmt, attStmt } = forgery.attestation ?? { fmt: 'none', attStmt: new Map() }
+    const { attestation = { fmt: 'none', attStmt: new Map<CborKey, Cbor>() } } = forgery
+    const sig = () => this.#sign(Buffer.concat([authData, sha256(clientDataJSON)]))
+    const { fmt, attStmt } = attestation === 'self' ? { fmt: 'packed', attStmt: selfSigned(sig()) } : attestation
     const attestationObject = cbor(
       new Map<CborKey, Cbor>([
         ['fmt', fmt],
@@ -172,13 +174,19 @@ export class Authenticator {
   }
 }
 
+const selfSigned = (sig: Buffer) =>
+  new Map<CborKey, Cbor>([
+    ['alg', -7],
+    ['sig', sig],
+  ])
+
 function clientData(type: string, { challenge }: CeremonyOptions, forgery: Forgery): Buffer {
   const { crossOrigin = false, topOrigin } = forgery
   return Buffer.from(
     JSON.stringify({
       type: forgery.type ?? type,
       challenge: forgery.challenge ?? challenge,
-      origin: forgery.origin ?? 'http://localhost:8000',
+      origin: forgery.origin ?? 'http://localhost:5173',
       crossOrigin,
       ...(topOrigin === undefined ? {} : { topOrigin }),
     }),

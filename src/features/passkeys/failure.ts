@@ -21,12 +21,9 @@ export function logRefusal(request: FastifyRequest, error: unknown): void {
   request.log.info({ reason: text.slice(0, longest) }, 'passkey refused')
 }
 
-/** Records the failure after the answer, and answers what to throw. */
-export function failed(request: FastifyRequest, { text, userId, ...data }: Failure): HttpError {
-  const { server: app } = request
-  const origin = originOf(request)
-  app.background(() =>
-    app.database.transaction((tx) => recordEvent(tx, origin, { type: 'passkey_failed', userId, data })),
-  )
+/** Records the failure, and answers what to throw. */
+export async function failed(request: FastifyRequest, { text, userId, ...data }: Failure): Promise<HttpError> {
+  const { database } = request.server
+  await database.transaction((tx) => recordEvent(tx, originOf(request), { type: 'passkey_failed', userId, data }))
   return credentialRefused(text)
 }

@@ -38,26 +38,26 @@ export async function proveByPasskey(
   const passkey = await findPasskey(database, response.id)
   if (!passkey) throw credentialRefused(texts.unknown)
   if (userId !== null && passkey.userId !== userId) {
-    throw failed(request, { ceremony, userId, reason: 'other_user', text: texts.unknown })
+    throw await failed(request, { ceremony, userId, reason: 'other_user', text: texts.unknown })
   }
   const owner = { ceremony, userId: passkey.userId } as const
-  const verified = await verify(request, response, passkey, challenges).catch((error: unknown) => {
+  const verified = await verify(request, response, passkey, challenges).catch(async (error: unknown) => {
     logRefusal(request, error)
-    throw failed(request, { ...owner, reason: 'verification', text: texts.refused })
+    throw await failed(request, { ...owner, reason: 'verification', text: texts.refused })
   })
   // Read before the passkey's row is written: what removes all passkeys also changes the password, which ends sessions
   // that begin with the old one.
   const found = await findUserById(database, passkey.userId)
   if (!found) throw credentialRefused(texts.unknown)
-  if (found.user.disabled) throw failed(request, { ...owner, reason: 'disabled', text: texts.disabled })
+  if (found.user.disabled) throw await failed(request, { ...owner, reason: 'disabled', text: texts.disabled })
   const { newCounter: counter, credentialBackedUp: backedUp, userVerified } = verified
   // A confirmation without it would be worth less than the sign-in was.
   if (userId !== null && found.user.two_factor_enabled && !userVerified) {
-    throw failed(request, { ...owner, reason: 'no_user_verification', text: texts.refused })
+    throw await failed(request, { ...owner, reason: 'no_user_verification', text: texts.refused })
   }
   const use = { counter, backedUp, now: clock.now() }
   const isNew = await database.transaction((tx) => notePasskeyUse(tx, passkey.id, use))
-  if (!isNew) throw failed(request, { ...owner, reason: 'counter', text: texts.refused })
+  if (!isNew) throw await failed(request, { ...owner, reason: 'counter', text: texts.refused })
   return { ...found, userVerified }
 }
 

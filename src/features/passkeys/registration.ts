@@ -24,10 +24,10 @@ export async function registerPasskey(
   if (challenges.length === 0) throw credentialRefused('Passkey registration session expired. Please try again.')
   const response = attestationOf(credential)
   const expected = { challenges, passkeys: config.current().passkeys }
-  const verified = await verifyAttestation(response, expected).catch((error: unknown) => {
+  const verified = await verifyAttestation(response, expected).catch(async (error: unknown) => {
     logRefusal(request, error)
     const text = 'Unable to register passkey. Please try again.'
-    throw failed(request, { ceremony: 'register', userId: user.id, reason: 'verification', text })
+    throw await failed(request, { ceremony: 'register', userId: user.id, reason: 'verification', text })
   })
   const { id: credentialId, publicKey, counter } = verified.credential
   const passkey = {

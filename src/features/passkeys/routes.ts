@@ -96,7 +96,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
       const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
       const login = { user, password, remember, method: 'passkey' } as const
       // A passkey whose user was verified is two factors in one; without that it is only the first.
-      if (user.two_factor_enabled && !userVerified) {
+      if (app.secondFactor.isAskedOf(user) && !userVerified) {
         await beginChallenge(request, reply, login)
         return { two_factor: true }
       }

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { Authenticator, type Forgery } from '../../support/authenticator.ts'
+import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
+
+t.test('the options are what the browser needs, and exclude what the user has', async (t) => {
+  const svc = await buildPasskeyApp(t, { app: { name: 'Acme', frontend_url: 'http://localhost:5173' } })
+  const { user, visitor } = await signedIn(svc)
+  const authenticator = new Authenticator()
+  const first = await visitor.browser.get('/user/passkeys/options')
+  t.equal(first.statusCode, 200)
+  const { options } = first.json()
+  t.match(options.challenge, /^[\w-]{43}$/, '32 bytes')
+  t.match(options.user.id, /^[\w-]{43}$/, 'a handle that tells nothing')
+  t.strictSame(
+    { ...options, challenge: '', user: { ...options.user, id: '' } },
+    {
+      challenge: '',
+      rp: { id: 'localhost', name: 'Acme' },
+      user: { id: '', name: user.email, displayName: user.name },
+      pubKeyCredParams: [
+        { type: 'public-key', alg: -7 },
+        { type: 'public-key', alg: -257 },
+      ],
+      timeout: 60_000,
+      attestation: 'none',
+      excludeCredentials: [],
+      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+      extensions: { credProps: true },
+    },
+  )
+  t.equal((await visitor.answer('register', authenticator.register(options))).statusCode, 200)
+  const second = (await visitor.browser.get('/user/passkeys/options')).json().options
+  t.strictSame(second.excludeCredentials, [
+    { id: authenticator.id, type: 'public-key', transports: ['hybrid', 'internal'] },
+  ])
+  t.equal(second.user.id, options.user.id, 'the handle is always the same')
+  t.not(second.challenge, options.challenge)
+  const other = await signedIn(svc)
+  t.not((await other.visitor.options('register')).user?.id, options.user.id, "and another's is another")
+})
+
+t.test('a passkey is registered, told of and recorded', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { user, visitor } = await signedIn(svc)
+  const authenticator = new Authenticator({ counter: 7 })
+  const credential = authenticator.register(await visitor.options('register'), { backedUp: true })
+  const more = { name: '  My phone ', user_id: 999, id: '77', counter: 0, public_key: 'x', backed_up: false }
+  const answer = await visitor.answer('register', credential, more)
+  t.equal(answer.statusCode, 200, answer.body)
+  t.strictSame(answer.json(), { id: answer.json().id, name: 'My phone', status: 'passkey-registered' })
+  t.type(answer.json().id, 'string')
+  const [row] = await svc.database.prisma.passkey.findMany()
+  t.match(row, { userId: BigInt(user.id), counter: 7n, backedUp: true, credentialId: authenticator.id })
+  t.match(await eventsOf(svc, 'passkey_registered'), [{ userId: user.id, data: { backed_up: true } }])
+  t.equal((await svc.mailbox.to(user.email)).length, 1, 'the owner is told')
+  const rsa = new Authenticator({ algorithm: 'RS256' })
+  t.equal((await visitor.register(rsa)).statusCode, 200, 'RS256 is the other algorithm')
+  t.equal((await new Visitor(svc.browser()).login(rsa)).statusCode, 200)
+  t.equal(
+    (await visitor.register(new Authenticator(), { attestation: 'self' })).statusCode,
+    200,
+    'it vouches for itself',
+  )
+})
+
+t.test('whatever is forged is refused, and nothing is registered', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { user, visitor } = await signedIn(svc)
+  const certificate = new Map([['x5c', [randomBytes(64)]]])
+  const forgeries: Record<string, Forgery> = {
+    'another origin': { origin: 'https://evil.example' },
+    'an origin that begins like ours': { origin: 'http://localhost:5173.evil.example' },
+    'our origin on another port': { origin: 'http://localhost:5174' },
+    'another RP id': { rpId: 'evil.example' },
+    'the other ceremony': { type: 'webauthn.get' },
+    'another challenge': { challenge: randomBytes(32).toString('base64url') },
+    'no challenge': { challenge: '' },
+    'no user verification': { userVerified: false },
+    'no user presence': { userPresent: false },
+    'a page inside another': { crossOrigin: true },
+    'a page inside a known other': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
+    'bytes at the end': { trailing: Buffer.from([0]) },
+    'a certificate': { attestation: { fmt: 'packed', attStmt: certificate } },
+    'an attestation of a TPM': { attestation: { fmt: 'tpm', attStmt: certificate } },
+    'an attestation of Android': { attestation: { fmt: 'android-safetynet', attStmt: certificate } },
+    'an attestation of a kind that is none': { attestation: { fmt: 'x', attStmt: certificate } },
+    'a statement where there is none': { attestation: { fmt: 'none', attStmt: certificate } },
+  }
+  for (const [what, forgery] of Object.entries(forgeries)) {
+    const answer = await visitor.register(new Authenticator(), forgery)
+    t.equal(answer.statusCode, 422, what)
+    t.strictSame(answer.json(), refusal(texts.notRegistered), what)
+  }
+  const edwards = await visitor.register(new Authenticator({ algorithm: 'EdDSA' }))
+  t.strictSame(edwards.json(), refusal(texts.notRegistered), 'an algorithm that was not offered')
+  const [mine, theirs] = [new Authenticator(), new Authenticator()]
+  const swapped = { ...mine.register(await visitor.options('register')), id: theirs.id, rawId: theirs.id }
+  t.strictSame((await visitor.answer('register', swapped)).json(), refusal(texts.notRegistered), 'another id')
+  t.equal(await svc.database.prisma.passkey.count(), 0)
+  t.equal((await eventsOf(svc, 'passkey_registered')).length, 0)
+  t.equal((await svc.mailbox.to(user.email)).length, 0)
+  t.equal((await visitor.register(new Authenticator())).statusCode, 200, 'an honest one is registered')
+})
+
+t.test('without user verification where the configuration does not ask for it', async (t) => {
+  for (const user_verification of ['preferred', 'discouraged']) {
+    const svc = await buildPasskeyApp(t, { passkeys: { user_verification } })
+    const { visitor } = await signedIn(svc)
+    const { options } = (await visitor.browser.get('/user/passkeys/options')).json()
+    t.equal(options.authenticatorSelection.userVerification, user_verification)
+    t.equal((await visitor.register(new Authenticator(), { userVerified: false })).statusCode, 200)
+  }
+})
+
+t.test('a credential is registered once, whosever it is', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { user, authenticator, owner } = await withPasskey(svc)
+  t.strictSame((await owner.register(authenticator)).json(), refusal(texts.taken))
+  const { visitor: thief } = await signedIn(svc)
+  const copy = new Authenticator({ id: Buffer.from(authenticator.id, 'base64url') })
+  t.strictSame((await thief.register(copy)).json(), refusal(texts.taken), "another's id is not taken over")
+  const passkeys = await svc.database.prisma.passkey.findMany()
+  t.match(passkeys, [{ userId: BigInt(user.id), credentialId: authenticator.id }])
+
+  const people = await Promise.all([1, 2, 3, 4].map(async () => (await signedIn(svc)).visitor))
+  const shared = randomBytes(32)
+  const answers = await Promise.all(people.map((visitor) => visitor.register(new Authenticator({ id: shared }))))
+  t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 422, 422, 422], 'of four at once one')
+})
+
+t.test('the name is the one thing that is asked for', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { visitor } = await signedIn(svc)
+  const credential = new Authenticator().register(await visitor.options('register'))
+  const wrong: [unknown, string][] = [
+    [undefined, 'The name field is required.'],
+    ['', 'The name field is required.'],
+    ['   ', 'The name field is required.'],
+    [5, 'The name field must be a string.'],
+    ['x'.repeat(256), 'The name field must not be greater than 255 characters.'],
+  ]
+  for (const [name, text] of wrong) {
+    const answer = await visitor.answer('register', credential, { name })
+    t.equal(answer.statusCode, 422)
+    t.strictSame(answer.json().errors, { name: [text] })
+  }
+  t.equal((await visitor.answer('register', credential, { name: 'é'.repeat(255) })).statusCode, 200)
+})
