@@ -18,9 +18,13 @@ function xsrfToken() {
   return decodeURIComponent(cookie?.slice('XSRF-TOKEN='.length) ?? '')
 }
 
-async function signIn(useBrowserAutofill) {
+/** Asks for a passkey; the promise of one from the suggestions stays open until one is chosen. */
+async function askForPasskey(useBrowserAutofill) {
   const { options } = await fetchJson('/passkeys/login/options')
-  const credential = await startAuthentication({ optionsJSON: options, useBrowserAutofill })
+  return startAuthentication({ optionsJSON: options, useBrowserAutofill })
+}
+
+async function signIn(credential) {
   const remember = document.getElementById('remember')?.checked ?? false
   const { redirect } = await fetchJson('/passkeys/login', {
     method: 'POST',
@@ -30,7 +34,7 @@ async function signIn(useBrowserAutofill) {
   location.assign(button.dataset.returnTo || redirect)
 }
 
-/** Nobody is told of what they cancelled themselves, or of suggestions that another prompt took the place of. */
+/** Nobody is told of what they cancelled themselves. */
 function report(error) {
   if (!['AbortError', 'NotAllowedError'].includes(error.name)) failure.hidden = false
 }
@@ -40,7 +44,7 @@ async function onClick() {
   button.disabled = true
   button.setAttribute('aria-busy', 'true')
   try {
-    await signIn(false)
+    await signIn(await askForPasskey(false))
   } catch (error) {
     report(error)
   }
@@ -52,5 +56,10 @@ async function onClick() {
 if (browserSupportsWebAuthn()) {
   section.hidden = false
   button.addEventListener('click', onClick)
-  if (await browserSupportsWebAuthnAutofill()) signIn(true).catch(report)
+  // Suggestions that cannot be had are not missed, as nobody asked for them.
+  if (await browserSupportsWebAuthnAutofill())
+    askForPasskey(true).then(
+      (chosen) => signIn(chosen).catch(report),
+      () => {},
+    )
 }

@@ -1,0 +1,96 @@
+// engine: none
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { axeFindings } from '../support/axe.ts'
+import { hasChromium, openChromium } from '../support/chromium.ts'
+import { buildGallery, galleryPaths } from '../support/gallery.ts'
+
+t.setTimeout(110_000)
+
+/** Where the gallery listens. */
+async function openGallery(t: Test, settings = {}): Promise<string> {
+  const app = await buildGallery(t, settings)
+  return (await app.listen({ port: 0, host: '127.0.0.1' })).replace('127.0.0.1', 'localhost')
+}
+
+const isBlocked = (text: string): boolean => /content security policy/i.test(text)
+
+/** What the page's policy refused. */
+function refusalsOf(page: Page): string[] {
+  const refusals: string[] = []
+  page.on('console', (message) => void (isBlocked(message.text()) && refusals.push(message.text())))
+  page.on('pageerror', (error) => void refusals.push(error.message))
+  return refusals
+}
+
+const widerThan = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+/** Buttons, fields and links that stand by themselves and are smaller than a finger. */
+const smallTargets = `[...document.querySelectorAll('button, summary, .button, .after a, .check, input:not([type=hidden], [type=checkbox])')]
+  .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 44)
+  .map((element) => element.outerHTML)`
+
+if (hasChromium(t)) {
+  t.test(
+    'every page in every state, light and dark: axe finds nothing, nothing is refused, nothing overflows',
+    async (t) => {
+      const url = await openGallery(t)
+      const page = await (await openChromium(t)).newPage()
+      const refusals = refusalsOf(page)
+      for (const path of galleryPaths) {
+        await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+        await page.setViewportSize({ width: 320, height: 640 })
+        await page.goto(url + path)
+        t.ok((await widerThan(page)) <= 0, `${path} fits 320 pixels`)
+        t.same(await page.evaluate(smallTargets), [], `${path} has targets that a finger hits`)
+        t.same(await axeFindings(page), [], path)
+        await page.emulateMedia({ colorScheme: 'dark' })
+        t.same(await axeFindings(page, 'color-contrast'), [], `${path} in the dark`)
+        await page.setViewportSize({ width: 1280, height: 800 })
+        t.ok((await widerThan(page)) <= 0, `${path} fits 1280 pixels`)
+      }
+      t.same(refusals, [])
+      const bad = '<img src=/x><input><p style="color: #777">x</p>'
+      await page.evaluate(`document.body.insertAdjacentHTML('beforeend', ${JSON.stringify(bad)})`)
+      t.match((await axeFindings(page)).join(), /image-alt[\s\S]*label/, 'axe finds what is there')
+      t.match(refusals, [/content security policy/i], 'and a style of no page is refused')
+    },
+  )
+
+  t.test('the style is applied, in the colours of the scheme, and the theme over it', async (t) => {
+    const colors = { background: 'rgb(1, 2, 3)', 'background-dark': 'rgb(4, 5, 6)' }
+    const page = await (await openChromium(t)).newPage()
+    const [plain, themed] = [await openGallery(t), await openGallery(t, { theme: { colors } })]
+    const background = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const seen: string[] = []
+    for (const url of [plain, themed]) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        await page.goto(`${url}/login`)
+        seen.push(await background())
+      }
+    }
+    t.equal(new Set(seen).size, 4)
+    t.same(seen.slice(2), ['rgb(1, 2, 3)', 'rgb(4, 5, 6)'])
+  })
+
+  t.test('the passkey button is there where the browser has passkeys, and nowhere else', async (t) => {
+    const url = await openGallery(t)
+    const page = await (await openChromium(t)).newPage()
+    await page.goto(`${url}/login-passkey`)
+    const button = page.locator('#passkey-login')
+    await button.waitFor()
+    t.notOk(await page.isVisible('#passkey-error'), 'suggestions that cannot be had are no error')
+    await button.click()
+    await page.waitForSelector('#passkey-error')
+    t.ok(await page.locator('#passkey-error').isVisible(), 'nothing answers here, and the page says so')
+    t.same(await axeFindings(page), [])
+    t.ok(await button.isEnabled())
+
+    const without = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
+    await without.goto(`${url}/login-passkey`)
+    t.ok(await without.isVisible('#login-submit'))
+    t.notOk(await without.isVisible('#passkey-login'))
+  })
+}

@@ -1,0 +1,193 @@
+// engine: none
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { testConfig } from '../support/app.ts'
+import { buildGallery, galleryPaths, hostile } from '../support/gallery.ts'
+
+const navigation = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+const titleOf = (html: string): string | undefined => /<title>([^<]*)<\/title>/.exec(html)?.[1]
+
+function directory(t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'svc-pages-'))
+  t.teardown(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+t.test('pages have stable titles, ids and fields', async (t) => {
+  const app = await buildGallery(t, { app: { name: 'Acme & Sons' } })
+  for (const [path, title, ...parts] of [
+    ['/login', 'Sign in', 'id="login-submit"', 'name="email"', 'name="password"', 'name="remember"', 'name="_token"'],
+    ['/challenge', 'Two-factor authentication', 'id="challenge-submit"', 'name="code"', 'name="recovery_code"'],
+    ['/forgot', 'Forgot your password?', 'id="forgot-submit"', 'name="email"'],
+    ['/reset', 'Choose a new password', 'id="reset-submit"', 'name="password_confirmation"', 'name="token"'],
+    ['/home-in', 'Your account', 'action="/oauth/sign-out"', 'ada@example.com'],
+    ['/message', 'Your address is verified', 'href="/"'],
+    ['/error-404', 'Error', 'Page not found'],
+  ] as const) {
+    const { body, headers } = await app.inject({ url: path, headers: navigation })
+    t.equal(titleOf(body), `${title} · Acme &amp; Sons`)
+    t.match(headers['content-type'], /^text\/html/)
+    t.equal(headers['referrer-policy'], 'same-origin')
+    for (const part of parts) t.ok(body.includes(part), `${path} has ${part}`)
+    t.equal(body.match(/<h1>/g)?.length, 1)
+  }
+})
+
+t.test('nothing that a page is given becomes markup', async (t) => {
+  const settings = { app: { name: hostile.slice(0, 100) }, theme: { logo: hostile, texts: { 'login.title': hostile } } }
+  const app = await buildGallery(t, settings)
+  for (const path of galleryPaths) {
+    const { body } = await app.inject({ url: path, headers: navigation })
+    t.notOk(body.includes('<script>') || body.includes('<img src=x'), path)
+    t.notMatch(body.replace(/<img src="[^"]*" alt="[^"]*">/, ''), /<img/)
+  }
+})
+
+t.test('an error is a page to a browser and JSON to a program, and shows nothing of the inside', async (t) => {
+  const lines: string[] = []
+  const app = await buildGallery(t, {}, (line) => lines.push(line))
+  for (const [status, code, text] of [
+    [404, 'not_found', 'Page not found'],
+    [419, 'csrf_mismatch', 'This page is out of date'],
+    [422, 'validation_failed', 'The password field breaks rule 0'],
+    [429, 'too_many_requests', 'Please try again in 60 seconds.'],
+    [500, 'server_error', 'Something went wrong on our side'],
+  ] as const) {
+    const page = await app.inject({ url: `/error-${status}`, headers: navigation })
+    t.equal(page.statusCode, status)
+    t.equal(titleOf(page.body), 'Error · svc')
+    t.ok(page.body.includes(text), text)
+    t.notMatch(page.body, /secret of the inside|\.ts\b|at async/)
+    if (status === 429) t.equal(page.headers['retry-after'], '60')
+    for (const accept of ['application/json', 'application/json, text/html', '*/*', '']) {
+      const json = await app.inject({ url: `/error-${status}`, headers: { accept } })
+      t.equal(json.statusCode, status)
+      t.match(json.json(), { code, message: String })
+      t.notMatch(json.body, 'secret of the inside')
+    }
+  }
+  t.match(lines.join(''), 'secret of the inside', 'the log says it')
+})
+
+t.test('the policy is strict, and knows the logo and where forms go on to', async (t) => {
+  const policyOf = async (settings: object): Promise<Record<string, string>> => {
+    const { headers } = await (await buildGallery(t, { ...settings })).inject({ url: '/login-full' })
+    const directives = String(headers['content-security-policy']).split(';')
+    return Object.fromEntries(directives.map((text) => [text.split(' ')[0], text.split(' ').slice(1).join(' ').trim()]))
+  }
+  const plain = await policyOf({})
+  t.match(plain, {
+    'default-src': "'none'",
+    'img-src': "'self'",
+    'form-action': "'self'",
+    'base-uri': "'none'",
+    'frame-ancestors': "'none'",
+  })
+  t.match(plain['style-src'], /^'self' 'nonce-\w+'$/)
+  t.match(plain['script-src'], /^'self'( 'nonce-\w+')?$/)
+  for (const [logo, source] of [
+    ['https://cdn.example/logo.svg', "'self' https://cdn.example"],
+    ['http://localhost:8000/logo.svg', "'self'"],
+    ['/logo.svg', "'self'"],
+    ['data:image/png;base64,AAAA', "'self' data:"],
+    ["https://x;script-src'unsafe-inline'/x", "'self'"],
+    ['javascript:alert(1)', "'self'"],
+  ] as const) {
+    t.equal((await policyOf({ theme: { logo } }))['img-src'], source, logo)
+  }
+  const spa = { app: { frontend_url: 'https://app.example' }, links: { after_verify: 'https://www.example/thanks' } }
+  t.equal((await policyOf(spa))['form-action'], "'self' https://app.example https://www.example")
+})
+
+t.test('the theme is applied, from the configuration in force', async (t) => {
+  const lines: string[] = []
+  const app = await buildGallery(t, { app: { name: 'Acme' } }, (line) => lines.push(line))
+  const shown = async () => (await app.inject('/login')).body
+  t.match(await shown(), '<p>Acme</p>')
+  t.equal(lines.length, lines.filter((line) => !line.includes('theme.texts')).length)
+  const theme = {
+    logo: 'https://cdn.example/logo.svg',
+    colors: { accent: '#0a7', 'accent-dark': 'oklch(0.7 0.1 200)' },
+    texts: { lang: 'de', 'login.title': 'Bei {app} anmelden', 'login.tilte': 'x', 'mail.reset.subject': 'y' },
+  }
+  app.config.swap(testConfig({ app: { name: 'Acme' }, theme }).current())
+  const themed = await shown()
+  t.match(themed, '<img src="https://cdn.example/logo.svg" alt="Acme">')
+  t.match(themed, ':root { --accent: #0a7; }')
+  t.match(themed, '@media (prefers-color-scheme: dark) { :root { --accent: oklch(0.7 0.1 200); } }')
+  t.match(themed, '<html lang="de">')
+  t.match(themed, '<h1>Bei Acme anmelden</h1>')
+  await shown()
+  const warnings = lines.filter((line) => line.includes('theme.texts'))
+  t.equal(warnings.length, 1, 'a name that no page has is named once')
+  t.match(warnings[0], /login\.tilte/)
+  t.notMatch(warnings[0], /mail\.reset/)
+})
+
+t.test('a directory overrides templates file by file, as they are now; a broken one costs no page', async (t) => {
+  const pages = directory(t)
+  const lines: string[] = []
+  const app = await buildGallery(t, { templates: { pages } }, (line) => lines.push(line))
+  const override = (text: string, seconds: number, file = 'login.eta') => {
+    writeFileSync(join(pages, file), text)
+    utimesSync(join(pages, file), seconds, seconds)
+  }
+  const shown = async (path = '/login') => (await app.inject(path)).body
+  t.match(await shown(), 'id="login-submit"')
+  override("<h1>Ours, <%= it.app.name %>: <%= it.text('login.submit') %> <%= it.action %></h1>", 1)
+  t.match(await shown(), '<h1>Ours, svc: Sign in /oauth/login</h1>')
+  t.match(await shown(), '<title>Sign in · svc</title>', 'in the layout that is not overridden')
+  t.match(await shown('/challenge'), 'id="challenge-submit"', 'beside files that are not')
+  override('<h1>Newer</h1>', 2)
+  t.match(await shown(), '<h1>Newer</h1>')
+  t.equal(lines.filter((line) => line.includes('broken')).length, 0)
+
+  for (const [index, broken] of [
+    '<% if ( %>',
+    '<%= it.nobody.name %>',
+    "<%~ include('./none') %>",
+    '<% throw 1 %>',
+  ].entries()) {
+    override(broken, 3 + index)
+    lines.length = 0
+    const answer = await app.inject('/login')
+    t.equal(answer.statusCode, 200)
+    t.match(answer.body, 'id="login-submit"', broken)
+    const line = JSON.parse(lines.find((text) => text.includes('broken')) ?? '{}')
+    t.equal(line.level, 50)
+    t.match(line.msg, join(pages, 'login.eta'))
+  }
+  override('<%= it.nothing.at.all %>', 1, 'layout.eta')
+  t.match(await shown('/challenge'), '<title>Two-factor authentication')
+  override('body { color: red }', 1, 'style.css')
+  t.match(await shown('/challenge'), 'body { color: red }')
+  rmSync(join(pages, 'login.eta'))
+  lines.length = 0
+  t.match(await shown(), 'id="login-submit"')
+  app.config.swap(testConfig({}).current())
+  t.notMatch(await shown(), 'body { color: red }', 'another configuration, without the directory')
+})
+
+t.test('scripts are asked for again only when they changed', async (t) => {
+  const app = await buildGallery(t)
+  for (const [url, part] of [
+    ['/assets/webauthn.js', 'SimpleWebAuthnBrowser'],
+    ['/assets/passkey-login.js', '/passkeys/login/options'],
+  ] as const) {
+    const { statusCode, headers, body } = await app.inject(url)
+    t.equal(statusCode, 200)
+    t.match(body, part)
+    t.equal(headers['content-type'], 'text/javascript; charset=utf-8')
+    t.equal(headers['cache-control'], 'no-cache')
+    const etag = String(headers.etag)
+    for (const known of [etag, `W/${etag}`, `"x", ${etag}`]) {
+      const again = await app.inject({ url, headers: { 'if-none-match': known } })
+      t.equal(again.statusCode, 304)
+      t.equal(again.body, '')
+    }
+    t.equal((await app.inject({ url, headers: { 'if-none-match': '"x"' } })).statusCode, 200)
+  }
+})

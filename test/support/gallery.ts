@@ -1,0 +1,161 @@
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import type { Test } from 'tap'
+import { csrfMismatch, notFound, tooManyRequests, validationFailed } from '../../src/errors.ts'
+import assets from '../../src/features/assets/routes.ts'
+import type { PageData } from '../../src/plugins/pages/page-data.ts'
+import { addPages } from '../../src/plugins/pages/pages.ts'
+import { type Settings, testConfig } from './app.ts'
+
+const login: PageData['login'] = {
+  action: '/oauth/login',
+  returnTo: null,
+  email: '',
+  remember: false,
+  errors: {},
+  notice: null,
+  forgotHref: '/forgot',
+  passkeys: false,
+  social: [],
+}
+const social = [
+  { href: '/auth/google/redirect', label: 'Continue with Google', mark: 'G' },
+  { href: '/auth/acme/redirect', label: 'Continue with Acme', mark: 'A' },
+]
+const challenge: PageData['challenge'] = {
+  action: '/oauth/login/challenge',
+  returnTo: '/email/verify/1/abc',
+  errors: {},
+  loginHref: '/oauth/login',
+}
+const forgot: PageData['forgot-password'] = {
+  action: '/forgot-password',
+  email: '',
+  errors: {},
+  sent: null,
+  loginHref: '/oauth/login',
+}
+const reset: PageData['reset-password'] = {
+  action: '/reset-password',
+  token: 'token',
+  email: 'ada@example.com',
+  errors: {},
+  minLength: 8,
+}
+const home: PageData['home'] = {
+  user: null,
+  justVerified: false,
+  loginHref: '/oauth/login',
+  signOutAction: '/oauth/sign-out',
+}
+const ada = { name: 'Ada Lovelace', email: 'ada@example.com', verified: true }
+
+/** What no page may take for markup, and what has no place to break. */
+export const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'\`{{7*7}}<%= 7*7 %></style>`
+const long = 'x'.repeat(120)
+const texts = Array.from({ length: 4 }, (_, index) => `The password field breaks rule ${index}, ${long}.`)
+const hostileErrors = { email: [hostile], password: texts, code: [hostile], recovery_code: texts }
+
+/** Each page in each of its states. */
+const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
+  login: (reply) => reply.page('login', login),
+  'login-full': (reply) =>
+    reply.page('login', { ...login, returnTo: '/x', notice: 'login.after_reset', passkeys: true, social }),
+  'login-passkey': (reply) => reply.page('login', { ...login, passkeys: true }),
+  'login-failed': (reply) =>
+    reply.page('login', {
+      ...login,
+      email: 'ada@example.com',
+      remember: true,
+      errors: { email: ['These credentials do not match our records.'] },
+    }),
+  'login-hostile': (reply) =>
+    reply.page('login', {
+      action: hostile,
+      returnTo: hostile,
+      email: hostile,
+      remember: true,
+      errors: hostileErrors,
+      notice: 'login.after_reset',
+      forgotHref: hostile,
+      passkeys: true,
+      social: [{ href: hostile, label: hostile + long, mark: hostile }],
+    }),
+  challenge: (reply) => reply.page('challenge', challenge),
+  'challenge-failed': (reply) =>
+    reply.page('challenge', {
+      ...challenge,
+      errors: { code: ['The provided two factor authentication code was invalid.'] },
+    }),
+  'challenge-recovery': (reply) =>
+    reply.page('challenge', {
+      ...challenge,
+      errors: { recovery_code: ['The provided two factor recovery code was invalid.'] },
+    }),
+  'challenge-hostile': (reply) =>
+    reply.page('challenge', { action: hostile, returnTo: hostile, errors: hostileErrors, loginHref: hostile }),
+  forgot: (reply) => reply.page('forgot-password', forgot),
+  'forgot-sent': (reply) =>
+    reply.page('forgot-password', { ...forgot, sent: 'If we know that address, a link is on its way to it.' }),
+  'forgot-hostile': (reply) =>
+    reply.page('forgot-password', { ...forgot, email: hostile, errors: { email: [hostile + long] } }),
+  reset: (reply) => reply.page('reset-password', reset),
+  'reset-hostile': (reply) =>
+    reply.page('reset-password', { ...reset, token: hostile, email: hostile + long, errors: hostileErrors }),
+  'home-out': (reply) => reply.page('home', home),
+  'home-in': (reply) => reply.page('home', { ...home, user: ada, justVerified: true }),
+  'home-unverified': (reply) => reply.page('home', { ...home, user: { ...ada, verified: false } }),
+  'home-hostile': (reply) =>
+    reply.page('home', { ...home, user: { name: hostile + long, email: long, verified: false }, justVerified: true }),
+  message: (reply) =>
+    reply.page('message', {
+      title: 'Your address is verified',
+      message: 'You may close this page.',
+      link: { href: '/', label: 'Go on' },
+    }),
+  'message-hostile': (reply) =>
+    reply.page('message', { title: hostile, message: hostile + long, link: { href: hostile, label: hostile } }),
+  'test-login': (reply) => reply.page('test-login', { errors: hostileErrors }),
+  'test-tokens': (reply) =>
+    reply.page('test-tokens', {
+      flash: { message: hostile, token: `1|${long}` },
+      tokens: [
+        { id: 1, name: 'test-token' },
+        { id: 2, name: hostile + long },
+      ],
+    }),
+  'error-404': () => {
+    throw notFound()
+  },
+  'error-419': () => {
+    throw csrfMismatch()
+  },
+  'error-422': () => {
+    throw validationFailed({ email: [hostile + long], password: texts })
+  },
+  'error-429': () => {
+    throw tooManyRequests('Too many login attempts. Please try again in 60 seconds.', 60)
+  },
+  'error-500': () => {
+    throw new Error('secret of the inside')
+  },
+}
+
+/** Every page in every state, at a path that says which. */
+export const galleryPaths = Object.keys(states).map((name) => `/${name}`)
+
+/** Serves every page in every state with nothing behind it; closed with the test. */
+export async function buildGallery(
+  t: Test,
+  settings: Settings = {},
+  onLog?: (line: string) => void,
+): Promise<FastifyInstance> {
+  const app = Fastify({ forceCloseConnections: true, logger: onLog ? { stream: { write: onLog } } : false })
+  app.decorate('config', testConfig(settings))
+  await app.register(assets)
+  await app.register(async (scope) => {
+    await addPages(scope)
+    for (const [name, show] of Object.entries(states)) scope.get(`/${name}`, async (_request, reply) => show(reply))
+  })
+  t.teardown(() => app.close())
+  return app
+}
