@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
+import { originOf, recordEvent } from '../users/events.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 import type { Proof } from './second-factor.ts'
 import { beginAnonymous, type SignIn, signIn } from './sign-in.ts'
@@ -22,7 +23,10 @@ declare module 'fastify' {
 /** How long a code may be looked for: ten minutes. */
 const patience = 600_000
 
-/** Puts a new anonymous session in place of the visitor's, in which this sign-in waits for its second factor. */
+/**
+ * Lets this sign-in wait for its second factor: in a new anonymous session in place of the visitor's, or, where somebody
+ * is signed in, in that session, which a first factor alone does not replace.
+ */
 export async function beginChallenge(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
   const pendingLogin: PendingLogin = {
     userId: login.user.id,
@@ -30,16 +34,22 @@ export async function beginChallenge(request: FastifyRequest, reply: FastifyRepl
     remember: login.remember,
     expiresAt: request.server.clock.now() + patience,
   }
-  await beginAnonymous(request, reply, { pendingLogin }, { type: 'two_factor_challenged', userId: login.user.id })
+  const event = { type: 'two_factor_challenged', userId: login.user.id } as const
+  if (!request.caller) return beginAnonymous(request, reply, { pendingLogin }, event)
+  request.session.pendingLogin = pendingLogin
+  await request.session.save()
+  await request.server.database.transaction((tx) => recordEvent(tx, originOf(request), event))
 }
 
-/** The user whose sign-in waits in this session: still enabled, and of the same password; else null. */
+/** The user whose sign-in waits in this session: still enabled, of the same password, and with a second factor; else null. */
 export async function challengedUser(request: FastifyRequest): Promise<UserWithPassword | null> {
   const { pendingLogin, state } = request.session ?? {}
-  const { clock, database } = request.server
+  const { clock, database, secondFactor } = request.server
   if (!pendingLogin || !state?.row || clock.now() >= pendingLogin.expiresAt) return null
   const found = await findUserById(database, pendingLogin.userId)
   if (!found || found.user.disabled || !passwordMarkFits(pendingLogin.passwordMark, found.password)) return null
+  // Whose factor was taken away meanwhile begins anew, with the password alone.
+  if (!secondFactor.isAskedOf(found.user)) return null
   return found
 }
 

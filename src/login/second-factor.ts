@@ -41,6 +41,11 @@ export class SecondFactor {
     this.#cipher = deriveCipher(config.current().app.secret, 'two-factor')
   }
 
+  /** Whether a password alone does not open this account: a factor was confirmed, and the feature is on. */
+  isAskedOf(user: User): boolean {
+    return user.two_factor_enabled && this.#config.current().two_factor.enabled
+  }
+
   /** A new secret with eight recovery codes. */
   fresh(userId: number): FreshFactor {
     return { secret: this.#seal(userId, newSecret()), recoveryCodes: this.freshRecoveryCodes(userId) }

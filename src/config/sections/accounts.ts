@@ -38,7 +38,10 @@ export const accountSections = {
     reset_revokes_tokens: flag({ default: false, description: 'Whether a password reset revokes API tokens too.' }),
   }),
   two_factor: section('Second factor by authenticator app.', {
-    enabled: flag({ default: true, description: 'Whether users may turn it on.' }),
+    enabled: flag({
+      default: true,
+      description: 'Whether there is one. Off, a password alone signs in, also where one was confirmed.',
+    }),
     window: integer({
       default: 1,
       minimum: 0,

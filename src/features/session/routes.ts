@@ -58,7 +58,7 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
       }
       const login = { ...found, remember: isSet(remember) }
       // A password alone opens nothing where a second factor was confirmed.
-      if (found.user.two_factor_enabled) {
+      if (app.secondFactor.isAskedOf(found.user)) {
         await beginChallenge(request, reply, login)
         return { two_factor: true }
       }

@@ -99,9 +99,9 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       const config = app.config.current()
       const returnTo = localPath(request.query.return_to)
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
-      if (request.caller) return goOn(reply, returnTo)
       const isRestarted = request.query.restart !== undefined
       if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
+      if (request.caller) return goOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
       return loginPage(reply, returnTo, { notice })
     },
@@ -148,7 +148,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
     const found = await authenticate(request, { email, password, door: 'page' })
     if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
     const login = { ...found, remember: isSet(form.remember) }
-    if (found.user.two_factor_enabled) {
+    if (app.secondFactor.isAskedOf(found.user)) {
       await beginChallenge(request, reply, login)
       return reply.redirect(withReturn(returnTo), 303)
     }

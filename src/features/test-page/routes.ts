@@ -70,7 +70,7 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
     },
     async (request, reply) => {
       const found = await authenticate(request, { ...request.body, door: 'test_page' })
-      if (!found || found.user.two_factor_enabled) {
+      if (!found || app.secondFactor.isAskedOf(found.user)) {
         return reply.page('test-login', { errors: { email: [wrongCredentials] } }, 401)
       }
       await signIn(request, reply, { ...found, remember: false })

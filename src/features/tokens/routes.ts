@@ -42,7 +42,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
         if (registration.require_verified_email && user.email_verified_at === null) {
           throw validationFailed({ email: ['Your email address is not verified.'] })
         }
-        if (user.two_factor_enabled && !(await app.secondFactor.check(request, user, proof, 'token'))) {
+        if (app.secondFactor.isAskedOf(user) && !(await app.secondFactor.check(request, user, proof, 'token'))) {
           throw validationFailed(secondFactorErrors(proof))
         }
         const abilities = tokens.default_abilities

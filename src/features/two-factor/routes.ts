@@ -22,10 +22,14 @@ const userOf = (request: FastifyRequest): User => {
 
 /** The second factor by authenticator app: the challenge at sign-in, and what users do with their own. */
 const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
+  app.addHook('onRequest', async () => {
+    if (!app.config.current().two_factor.enabled) throw notFound()
+  })
+
   app.post(
     '/two-factor-challenge',
     {
-      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [429] },
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404, 429] },
       schema: {
         summary: 'Complete a sign-in with its second factor',
         description:
@@ -47,10 +51,6 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
 
 /** What users do with their own second factor. */
 const management: FastifyPluginAsyncTypebox = async (app) => {
-  app.addHook('onRequest', async () => {
-    if (!app.config.current().two_factor.enabled) throw notFound()
-  })
-
   const own = {
     access: { family: 'session', caller: 'required' },
     recentPassword: ({ two_factor }: ReturnType<typeof app.config.current>) => two_factor.confirm_password,

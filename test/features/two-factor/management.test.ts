@@ -1,0 +1,252 @@
+import jsqr from 'jsqr'
+import t from 'tap'
+import { buildTestApp, testConfig } from '../../support/app.ts'
+import { hour, minute, second } from '../../support/clock.ts'
+import { challenged, codeAt, confirmedBrowser, enrol, wrongCode } from '../../support/totp.ts'
+
+const factor = '/user/two-factor-authentication'
+const confirming = '/user/confirmed-two-factor-authentication'
+const recovery = '/user/two-factor-recovery-codes'
+const routes = [
+  ['POST', factor],
+  ['POST', confirming],
+  ['DELETE', factor],
+  ['GET', '/user/two-factor-qr-code'],
+  ['GET', '/user/two-factor-secret-key'],
+  ['GET', recovery],
+  ['POST', recovery],
+] as const
+const invalid = 'The provided two factor authentication code was invalid.'
+
+/** Draws the squares of the SVG's path as pixels, as a screen would, and reads what a camera would. */
+function scan(svg: string): string | undefined {
+  const [, size = ''] = /viewBox="0 0 (\d+) \1"/.exec(svg) ?? []
+  const width = Number(size)
+  const pixels = new Uint8ClampedArray(width * width * 4).fill(255)
+  for (const [, x, y, w] of svg.matchAll(/M(\d+),(\d+)h(\d+)v\d+h-\d+z/g)) {
+    for (let row = Number(y); row < Number(y) + Number(w); row++) {
+      for (let column = Number(x); column < Number(x) + Number(w); column++) {
+        pixels.set([0, 0, 0, 255], (row * width + column) * 4)
+      }
+    }
+  }
+  // Sound: the module's types describe its default export as a property of itself.
+  const read = jsqr as unknown as typeof jsqr.default
+  return read(pixels, width, width)?.data
+}
+
+t.test('enable, scan, confirm, sign in, disable', async (t) => {
+  const svc = await buildTestApp(t, { settings: { app: { name: 'Acme: & Söhne' } } })
+  const user = await svc.createUser({ email: 'ada+1@example.com' })
+  const spa = await confirmedBrowser(svc, user.email)
+
+  t.strictSame((await spa.get('/user/two-factor-qr-code')).json(), [])
+  t.strictSame((await spa.get(recovery)).json(), [])
+  const none = await spa.get('/user/two-factor-secret-key')
+  t.equal(none.statusCode, 404)
+  t.equal(none.json().message, 'Two factor authentication has not been enabled.')
+  t.equal((await spa.post(recovery)).statusCode, 200, 'nothing to replace')
+  t.strictSame((await spa.get(recovery)).json(), [])
+  t.equal((await spa.post(confirming, { code: '123456' })).statusCode, 422, 'nothing to confirm')
+
+  const enabled = await spa.post(factor)
+  t.equal(enabled.statusCode, 200)
+  t.equal(enabled.body, '""')
+  const { secretKey } = (await spa.get('/user/two-factor-secret-key')).json()
+  t.match(secretKey, /^[A-Z2-7]{32}$/)
+  const codes: string[] = (await spa.get(recovery)).json()
+  t.equal(new Set(codes).size, 8)
+  for (const code of codes) t.match(code, /^[A-Za-z0-9]{10}-[A-Za-z0-9]{10}$/)
+  const { svg, url } = (await spa.get('/user/two-factor-qr-code')).json()
+  t.match(svg, /^<svg[^>]*>.*<\/svg>$/s)
+  t.notMatch(svg, /<script|href|[\s"]on\w+=/i)
+  t.equal(scan(svg), url, 'the code on the screen is the address')
+  const parts = new URL(url)
+  t.match(url, /^otpauth:\/\/totp\/[^:]+:ada%2B1%40example\.com\?/)
+  t.equal(
+    decodeURIComponent(parts.pathname.replace(/^\/\/totp/, '')).split(':').length,
+    2,
+    'one colon, after the issuer',
+  )
+  t.strictSame(Object.fromEntries(parts.searchParams), {
+    secret: secretKey,
+    issuer: 'Acme  & Söhne',
+    algorithm: 'SHA1',
+    digits: '6',
+    period: '30',
+  })
+
+  t.equal((await svc.browser().signIn(user.email)).json().two_factor, false, 'unconfirmed, it does not count')
+  t.equal((await spa.get('/api/user')).json().two_factor_enabled, false)
+  for (const body of [{}, { code: null }, { code: '' }, { code: wrongCode(secretKey, svc.clock.now()) }]) {
+    const answer = await spa.post(confirming, body)
+    t.equal(answer.statusCode, 422, JSON.stringify(body))
+    t.strictSame(answer.json().errors, { code: [invalid] })
+  }
+  const confirmed = await spa.post(confirming, { code: codeAt(secretKey, svc.clock.now()) })
+  t.equal(confirmed.statusCode, 200)
+  t.equal(confirmed.body, '""')
+  t.equal((await spa.get('/api/user')).json().two_factor_enabled, true)
+  svc.clock.advance(30 * second)
+  t.equal((await spa.post(confirming, { code: codeAt(secretKey, svc.clock.now()) })).statusCode, 422, 'only once')
+  t.equal((await svc.browser().signIn(user.email)).json().two_factor, true)
+
+  t.equal((await spa.delete(factor)).statusCode, 200)
+  t.equal((await spa.delete(factor)).body, '""', 'and again')
+  t.strictSame((await spa.get(recovery)).json(), [])
+  t.equal((await svc.browser().signIn(user.email)).json().two_factor, false)
+  const events = await svc.database.prisma.event.findMany({ where: { type: { startsWith: 'two_factor' } } })
+  const types = events.map(({ type }) => type)
+  for (const type of ['two_factor_enabled', 'two_factor_confirmed', 'two_factor_disabled']) {
+    t.equal(types.filter((found) => found === type).length, 1, type)
+  }
+  const subjects = (await svc.mailbox.to(user.email)).map(({ subject }) => subject)
+  t.equal(subjects.length, 2, 'told that it counts, and that it is gone')
+})
+
+t.test('enabling again keeps what is there; with force everything is new and unconfirmed', async (t) => {
+  const svc = await buildTestApp(t)
+  const { browser, email, secret, recoveryCodes } = await enrol(svc)
+  const key = async () => (await browser.get('/user/two-factor-secret-key')).json().secretKey
+  for (const body of [{}, { force: false }, { force: 'no' }, { force: { a: 1 } }, { force: null }]) {
+    t.equal((await browser.post(factor, body)).statusCode, 200)
+    t.equal(await key(), secret)
+  }
+  t.strictSame((await browser.get(recovery)).json(), recoveryCodes)
+  t.equal((await browser.post(factor, { force: true })).statusCode, 200)
+  const replaced = await key()
+  t.not(replaced, secret)
+  const fresh: string[] = (await browser.get(recovery)).json()
+  t.equal(fresh.filter((code) => recoveryCodes.includes(code)).length, 0)
+  t.equal((await browser.get('/api/user')).json().two_factor_enabled, false, 'confirmed by what no longer is')
+  t.equal((await svc.browser().signIn(email)).json().two_factor, false)
+  t.equal((await browser.post(confirming, { code: codeAt(secret, svc.clock.now()) })).statusCode, 422)
+  t.equal((await browser.post(confirming, { code: codeAt(replaced, svc.clock.now()) })).statusCode, 200)
+})
+
+t.test('the codes are replaced all at once, and the old ones are worth nothing', async (t) => {
+  const svc = await buildTestApp(t)
+  const { browser, email, recoveryCodes } = await enrol(svc)
+  t.equal((await browser.post(recovery)).body, '""')
+  const fresh: string[] = (await browser.get(recovery)).json()
+  t.equal(fresh.length, 8)
+  t.equal(fresh.filter((code) => recoveryCodes.includes(code)).length, 0)
+  const visitor = await challenged(svc, email)
+  t.equal((await visitor.post('/two-factor-challenge', { recovery_code: recoveryCodes[0] })).statusCode, 422)
+  t.equal((await visitor.post('/two-factor-challenge', { recovery_code: fresh[0] })).statusCode, 204)
+})
+
+t.test('only the owner who confirmed the password lately, in a session of their own', async (t) => {
+  const svc = await buildTestApp(t)
+  const { browser, user, email } = await enrol(svc)
+  const token = await svc.createToken(user)
+  const guest = svc.browser()
+  await guest.get('/svc/csrf-cookie')
+  for (const [method, path] of routes) {
+    t.equal(
+      (await svc.bearer(token, method, path, method === 'GET' ? undefined : {})).statusCode,
+      401,
+      `${path} by token`,
+    )
+    t.equal((await guest.send(method, path, method === 'GET' ? undefined : {})).statusCode, 401, `${path} as a guest`)
+    if (method !== 'GET') t.equal((await browser.send(method, path, {}, { 'x-xsrf-token': 'x' })).statusCode, 419, path)
+  }
+  svc.clock.advance(hour)
+  await browser.get('/api/user')
+  await svc.app.touches.flush()
+  svc.clock.advance(hour)
+  await browser.get('/api/user')
+  await svc.app.touches.flush()
+  svc.clock.advance(hour)
+  for (const [method, path] of routes) {
+    const answer = await browser.send(method, path, method === 'GET' ? undefined : {})
+    t.equal(answer.statusCode, 423, `${method} ${path}`)
+    t.equal(answer.json().code, 'password_confirmation_required')
+  }
+  t.equal((await challenged(svc, email)) && (await browser.get('/api/user')).json().two_factor_enabled, true)
+
+  const lax = await buildTestApp(t, { settings: { two_factor: { confirm_password: false } } })
+  const other = await lax.createUser()
+  const spa = lax.browser()
+  await spa.signIn(other.email)
+  t.equal((await spa.post(factor)).statusCode, 200)
+})
+
+t.test('enabling twice at once gives one secret, and confirming twice at once confirms once', async (t) => {
+  const svc = await buildTestApp(t)
+  const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
+  const user = await svc.createUser()
+  const [one, two] = [await confirmedBrowser(svc, user.email), await confirmedBrowser(replica, user.email)]
+  for (const force of [false, true, true]) {
+    const answers = await Promise.all([one, two, one, two].map((spa) => spa.post(factor, { force })))
+    t.strictSame(
+      answers.map(({ statusCode }) => statusCode),
+      [200, 200, 200, 200],
+    )
+  }
+  const enabled = await svc.database.prisma.event.count({ where: { type: 'two_factor_enabled' } })
+  t.ok(enabled >= 3 && enabled <= 9)
+  const { secretKey } = (await one.get('/user/two-factor-secret-key')).json()
+  t.equal((await two.get('/user/two-factor-secret-key')).json().secretKey, secretKey)
+  const code = codeAt(secretKey, svc.clock.now())
+  const answers = await Promise.all([one, two, one, two].map((spa) => spa.post(confirming, { code })))
+  t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 422, 422, 422])
+  svc.clock.advance(second)
+  const visitor = await challenged(svc, user.email)
+  t.equal((await visitor.post('/two-factor-challenge', { code })).statusCode, 422, 'the code that confirmed is used up')
+})
+
+t.test('first enabling at once leaves one event', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = await confirmedBrowser(svc, user.email)
+  await Promise.all(Array.from({ length: 6 }, () => spa.post(factor)))
+  t.equal(await svc.database.prisma.event.count({ where: { type: 'two_factor_enabled' } }), 1)
+})
+
+t.test('what is stored is encrypted, and readable after the secret was rotated', async (t) => {
+  const [old, next] = ['the-old-secret-of-this-test-is-32-bytes', 'the-new-secret-of-this-test-is-32-bytes']
+  const svc = await buildTestApp(t, { env: { SVC_SECRET: old } })
+  const ada = await enrol(svc)
+  const bob = await enrol(svc)
+  const rotated = await buildTestApp(t, {
+    database: svc.where,
+    clock: svc.clock,
+    env: { SVC_SECRET: `${next},${old}` },
+  })
+  const visitor = await challenged(rotated, ada.email)
+  t.equal((await visitor.post('/two-factor-challenge', { code: ada.code() })).statusCode, 204)
+  const second = await challenged(rotated, ada.email)
+  t.equal((await second.post('/two-factor-challenge', { recovery_code: ada.recoveryCodes[3] })).statusCode, 204)
+  const spa = await confirmedBrowser(rotated, bob.email).catch(() => null)
+  t.equal(spa, null, 'no password alone')
+
+  const row = await svc.database.prisma.user.findUniqueOrThrow({ where: { id: BigInt(ada.user.id) } })
+  await svc.database.prisma.user.update({
+    where: { id: BigInt(bob.user.id) },
+    data: { twoFactorSecret: row.twoFactorSecret, twoFactorRecoveryCodes: row.twoFactorRecoveryCodes },
+  })
+  svc.clock.advance(minute)
+  const thief = await challenged(svc, bob.email)
+  const answer = await thief.post('/two-factor-challenge', { code: ada.code() })
+  t.equal(answer.statusCode, 500, 'a row moved to another user opens nothing')
+  t.equal(answer.json().code, 'server_error')
+  t.ok(testConfig({}), 'the configuration itself is fine')
+})
+
+t.test('switched off, nobody manages one, and a password is enough', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email, browser } = await enrol(svc)
+  const off = await buildTestApp(t, {
+    database: svc.where,
+    clock: svc.clock,
+    settings: { two_factor: { enabled: false } },
+  })
+  await browser.get('/svc/csrf-cookie')
+  const spa = off.browser()
+  t.equal((await spa.signIn(email)).json().two_factor, false)
+  for (const [method, path] of routes) {
+    t.equal((await spa.send(method, path, method === 'GET' ? undefined : {})).statusCode, 404, `${method} ${path}`)
+  }
+  t.equal((await spa.post('/two-factor-challenge', { code: '123456' })).statusCode, 404)
+})

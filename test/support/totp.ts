@@ -1,0 +1,59 @@
+import { generateSync } from 'otplib'
+import type { User } from '../../src/users/user.ts'
+import type { TestApp } from './app.ts'
+import type { Browser } from './browser.ts'
+import { minute } from './clock.ts'
+
+/** The code that an authenticator app shows so many steps of 30 seconds away from the clock's time. */
+export const codeAt = (secret: string, now: number, steps = 0): string =>
+  generateSync({ secret, epoch: Math.floor(now / 1000) + 30 * steps })
+
+/** A code that is none of the steps around the clock's time. */
+export function wrongCode(secret: string, now: number): string {
+  const near = [-2, -1, 0, 1, 2].map((steps) => codeAt(secret, now, steps))
+  return ['000000', '111111', '222222', '333333', '444444', '555555'].find((code) => !near.includes(code)) ?? ''
+}
+
+/** A user with a confirmed second factor, the browser that enabled it, and the authenticator app. */
+export interface Enrolled {
+  user: User
+  email: string
+  browser: Browser
+  secret: string
+  recoveryCodes: string[]
+  /** The code of now, or of so many steps away. */
+  code(steps?: number): string
+  wrong(): string
+}
+
+/** Signs in and confirms the password. */
+export async function confirmedBrowser(svc: TestApp, email: string): Promise<Browser> {
+  const browser = svc.browser()
+  await browser.signIn(email)
+  const answer = await browser.post('/user/confirm-password', { password: 'correct horse' })
+  if (answer.statusCode !== 201) throw new Error(answer.body)
+  return browser
+}
+
+/** Enables and confirms a second factor through the front door; a minute later its codes are fresh. */
+export async function enrol(svc: TestApp, given?: User): Promise<Enrolled> {
+  const user = given ?? (await svc.createUser())
+  const { email } = user
+  const browser = await confirmedBrowser(svc, email)
+  await browser.post('/user/two-factor-authentication')
+  const secret: string = (await browser.get('/user/two-factor-secret-key')).json().secretKey
+  const recoveryCodes: string[] = (await browser.get('/user/two-factor-recovery-codes')).json()
+  const code = (steps = 0) => codeAt(secret, svc.clock.now(), steps)
+  const confirmed = await browser.post('/user/confirmed-two-factor-authentication', { code: code() })
+  if (confirmed.statusCode !== 200) throw new Error(confirmed.body)
+  svc.clock.advance(minute)
+  return { user, email, browser, secret, recoveryCodes, code, wrong: () => wrongCode(secret, svc.clock.now()) }
+}
+
+/** A browser whose sign-in waits for its second factor. */
+export async function challenged(svc: TestApp, email: string, more: object = {}): Promise<Browser> {
+  const browser = svc.browser()
+  const answer = await browser.signIn(email, undefined, more)
+  if (answer.json().two_factor !== true) throw new Error(answer.body)
+  return browser
+}
