@@ -1,8 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-
-const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface Violation {
   id: string
@@ -12,7 +9,7 @@ interface Violation {
 /** What axe finds wrong on the page that is open, one line for each element; by one of its rules alone if it is named. */
 export async function axeFindings(page: Page, rule?: string): Promise<string[]> {
   const options = { resultTypes: ['violations'], ...(rule === undefined ? {} : { runOnly: [rule] }) }
-  await page.evaluate(source)
+  await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{ violations: Violation[] }>(`axe.run(${JSON.stringify(options)})`)
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}: ${node.failureSummary}`))
 }

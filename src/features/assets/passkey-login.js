@@ -24,14 +24,21 @@ async function askForPasskey(useBrowserAutofill) {
   return startAuthentication({ optionsJSON: options, useBrowserAutofill })
 }
 
+/** Where the second factor is asked for, after a passkey that did not verify who holds it. */
+function challengePage() {
+  const url = new URL(document.getElementById('login-submit').form.action)
+  if (button.dataset.returnTo) url.searchParams.set('return_to', button.dataset.returnTo)
+  return url
+}
+
 async function signIn(credential) {
   const remember = document.getElementById('remember')?.checked ?? false
-  const { redirect } = await fetchJson('/passkeys/login', {
+  const answer = await fetchJson('/passkeys/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-xsrf-token': xsrfToken() },
     body: JSON.stringify({ credential, remember }),
   })
-  location.assign(button.dataset.returnTo || redirect)
+  location.assign(answer.two_factor ? challengePage() : button.dataset.returnTo || answer.redirect)
 }
 
 /** Nobody is told of what they cancelled themselves. */

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { CDPSession, Page } from 'playwright-core'
+import t from 'tap'
+import { axeFindings } from '../support/axe.ts'
+import { hasChromium, openChromium } from '../support/chromium.ts'
+import { ada, startWithAda } from '../support/listening.ts'
+
+t.setTimeout(110_000)
+
+const modules = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
+const webauthn = readFileSync(join(modules, 'dist/bundle/index.umd.min.js'), 'utf8')
+
+/** What the browser complains about besides refused passwords: a broken security policy above all. */
+function complaintsOf(page: Page): string[] {
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    const isExpected = message.location().url.endsWith('/favicon.ico') || /status of 401/.test(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return complaints
+}
+
+async function signIn(page: Page, password = ada.password): Promise<void> {
+  await page.fill('#email', ada.email)
+  await page.fill('#password', password)
+  await page.click('#login-submit')
+}
+
+/** An authenticator that verifies its user; it waits for a touch while `touch` is off. */
+async function addAuthenticator(devtools: CDPSession): Promise<{ touch(enabled: boolean): Promise<void> }> {
+  await devtools.send('WebAuthn.enable')
+  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return {
+    touch: async (enabled) => {
+      await devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
+    },
+  }
+}
+
+/** Registers a passkey as a front end would, in the session of the page. */
+async function registerPasskey(page: Page): Promise<void> {
+  await page.evaluate(webauthn)
+  await page.evaluate(`(async () => {
+    const send = async (method, url, body) => {
+      const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) }
+      const answer = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+      if (!answer.ok) throw new Error(url + ' answered ' + answer.status)
+      return answer.json()
+    }
+    await send('POST', '/user/confirm-password', { password: ${JSON.stringify(ada.password)} })
+    const { options } = await send('GET', '/user/passkeys/options')
+    const credential = await SimpleWebAuthnBrowser.startRegistration({ optionsJSON: options })
+    await send('POST', '/user/passkeys', { name: 'Laptop', credential })
+  })()`)
+}
+
+if (hasChromium(t)) {
+  t.test("svc's own pages, as a person without a front end uses them", async (t) => {
+    const svc = await startWithAda(t)
+    await t.test('without JavaScript: password, home, signing out', async (t) => {
+      const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
+      await page.goto(`${svc.url}/`)
+      await page.click('#sign-in')
+      t.match(await page.title(), /^Sign in · /)
+      await signIn(page, 'a wrong one')
+      t.match(await page.textContent('[role=alert]'), 'These credentials do not match our records.')
+      t.equal(await page.inputValue('#email'), ada.email)
+      await signIn(page)
+      t.equal(page.url(), `${svc.url}/`)
+      t.match(await page.textContent('#user-email'), ada.email)
+      await page.click('#sign-out')
+      t.equal(page.url(), `${svc.url}/`)
+      t.equal(await page.locator('#sign-in').count(), 1)
+    })
+
+    await t.test('with JavaScript: a passkey, by its button and from the suggestions', async (t) => {
+      const browser = await openChromium(t)
+      const page = await browser.newPage()
+      const complaints = complaintsOf(page)
+      const authenticator = await addAuthenticator(await browser.newCDPSession(page))
+      await page.goto(`${svc.url}/oauth/login`)
+      await page.locator('#passkey-login').waitFor()
+      t.same(await axeFindings(page), [])
+      await signIn(page, 'a wrong one')
+      t.same(await axeFindings(page), [])
+      await signIn(page)
+      await page.waitForSelector('#sign-out')
+      t.same(await axeFindings(page), [])
+      await registerPasskey(page)
+
+      await authenticator.touch(false)
+      await page.click('#sign-out')
+      await page.goto(`${svc.url}/oauth/login?return_to=${encodeURIComponent('/?verified=1')}`)
+      await page.locator('#passkey-login').click()
+      await authenticator.touch(true)
+      await page.waitForURL(`${svc.url}/?verified=1`)
+      t.match(await page.textContent('#user-email'), ada.email)
+
+      await page.click('#sign-out')
+      await page.click('#sign-in')
+      await page.waitForURL(`${svc.url}/`)
+      t.match(await page.textContent('#user-email'), ada.email, 'chosen among the suggestions')
+      t.same(complaints, [])
+    })
+  })
+}
