@@ -38,11 +38,11 @@ const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
-  /^plugins\/(api-headers|error-handler|logging|methods|page-headers|pages\/pages)\.ts$/,
+  /^plugins\/(api-headers|empty-answer|error-handler|logging|methods|page-headers|pages\/pages)\.ts$/,
   /^access\/access\.ts$/,
   // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
   /^access\/sessions\.ts$/,
-  /^login\/(sign-in|remember|login-limiter)\.ts$/,
+  /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
 ]
 

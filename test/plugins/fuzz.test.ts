@@ -10,8 +10,13 @@ function flaw(answer: LightMyRequestResponse, { method, url }: InjectOptions): s
   if (answer.statusCode >= 500) return 'a failure of ours'
   if (answer.statusCode < 400 || method === 'HEAD') return null
   const type = String(answer.headers['content-type'])
-  // The form of the test page comes back as a page, with what was wrong.
-  if (String(url).includes('/test-login') && type.startsWith('text/html')) return null
+  // A form comes back as a page, with what was wrong.
+  if (
+    /\/(test-login|oauth\/(login|forgot-password|sign-out)|reset-password\/.)/.test(String(url)) &&
+    type.startsWith('text/html')
+  ) {
+    return null
+  }
   if (!type.startsWith('application/json')) return `content type ${type}`
   const { message, code } = answer.json()
   return typeof message === 'string' && message !== '' && typeof code === 'string' && code !== '' ? null : answer.body

@@ -28,3 +28,36 @@ export const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}
 
 /** The path of a record that may exist. */
 export const concrete = (path: string): string => path.replace(/:\w+/g, '1')
+
+/** Operations that ask for nobody: everything else that is routed needs a caller, and says so in its `security`. */
+export const openOperations: ReadonlySet<string> = new Set([
+  'GET /health/live',
+  'GET /health/ready',
+  'GET /openapi.json',
+  'GET /svc/csrf-cookie',
+  'POST /login',
+  'POST /register',
+  'POST /two-factor-challenge',
+  'POST /forgot-password',
+  'POST /reset-password',
+  'GET /passkeys/login/options',
+  'POST /passkeys/login',
+  'POST /svc/token',
+  // They look for a session by themselves: a browser without one is sent to sign in and back.
+  'GET /email/verify/{id}/{hash}',
+  'GET /verify-email/{id}/{hash}',
+  // Pages and what belongs to them.
+  'GET /',
+  'GET /oauth/login',
+  'POST /oauth/login',
+  'POST /oauth/sign-out',
+  'GET /oauth/forgot-password',
+  'POST /oauth/forgot-password',
+  'GET /two-factor-challenge',
+  'GET /reset-password/{token}',
+  'POST /reset-password/{token}',
+  'GET /assets/webauthn.js',
+  'GET /assets/passkey-login.js',
+  'GET /test-login',
+  'POST /test-login',
+])

@@ -205,17 +205,17 @@ t.test('a key left blank is not set, and null is a value', (t) => {
 t.test('a key that nothing uses yet is checked, and named when it is set to something', (t) => {
   const warningsOf = (text: string, env = {}) => parseConfig({ text, file: 'svc.yaml', env, cwd: '/srv' }).warnings
   t.strictSame(
-    warningsOf('two_factor: { window: 2 }\nscopes: { a: b }\ntokens: { prefix: x_ }', {
+    warningsOf('metrics: { port: 9100 }\nscopes: { a: b }\ntokens: { prefix: x_ }', {
       REDIS_URL: 'redis://c',
     }),
     [
       'redis.url is set, but this version does not use it yet',
-      'two_factor.window is set, but this version does not use it yet',
       'scopes is set, but this version does not use it yet',
+      'metrics.port is set, but this version does not use it yet',
     ],
   )
   t.strictSame(
-    warningsOf("two_factor: { window: 1 }\nclients: []\nrate_limits: { mail: 6/1m }\nmail: { url: 'log:' }"),
+    warningsOf("metrics: { port: null }\nclients: []\nrate_limits: { token: 60/1m }\nmail: { url: 'log:' }"),
     [],
   )
   t.match(warningsOf('', { PORT: '9000' }), [/^app.url is still http:\/\/localhost:8000, but svc listens on port 9000/])

@@ -143,7 +143,11 @@ t.test('a password alone opens nothing where a second factor is confirmed', asyn
   const answer = await spa.signIn(user.email, undefined, { remember: true })
   t.equal(answer.statusCode, 200)
   t.strictSame(answer.json(), { two_factor: true })
-  t.strictSame(cookieNames(answer), [], 'no session, no remembering, no known browser')
+  t.strictSame(
+    cookieNames(answer),
+    ['XSRF-TOKEN', 'svc_session'],
+    'an anonymous session: no remembering, no known browser',
+  )
   t.equal((await spa.get('/api/user')).statusCode, 401)
   t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 0)
   t.equal(await svc.database.prisma.rememberToken.count(), 0)
