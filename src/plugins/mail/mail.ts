@@ -31,7 +31,7 @@ const QueuedMail = Type.Object({
 })
 
 /** Sends mail through the outbox. */
-export class Mail {
+class Mail {
   readonly #outbox: Outbox
   readonly #clock: Clock
   readonly #config: CurrentConfig
