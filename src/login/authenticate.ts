@@ -10,7 +10,7 @@ interface Credentials {
   email: string
   password: string
   /** Which door was tried, for the audit trail. */
-  door: 'login' | 'page' | 'token' | 'test_page' | 'confirm' | 'change' | 'page'
+  door: 'login' | 'page' | 'token' | 'test_page' | 'confirm' | 'change'
 }
 
 /**
@@ -42,16 +42,16 @@ export async function authenticate(
   return rehashed(request, found, credentials.password)
 }
 
-/** Whether the password is the signed-in user's, counted and limited as at every other door. */
-export async function isPasswordOf(
+/** The signed-in user anew, if the password is theirs, or null; counted and limited as at every other door. */
+export async function authenticateAgain(
   request: FastifyRequest,
   user: User,
   password: string,
   door: 'confirm' | 'change',
-): Promise<boolean> {
+): Promise<UserWithPassword | null> {
   const found = await authenticate(request, { email: user.email, password, door })
   // The address may have become somebody else's since the session was read.
-  return found?.user.id === user.id
+  return found?.user.id === user.id ? found : null
 }
 
 /** Records the failure, after the answer; the same writes for an unknown address, so that no later answer tells them apart either. */

@@ -2,8 +2,17 @@ const atom = /^[^\s"(),:;<>@[\]\\.]+$/u
 const label = /^[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?$/u
 const quoted = /^"(?:[^"\\\p{Cc}]|\\[^\p{Cc}])+"$/u
 
-/** Whether a text is an address by RFC 5322 (and 6531): `a@localhost` and quoted local parts are, comments and CR/LF are not. */
+/**
+ * Whether a text is an address by RFC 5322 (and 6531): `a@localhost` and quoted local parts are, comments and CR/LF are not.
+ * So must be the form in which it is stored: letters that only look like a comma or an at sign would become one there.
+ */
 export function isEmail(text: string): boolean {
+  if (text.length > 255) return false
+  const stored = text.normalize('NFKC').toLowerCase()
+  return isAddress(text) && (stored === text || isAddress(stored))
+}
+
+function isAddress(text: string): boolean {
   if (text.length > 255) return false
   const at = text.lastIndexOf('@')
   const local = text.slice(0, at)

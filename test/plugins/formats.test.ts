@@ -11,7 +11,13 @@ t.test('addresses by RFC 5322', async (t) => {
     '"a b@c"@d.example',
     '"\\""@d.e',
   ]
-  for (const text of [...good, 'ü@bücher.example', `${'a'.repeat(64)}@${'b'.repeat(63)}.c`, '1@1.2.3.4']) {
+  for (const text of [
+    ...good,
+    'ü@bücher.example',
+    'ⓣest@d.example',
+    `${'a'.repeat(64)}@${'b'.repeat(63)}.c`,
+    '1@1.2.3.4',
+  ]) {
     t.ok(isEmail(text), text)
   }
   const bad = [
@@ -44,7 +50,9 @@ t.test('addresses by RFC 5322', async (t) => {
     'a@[::1',
     '""@b',
   ]
-  for (const text of [...bad, ...injected, `a@${'b'.repeat(64)}`, `${'a'.repeat(250)}@b.example`]) {
+  // In the form that is stored these are `a,b@c`, `a@b@c` and longer than any address.
+  const disguised = ['a，b@c', 'a＠b@c', 'a\u037eb@c', 'a\u00a0b@c', `${'㎨'.repeat(120)}@c`]
+  for (const text of [...bad, ...injected, ...disguised, `a@${'b'.repeat(64)}`, `${'a'.repeat(250)}@b.example`]) {
     t.notOk(isEmail(text), JSON.stringify(text))
   }
 })

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
-import { isPasswordOf } from '../../login/authenticate.ts'
+import { authenticateAgain } from '../../login/authenticate.ts'
 import { confirmationAge, markConfirmed } from '../../login/recent-password.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
@@ -30,7 +30,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       if (!user) throw unauthenticated()
       const { password } = request.body
       const isText = typeof password === 'string' && password !== ''
-      if (!isText || !(await isPasswordOf(request, user, password, 'confirm')))
+      if (!isText || !(await authenticateAgain(request, user, password, 'confirm')))
         throw validationFailed({ password: [wrong] })
       await markConfirmed(request)
       const origin = originOf(request)

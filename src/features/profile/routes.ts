@@ -3,8 +3,10 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
-import { isPasswordOf } from '../../login/authenticate.ts'
+import { authenticateAgain } from '../../login/authenticate.ts'
+import { FailureLimits } from '../../login/failure-limits.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
+import { countRequest } from '../../login/request-limits.ts'
 import { endSessionsOf, keepSession, signOut } from '../../login/sign-in.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
@@ -14,7 +16,7 @@ import { notify } from '../../users/notices.ts'
 import { canonicalEmail, type User } from '../../users/user.ts'
 import { setPassword } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
-import { deleteUser, updateProfile } from './store.ts'
+import { deleteUser, holdPassword, updateProfile } from './store.ts'
 
 const ProfileBody = Type.Object(
   {
@@ -41,6 +43,9 @@ const userOf = (request: FastifyRequest): User => {
   return user
 }
 
+const wrongPassword = () =>
+  validationFailed({ current_password: ['The provided password does not match your current password.'] })
+
 interface ProfileOptions {
   /** Deletes what other slices keep of a user, in the transaction that deletes the user. */
   forgetUser: (tx: Tx, userId: number) => Promise<void>
@@ -48,29 +53,36 @@ interface ProfileOptions {
 
 /** What users change of their own accounts. */
 const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetUser }) => {
+  const limits = new FailureLimits(app.database)
+
   app.put(
     '/user/profile-information',
     {
-      config: { ...own, unverified: 'allowed', alsoAnswers: [423] },
+      config: { ...own, unverified: 'allowed', alsoAnswers: [423, 429] },
       schema: {
         summary: 'Change name and address',
         description:
-          'Another address needs a password confirmed lately (423), and is unverified until its own mail was followed. The old one is told.',
+          'Another address needs a password confirmed lately (423), counts as a mail, and is unverified until that was followed. The old one is told.',
         body: ProfileBody,
         response: { 200: EmptyAnswer },
       },
     },
     async (request, reply) => {
       const user = userOf(request)
-      if (canonicalEmail(request.body.email) !== user.email) requireRecentPassword(request)
+      if (canonicalEmail(request.body.email) !== user.email) {
+        requireRecentPassword(request)
+        // It mails any address that its caller names.
+        await countRequest(request, reply, limits, 'mail')
+      }
       const origin = originOf(request)
-      const updated = await updateProfile(app.database, user, request.body, origin.now, async (tx, after, isMoved) => {
+      const outcome = await updateProfile(app.database, user, request.body, origin.now, async (tx, after, isMoved) => {
         await recordEvent(tx, origin, { type: isMoved ? 'email_changed' : 'profile_updated', userId: user.id })
         if (!isMoved) return
         await sendVerification(app, tx, origin, after)
         await notify(app, tx, origin, user.email, 'email_changed', { newEmail: after.email })
       })
-      if (!updated) throw validationFailed({ email: ['The email has already been taken.'] })
+      if (outcome === 'gone') throw unauthenticated()
+      if (outcome === 'taken') throw validationFailed({ email: ['The email has already been taken.'] })
       return sendEmpty(reply, 200)
     },
   )
@@ -89,18 +101,21 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
     async (request, reply) => {
       const user = userOf(request)
       const { current_password: current, password } = request.body
-      if (!(await isPasswordOf(request, user, current, 'change'))) {
-        throw validationFailed({ current_password: ['The provided password does not match your current password.'] })
-      }
+      const found = await authenticateAgain(request, user, current, 'change')
+      if (!found) throw wrongPassword()
       const hash = await app.hashing.hash(password)
       const origin = originOf(request)
-      await app.database.transaction(async (tx) => {
+      const isChanged = await app.database.transaction(async (tx) => {
+        // Of two changes at once the second no longer knows the current password.
+        if (!(await holdPassword(tx, user.id, found.password))) return false
         await setPassword(tx, user.id, hash, origin.now)
         await keepSession(tx, request, hash)
         await endSessionsOf(tx, user.id, request)
         await recordEvent(tx, origin, { type: 'password_changed', userId: user.id })
         await notify(app, tx, origin, user.email, 'password_changed')
+        return true
       })
+      if (!isChanged) throw wrongPassword()
       return sendEmpty(reply, 200)
     },
   )
@@ -119,7 +134,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       const origin = originOf(request)
       await app.database.transaction(async (tx) => {
         await forgetUser(tx, user.id)
-        await deleteUser(tx, user.id)
+        if (!(await deleteUser(tx, user.id))) return
         await recordEvent(tx, origin, { type: 'user_deleted', userId: user.id })
         await notify(app, tx, origin, user.email, 'account_deleted')
       })

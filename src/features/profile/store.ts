@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../../plugins/database/database.ts'
 import { isUniqueViolation } from '../../plugins/database/unique.ts'
-import { canonicalEmail, type User, userOf } from '../../users/user.ts'
+import { canonicalEmail, type User } from '../../users/user.ts'
 
 /** What users may change of themselves. */
 export interface Profile {
@@ -8,8 +8,11 @@ export interface Profile {
   email: string
 }
 
+/** What became of a change of profile; `gone` when the user was deleted meanwhile. */
+type ProfileOutcome = 'changed' | 'taken' | 'gone'
+
 /**
- * Runs the change of a profile; null when the address is another user's.
+ * Runs the change of a profile.
  * A change of address voids what the old one proved: its verification and a password reset that waits there.
  */
 export async function updateProfile(
@@ -18,26 +21,35 @@ export async function updateProfile(
   { name, email }: Profile,
   now: number,
   also: (tx: Tx, updated: User, isMoved: boolean) => Promise<void>,
-): Promise<User | null> {
+): Promise<ProfileOutcome> {
   const address = canonicalEmail(email)
   const isMoved = address !== user.email
   const id = BigInt(user.id)
   try {
     return await database.transaction(async (tx) => {
       const moved = isMoved ? { email: address, emailVerifiedAt: null } : {}
-      const row = await tx.user.update({ where: { id }, data: { name, ...moved, updatedAt: new Date(now) } })
+      const { count } = await tx.user.updateMany({ where: { id }, data: { name, ...moved, updatedAt: new Date(now) } })
+      if (count === 0) return 'gone'
       if (isMoved) await tx.passwordReset.deleteMany({ where: { userId: id } })
-      const updated = userOf(row)
-      await also(tx, updated, isMoved)
-      return updated
+      await also(tx, { ...user, name, email: address }, isMoved)
+      return 'changed'
     })
   } catch (error) {
-    if (isUniqueViolation(error)) return null
+    if (isUniqueViolation(error)) return 'taken'
     throw error
   }
 }
 
-/** Deletes the user; what refers to the row goes with it. */
-export async function deleteUser(tx: Tx, userId: number): Promise<void> {
-  await tx.user.deleteMany({ where: { id: BigInt(userId) } })
+/** Whether the user still has the password hash that was read; if so, nobody else changes it before the transaction ends. */
+export async function holdPassword(tx: Tx, userId: number, hash: string | null): Promise<boolean> {
+  const { count } = await tx.user.updateMany({
+    where: { id: BigInt(userId), password: hash },
+    data: { password: hash },
+  })
+  return count > 0
+}
+
+/** Deletes the user; what refers to the row goes with it. False when another request was first. */
+export async function deleteUser(tx: Tx, userId: number): Promise<boolean> {
+  return (await tx.user.deleteMany({ where: { id: BigInt(userId) } })).count > 0
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { notFound, unauthenticated, validationFailed } from '../../errors.ts'
-import { isPasswordOf } from '../../login/authenticate.ts'
+import { authenticateAgain } from '../../login/authenticate.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { endSessionsOf, signOut } from '../../login/sign-in.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
@@ -36,7 +36,7 @@ const userOf = (request: FastifyRequest): User => {
 /** Throws unless the body holds the user's password; a user without one must have confirmed lately (423). */
 async function requirePassword(request: FastifyRequest<{ Body: { password?: unknown } }>, user: User): Promise<void> {
   const { password } = request.body
-  if (typeof password === 'string' && password !== '' && (await isPasswordOf(request, user, password, 'confirm')))
+  if (typeof password === 'string' && password !== '' && (await authenticateAgain(request, user, password, 'confirm')))
     return
   const found = await findUserById(request.server.database, user.id)
   if (found?.password === null) return requireRecentPassword(request)

@@ -1,0 +1,136 @@
+import t from 'tap'
+import { strong } from '../../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
+import { hour } from '../../support/clock.ts'
+
+const current = 'correct horse'
+const changed = (more: object = {}) => ({
+  current_password: current,
+  password: strong,
+  password_confirmation: strong,
+  ...more,
+})
+
+async function browserOf(svc: TestApp, email: string, more: object = {}): Promise<Browser> {
+  const spa = svc.browser()
+  const answer = await spa.signIn(email, current, more)
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+  return spa
+}
+
+t.test(
+  'a change keeps the browser that made it signed in, ends every other at once, and leaves tokens alone',
+  async (t) => {
+    const svc = await buildTestApp(t)
+    const user = await svc.createUser({ email: 'ada@example.com' })
+    const neighbour = await svc.createUser()
+    const token = await svc.createToken(user)
+    const here = await browserOf(svc, user.email, { remember: true })
+    const there = await browserOf(svc, user.email)
+    const remembered = await browserOf(svc, user.email, { remember: true })
+    const other = await browserOf(svc, neighbour.email, { remember: true })
+    const asleep = await browserOf(svc, user.email, { remember: true })
+    const cookie = await asleep.cookie('svc_remember')
+    await here.post('/user/confirm-password', { password: current })
+    const answer = await here.put('/user/password', changed())
+    t.equal(answer.statusCode, 200, answer.body)
+    t.equal(answer.body, '""')
+    t.equal((await here.get('/api/user')).statusCode, 200)
+    t.equal((await here.get('/user/confirmed-password-status')).json().confirmed, true)
+    for (const spa of [there, remembered]) t.equal((await spa.get('/api/user')).statusCode, 401)
+    const headers = { cookie: `svc_remember=${cookie}`, origin: 'http://localhost:5173' }
+    t.equal(
+      (await svc.app.inject({ url: '/api/user', headers })).statusCode,
+      401,
+      'a remembered device does not come back',
+    )
+    t.equal((await other.get('/api/user')).statusCode, 200)
+    t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200)
+    svc.clock.advance(3 * hour)
+    t.equal((await here.get('/api/user')).statusCode, 200, 'its own remembered device goes on')
+    t.equal((await svc.browser().signIn(user.email, current)).statusCode, 401)
+    t.equal((await svc.browser().signIn(user.email, strong)).statusCode, 200)
+    const [notice] = await svc.mailbox.to(user.email)
+    t.equal(notice?.subject, 'Your password was changed')
+    t.notMatch(notice?.raw, strong)
+    t.notOk(svc.logs.some((line) => line.includes(strong) || line.includes(current)))
+    t.equal(await svc.database.prisma.event.count({ where: { type: 'password_changed' } }), 1)
+  },
+)
+
+t.test('a wrong or missing password is said of its field, and changes nothing', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const [spa, other] = [await browserOf(svc, user.email), await browserOf(svc, user.email)]
+  const required = { current_password: ['The current password field is required.'] }
+  const wrong = { current_password: ['The provided password does not match your current password.'] }
+  const cases: [object, object][] = [
+    [{ current_password: undefined }, required],
+    [{ current_password: '' }, required],
+    [{ current_password: null }, required],
+    [{ current_password: [current] }, { current_password: ['The current password field must be a string.'] }],
+    [{ current_password: `${current} ` }, wrong],
+    [{ current_password: 'x' }, wrong],
+    [{ password_confirmation: 'x' }, { password: ['The password field confirmation does not match.'] }],
+    [
+      { password: 'vqzx7', password_confirmation: 'vqzx7' },
+      { password: ['The password field must be at least 8 characters.'] },
+    ],
+    [
+      { password: 'password1', password_confirmation: 'password1' },
+      { password: ['The given password has appeared in a data leak. Please choose a different password.'] },
+    ],
+  ]
+  for (const [change, errors] of cases) {
+    const answer = await spa.put('/user/password', changed(change))
+    t.equal(answer.statusCode, 422, answer.body)
+    t.strictSame(answer.json().errors, errors, JSON.stringify(change))
+  }
+  t.equal((await other.get('/api/user')).statusCode, 200)
+  t.equal((await svc.browser().signIn(user.email)).statusCode, 200)
+  t.equal((await svc.mailbox.all()).length, 0)
+})
+
+t.test('guesses of the current password count with those at every other door', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = await browserOf(svc, user.email)
+  await spa.put('/user/password', changed({ current_password: 'a' }))
+  await spa.put('/user/password', changed({ current_password: 'b' }))
+  await spa.post('/user/confirm-password', { password: 'c' })
+  await spa.delete('/user/other-sessions', { password: 'd' })
+  t.equal((await svc.browser().signIn(user.email, 'e')).statusCode, 401)
+  for (const answer of [
+    await spa.put('/user/password', changed()),
+    await spa.post('/user/confirm-password', { password: current }),
+    await spa.delete('/user/other-sessions', { password: current }),
+  ]) {
+    t.equal(answer.statusCode, 429)
+    t.match(answer.json(), { code: 'too_many_requests', errors: { email: [/^Too many login attempts/] } })
+    t.equal(answer.headers['retry-after'], '60')
+  }
+})
+
+t.test('of two changes at once one wins, and the one that lost knows nothing any more', async (t) => {
+  const svc = await buildTestApp(t)
+  for (let round = 0; round < 3; round++) {
+    const user = await svc.createUser()
+    const owner = await browserOf(svc, user.email)
+    const thief = await browserOf(svc, user.email)
+    const words = ['one engine on the hill', 'two engines on the hill']
+    const answers = await Promise.all(
+      [owner, thief].map((spa, i) =>
+        spa.put('/user/password', changed({ password: words[i], password_confirmation: words[i] })),
+      ),
+    )
+    const statuses = answers.map(({ statusCode }) => statusCode)
+    t.strictSame([...statuses].sort(), [200, 422], JSON.stringify(statuses))
+    const winner = statuses.indexOf(200)
+    t.equal((await [owner, thief][winner]?.get('/api/user'))?.statusCode, 200)
+    t.equal((await [owner, thief][1 - winner]?.get('/api/user'))?.statusCode, 401)
+    t.equal((await svc.browser().signIn(user.email, words[winner])).statusCode, 200)
+    t.equal((await svc.browser().signIn(user.email, words[1 - winner])).statusCode, 401)
+    t.equal((await svc.mailbox.to(user.email)).length, 1)
+  }
+})

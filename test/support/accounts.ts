@@ -1,0 +1,29 @@
+import type { TestApp } from './app.ts'
+import type { Browser } from './browser.ts'
+
+/** A password that the rules take. */
+export const strong = 'violet engine on the hill'
+
+/** What the form of a new account posts. */
+export const registration = (email: string, more: object = {}) => ({
+  name: 'Grace Example',
+  email,
+  password: strong,
+  password_confirmation: strong,
+  ...more,
+})
+
+/** A browser with its CSRF cookie. */
+export async function visitor(svc: TestApp, options?: Parameters<TestApp['browser']>[0]): Promise<Browser> {
+  const browser = svc.browser(options)
+  await browser.get('/svc/csrf-cookie')
+  return browser
+}
+
+/** The link of the last mail to the address that has one, without what svc's own address is. */
+export async function mailedLink(svc: TestApp, address: string): Promise<string> {
+  const texts = (await svc.mailbox.to(address)).map(({ text }) => /https?:\/\/\S+/.exec(text)?.[0] ?? '')
+  const link = texts.filter((text) => text.includes('signature=')).at(-1)
+  if (!link) throw new Error(`No mail to ${address} has a link.`)
+  return link.replace('http://localhost:8000', '')
+}
