@@ -5,6 +5,7 @@ import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
+import { type EqualTime, measureEqualTime } from './support/equal-time.ts'
 import {
   type Comparison,
   comparisons,
@@ -15,7 +16,7 @@ import {
 } from './support/operations.ts'
 import { chartOf, type Report, type Result, resultOf, tableOf } from './support/report.ts'
 
-const names = [...comparisons.map(({ name }) => name), 'memory']
+const names = [...comparisons.map(({ name }) => name), 'memory', 'equal-time']
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -48,9 +49,10 @@ try {
     if (isWanted(comparison.name)) results.push(await compare(comparison))
   }
   const memory = isWanted('memory') ? await memoryFigures() : null
-  console.log(`\n${tableOf({ results, memory })}`)
+  const equalTime = isWanted('equal-time') ? await equalTimes() : null
+  console.log(`\n${tableOf({ results, memory, equalTime })}`)
   // Part of a run is no report.
-  if (positionals.length === 0) await save(results, memory)
+  if (positionals.length === 0) await save({ results, memory, equalTime })
 } finally {
   await bench.close()
 }
@@ -86,7 +88,18 @@ async function memoryFigures(): Promise<Report['memory']> {
   return { ...(Object.fromEntries(entries) as MemoryFigures), targets: memoryTargets }
 }
 
-async function save(results: Result[], memory: Report['memory']): Promise<void> {
+async function equalTimes(): Promise<EqualTime[]> {
+  process.stderr.write('equal-time: ')
+  const found = await measureEqualTime(bench)
+  const rounded = (value: number) => Number(value.toFixed(3))
+  const lines = found.map(({ door, tries, known, unknown, ratio }) => {
+    return { door, tries, known: rounded(known), unknown: rounded(unknown), ratio: rounded(ratio) }
+  })
+  process.stderr.write(`${lines.map(({ door, known, unknown }) => `${door} ${known} and ${unknown} ms`).join(', ')}\n`)
+  return lines
+}
+
+async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime'>): Promise<void> {
   const { seconds, rounds, connections } = bench.options
   const folder = join(import.meta.dirname, 'results')
   const libsql = JSON.parse(readFileSync(join(import.meta.dirname, '../node_modules/libsql/package.json'), 'utf8'))
@@ -105,8 +118,7 @@ async function save(results: Result[], memory: Report['memory']): Promise<void> 
       loadAverage: Math.round((loadavg()[2] ?? 0) * 100) / 100,
     },
     options: { seconds, rounds, connections },
-    results,
-    memory,
+    ...measured,
   }
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'latest.json'), `${jsonOf(report)}\n`)

@@ -64,7 +64,7 @@ export class Bench {
   }
 
   /** The built program on this database, configured as in production. */
-  async startSvc(database: string): Promise<Running> {
+  async startSvc(database: string, more: object = {}): Promise<Running> {
     const port = await freePort()
     const config = join(this.#folder, `svc-${port}.yaml`)
     const settings = {
@@ -73,6 +73,7 @@ export class Bench {
       database: { url: database },
       stateful: [new URL(frontend).host],
       mail: { url: 'file:mails', from: `svc <no-reply@${host}>` },
+      ...more,
     }
     writeFileSync(config, stringify(settings), { mode: 0o600 })
     const args = [...startFlags, ...(this.options.flags ?? []), join(this.options.dist, 'main.js')]

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { argon2Alone } from './argon2.ts'
 import type { Bench } from './bench.ts'
 import { Load, type LoadFigures } from './load.ts'
 import { processorTime, type Running, residentMemory, watchMemory } from './processes.ts'
-import { bearerRequests, loginRequests, sessionRequests } from './requests.ts'
+import { bearerRequests, loginRequests, sessionLoginRequests, sessionRequests } from './requests.ts'
 import { type Amounts, settlePostgresql } from './rows.ts'
 
 /** One sample of one side of a comparison. */
@@ -51,8 +52,12 @@ const loginConnections = 16
 
 const databaseOf = (bench: Bench) => bench.database('svc', usual)
 
-function sampler(bench: Bench, server: Running, requests: readonly Buffer[]): Sampler {
-  const { connections } = bench.options
+function sampler(
+  bench: Bench,
+  server: Running,
+  requests: readonly Buffer[],
+  connections = bench.options.connections,
+): Sampler {
   return async (seconds) => {
     const load = new Load({ port: server.port, requests, connections })
     await load.start()
@@ -164,6 +169,20 @@ export const comparisons: readonly Comparison[] = [
       await base(warmUp)
       await op(warmUp)
       return { base, op, server, stop: server.stop }
+    },
+  },
+  {
+    name: 'password-logins',
+    title: 'POST /login, right passwords',
+    to: 'the argon2 library alone, on as many threads',
+    target: 0.8,
+    async prepare(bench) {
+      const url = await databaseOf(bench)
+      await settlePostgresql(url, 1)
+      const server = await bench.startSvc(url)
+      const op = sampler(bench, server, sessionLoginRequests(usual.users), loginConnections)
+      await op(warmUp)
+      return { base: argon2Alone, op, server, stop: server.stop }
     },
   },
 ]

@@ -1,4 +1,5 @@
 import type { BenchOptions } from './bench.ts'
+import { type EqualTime, equalTimeTarget } from './equal-time.ts'
 import type { Comparison, MemoryFigures, memoryTargets, Sample } from './operations.ts'
 
 /** What a comparison found: medians, and every sample behind them. */
@@ -29,6 +30,7 @@ export interface Report {
   options: Pick<BenchOptions, 'seconds' | 'rounds' | 'connections'>
   results: Result[]
   memory: (MemoryFigures & { targets: typeof memoryTargets }) | null
+  equalTime: EqualTime[] | null
 }
 
 const median = (values: readonly number[]): number => {
@@ -84,19 +86,27 @@ interface Line {
   unit: string
 }
 
-function linesOf({ results, memory }: Pick<Report, 'results' | 'memory'>): Line[] {
+/** What is measured: all of it, or what was asked for. */
+type Measured = Pick<Report, 'results' | 'memory' | 'equalTime'>
+
+function linesOf({ results, memory, equalTime }: Measured): Line[] {
   const ratios = results.map(({ title, ratio, target }): Line => {
     return { title, value: ratio, target, wanted: 'at least', unit: '' }
   })
   const slower = results.flatMap(({ p99Ratio, p99Target }): Line[] =>
     p99Target ? [{ title: 'p99 of the same', value: p99Ratio, target: p99Target, wanted: 'at most', unit: '×' }] : [],
   )
-  if (!memory) return [...ratios, ...slower]
+  const doors = (equalTime ?? []).map(({ door, ratio }): Line => {
+    const title = `Known to unknown addresses, ${door}`
+    return { title, value: ratio, target: equalTimeTarget, wanted: 'at most', unit: '×' }
+  })
+  if (!memory) return [...ratios, ...slower, ...doors]
   const most = Math.max(memory.bearer, memory.session, memory.logins)
   const shared = { wanted: 'at most', unit: ' MB' } as const
   return [
     ...ratios,
     ...slower,
+    ...doors,
     { title: 'Resident memory, idle', value: memory.idle, target: memory.targets.idle, ...shared },
     { title: 'Resident memory, under load', value: most, target: memory.targets.load, ...shared },
   ]
@@ -108,7 +118,7 @@ const figure = ({ value, unit }: Line): string =>
 const wish = ({ wanted, target, unit }: Line): string => `${wanted === 'at least' ? '≥' : '≤'} ${target}${unit}`
 
 /** The report as text: the figures against their targets, then what is behind them. */
-export function tableOf(report: Pick<Report, 'results' | 'memory'>): string {
+export function tableOf(report: Measured): string {
   const lines = linesOf(report)
   const against = columns([
     ['', 'measured', 'target', ''],

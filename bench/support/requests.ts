@@ -70,3 +70,22 @@ export const loginRequests = (users: number): Buffer[] =>
       body,
     )
   })
+
+/** POST /login: the same by a browser, which vouches for its own origin. */
+export const sessionLoginRequests = (users: number): Buffer[] =>
+  Array.from({ length: users }, (_, i) => {
+    const body = JSON.stringify({ email: emailOf(i + 1), password })
+    return request(
+      [
+        'POST /login HTTP/1.1',
+        `Host: ${host}`,
+        'Connection: keep-alive',
+        'Accept: application/json',
+        `Origin: ${frontend}`,
+        'Sec-Fetch-Site: same-origin',
+        'Content-Type: application/json',
+        `Content-Length: ${Buffer.byteLength(body)}`,
+      ],
+      body,
+    )
+  })
