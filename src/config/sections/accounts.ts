@@ -21,7 +21,7 @@ export const accountSections = {
       default: 1024,
       minimum: 64,
       maximum: 4096,
-      description: 'The most characters that are accepted.',
+      description: 'The most characters of a new password.',
     }),
     block_common: flag({ default: true, description: 'Whether passwords known from leaks are refused.' }),
     confirm_timeout: duration({ default: '3h', description: 'How long a confirmed password counts as confirmed.' }),
@@ -51,7 +51,7 @@ export const accountSections = {
     confirm_password: flag({ default: true, description: 'Whether a change asks for the password first.' }),
   }),
   passkeys: section('Passkeys (WebAuthn).', {
-    enabled: flag({ default: true, description: 'Whether users may register passkeys.' }),
+    enabled: flag({ default: true, description: 'Whether there are passkeys.' }),
     rp_id: nullable(
       text({
         format: 'domain',
