@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
-import { originOf, recordEvent } from '../users/events.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 import type { Proof } from './second-factor.ts'
-import { beginAnonymous, type SignIn, signIn } from './sign-in.ts'
+import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 
-/** A sign-in that waits for its second factor: kept in an anonymous session's row, which opens nothing. */
+/** A sign-in that waits for its second factor: kept in its session's row, where it opens nothing. */
 interface PendingLogin {
   userId: number
   passwordMark: string
@@ -36,9 +35,10 @@ export async function beginChallenge(request: FastifyRequest, reply: FastifyRepl
   }
   const event = { type: 'two_factor_challenged', userId: login.user.id } as const
   if (!request.caller) return beginAnonymous(request, reply, { pendingLogin }, event)
+  // Under a new id first: whoever gave this browser a session of their own must not hold what waits in it.
+  await renewSession(request, reply, event)
   request.session.pendingLogin = pendingLogin
   await request.session.save()
-  await request.server.database.transaction((tx) => recordEvent(tx, originOf(request), event))
 }
 
 /** The user whose sign-in waits in this session: still enabled, of the same password, and with a second factor; else null. */

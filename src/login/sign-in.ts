@@ -3,6 +3,7 @@ import { SessionCaller } from '../access/caller.ts'
 import { passwordMark } from '../access/password-mark.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
+import { unauthenticated } from '../errors.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
@@ -135,6 +136,23 @@ export async function beginAnonymous(
     await recordEvent(tx, originOf(request), event)
   })
   app.remember.sendCookie(request, reply, null)
+  await become(request, reply, sessionId)
+}
+
+/** Gives the request's own session, which goes on, a new id, and records why; throws 401 when it was ended meanwhile. */
+export async function renewSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  event: Parameters<typeof recordEvent>[2],
+): Promise<void> {
+  const row = request.session?.state?.row
+  const sessionId = randomId()
+  await request.server.database.transaction(async (tx) => {
+    const own = { id: row?.id ?? '', publicId: row?.publicId ?? '' }
+    const { count } = await tx.session.updateMany({ where: own, data: { id: sha256Hex(sessionId) } })
+    if (count === 0) throw unauthenticated()
+    await recordEvent(tx, originOf(request), event)
+  })
   await become(request, reply, sessionId)
 }
 

@@ -4,6 +4,9 @@ import { buildTestApp, testConfig } from '../../support/app.ts'
 import { hour, minute, second } from '../../support/clock.ts'
 import { challenged, codeAt, confirmedBrowser, enrol, wrongCode } from '../../support/totp.ts'
 
+// Every sign-in here costs a password check.
+t.setTimeout(110_000)
+
 const factor = '/user/two-factor-authentication'
 const confirming = '/user/confirmed-two-factor-authentication'
 const recovery = '/user/two-factor-recovery-codes'

@@ -1,0 +1,211 @@
+import { hash as bcrypt } from '@node-rs/bcrypt'
+import t, { type Test } from 'tap'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { minute } from '../support/clock.ts'
+import { challenged, type Enrolled, enrol } from '../support/totp.ts'
+
+// Every sign-in here costs a password check.
+t.setTimeout(110_000)
+
+const challenge = '/two-factor-challenge'
+const invalidCode = 'The provided two factor authentication code was invalid.'
+const invalidRecovery = 'The provided two factor recovery code was invalid.'
+
+const device = (svc: TestApp, email: string, proof: object, remoteAddress = '192.0.2.1') =>
+  svc.app.inject({
+    method: 'POST',
+    url: '/svc/token',
+    remoteAddress,
+    payload: { email, password: 'correct horse', device_name: 'Phone', ...proof },
+  })
+
+/** Two replicas on one database and one clock, and a user with a second factor. */
+async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp; other: TestApp; ada: Enrolled }> {
+  const svc = await buildTestApp(t, { settings: { ...settings } })
+  const other = await buildTestApp(t, { settings: { ...settings }, database: svc.where, clock: svc.clock })
+  return { svc, other, ada: await enrol(svc) }
+}
+
+const counted = (statuses: readonly number[], status: number) => statuses.filter((found) => found === status).length
+
+t.test('a code completes the sign-in, a wrong one leaves it waiting', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enrol(svc)
+  const guest = svc.browser()
+  await guest.get('/svc/csrf-cookie')
+  t.strictSame(
+    (await guest.post(challenge, { code: ada.code() })).json().errors,
+    { code: [invalidCode] },
+    'nobody waits',
+  )
+
+  const spa = await challenged(svc, ada.email)
+  for (const [body, errors] of [
+    [{}, { code: [invalidCode] }],
+    [{ code: null, recovery_code: null }, { code: [invalidCode] }],
+    [{ code: ada.wrong() }, { code: [invalidCode] }],
+    [{ code: '12345' }, { code: [invalidCode] }],
+    [{ recovery_code: 'nothing' }, { recovery_code: [invalidRecovery] }],
+  ] as const) {
+    const answer = await spa.post(challenge, body)
+    t.equal(answer.statusCode, 422, JSON.stringify(body))
+    t.strictSame(answer.json().errors, errors)
+  }
+  for (const body of [{ code: 123456 }, { code: [ada.code()] }, { code: {} }, { recovery_code: true }]) {
+    t.equal((await spa.post(challenge, body)).statusCode, 422, JSON.stringify(body))
+  }
+  t.equal((await spa.get('/api/user')).statusCode, 401)
+  const code = ada.code()
+  const done = await spa.post(challenge, { code: ` ${code.slice(0, 3)} ${code.slice(3)} ` })
+  t.equal(done.statusCode, 204)
+  t.equal(done.body, '')
+  t.equal((await spa.get('/api/user')).json().id, ada.user.id)
+  t.equal((await spa.post(challenge, { code: ada.code(1) })).statusCode, 422, 'nothing waits any more')
+})
+
+t.test('a recovery code works once, and another takes its place', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enrol(svc)
+  const [first = '', second = ''] = ada.recoveryCodes
+  const spa = await challenged(svc, ada.email)
+  t.equal((await spa.post(challenge, { recovery_code: first.toLowerCase() })).statusCode, 422, 'letter for letter')
+  t.equal((await spa.post(challenge, { recovery_code: ` ${first} ` })).statusCode, 204)
+  const now: string[] = (await ada.browser.get('/user/two-factor-recovery-codes')).json()
+  t.equal(now.length, 8)
+  t.strictSame(now.slice(1), ada.recoveryCodes.slice(1), 'replaced in place')
+  t.not(now[0], first)
+  t.match(now[0], /^[A-Za-z0-9]{10}-[A-Za-z0-9]{10}$/)
+  const again = await challenged(svc, ada.email)
+  t.equal((await again.post(challenge, { recovery_code: first })).statusCode, 422)
+  t.equal(
+    (await again.post(challenge, { recovery_code: first, code: ada.code() })).statusCode,
+    204,
+    'the code counts too',
+  )
+  t.equal((await device(svc, ada.email, { recovery_code: second, code: 'x' })).statusCode, 200)
+  const events = await svc.database.prisma.event.findMany({ where: { type: 'recovery_code_used' } })
+  t.equal(events.length, 2)
+  const told = (await svc.mailbox.to(ada.email)).filter(({ text }) => /recovery code/i.test(text))
+  t.equal(told.length, 2)
+})
+
+t.test(
+  'only the code of now counts and as many neighbours as configured, never an earlier one after a later',
+  async (t) => {
+    for (const [window, cases] of [
+      [0, { '-1': 422, '1': 422, '0': 200 }],
+      [1, { '-2': 422, '2': 422, '-1': 200, '1': 200 }],
+      [2, { '-3': 422, '3': 422, '-2': 200, '2': 200 }],
+    ] as const) {
+      const svc = await buildTestApp(t, { settings: { two_factor: { window } } })
+      const ada = await enrol(svc)
+      for (const [steps, status] of Object.entries(cases)) {
+        svc.clock.advance(5 * minute)
+        const answer = await device(svc, ada.email, { code: ada.code(Number(steps)) })
+        t.equal(answer.statusCode, status, `window ${window}, step ${steps}`)
+      }
+    }
+    const svc = await buildTestApp(t)
+    const ada = await enrol(svc)
+    const [early, now] = [ada.code(-1), ada.code()]
+    t.equal((await device(svc, ada.email, { code: now })).statusCode, 200)
+    for (const code of [early, now])
+      t.equal((await device(svc, ada.email, { code })).statusCode, 422, 'used, or before it')
+    const spa = await challenged(svc, ada.email)
+    t.equal((await spa.post(challenge, { code: now })).statusCode, 422, 'nor at another door')
+    t.equal((await spa.post(challenge, { code: ada.code(1) })).statusCode, 204)
+  },
+)
+
+t.test('one code in parallel on two replicas and at every door succeeds exactly once', async (t) => {
+  const { svc, other, ada } = await replicas(t, { rate_limits: { two_factor: '100/1m' } })
+  for (let round = 0; round < 3; round++) {
+    svc.clock.advance(2 * minute)
+    const waiting = await Promise.all([svc, other, svc, other].map((app) => challenged(app, ada.email)))
+    const code = ada.code()
+    const statuses = (
+      await Promise.all([
+        ...waiting.map((spa) => spa.post(challenge, { code })),
+        device(svc, ada.email, { code }),
+        device(other, ada.email, { code }),
+      ])
+    ).map(({ statusCode }) => statusCode)
+    t.equal(counted(statuses, 204) + counted(statuses, 200), 1, statuses.join())
+    t.equal(counted(statuses, 422), 5)
+  }
+})
+
+t.test('one recovery code in parallel: once; different ones: each', async (t) => {
+  const { svc, other, ada } = await replicas(t, { rate_limits: { two_factor: '100/1m' } })
+  const waiting = await Promise.all([svc, other, svc, other].map((app) => challenged(app, ada.email)))
+  const [first, ...rest] = ada.recoveryCodes
+  const same = await Promise.all(waiting.map((spa) => spa.post(challenge, { recovery_code: first })))
+  t.strictSame(same.map(({ statusCode }) => statusCode).sort(), [204, 422, 422, 422])
+  const different = await Promise.all(
+    rest.slice(0, 4).map((recovery_code, i) => device(i % 2 ? svc : other, ada.email, { recovery_code })),
+  )
+  t.strictSame(
+    different.map(({ statusCode }) => statusCode),
+    [200, 200, 200, 200],
+  )
+  const now: string[] = (await ada.browser.get('/user/two-factor-recovery-codes')).json()
+  t.equal(new Set(now).size, 8)
+  t.strictSame(now.slice(5), ada.recoveryCodes.slice(5))
+})
+
+t.test('one waiting sign-in, completed twice at once by different proofs, makes one session', async (t) => {
+  const { svc, ada } = await replicas(t)
+  const spa = await challenged(svc, ada.email)
+  const before = await svc.database.prisma.session.count({ where: { userId: BigInt(ada.user.id) } })
+  const answers = await Promise.all([
+    spa.post(challenge, { code: ada.code() }),
+    spa.post(challenge, { recovery_code: ada.recoveryCodes[0] }),
+  ])
+  t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [204, 422])
+  t.equal(await svc.database.prisma.session.count({ where: { userId: BigInt(ada.user.id) } }), before + 1)
+})
+
+t.test("another user's code, and everybody's own limit", async (t) => {
+  const svc = await buildTestApp(t)
+  const [ada, bob] = [await enrol(svc), await enrol(svc)]
+  const spa = await challenged(svc, ada.email)
+  t.equal((await spa.post(challenge, { code: bob.code() })).statusCode, 422)
+  t.equal((await spa.post(challenge, { recovery_code: bob.recoveryCodes[0] })).statusCode, 422)
+  t.equal((await device(svc, bob.email, { code: bob.code() })).statusCode, 200, 'neither was used up by it')
+  t.equal((await device(svc, bob.email, { recovery_code: bob.recoveryCodes[0] })).statusCode, 200)
+})
+
+t.test('the device login asks for it, and says nothing of it to who has not the password', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enrol(svc)
+  const missing = await device(svc, ada.email, {})
+  t.equal(missing.statusCode, 422)
+  t.strictSame(missing.json().errors, { code: [invalidCode] })
+  const wrong = await device(svc, ada.email, { recovery_code: 'x' })
+  t.strictSame(wrong.json().errors, { recovery_code: [invalidRecovery] })
+  const guess = await device(svc, ada.email, { password: 'wrong', code: ada.code() })
+  t.strictSame(guess.json().errors, { email: ['The provided credentials are incorrect.'] })
+  const good = await device(svc, ada.email, { code: ada.code() })
+  t.equal(good.statusCode, 200, 'which used nothing up')
+  t.equal((await svc.bearer(good.json().token, 'GET', '/api/user')).json().id, ada.user.id)
+  const page = svc.browser({ origin: 'http://localhost:8000' })
+  await page.get('/test-login', { accept: 'text/html' })
+  const test = await page.post('/test-login', { email: ada.email, password: 'correct horse' }, { accept: 'text/html' })
+  t.equal(test.statusCode, 401, 'the test page has no second form, and lets nobody in')
+})
+
+t.test('the password is rehashed even when the answer is a challenge', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enrol(svc)
+  const where = { id: BigInt(ada.user.id) }
+  const password = await bcrypt('correct horse', { cost: 4 })
+  await svc.database.prisma.user.update({ where, data: { password } })
+  const spa = await challenged(svc, ada.email)
+  t.match((await svc.database.prisma.user.findUniqueOrThrow({ where })).password, /^\$argon2id\$/)
+  t.equal(
+    (await spa.post(challenge, { code: ada.code() })).statusCode,
+    204,
+    'and the sign-in goes on with the new hash',
+  )
+  t.equal((await spa.get('/api/user')).statusCode, 200)
+})
