@@ -98,7 +98,7 @@ if (hasChromium(t)) {
       )
       // The style was applied, so its nonce fits the policy.
       await page.goto(`${svc.url}/test-login`)
-      t.equal(await page.locator('main').evaluate('(card) => getComputedStyle(card).maxWidth'), '416px')
+      t.equal(await page.evaluate('getComputedStyle(document.querySelector("main")).maxWidth'), '416px')
     })
     await t.test('without JavaScript', async (t) => {
       const browser = await openChromium(t, { javaScriptEnabled: false })
