@@ -1,7 +1,7 @@
 import fastifyCookie from '@fastify/cookie'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
-import { addAccess } from './access/access.ts'
+import { addAccess, callerOf } from './access/access.ts'
 import { addCors } from './access/cors.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { postgresqlLookups } from './access/lookups/postgresql.ts'
@@ -192,7 +192,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
 const testPageTokens = (database: Database) => ({
   create: async (request: FastifyRequest, userId: number, name: string) => {
     const abilities = request.server.config.current().tokens.default_abilities
-    return (await issueToken(request, userId, name, { abilities, expiresAt: null })).plainTextToken
+    const proof = { session: callerOf(request).credentialId }
+    return (await issueToken(request, userId, name, { abilities, expiresAt: null, proof })).plainTextToken
   },
   list: (userId: number) => listTokens(database, userId),
   revoke: (request: FastifyRequest, userId: number, id: bigint) => revokeToken(database, userId, id, originOf(request)),

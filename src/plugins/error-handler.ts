@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ErrorCode, HttpError, notFound, unavailable } from '../errors.ts'
+import { type ErrorCode, HttpError, notFound, unauthenticated, unavailable } from '../errors.ts'
+import { isMissingUser } from './database/missing-user.ts'
 import { isUnavailable } from './database/unavailable.ts'
 
 /** What the framework refuses by itself, in our vocabulary. */
@@ -16,6 +17,7 @@ const frameworkErrors: Record<number, [ErrorCode, string]> = {
 function shown(error: FastifyError | HttpError): HttpError {
   if (error instanceof HttpError) return error
   if (isUnavailable(error)) return unavailable(error)
+  if (isMissingUser(error)) return unauthenticated()
   const known = frameworkErrors[error.statusCode ?? 500]
   if (known) return new HttpError(error.statusCode ?? 500, ...known)
   if (error.statusCode === 503) return unavailable(error)

@@ -3,7 +3,7 @@ import type { Caller } from '../../access/caller.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../errors.ts'
 import { millisecondsOf } from '../../plugins/formats.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
-import { createToken, lockTokens, type NewAccessToken, tokenExists } from './store.ts'
+import { createToken, lockTokens, type NewAccessToken, type Proof, stillHolds } from './store.ts'
 
 /** What a caller wishes of a new token. */
 export interface TokenWish {
@@ -16,8 +16,8 @@ export interface TokenWish {
 export interface TokenGrant {
   abilities: readonly string[]
   expiresAt: number | null
-  /** The token that passes on what it may do. */
-  parentId?: bigint
+  /** What the grant rests on. */
+  proof: Proof
 }
 
 /**
@@ -37,8 +37,8 @@ export function decideGrant(wish: TokenWish, caller: Caller, defaults: readonly 
   if (wished !== null && own !== null && wished > own) {
     throw validationFailed({ expires_at: ['The expires at field must not be later than the end of the token in use.'] })
   }
-  const parent = narrow ? { parentId: BigInt(narrow.credentialId) } : {}
-  return { abilities, expiresAt: wished ?? own, ...parent }
+  const proof = narrow ? { token: BigInt(narrow.credentialId) } : { session: caller.credentialId }
+  return { abilities, expiresAt: wished ?? own, proof }
 }
 
 /** Only sessions and API tokens manage API tokens: 403 for an OAuth JWT and for a machine. */
@@ -47,7 +47,7 @@ export function tokenOwner(caller: Caller): number {
   return caller.user.id
 }
 
-/** Issues a token to a user and records it; throws 401 when the token that passes it on was revoked meanwhile. */
+/** Issues a token to a user and records it; throws 401 when what the grant rests on is gone meanwhile. */
 export function issueToken(
   request: FastifyRequest,
   userId: number,
@@ -58,9 +58,9 @@ export function issueToken(
   const expiresAt = grant.expiresAt === null ? null : new Date(grant.expiresAt)
   const { prefix } = config.current().tokens
   return database.transaction(async (tx) => {
-    if (grant.parentId !== undefined) {
-      await lockTokens(database, tx, userId)
-      if (!(await tokenExists(tx, grant.parentId))) throw unauthenticated('invalid')
+    await lockTokens(database, tx, userId)
+    if (!(await stillHolds(tx, userId, grant.proof))) {
+      throw unauthenticated('token' in grant.proof ? 'invalid' : 'absent')
     }
     const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }
     const created = await createToken(tx, facts)

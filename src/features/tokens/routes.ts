@@ -46,7 +46,8 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
           throw validationFailed(secondFactorErrors(proof))
         }
         const abilities = tokens.default_abilities
-        const { plainTextToken } = await issueToken(request, user.id, device_name, { abilities, expiresAt: null })
+        const grant = { abilities, expiresAt: null, proof: { password: found.password } }
+        const { plainTextToken } = await issueToken(request, user.id, device_name, grant)
         return { token: plainTextToken, user }
       },
     )

@@ -65,9 +65,16 @@ export async function lockTokens({ engine }: Pick<Database, 'engine'>, tx: Tx, u
   await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${BigInt(userId)} FOR NO KEY UPDATE`
 }
 
-/** Whether there is still a token of this id. */
-export const tokenExists = async (tx: Tx, id: bigint): Promise<boolean> =>
-  (await tx.personalAccessToken.count({ where: { id } })) > 0
+/** What lets a new token be issued: the token that passes it on, the session, or the password hash that was checked. */
+export type Proof = { token: bigint } | { session: string } | { password: string | null }
+
+/** Whether the proof still is the user's: neither revoked nor ended nor changed, and the user not deleted. */
+export async function stillHolds(tx: Tx, userId: number, proof: Proof): Promise<boolean> {
+  if ('token' in proof) return (await tx.personalAccessToken.count({ where: { id: proof.token } })) > 0
+  const owner = BigInt(userId)
+  if ('session' in proof) return (await tx.session.count({ where: { publicId: proof.session, userId: owner } })) > 0
+  return (await tx.user.count({ where: { id: owner, password: proof.password } })) > 0
+}
 
 /** The user's tokens, oldest first. */
 export async function listTokens({ prisma }: Database, userId: number): Promise<Record[]> {

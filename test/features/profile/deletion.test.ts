@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
+import { second } from '../../support/clock.ts'
+
+t.setTimeout(110_000)
+
+const password = 'correct horse'
+
+/** A user with something of everything that there is of one, confirmed and ready to go. */
+async function settled(svc: TestApp, email: string) {
+  const user = await svc.createUser({ email })
+  const [spa, other] = [svc.browser(), svc.browser()]
+  await spa.signIn(email, password, { remember: true })
+  await other.signIn(email, password, { remember: true })
+  const token = await svc.createToken(user)
+  await spa.post('/user/confirm-password', { password })
+  await spa.post('/user/two-factor-authentication')
+  await svc.bearer(token, 'POST', '/api/task', { title: 'Of hers' })
+  await svc.bearer(token, 'PUT', `/server/${user.id}`, { name: 'Of hers' })
+  await svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' })
+  await svc.mailbox.all()
+  await svc.database.prisma.passkey.create({
+    data: {
+      userId: BigInt(user.id),
+      name: 'Key',
+      credentialId: `credential-${user.id}`,
+      publicKey: 'x',
+      createdAt: new Date(),
+      updatedAt: new Date(),
+    },
+  })
+  return { user, spa, other, token }
+}
+
+async function counts({ database: { prisma } }: TestApp): Promise<Record<string, number>> {
+  return {
+    users: await prisma.user.count(),
+    sessions: await prisma.session.count({ where: { userId: { not: null } } }),
+    remembered: await prisma.rememberToken.count(),
+    tokens: await prisma.personalAccessToken.count(),
+    passkeys: await prisma.passkey.count(),
+    resets: await prisma.passwordReset.count(),
+    tasks: await prisma.sampleTask.count(),
+    servers: await prisma.sampleServer.count(),
+  }
+}
+
+t.test('deletion asks for the password, and then takes everything of the user and nothing of others', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
+  const bob = await settled(svc, 'bob@example.com')
+  const before = await counts(svc)
+  const ada = await settled(svc, 'ada@example.com')
+  const fresh = svc.browser()
+  await fresh.signIn('ada@example.com')
+  const refused = await fresh.delete('/user')
+  t.equal(refused.statusCode, 423)
+  t.equal(refused.json().code, 'password_confirmation_required')
+  t.equal((await svc.bearer(ada.token, 'DELETE', '/user')).statusCode, 401, 'a token does not delete its user')
+  const cookies = await ada.spa.jar.getCookieString('http://localhost:8000/')
+  const headers = { cookie: cookies, origin: 'http://localhost:5173' }
+  t.equal((await svc.app.inject({ method: 'DELETE', url: '/user', headers })).statusCode, 419, 'nor does another site')
+
+  const answer = await ada.spa.delete('/user')
+  t.equal(answer.statusCode, 200, answer.body)
+  t.strictSame(answer.json(), { message: 'Your account has been deleted.' })
+  t.equal(await ada.spa.cookie('svc_remember'), undefined)
+  t.strictSame(await counts(svc), before)
+  for (const spa of [ada.spa, ada.other, fresh]) t.equal((await spa.get('/api/user')).statusCode, 401)
+  t.equal((await svc.app.inject({ url: '/api/user', headers })).statusCode, 401, 'old cookies')
+  t.equal((await svc.bearer(ada.token, 'GET', '/api/user')).statusCode, 401)
+  t.equal((await svc.browser().signIn('ada@example.com')).statusCode, 401)
+  t.equal((await svc.mailbox.to('ada@example.com')).at(-1)?.subject, 'Your account was deleted')
+  t.equal(await svc.database.prisma.event.count({ where: { type: 'user_deleted', userId: ada.user.id } }), 1)
+  t.equal((await bob.other.get('/api/user')).json().id, bob.user.id)
+  t.equal((await svc.bearer(bob.token, 'GET', '/api/user')).statusCode, 200)
+})
+
+t.test('the address is free again, and what was sent to the one before is void', async (t) => {
+  const svc = await buildTestApp(t)
+  const first = await visitor(svc)
+  await first.post('/register', registration('grace@example.com'))
+  const link = await mailedLink(svc, 'grace@example.com')
+  await first.post('/user/confirm-password', { password: strong })
+  t.equal((await first.delete('/user')).statusCode, 200)
+  svc.clock.advance(second)
+  const next = await visitor(svc)
+  t.equal((await next.post('/register', registration('grace@example.com'))).statusCode, 201)
+  const answer = await next.get(link)
+  t.equal(answer.statusCode, 403)
+  t.equal(answer.json().message, 'This action is unauthorized.')
+  t.equal((await next.get('/api/user')).json().email_verified_at, null)
+})
+
+t.test('of many deletions at once one counts', async (t) => {
+  const svc = await buildTestApp(t)
+  const { spa, user } = await settled(svc, 'ada@example.com')
+  const answers = await Promise.all(Array.from({ length: 4 }, () => spa.delete('/user')))
+  for (const { statusCode } of answers) t.ok([200, 401].includes(statusCode), String(statusCode))
+  t.equal(await svc.database.prisma.event.count({ where: { type: 'user_deleted', userId: user.id } }), 1)
+  const notices = (await svc.mailbox.to('ada@example.com')).filter(({ subject }) => /deleted/.test(subject))
+  t.equal(notices.length, 1)
+})
+
+/** What is under way when the user goes. */
+const underWay: Record<
+  string,
+  (svc: TestApp, spa: Browser, email: string, token: string) => Promise<{ statusCode: number }>
+> = {
+  name: (_svc, spa, email) => spa.put('/user/profile-information', { name: 'A', email }),
+  address: (_svc, spa, email) => spa.put('/user/profile-information', { name: 'A', email: `new-${email}` }),
+  password: (_svc, spa) =>
+    spa.put('/user/password', { current_password: password, password: strong, password_confirmation: strong }),
+  confirm: (_svc, spa) => spa.post('/user/confirm-password', { password }),
+  resend: (_svc, spa) => spa.post('/email/verification-notification'),
+  factor: (_svc, spa) => spa.post('/user/two-factor-authentication', { force: true }),
+  others: (_svc, spa) => spa.delete('/user/other-sessions', { password }),
+  login: async (svc, _spa, email) => svc.browser().signIn(email, password, { remember: true }),
+  token: (_svc, spa) => spa.post('/api/tokens/create', { token_name: 'x' }),
+  passed: (svc, _spa, _email, token) => svc.bearer(token, 'POST', '/api/tokens/create', { token_name: 'x' }),
+  device: (svc, _spa, email) => svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'x' }),
+  forgot: (svc, _spa, email) => svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' }),
+  logout: (_svc, spa) => spa.post('/logout'),
+  whoami: (svc, _spa, _email, token) => svc.bearer(token, 'GET', '/api/user'),
+}
+
+t.test('a request under way when its user is deleted ends in order, and leaves nothing behind', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null, login: null } } })
+  let round = 0
+  for (const [name, begin] of Object.entries(underWay)) {
+    for (const lead of [0, 25]) {
+      const email = `user-${round++}@example.com`
+      const user = await svc.createUser({ email, verified: false })
+      const [spa, other] = [svc.browser(), svc.browser()]
+      for (const browser of [spa, other]) {
+        await browser.signIn(email)
+        await browser.post('/user/confirm-password', { password })
+      }
+      const token = await svc.createToken(user)
+      const running = begin(svc, spa, email, token)
+      await sleep(lead)
+      const [answer, deleted] = await Promise.all([running, other.delete('/user')])
+      t.ok(answer.statusCode < 500, `${name} after ${lead} ms: ${answer.statusCode}`)
+      t.ok([200, 401].includes(deleted.statusCode), `${name}: deleted ${deleted.statusCode}`)
+      if (deleted.statusCode !== 200) continue
+      const owner = { userId: BigInt(user.id) }
+      const { prisma } = svc.database
+      t.equal(await prisma.session.count({ where: owner }), 0, name)
+      t.equal(await prisma.rememberToken.count({ where: owner }), 0, name)
+      t.equal(await prisma.personalAccessToken.count({ where: { tokenableId: owner.userId } }), 0, name)
+      t.equal(await prisma.passwordReset.count({ where: owner }), 0, name)
+    }
+  }
+  const failures = svc.logs.filter((line) => JSON.parse(line).level >= 50)
+  t.strictSame(failures.slice(0, 2), [])
+})
