@@ -1,54 +1,59 @@
 -- CreateTable
 CREATE TABLE "oauth_records" (
-    "id" TEXT NOT NULL PRIMARY KEY,
+    "id" TEXT NOT NULL,
     "kind" TEXT NOT NULL,
     "payload" TEXT NOT NULL,
     "grant_hash" TEXT,
     "code_hash" TEXT,
     "uid_hash" TEXT,
-    "user_id" INTEGER,
+    "user_id" BIGINT,
     "session_id" TEXT,
-    "consumed_at" DATETIME,
-    "expires_at" DATETIME,
-    CONSTRAINT "oauth_records_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id") ON DELETE CASCADE ON UPDATE CASCADE
+    "consumed_at" BIGINT,
+    "expires_at" BIGINT,
+
+    CONSTRAINT "oauth_records_pkey" PRIMARY KEY ("id")
 );
 
 -- CreateTable
 CREATE TABLE "oauth_denials" (
-    "id" TEXT NOT NULL PRIMARY KEY,
-    "expires_at" DATETIME NOT NULL
+    "id" TEXT NOT NULL,
+    "expires_at" BIGINT NOT NULL,
+
+    CONSTRAINT "oauth_denials_pkey" PRIMARY KEY ("id")
 );
 
 -- CreateTable
 CREATE TABLE "oauth_consents" (
-    "user_id" INTEGER NOT NULL,
+    "user_id" BIGINT NOT NULL,
     "client_id" TEXT NOT NULL,
     "scope" TEXT NOT NULL,
-    "created_at" DATETIME NOT NULL,
+    "created_at" TIMESTAMP(3) NOT NULL,
 
-    PRIMARY KEY ("user_id", "client_id", "scope"),
-    CONSTRAINT "oauth_consents_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id") ON DELETE CASCADE ON UPDATE CASCADE
+    CONSTRAINT "oauth_consents_pkey" PRIMARY KEY ("user_id","client_id","scope")
 );
 
 -- CreateTable
 CREATE TABLE "oauth_personal_tokens" (
-    "id" TEXT NOT NULL PRIMARY KEY,
-    "user_id" INTEGER NOT NULL,
+    "id" TEXT NOT NULL,
+    "user_id" BIGINT NOT NULL,
     "name" TEXT NOT NULL,
     "scopes" TEXT NOT NULL,
-    "created_at" DATETIME NOT NULL,
-    "expires_at" DATETIME NOT NULL,
-    CONSTRAINT "oauth_personal_tokens_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id") ON DELETE CASCADE ON UPDATE CASCADE
+    "created_at" TIMESTAMP(3) NOT NULL,
+    "expires_at" TIMESTAMP(3) NOT NULL,
+
+    CONSTRAINT "oauth_personal_tokens_pkey" PRIMARY KEY ("id")
 );
 
 -- CreateTable
 CREATE TABLE "oauth_keys" (
-    "id" TEXT NOT NULL PRIMARY KEY,
+    "id" TEXT NOT NULL,
     "algorithm" TEXT NOT NULL,
     "private_key" TEXT NOT NULL,
-    "created_at" DATETIME NOT NULL,
-    "signs_from" DATETIME NOT NULL,
-    "retired_at" DATETIME
+    "created_at" TIMESTAMP(3) NOT NULL,
+    "signs_from" TIMESTAMP(3) NOT NULL,
+    "retired_at" TIMESTAMP(3),
+
+    CONSTRAINT "oauth_keys_pkey" PRIMARY KEY ("id")
 );
 
 -- CreateIndex
@@ -80,3 +85,12 @@ CREATE INDEX "oauth_personal_tokens_expires_at_idx" ON "oauth_personal_tokens"("
 
 -- CreateIndex
 CREATE INDEX "oauth_keys_algorithm_signs_from_idx" ON "oauth_keys"("algorithm", "signs_from");
+
+-- AddForeignKey
+ALTER TABLE "oauth_records" ADD CONSTRAINT "oauth_records_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+
+-- AddForeignKey
+ALTER TABLE "oauth_consents" ADD CONSTRAINT "oauth_consents_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+
+-- AddForeignKey
+ALTER TABLE "oauth_personal_tokens" ADD CONSTRAINT "oauth_personal_tokens_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
