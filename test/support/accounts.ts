@@ -1,3 +1,4 @@
+import { passwordMark } from '../../src/access/password-mark.ts'
 import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 
@@ -26,4 +27,11 @@ export async function mailedLink(svc: TestApp, address: string): Promise<string>
   const link = texts.filter((text) => text.includes('signature=')).at(-1)
   if (!link) throw new Error(`No mail to ${address} has a link.`)
   return link.replace('http://localhost:8000', '')
+}
+
+/** Takes the password from a user, as of one who signs in by passkey alone; the browsers stay signed in. */
+export async function takePassword({ database: { prisma } }: TestApp, userId: number): Promise<void> {
+  const id = BigInt(userId)
+  await prisma.user.update({ where: { id }, data: { password: null } })
+  await prisma.session.updateMany({ where: { userId: id }, data: { passwordMark: passwordMark(null) } })
 }

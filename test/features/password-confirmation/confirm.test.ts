@@ -1,0 +1,137 @@
+import t from 'tap'
+import { strong, takePassword } from '../../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
+import { hour, minute, second } from '../../support/clock.ts'
+import { buildPasskeyApp, Visitor, withPasskey } from '../passkeys/visitor.ts'
+
+const password = 'correct horse'
+
+async function signedIn(svc: TestApp, more: object = {}): Promise<Browser> {
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email, password, more)
+  return spa
+}
+
+const status = (spa: Browser, query = '') => spa.get(`/user/confirmed-password-status${query}`)
+
+t.test('a right password is 201, and the status tells its age until the time is over', async (t) => {
+  const svc = await buildTestApp(t, { settings: { passwords: { confirm_timeout: '120s' } } })
+  const spa = await signedIn(svc)
+  const before = await status(spa)
+  t.equal(before.statusCode, 200)
+  t.strictSame(before.json(), { confirmed: false }, 'signing in is no confirmation')
+  t.equal(before.headers['x-retry-after'], undefined)
+  const answer = await spa.post('/user/confirm-password', { password })
+  t.equal(answer.statusCode, 201)
+  t.equal(answer.body, '""')
+  svc.clock.advance(minute)
+  const fresh = await status(spa)
+  t.strictSame(fresh.json(), { confirmed: true })
+  t.equal(fresh.headers['x-retry-after'], '60', 'the age, as clients know this header')
+  t.strictSame((await status(spa, '?seconds=61')).json(), { confirmed: true })
+  t.strictSame((await status(spa, '?seconds=60')).json(), { confirmed: false })
+  t.strictSame((await status(spa, '?seconds=0')).json(), { confirmed: false })
+  for (const odd of ['-1', 'x', '', '1e9', '%00', '9'.repeat(30)]) {
+    t.equal((await status(spa, `?seconds=${odd}`)).json().confirmed, true, `the configured time for ${odd}`)
+  }
+  t.equal((await status(spa, '?seconds=1&seconds=2')).statusCode, 422)
+  svc.clock.advance(minute)
+  const late = await status(spa)
+  t.strictSame(late.json(), { confirmed: false })
+  t.equal(late.headers['x-retry-after'], undefined)
+  t.equal((await spa.delete('/user')).statusCode, 200, 'at its very end it still counts')
+})
+
+t.test('a second later it does not count any more', async (t) => {
+  const svc = await buildTestApp(t, { settings: { passwords: { confirm_timeout: '120s' } } })
+  const spa = await signedIn(svc)
+  await spa.post('/user/confirm-password', { password })
+  svc.clock.advance(120 * second + 1)
+  const refused = await spa.delete('/user')
+  t.equal(refused.statusCode, 423)
+  t.strictSame(refused.json(), { message: 'Password confirmation required.', code: 'password_confirmation_required' })
+})
+
+t.test('everything else is 422 on the password, whatever it is', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { login: null } } })
+  const spa = await signedIn(svc)
+  const text = 'The provided password was incorrect.'
+  for (const wrong of [
+    'x',
+    `${password} `,
+    ` ${password}`,
+    '',
+    null,
+    undefined,
+    5,
+    true,
+    [password],
+    { a: password },
+  ]) {
+    const answer = await spa.post('/user/confirm-password', { password: wrong })
+    t.equal(answer.statusCode, 422, JSON.stringify(wrong))
+    t.strictSame(answer.json(), { message: text, code: 'validation_failed', errors: { password: [text] } })
+  }
+  t.equal((await status(spa)).json().confirmed, false)
+  t.equal(await svc.database.prisma.event.count({ where: { type: 'password_confirmed' } }), 0)
+})
+
+t.test('it counts for one session, and only as long as that lives', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const [here, there] = [svc.browser(), svc.browser()]
+  for (const spa of [here, there]) await spa.signIn(user.email, password, { remember: true })
+  await here.post('/user/confirm-password', { password })
+  t.equal((await status(there)).json().confirmed, false)
+  t.equal((await there.delete('/user')).statusCode, 423)
+  svc.clock.advance(2 * hour)
+  t.equal((await status(here)).statusCode, 200, 'the remembered browser comes back')
+  t.equal((await status(here)).json().confirmed, false, 'with nothing confirmed')
+  await here.post('/user/confirm-password', { password })
+  await here.signIn(user.email)
+  t.equal((await status(here)).json().confirmed, false, 'a new sign-in begins with nothing')
+})
+
+t.test('a user without a password confirms by passkey, never by any password', async (t) => {
+  const svc = await buildPasskeyApp(t, { rate_limits: { login: null } })
+  const { user, authenticator, owner } = await withPasskey(svc)
+  await takePassword(svc, user.id)
+  const { browser } = owner
+  for (const guess of [password, '', null, undefined, 'null', '\u0000'.trim()]) {
+    const answer = await browser.post('/user/confirm-password', { password: guess })
+    t.equal(answer.statusCode, 422, JSON.stringify(guess))
+    t.ok(answer.json().errors.password)
+  }
+  const second = svc.browser()
+  t.equal((await new Visitor(second).login(authenticator)).statusCode, 200)
+  for (const guess of [undefined, '', password]) {
+    t.equal((await browser.delete('/user/other-sessions', { password: guess })).statusCode, 423)
+  }
+  t.equal((await second.get('/api/user')).statusCode, 200)
+  t.equal((await owner.confirm(authenticator)).statusCode, 200)
+  t.equal((await status(browser)).json().confirmed, true)
+  t.equal((await browser.delete('/user/other-sessions')).statusCode, 200)
+  t.equal((await second.get('/api/user')).statusCode, 401)
+  const change = { current_password: '', password: strong, password_confirmation: strong }
+  for (const current of ['', 'x', 'null']) {
+    const answer = await browser.put('/user/password', { ...change, current_password: current })
+    t.equal(answer.statusCode, 422)
+    t.ok(answer.json().errors.current_password)
+  }
+  t.equal((await browser.delete('/user')).statusCode, 200)
+})
+
+t.test('nobody without a session confirms anything', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const token = await svc.createToken(user)
+  for (const bearer of [null, token]) {
+    t.equal((await svc.bearer(bearer, 'POST', '/user/confirm-password', { password })).statusCode, 401)
+    t.equal((await svc.bearer(bearer, 'GET', '/user/confirmed-password-status')).statusCode, 401)
+  }
+  const spa = await signedIn(svc)
+  const forged = await spa.post('/user/confirm-password', { password }, { 'x-xsrf-token': 'wrong' })
+  t.equal(forged.statusCode, 419)
+})
