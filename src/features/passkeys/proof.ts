@@ -30,7 +30,8 @@ export async function proveByPasskey(
   credential: Record<string, unknown>,
   userId: number | null,
 ): Promise<Proof> {
-  const { database, clock } = request.server
+  const { server: app } = request
+  const { database, clock } = app
   const ceremony = userId === null ? 'login' : 'confirm'
   const challenges = await takeChallenges(database, askingOf(request, ceremony, userId), clock.now())
   if (challenges.length === 0) throw credentialRefused(texts.expired)
@@ -52,7 +53,7 @@ export async function proveByPasskey(
   if (found.user.disabled) throw await failed(request, { ...owner, reason: 'disabled', text: texts.disabled })
   const { newCounter: counter, credentialBackedUp: backedUp, userVerified } = verified
   // A confirmation without it would be worth less than the sign-in was.
-  if (userId !== null && found.user.two_factor_enabled && !userVerified) {
+  if (userId !== null && app.secondFactor.isAskedOf(found.user) && !userVerified) {
     throw await failed(request, { ...owner, reason: 'no_user_verification', text: texts.refused })
   }
   const use = { counter, backedUp, now: clock.now() }

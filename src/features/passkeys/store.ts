@@ -73,6 +73,22 @@ export async function listCredentials(
   return rows.map((row) => ({ id: row.credentialId, transports: JSON.parse(row.transports) }))
 }
 
+/**
+ * Whether the session is still its user's, and until the transaction ends nobody ends it: what takes an account away
+ * from whoever held it locks the user first. SQLite runs one writing transaction at a time anyway.
+ */
+export async function holdSession(
+  { engine }: Pick<Database, 'engine'>,
+  tx: Tx,
+  { userId, publicId }: { userId: number; publicId: string },
+): Promise<boolean> {
+  if (engine !== 'sqlite') await lockUser(tx, userId)
+  return (await tx.session.count({ where: { publicId, userId: BigInt(userId) } })) > 0
+}
+
+const lockUser = (tx: Tx, userId: number) =>
+  tx.$queryRaw`SELECT 1 FROM users WHERE id = ${BigInt(userId)} FOR NO KEY UPDATE`
+
 /** Stores a passkey and answers its id; null when the credential is registered already, whosever it is. */
 export async function insertPasskey(tx: Tx, passkey: NewPasskey): Promise<bigint | null> {
   const { name, credentialId, backedUp } = passkey
@@ -127,7 +143,7 @@ export async function deletePasskey(
   const owner = BigInt(userId)
   // One deletion at a time, so that two of them cannot both leave the other's passkey as the way in. SQLite runs one
   // writing transaction at a time anyway.
-  if (engine !== 'sqlite') await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${owner} FOR NO KEY UPDATE`
+  if (engine !== 'sqlite') await lockUser(tx, userId)
   const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
   const others = await tx.passkey.count({ where: { userId: owner, id: { not: id } } })
   const isLast = user?.password === null && others === 0

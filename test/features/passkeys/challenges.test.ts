@@ -4,6 +4,8 @@ import { Authenticator, type CeremonyOptions } from '../../support/authenticator
 import { minute, second } from '../../support/clock.ts'
 import { buildPasskeyApp, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
+t.setTimeout(90_000)
+
 const forged = { challenge: 'A'.repeat(43) }
 
 t.test('an answer is good once', async (t) => {
@@ -106,6 +108,10 @@ t.test('a challenge is for one session and one ceremony', async (t) => {
   const registered = new Authenticator().register(await other.visitor.options('register'))
   await owner.options('register')
   t.strictSame((await owner.answer('register', registered)).json(), refusal(texts.notRegistered))
+
+  const mine = new Authenticator().register(await owner.options('register'))
+  await svc.database.prisma.passkeyChallenge.updateMany({ data: { userId: BigInt(other.user.id) } })
+  t.strictSame((await owner.answer('register', mine)).json(), refusal(texts.registrationExpired), "another user's")
 
   const take = async (from: 'login' | 'confirm' | 'register', to: 'login' | 'confirm' | 'register') => {
     const { authenticator, owner } = await withPasskey(svc)

@@ -4,6 +4,8 @@ import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
+t.setTimeout(90_000)
+
 t.test('a passkey signs in, whoever holds it, under a new session', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
@@ -99,6 +101,9 @@ t.test('whatever is forged is refused, and nobody is signed in', async (t) => {
   for (const field of ['signature', 'authenticatorData', 'clientDataJSON'] as const)
     t.strictSame((await tampered(field)).json(), refusal(texts.refused), `a bit of ${field}`)
 
+  const honest = authenticator.assert(await guest.options('login'))
+  const doubled = await guest.answer('login', { ...honest, rawId: other.authenticator.id })
+  t.strictSame(doubled.json(), refusal(texts.format), 'two ids')
   const foreign = other.authenticator.assert(await guest.options('login'), { userHandle: undefined })
   const swapped = { ...foreign, id: authenticator.id, rawId: authenticator.id }
   t.strictSame((await guest.answer('login', swapped)).json(), refusal(texts.refused), "another's key")

@@ -3,6 +3,8 @@ import { Authenticator } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
+t.setTimeout(90_000)
+
 t.test('passkeys are listed, renamed and deleted by their owner', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, owner, guest } = await withPasskey(svc)
@@ -81,10 +83,12 @@ t.test('the last way into an account is not deleted', async (t) => {
   t.strictSame(refused.json().errors, { passkey: [text] })
   t.equal((await eventsOf(svc, 'passkey_deleted')).length, 0)
 
-  for (let more = 0; more < 3; more++) t.equal((await visitor.register(new Authenticator())).statusCode, 200)
-  const all: { id: string }[] = (await visitor.browser.get('/user/passkeys')).json()
-  const answers = await Promise.all(all.map((each) => visitor.browser.delete(`/user/passkeys/${each.id}`)))
-  t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 200, 200, 422], 'not even all at once')
+  for (let round = 0; round < 4; round++) {
+    for (let more = 0; more < 3; more++) t.equal((await visitor.register(new Authenticator())).statusCode, 200)
+    const all: { id: string }[] = (await visitor.browser.get('/user/passkeys')).json()
+    const answers = await Promise.all(all.map((each) => visitor.browser.delete(`/user/passkeys/${each.id}`)))
+    t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 200, 200, 422], 'not even all at once')
+  }
   t.equal((await visitor.browser.get('/user/passkeys')).json().length, 1)
 })
 

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { accountsOf } from '../../../src/accounts.ts'
 import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
+
+t.setTimeout(90_000)
 
 t.test('the options are what the browser needs, and exclude what the user has', async (t) => {
   const svc = await buildPasskeyApp(t, { app: { name: 'Acme', frontend_url: 'http://localhost:5173' } })
@@ -92,6 +95,8 @@ t.test('whatever is forged is refused, and nothing is registered', async (t) => 
     t.equal(answer.statusCode, 422, what)
     t.strictSame(answer.json(), refusal(texts.notRegistered), what)
   }
+  const looked = svc.logs.filter((line) => line.includes('a format that was not asked for'))
+  t.equal(looked.length, 4, 'no certificate is looked into')
   const edwards = await visitor.register(new Authenticator({ algorithm: 'EdDSA' }))
   t.strictSame(edwards.json(), refusal(texts.notRegistered), 'an algorithm that was not offered')
   const [mine, theirs] = [new Authenticator(), new Authenticator()]
@@ -127,6 +132,27 @@ t.test('a credential is registered once, whosever it is', async (t) => {
   const shared = randomBytes(32)
   const answers = await Promise.all(people.map((visitor) => visitor.register(new Authenticator({ id: shared }))))
   t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 422, 422, 422], 'of four at once one')
+})
+
+t.test('who loses the account while registering leaves no passkey behind', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { claimAccount } = accountsOf(svc.database)
+  const statuses = new Set<number>()
+  for (let round = 0; round < 20; round++) {
+    const { user, visitor } = await signedIn(svc)
+    const credential = new Authenticator().register(await visitor.options('register'))
+    const claiming = async () => {
+      for (let turns = 0; turns < round; turns++) await new Promise((resolve) => setImmediate(resolve))
+      await svc.database.transaction((tx) => claimAccount(tx, user.id))
+    }
+    const [answer] = await Promise.all([visitor.answer('register', credential), claiming()])
+    statuses.add(answer.statusCode)
+    t.equal(await svc.database.prisma.passkey.count(), 0, `round ${round}: ${answer.statusCode}`)
+  }
+  t.ok(
+    [...statuses].every((status) => [200, 401, 422].includes(status)),
+    [...statuses].join(),
+  )
 })
 
 t.test('the name is the one thing that is asked for', async (t) => {
