@@ -37,7 +37,8 @@ export async function requestReset(request: FastifyRequest, email: string): Prom
     return
   }
   const found = await findUserByEmail(app.database, email)
-  if (!found) throw validationFailed({ email: ["We can't find a user with that email address."] })
+  if (!found || found.user.disabled)
+    throw validationFailed({ email: ["We can't find a user with that email address."] })
   const isSent = await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
   if (!isSent) throw validationFailed({ email: ['Please wait before retrying.'] })
 }

@@ -37,14 +37,15 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
   const config = app.config.current()
   const { reset_expires: validity, reveal_unknown_email, reset_revokes_tokens } = config.passwords
   const origin = originOf(request)
-  const found = await findUserByEmail(app.database, form.email)
+  const known = await findUserByEmail(app.database, form.email)
+  const found = known?.user.disabled ? null : known
   if (!found && reveal_unknown_email) {
     throw validationFailed({ email: ["We can't find a user with that email address."] })
   }
   // An unknown address is looked for too, under an id that nobody has: the same work, the same answer.
   const userId = found?.user.id ?? 0
   const isGood = await hasReset(app.database.prisma, userId, form.token, validity, origin.now)
-  if (!found || found.user.disabled || !isGood) throw validationFailed(badToken())
+  if (!found || !isGood) throw validationFailed(badToken())
   const texts = newPasswordErrors(form.password, form.password_confirmation, config)
   if (texts.length > 0) throw validationFailed({ password: texts })
 
