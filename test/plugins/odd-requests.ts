@@ -67,7 +67,10 @@ const odd = [
     '__proto__',
   ],
 ]
-const names = ['email', 'password', 'device_name', 'token_name', 'abilities', 'expires_at', 'name', 'title', 'remember']
+const names = [
+  ...['email', 'password', 'device_name', 'token_name', 'abilities', 'expires_at', 'name', 'title', 'remember'],
+  'credential',
+]
 const strange = [
   '_method',
   '_token',
@@ -116,7 +119,15 @@ function value(depth = 0): unknown {
   if (kind === 4) return null
   if (kind === 5) return Array.from({ length: below(4) }, () => value(depth + 1))
   if (kind === 6) return Array(150).fill('a')
+  if (depth === 0 && chance(0.3)) return credential()
   return Object.fromEntries([[pick(strange), value(depth + 1)]])
+}
+
+/** What looks like the answer of an authenticator. */
+const credential = (): object => {
+  const [id, response] = [pick(odd), ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature']]
+  const texts = response.map((name): [string, unknown] => [name, chance(0.5) ? value(1) : 'AAAA'])
+  return { id, rawId: id, type: 'public-key', response: Object.fromEntries(texts) }
 }
 
 const fields = (): [string, unknown][] => [
@@ -127,9 +138,11 @@ const fields = (): [string, unknown][] => [
 
 const asText = (given: unknown): string => (typeof given === 'string' ? given : JSON.stringify(given))
 
+/** More than a body may have; several, as most requests are refused before anybody looks. */
+const large = Array<string>(4).fill('x'.repeat(110_000))
+
 function payload(type: string): string {
-  if (chance(0.1))
-    return pick(['', '{', '[]', 'null', '"x"', '5', '\0', nested(200), nested(20_000), '--B', 'x'.repeat(110_000)])
+  if (chance(0.1)) return pick(['', '{', '[]', 'null', '"x"', '5', '\0', nested(200), nested(20_000), '--B', ...large])
   const entries = fields()
   if (type.includes('json')) {
     const extra = chance(0.1) ? `,${JSON.stringify(pick(strange))}:${nested(pick([3, 40, 5_000]))}` : ''
