@@ -159,7 +159,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(twoFactor)
   await app.register(sessions)
   await app.register(tokens)
-  if (config.current().passkeys.enabled) await app.register(passkeys, { limits })
+  await app.register(passkeys, { limits })
   await app.register(home)
   await app.register(assets)
   if (config.current().samples) await app.register(samples)

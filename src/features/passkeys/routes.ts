@@ -8,6 +8,7 @@ import { beginChallenge } from '../../login/challenge.ts'
 import type { FailureLimits } from '../../login/failure-limits.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
+import { linkTo } from '../../plugins/links.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
@@ -36,14 +37,14 @@ interface PasskeyOptions {
   limits: FailureLimits
 }
 
-const guest = { access: { family: 'session', caller: 'guest' } } as const
-const session = { access: { family: 'session', caller: 'required' } } as const
+const guest = { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] } as const
+const session = { access: { family: 'session', caller: 'required' }, alsoAnswers: [404] } as const
 
 /** Whoever holds somebody's unlocked browser must not add a key of their own to it, or take one away. */
 const management = {
   ...session,
   recentPassword: (config: Config) => config.passkeys.confirm_password,
-  alsoAnswers: [423],
+  alsoAnswers: [404, 423],
 }
 
 const lastWayIn = 'This passkey is the only way into the account. Set a password or add another passkey first.'
@@ -63,6 +64,10 @@ function userOf(request: FastifyRequest): User {
 
 /** Passkeys (WebAuthn): sign-in, confirmation, registration and management. */
 const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits }) => {
+  app.addHook('onRequest', async () => {
+    if (!app.config.current().passkeys.enabled) throw notFound()
+  })
+
   const home = () => new URL('/', app.config.current().app.frontend_url).href
 
   /** Refuses another's passkey with 403 and an unknown one with 404, before the body is looked at. */
@@ -76,7 +81,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
   app.get(
     '/passkeys/login/options',
     {
-      config: { ...guest, alsoAnswers: [429] },
+      config: { ...guest, alsoAnswers: [404, 429] },
       schema: { summary: 'Options for signing in by passkey', response: { 200: RequestOptionsAnswer } },
     },
     async (request) => {
@@ -98,7 +103,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
       // A passkey whose user was verified is two factors in one; without that it is only the first.
       if (app.secondFactor.isAskedOf(user) && !userVerified) {
         await beginChallenge(request, reply, login)
-        return { two_factor: true }
+        return { two_factor: true, redirect: linkTo(app.config.current(), 'two_factor') }
       }
       await signIn(request, reply, login)
       return { redirect: home() }
@@ -168,7 +173,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
   app.put(
     '/user/passkeys/:id',
     {
-      config: { ...management, alsoAnswers: [403, 423] },
+      config: { ...management, alsoAnswers: [403, 404, 423] },
       schema: {
         summary: 'Rename one of your passkeys',
         params: PasskeyParams,
@@ -193,7 +198,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
   app.delete(
     '/user/passkeys/:id',
     {
-      config: { ...management, alsoAnswers: [403, 422, 423] },
+      config: { ...management, alsoAnswers: [403, 404, 422, 423] },
       schema: { summary: 'Delete one of your passkeys', params: PasskeyParams, response: { 200: DeleteAnswer } },
       preValidation: requireOwn,
     },

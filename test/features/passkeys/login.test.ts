@@ -173,7 +173,8 @@ t.test('a verified passkey is both factors; without verification it is only the 
   const careless = new Visitor(svc.browser())
   const answer = await careless.login(authenticator, { userVerified: false })
   t.equal(answer.statusCode, 200)
-  t.strictSame(answer.json(), { two_factor: true }, 'the second factor is still asked for')
+  const challenge = 'http://localhost:5173/two-factor-challenge'
+  t.strictSame(answer.json(), { two_factor: true, redirect: challenge }, 'the second factor is still asked for')
   t.equal(await careless.userId(), null, 'and nobody is signed in')
   const verified = new Visitor(svc.browser())
   t.strictSame((await verified.login(authenticator)).json(), { redirect: 'http://localhost:5173/' })
