@@ -179,3 +179,16 @@ t.test('odd and oversized input is refused, and nothing breaks', async (t) => {
   }
   t.equal(await svc.database.prisma.outbox.count(), 0)
 })
+
+t.test('a mail that could not be sent in time is not sent at all', async (t) => {
+  const mail = { url: 'smtp://127.0.0.1:1' }
+  const svc = await buildTestApp(t, { settings: { mail, passwords: { reset_expires: '10m' } } })
+  const { email } = await svc.createUser()
+  await forgot(svc, email)
+  await svc.app.outbox.deliverDue()
+  const waiting = () => svc.database.prisma.outbox.findFirstOrThrow({ where: { kind: 'mail' } })
+  t.equal((await waiting()).failedAt, null, 'tried, and to be tried again')
+  svc.clock.advance(10 * minute + second)
+  await svc.app.outbox.deliverDue()
+  t.match(await waiting(), { failedAt: Date, lastError: 'The mail is out of date.' })
+})

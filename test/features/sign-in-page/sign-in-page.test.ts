@@ -1,0 +1,221 @@
+import t from 'tap'
+import { buildTestApp } from '../../support/app.ts'
+import { minute } from '../../support/clock.ts'
+import { credentials, led, Plain } from '../../support/plain.ts'
+import { enrol } from '../../support/totp.ts'
+import { cookieNames } from '../session/set-cookies.ts'
+
+t.setTimeout(110_000)
+
+const login = '/oauth/login'
+const forgot = '/oauth/forgot-password'
+
+t.test('sign in, and on to where one was going', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email, id } = await svc.createUser()
+  const page = await new Plain(svc).open(login)
+  t.equal(page.statusCode, 200)
+  t.match(page.headers, { 'content-type': 'text/html; charset=utf-8', 'referrer-policy': 'same-origin' })
+  for (const [query, target] of [
+    ['', '/'],
+    ['?return_to=/test-tokens', '/test-tokens'],
+    ['?return_to=%2Foauth%2Fauthorize%3Fa%3D1%26b%3D2', '/oauth/authorize?a=1&b=2'],
+    ['?return_to=https://evil.example/', '/'],
+    ['?return_to=//evil.example', '/'],
+    ['?return_to=/%5Cevil.example', '/'],
+    ['?return_to=%5C%5Cevil.example', '/'],
+    ['?return_to=/%09/evil.example', '/'],
+    ['?return_to=%0d%0aSet-Cookie:x', '/'],
+    ['?return_to=/.//evil.example', '/'],
+    ['?return_to=javascript:alert(1)', '/'],
+    ['?return_to=data:text/html,x', '/'],
+    ['?return_to=@evil.example', '/'],
+    ['?return_to=/a&return_to=//evil.example', '/'],
+    [`?return_to=/${'a'.repeat(5000)}`, '/'],
+    ['?return_to=/%22%3E%3Cscript%3Ealert(1)%3C/script%3E', '/%22%3E%3Cscript%3Ealert(1)%3C/script%3E'],
+  ] as const) {
+    const visitor = new Plain(svc)
+    const { body } = await visitor.open(login + query)
+    t.notMatch(body, 'evil.example', query)
+    t.notMatch(body, '<script>alert', query)
+    t.strictSame(led(await visitor.send(login + query, credentials(email))), [303, target], query)
+    t.equal(await visitor.user(), id)
+  }
+  const direct = new Plain(svc)
+  const { body } = await direct.open(login)
+  const _token = /name="_token" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  for (const return_to of ['https://evil.example/', '//evil.example', '/\\evil.example']) {
+    const answer = await direct.post(login, { _token, ...credentials(email), return_to })
+    t.ok([303, 419].includes(answer.statusCode))
+    t.notMatch(String(answer.headers.location), 'evil')
+  }
+})
+
+t.test('what was wrong is said in the form, which keeps all but the password', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const visitor = new Plain(svc)
+  const texts = {
+    wrong: 'These credentials do not match our records.',
+    email: 'The email field must be a valid email address.',
+    password: 'The password field is required.',
+  }
+  for (const [typed, status, text] of [
+    [{ email, password: 'wrong secret', remember: '1' }, 401, texts.wrong],
+    [{ email: 'nobody@example.com', password: 'wrong secret' }, 401, texts.wrong],
+    [{ email: 'no address', password: 'wrong secret' }, 422, texts.email],
+    [{ email, password: '' }, 422, texts.password],
+    [{ email: '"><script>alert(1)</script>', password: 'wrong secret' }, 422, texts.email],
+  ] as const) {
+    const answer = await visitor.send(`${login}?return_to=/a`, typed)
+    t.equal(answer.statusCode, status)
+    t.match(answer.body, text)
+    t.notMatch(answer.body, 'wrong secret')
+    t.notMatch(answer.body, '<script>alert')
+    t.match(answer.body, 'name="return_to" value="/a"')
+    if (typed.email === email) t.match(answer.body, `value="${email}"`)
+  }
+  for (const typed of [{}, { email: 'x'.repeat(80_000), password: 'x' }, { email: ['a'], password: {} }]) {
+    const answer = await visitor.browser.post(login, typed, { accept: 'text/html', 'sec-fetch-site': 'same-origin' })
+    t.equal(answer.statusCode, 422)
+  }
+  const forged = await visitor.post(login, { ...credentials(email), _token: 'x' })
+  t.equal(forged.statusCode, 419)
+  t.match(forged.headers['content-type'], 'text/html')
+  t.notMatch(forged.body, 'csrf_mismatch')
+  t.equal((await visitor.post(login, credentials(email))).statusCode, 419)
+  t.equal(await visitor.user(), null)
+})
+
+t.test('too many failures: the form says how long to wait', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const visitor = new Plain(svc)
+  for (let i = 0; i < 5; i++) t.equal((await visitor.send(login, credentials(email, 'wrong'))).statusCode, 401)
+  const refused = await visitor.send(login, credentials(email))
+  t.equal(refused.statusCode, 429)
+  t.equal(refused.headers['retry-after'], '60')
+  t.match(refused.headers['content-type'], 'text/html')
+  t.match(refused.body, 'Too many login attempts. Please try again in 60 seconds.')
+  t.match(refused.body, 'name="password"')
+  svc.clock.advance(minute)
+  t.equal((await visitor.send(login, credentials(email))).statusCode, 303)
+})
+
+t.test('the second factor is a second form, and the choice to be remembered survives it', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enrol(svc)
+  const at = `${login}?return_to=/test-tokens`
+  const visitor = new Plain(svc)
+  const first = await visitor.send(at, { ...credentials(ada.email), remember: '1' })
+  t.strictSame(led(first), [303, `${login}?return_to=%2Ftest-tokens`])
+  t.strictSame(cookieNames(first), ['XSRF-TOKEN', 'svc_session'])
+  t.equal(await visitor.user(), null)
+  const page = await visitor.open(String(first.headers.location))
+  t.match(page.body, 'name="code"')
+  t.notMatch(page.body, 'name="password"')
+  t.notMatch(page.body, ada.email, 'who it is is not shown')
+
+  const wrong = await visitor.send(at, { code: ada.wrong() })
+  t.equal(wrong.statusCode, 422)
+  t.match(wrong.body, 'The provided two factor authentication code was invalid.')
+  const empty = await visitor.send(at, { code: '' })
+  t.equal(empty.statusCode, 422)
+  const spent = await visitor.send(at, { recovery_code: 'nothing' })
+  t.match(spent.body, 'The provided two factor recovery code was invalid.')
+  const forged = await visitor.post(login, { code: ada.code(), _token: 'x' })
+  t.equal(forged.statusCode, 419)
+  const code = ada.code()
+  const done = await visitor.send(at, { code: `${code.slice(0, 3)} ${code.slice(3)}` })
+  t.strictSame(led(done), [303, '/test-tokens'])
+  t.ok(cookieNames(done).includes('svc_remember'))
+  t.equal(await visitor.user(), ada.user.id)
+
+  const other = new Plain(svc)
+  await other.send(login, credentials(ada.email))
+  const recovered = await other.send(login, { recovery_code: ada.recoveryCodes[0] ?? '' })
+  t.strictSame(led(recovered), [303, '/'])
+  t.notOk(cookieNames(recovered).includes('svc_remember'))
+  t.equal(await other.user(), ada.user.id)
+})
+
+t.test('a challenge of its own page, one that expired, and beginning anew', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enrol(svc)
+  const visitor = new Plain(svc)
+  t.strictSame(led(await visitor.open('/two-factor-challenge')), [302, login], 'nothing waits')
+  await visitor.send(login, credentials(ada.email))
+  const page = await visitor.open('/two-factor-challenge?return_to=/a')
+  t.equal(page.statusCode, 200)
+  t.match(page.body, 'name="return_to" value="/a"')
+  const restart = /href="([^"]*restart=1[^"]*)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  t.match((await visitor.open(restart)).body, 'name="password"')
+  t.match((await visitor.open(login)).body, 'name="code"', 'it still waits')
+  t.strictSame(led(await visitor.send('/two-factor-challenge?return_to=/a', { code: ada.code() })), [303, '/a'])
+
+  const late = new Plain(svc)
+  await late.send(login, credentials(ada.email))
+  const { body } = await late.open(login)
+  const _token = /name="_token" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  svc.clock.advance(10 * minute)
+  t.strictSame(led(await late.post(login, { _token, code: ada.code(), return_to: '/a' })), [
+    303,
+    `${login}?return_to=%2Fa`,
+  ])
+  t.match((await late.open(login)).body, 'name="password"')
+  t.equal(await late.user(), null)
+  const nobody = new Plain(svc)
+  const form = await nobody.open(login)
+  const token = /name="_token" value="([^"]+)"/.exec(form.body)?.[1] ?? ''
+  t.strictSame(led(await nobody.post(login, { _token: token, code: ada.code() })), [303, login])
+  t.equal(await nobody.user(), null)
+})
+
+t.test('who is signed in goes on at once, and may become another', async (t) => {
+  const svc = await buildTestApp(t)
+  const [ada, bob] = [await svc.createUser(), await enrol(svc)]
+  const visitor = new Plain(svc)
+  await visitor.send(login, credentials(ada.email))
+  const token = /name="_token" value="([^"]+)"/.exec((await visitor.open('/')).body)?.[1] ?? ''
+  t.strictSame(led(await visitor.open(`${login}?return_to=/a`)), [303, '/a'])
+  t.strictSame(led(await visitor.open(`${login}?return_to=${encodeURIComponent(login)}`)), [303, login])
+  t.strictSame(led(await visitor.open(login)), [303, '/'])
+  const wrong = await visitor.post(login, { _token: token, ...credentials(bob.email, 'wrong') })
+  t.equal(wrong.statusCode, 401)
+  t.equal(await visitor.user(), ada.id, 'a failure leaves it')
+  const second = await visitor.post(login, { _token: token, ...credentials(bob.email) })
+  t.equal(second.statusCode, 303)
+  const next = await visitor.open(String(second.headers.location))
+  t.match(next.body, 'name="code"', 'the form for the code, although somebody is signed in')
+  t.equal((await visitor.send(login, { code: bob.code() })).statusCode, 303)
+  t.equal(await visitor.user(), bob.user.id)
+})
+
+t.test('where a front end is, svc has no pages in its place, and mails lead there', async (t) => {
+  const svc = await buildTestApp(t, { settings: { app: { frontend_url: 'http://localhost:5173' } } })
+  const ada = await enrol(svc)
+  const visitor = new Plain(svc)
+  for (const path of ['/', '/two-factor-challenge', '/reset-password/abc?email=a@b.c']) {
+    t.equal((await visitor.open(path)).statusCode, 404, path)
+  }
+  const posted = await visitor.browser.post('/reset-password/abc', {}, { 'sec-fetch-site': 'same-origin' })
+  t.equal(posted.statusCode, 404)
+  t.equal((await visitor.send(login, credentials(ada.email))).statusCode, 303, 'its sign-in page it has')
+  t.equal((await visitor.open('/two-factor-challenge')).statusCode, 404)
+  t.strictSame(led(await visitor.send(login, { code: ada.code() })), [303, 'http://localhost:5173'])
+  await new Plain(svc).send(forgot, { email: ada.email })
+  const mail = (await svc.mailbox.to(ada.email)).find(({ text }) => text.includes('reset-password'))
+  t.match(mail?.text, /http:\/\/localhost:5173\/reset-password\/[0-9a-f]{64}\?email=/)
+})
+
+t.test('where the application has a sign-in page, svc sends there', async (t) => {
+  for (const [page, target] of [
+    ['https://app.example/login', 'https://app.example/login?return_to=%2Fa%3Fb'],
+    ['https://app.example/login?x=1', 'https://app.example/login?x=1&return_to=%2Fa%3Fb'],
+  ] as const) {
+    const svc = await buildTestApp(t, { settings: { links: { login: page } } })
+    const visitor = new Plain(svc)
+    t.strictSame(led(await visitor.open(`${login}?return_to=/a%3Fb`)), [302, target])
+    t.notMatch(String((await visitor.open(`${login}?return_to=//evil.example`)).headers.location), 'evil')
+  }
+})

@@ -1,0 +1,59 @@
+import t from 'tap'
+import { buildTestApp } from '../../support/app.ts'
+import { minute } from '../../support/clock.ts'
+import { challenged, enrol } from '../../support/totp.ts'
+
+const factor = '/user/two-factor-authentication'
+const recovery = '/user/two-factor-recovery-codes'
+const routes = [
+  ['POST', factor],
+  ['POST', '/user/confirmed-two-factor-authentication'],
+  ['DELETE', factor],
+  ['GET', '/user/two-factor-qr-code'],
+  ['GET', '/user/two-factor-secret-key'],
+  ['GET', recovery],
+  ['POST', recovery],
+] as const
+
+t.test('what is stored is encrypted, and readable after the secret was rotated', async (t) => {
+  const [old, next] = ['the-old-secret-of-this-test-is-32-bytes', 'the-new-secret-of-this-test-is-32-bytes']
+  const svc = await buildTestApp(t, { env: { SVC_SECRET: old } })
+  const ada = await enrol(svc)
+  const bob = await enrol(svc)
+  const rotated = await buildTestApp(t, {
+    database: svc.where,
+    clock: svc.clock,
+    env: { SVC_SECRET: `${next},${old}` },
+  })
+  const visitor = await challenged(rotated, ada.email)
+  t.equal((await visitor.post('/two-factor-challenge', { code: ada.code() })).statusCode, 204)
+  const second = await challenged(rotated, ada.email)
+  t.equal((await second.post('/two-factor-challenge', { recovery_code: ada.recoveryCodes[3] })).statusCode, 204)
+
+  const row = await svc.database.prisma.user.findUniqueOrThrow({ where: { id: BigInt(ada.user.id) } })
+  await svc.database.prisma.user.update({
+    where: { id: BigInt(bob.user.id) },
+    data: { twoFactorSecret: row.twoFactorSecret, twoFactorRecoveryCodes: row.twoFactorRecoveryCodes },
+  })
+  svc.clock.advance(minute)
+  const thief = await challenged(svc, bob.email)
+  const answer = await thief.post('/two-factor-challenge', { code: ada.code() })
+  t.equal(answer.statusCode, 500, 'a row moved to another user opens nothing')
+  t.equal(answer.json().code, 'server_error')
+})
+
+t.test('switched off, nobody manages one, and a password is enough', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await enrol(svc)
+  const off = await buildTestApp(t, {
+    database: svc.where,
+    clock: svc.clock,
+    settings: { two_factor: { enabled: false } },
+  })
+  const spa = off.browser()
+  t.equal((await spa.signIn(email)).json().two_factor, false)
+  for (const [method, path] of routes) {
+    t.equal((await spa.send(method, path, method === 'GET' ? undefined : {})).statusCode, 404, `${method} ${path}`)
+  }
+  t.equal((await spa.post('/two-factor-challenge', { code: '123456' })).statusCode, 404)
+})

@@ -1,0 +1,50 @@
+import type { LightMyRequestResponse } from 'fastify'
+import type { TestApp } from './app.ts'
+import { Browser } from './browser.ts'
+
+/** A browser without JavaScript: it follows nothing by itself and sends forms as they stand in the page. */
+export class Plain {
+  readonly browser: Browser
+
+  constructor(svc: TestApp) {
+    this.browser = new Browser(svc.app, { origin: 'http://localhost:8000', xsrf: false })
+  }
+
+  open(path: string, headers: Record<string, string | undefined> = {}): Promise<LightMyRequestResponse> {
+    return this.browser.get(path, { accept: 'text/html', origin: undefined, referer: undefined, ...headers })
+  }
+
+  /** Sends the form with this field that the page at the path holds: its hidden fields, and what was typed. */
+  async send(
+    path: string,
+    typed: Record<string, string>,
+    field = Object.keys(typed)[0],
+  ): Promise<LightMyRequestResponse> {
+    const { body } = await this.open(path)
+    const form = [...body.matchAll(/<form method="post" action="([^"]+)">(.*?)<\/form>/gs)].find(([, , inside]) =>
+      inside?.includes(`name="${field}"`),
+    )
+    if (!form) throw new Error(`${path} has no form with ${field}: ${body}`)
+    const hidden = [...(form[2] ?? '').matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+    const kept = hidden.map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')])
+    return this.post(form[1] ?? '', { ...Object.fromEntries(kept), ...typed })
+  }
+
+  post(path: string, fields: Record<string, string>): Promise<LightMyRequestResponse> {
+    return this.browser.send('POST', path, Buffer.from(new URLSearchParams(fields).toString()), {
+      accept: 'text/html',
+      'content-type': 'application/x-www-form-urlencoded',
+    })
+  }
+
+  async user(): Promise<number | null> {
+    const answer = await this.browser.get('/api/user')
+    return answer.statusCode === 200 ? answer.json().id : null
+  }
+}
+
+/** What a person types to sign in. */
+export const credentials = (email: string, password = 'correct horse') => ({ email, password })
+
+/** Where an answer leads. */
+export const led = ({ statusCode, headers }: LightMyRequestResponse) => [statusCode, headers.location]
