@@ -3,12 +3,13 @@ import { createInterface } from 'node:readline'
 import { exitOnError, loadSettings } from './boot.ts'
 import { type Command, CommandError } from './commands.ts'
 import { loadConfig } from './config/load.ts'
+import { keyCommands } from './features/oauth/keys/commands.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { systemClock } from './plugins/clock.ts'
 import { openDatabase } from './plugins/database/database.ts'
 import { userCommands } from './users/commands.ts'
 
-const commands: readonly Command[] = [...userCommands, ...tokenCommands]
+const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...keyCommands]
 
 /** The one command that opens no database. */
 const configCheck = {

@@ -6,7 +6,7 @@ import { MacKey } from './mac.ts'
 export type KeyPurpose = 'session-cookie' | 'xsrf' | 'remember' | 'known-browser' | 'verify-email' | 'passkey-user'
 
 /** What is encrypted: no two kinds share a key. */
-export type CipherPurpose = 'two-factor' | 'outbox'
+export type CipherPurpose = 'two-factor' | 'outbox' | 'oauth-keys'
 
 /** The 32 bytes that a secret gives for a purpose, by HKDF-SHA256 (RFC 5869). */
 const derive = (secret: string, purpose: KeyPurpose | CipherPurpose): Buffer =>

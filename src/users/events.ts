@@ -6,6 +6,7 @@ type EventType =
   | 'account_claimed'
   | 'email_changed'
   | 'email_verified'
+  | 'key_rotated'
   | 'lockout'
   | 'login'
   | 'login_failed'

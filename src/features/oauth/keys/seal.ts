@@ -1,0 +1,32 @@
+import type { Cipher } from '../../../crypto/cipher.ts'
+import { deriveCipher } from '../../../crypto/keys.ts'
+import type { PrivateJwk } from './jwk.ts'
+import type { StoredKey } from './store.ts'
+
+/** Encrypts signing keys for the database, each for its own row. */
+export class KeySeal {
+  readonly #all: Cipher
+  readonly #first: Cipher
+
+  /** `app.secret`: the first encrypts, all decrypt. */
+  constructor(secrets: readonly string[]) {
+    this.#all = deriveCipher(secrets, 'oauth-keys')
+    this.#first = deriveCipher(secrets.slice(0, 1), 'oauth-keys')
+  }
+
+  /** The key as its row keeps it. */
+  seal(key: PrivateJwk): string {
+    return this.#first.encrypt(JSON.stringify(key), key.kid)
+  }
+
+  /** The key of a row; null when no secret decrypts it. */
+  open({ kid, sealed }: Pick<StoredKey, 'kid' | 'sealed'>): PrivateJwk | null {
+    const text = this.#all.decrypt(sealed, kid)
+    return text === null ? null : JSON.parse(text)
+  }
+
+  /** Whether the first secret decrypts it: the others may then be dropped. */
+  isFresh({ kid, sealed }: StoredKey): boolean {
+    return this.#first.decrypt(sealed, kid) !== null
+  }
+}

@@ -1,0 +1,74 @@
+import type { OauthKey } from '../../../generated/postgresql/client.ts'
+import type { Database, Tx } from '../../../plugins/database/database.ts'
+import { type Algorithm, algorithms } from './jwk.ts'
+import { type KeyTimes, lineOf } from './rotation.ts'
+
+/** A key as it is stored: its private JWK encrypted. */
+export interface StoredKey extends KeyTimes {
+  sealed: string
+}
+
+/** Every key. */
+export async function listKeys({ prisma }: { prisma: Pick<Tx, 'oauthKey'> }): Promise<StoredKey[]> {
+  return (await prisma.oauthKey.findMany()).map(storedKeyOf)
+}
+
+/** Does work on the keys while no other process does; what it gets are the keys as they are then. */
+export function changeKeys<T>(
+  database: Database,
+  now: number,
+  work: (tx: Tx, keys: readonly StoredKey[]) => Promise<T>,
+): Promise<T> {
+  return database.transaction(async (tx) => {
+    const date = new Date(now)
+    // This row is the lock: whoever writes it second waits here until the first has committed, and then reads its keys.
+    await tx.$executeRaw`
+      INSERT INTO jobs (name, last_run_at) VALUES ('oauth-keys', ${date})
+      ON CONFLICT (name) DO UPDATE SET last_run_at = excluded.last_run_at`
+    return work(tx, await listKeys({ prisma: tx }))
+  })
+}
+
+/** Adds a key. */
+export async function insertKey(tx: Tx, { kid, algorithm, sealed, ...times }: Omit<StoredKey, 'retiredAt'>) {
+  const [createdAt, signsFrom] = [new Date(times.createdAt), new Date(times.signsFrom)]
+  await tx.oauthKey.create({ data: { id: kid, algorithm, privateKey: sealed, createdAt, signsFrom } })
+}
+
+/** Deletes every key of an algorithm; to be followed by another key. */
+export async function deleteKeys(tx: Tx, algorithm: Algorithm): Promise<void> {
+  await tx.oauthKey.deleteMany({ where: { algorithm } })
+}
+
+/** Notes for each key of an algorithm when the one after it takes over. */
+export async function noteRetirements(tx: Tx, algorithm: Algorithm): Promise<void> {
+  const line = lineOf(await listKeys({ prisma: tx }), algorithm)
+  for (const [index, { kid, retiredAt }] of line.entries()) {
+    const next = line[index + 1]?.signsFrom ?? null
+    if (next === retiredAt) continue
+    await tx.oauthKey.update({ where: { id: kid }, data: { retiredAt: next === null ? null : new Date(next) } })
+  }
+}
+
+/** Deletes the keys that retired at this time or before. */
+export async function deleteRetired({ prisma }: Database, until: number): Promise<void> {
+  await prisma.oauthKey.deleteMany({ where: { retiredAt: { lte: new Date(until) } } })
+}
+
+/** Puts another encryption of the same key in the place of the one that was read. */
+export async function resealKey({ prisma }: Database, { kid, sealed }: StoredKey, next: string): Promise<void> {
+  await prisma.oauthKey.updateMany({ where: { id: kid, privateKey: sealed }, data: { privateKey: next } })
+}
+
+function storedKeyOf(row: OauthKey): StoredKey {
+  const algorithm = algorithms.find((name) => name === row.algorithm)
+  if (!algorithm) throw new Error(`The signing key ${row.id} is of the unknown algorithm ${row.algorithm}.`)
+  return {
+    kid: row.id,
+    algorithm,
+    sealed: row.privateKey,
+    createdAt: row.createdAt.getTime(),
+    signsFrom: row.signsFrom.getTime(),
+    retiredAt: row.retiredAt?.getTime() ?? null,
+  }
+}
