@@ -14,7 +14,6 @@ const NOT_BUILT = [
   'oauth.refresh_grace',
   'oauth.access_token_alg',
   'oauth.audience',
-  'oauth.key_rotation',
   'social',
   'rate_limits.token',
   'outbound.allow_private',

@@ -39,8 +39,8 @@ export const settled = 2 * refreshEvery
 const [minute, hour] = [60_000, 3_600_000]
 
 /**
- * The durations that a configuration asks for. Keys are published an hour before they sign, longer than verifiers keep a
- * key set, and down to a minute where keys are replaced every few minutes.
+ * The durations that a configuration asks for. Keys are published an hour before they sign, six times as long as the set
+ * may be cached; less, down to a minute, where they are replaced every few hours or minutes.
  */
 export function rotationOf({ oauth, clients }: Config): Rotation {
   const { key_rotation: every, access_token_ttl, refresh_token_ttl, personal_access_token_ttl } = oauth

@@ -1,0 +1,78 @@
+import t from 'tap'
+import { day, hour } from '../../../support/clock.ts'
+import { accepted, firstSecret, openRings, signed, signers } from './rings.ts'
+
+const secondSecret = 'the-second-secret-is-32-bytes-long!!'
+
+t.test('a new secret takes the keys over, and the old one may then be dropped', async (t) => {
+  const { open, clock, database } = await openRings(t)
+  const old = await open()
+  const before = await database.prisma.oauthKey.findMany({ orderBy: { id: 'asc' } })
+  const both = await open({ secret: [secondSecret, firstSecret] })
+  t.equal(both.current().version, old.current().version)
+  t.same(await database.prisma.oauthKey.findMany({ orderBy: { id: 'asc' } }), before, 'it can be undone')
+
+  clock.advance(hour)
+  await both.refresh()
+  const after = await database.prisma.oauthKey.findMany({ orderBy: { id: 'asc' } })
+  t.same(
+    after.map(({ id }) => id),
+    before.map(({ id }) => id),
+  )
+  t.notOk(
+    after.some(({ privateKey }, index) => privateKey === before[index]?.privateKey),
+    'all encrypted anew',
+  )
+  await both.refresh()
+  t.same(await database.prisma.oauthKey.findMany({ orderBy: { id: 'asc' } }), after, 'once')
+
+  await old.refresh()
+  t.equal(await accepted(both.current().public, await signed(old.current())), 3, 'what runs keeps the keys it knows')
+  const moved = await open({ secret: [secondSecret] })
+  t.equal(moved.current().version, both.current().version)
+})
+
+t.test('a secret that decrypts no key in use stops the start; withdrawing the keys helps', async (t) => {
+  const { open, command, database } = await openRings(t)
+  const running = await open()
+  const secret = [secondSecret]
+  await t.rejects(open({ secret }), {
+    name: 'ConfigError',
+    message: /^table oauth_keys: app\.secret: no secret decrypts the \w+ signing key .*svc:keys:rotate --withdraw/,
+  })
+  t.equal(await database.prisma.oauthKey.count(), 3, 'the others lose nothing')
+  const [first = '{}'] = await command('svc:keys:list', {}, secret)
+  t.match(JSON.parse(first), { state: 'signing', readable: false })
+
+  await command('svc:keys:rotate', { withdraw: true }, secret)
+  const ring = await open({ secret })
+  t.equal(await accepted(ring.current().public, await signed(ring.current())), 3)
+  t.equal(await accepted(ring.current().public, await signed(running.current())), 0)
+  await t.rejects(running.refresh(), /no signing key that app.secret decrypts/, 'the one with the lost secret says so')
+})
+
+t.test('a running process that cannot read the next key signs with the one before, and says so once', async (t) => {
+  const { open, command, clock, logs } = await openRings(t)
+  const ring = await open()
+  const before = ring.current()
+  await command('svc:keys:rotate', { algorithm: 'ES256' }, [secondSecret, firstSecret])
+  await ring.refresh()
+  await ring.refresh()
+  const complaints = logs.map((line) => JSON.parse(line)).filter(({ level }) => level === 50)
+  t.match(complaints, [{ algorithm: 'ES256', kid: String, msg: /no secret of app.secret decrypts a signing key/ }])
+  clock.advance(2 * hour)
+  t.same(signers(ring.current()), signers(before))
+  const both = await open({ secret: [secondSecret, firstSecret] })
+  t.equal(await accepted(both.current().public, await signed(ring.current())), 3, 'which the others accept')
+})
+
+t.test('a retired key that nobody can read is left out of the set', async (t) => {
+  const { open, command, clock, logs, database } = await openRings(t)
+  await open()
+  await command('svc:keys:rotate', {}, [secondSecret, firstSecret])
+  clock.advance(day)
+  const ring = await open({ secret: [secondSecret] })
+  t.equal(ring.current().public.keys.length, 3)
+  t.equal(await database.prisma.oauthKey.count(), 6)
+  t.equal(logs.filter((line) => line.includes('decrypts a signing key')).length, 3)
+})
