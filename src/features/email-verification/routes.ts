@@ -3,28 +3,39 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { HttpError, unauthenticated } from '../../errors.ts'
-import { linkTo, signInPage } from '../../plugins/links.ts'
+import { linkTo, signInPage, startPage } from '../../plugins/links.ts'
 import { isNavigation } from '../../plugins/navigation.ts'
+import { addPages } from '../../plugins/pages/pages.ts'
+import { textsOf } from '../../plugins/pages/theme.ts'
+import { localPath } from '../../plugins/return-to.ts'
 import { originOf } from '../../users/events.ts'
-import type { User } from '../../users/user.ts'
 import { isFor, isSigned, sendVerification } from '../../users/verification.ts'
 import { verifyAddress } from './store.ts'
 
-const userOf = (request: FastifyRequest): User => callerOf(request).user ?? refuse('This action is unauthorized.')
-
-function refuse(message: string): never {
-  throw new HttpError(403, 'forbidden', message)
+/** Answers 403 that the link does not count: as a page where a person looks at it, else with the text that clients know. */
+function refuseLink(request: FastifyRequest, reply: FastifyReply, why: 'invalid' | 'not_yours'): FastifyReply {
+  if (!isNavigation(request)) {
+    const message = why === 'invalid' ? 'Invalid signature.' : 'This action is unauthorized.'
+    throw new HttpError(403, 'forbidden', message)
+  }
+  const config = request.server.config.current()
+  const text = textsOf(config)
+  const words = { heading: text(`verify.${why}`), texts: [text(`verify.${why}_text`)] }
+  return reply.page('error', { ...words, homeHref: startPage(config) }, 403)
 }
 
 /** Who follows the link without a session signs in first and comes back; the link alone verifies nothing. */
 async function askForSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (request.caller) return
   if (!isNavigation(request)) throw unauthenticated()
-  await reply.redirect(signInPage(request.server.config.current(), request.url), 302)
+  // A request line may hold a whole URL (RFC 9112 section 3.2.2), which is no place to come back to.
+  await reply.redirect(signInPage(request.server.config.current(), localPath(request.url) ?? '/'), 302)
 }
 
 /** Verification of an address by a signed link, in both shapes that clients know. */
 const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app)
+
   for (const path of ['/email/verify/:id/:hash', '/verify-email/:id/:hash']) {
     app.get(
       path,
@@ -48,9 +59,9 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
       async (request, reply) => {
         const { expires = '', signature = '' } = request.query
         const link = { ...request.params, expires, signature }
-        if (!isSigned(app, link)) refuse('Invalid signature.')
-        const user = userOf(request)
-        if (!isFor(link, user)) refuse('This action is unauthorized.')
+        if (!isSigned(app, link)) return refuseLink(request, reply, 'invalid')
+        const user = request.caller?.user
+        if (!user || !isFor(link, user)) return refuseLink(request, reply, 'not_yours')
         await verifyAddress(app.database, user, originOf(request))
         if (isNavigation(request)) return reply.redirect(linkTo(app.config.current(), 'after_verify'), 302)
         return reply.code(204).send(null)
@@ -76,7 +87,8 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const user = userOf(request)
+      const { user } = callerOf(request)
+      if (!user) throw unauthenticated()
       if (user.email_verified_at !== null) return reply.code(204).send(null)
       await app.database.transaction((tx) => sendVerification(app, tx, originOf(request), user))
       const message = 'A new verification link has been sent to your email address.'

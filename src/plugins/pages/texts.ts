@@ -55,6 +55,12 @@ export const defaultTexts = {
   'home.unverified': 'Not verified yet: follow the link in the mail that we sent you.',
   'home.sign_out': 'Sign out',
 
+  'verify.invalid': 'This link does not work',
+  'verify.invalid_text': 'It is too old or incomplete. Ask for a new mail, and follow the link in that one.',
+  'verify.not_yours': 'This link is for another account',
+  'verify.not_yours_text':
+    'You are signed in with another account, or its address is another one by now. Sign in with the account that the mail was sent to.',
+
   'error.title': 'Error',
   'error.home': 'Go to the start page',
   'error.heading': 'This did not work',

@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
@@ -97,6 +99,19 @@ t.test('where it leads is configured alone, whatever host the request names', as
   t.equal(done.headers.location, 'https://app.example.com/welcome')
 })
 
+t.test('a request line that holds a whole URL leads nowhere else', async (t) => {
+  const svc = await buildTestApp(t)
+  await svc.app.listen({ port: 0, host: '127.0.0.1' })
+  const address = svc.app.server.address()
+  const socket = connect(typeof address === 'object' ? (address?.port ?? 0) : 0, '127.0.0.1')
+  const target = 'http://evil.example/email/verify/1/aa?expires=1'
+  socket.end(`GET ${target} HTTP/1.1\r\nHost: evil.example\r\nAccept: text/html\r\nConnection: close\r\n\r\n`)
+  const answer = await text(socket)
+  t.match(answer, /^HTTP\/1\.1 302 /)
+  t.match(answer, 'location: http://localhost:8000/oauth/login?return_to=%2F\r\n')
+  t.notMatch(answer, 'evil')
+})
+
 t.test('a link is for one user, one address and one hour, and none can be made up', async (t) => {
   const svc = await buildTestApp(t, { settings: unlimited })
   const grace = await registered(svc, 'grace@example.com')
@@ -136,6 +151,11 @@ t.test('a link is for one user, one address and one hour, and none can be made u
   for (const path of [at({ id: '1'.repeat(30) }), at({ hash: 'a'.repeat(200) })]) {
     t.equal((await grace.spa.get(path)).statusCode, 404)
   }
+  const shown = await grace.spa.get(at({ query: '' }), page)
+  t.equal(shown.statusCode, 403)
+  t.match(shown.headers['content-type'], 'text/html')
+  t.match(shown.body, 'This link does not work')
+  t.match((await mallory.spa.get(grace.link, page)).body, 'This link is for another account')
   const foreign = await mallory.spa.get(grace.link)
   t.equal(foreign.statusCode, 403)
   t.equal(foreign.json().message, refusals.user)

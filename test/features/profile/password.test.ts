@@ -39,6 +39,7 @@ t.test(
     t.equal((await here.get('/api/user')).statusCode, 200)
     t.equal((await here.get('/user/confirmed-password-status')).json().confirmed, true)
     for (const spa of [there, remembered]) t.equal((await spa.get('/api/user')).statusCode, 401)
+    t.equal((await here.get('/user/sessions')).json().length, 1)
     const headers = { cookie: `svc_remember=${cookie}`, origin: 'http://localhost:5173' }
     t.equal(
       (await svc.app.inject({ url: '/api/user', headers })).statusCode,
