@@ -59,6 +59,16 @@ t.test('svc:keys:rotate makes successors that sign in an hour, svc:keys:list tel
   )
 })
 
+t.test('of several who make a successor at the same time, one does', async (t) => {
+  const { open, command, database } = await openRings(t)
+  await open()
+  // Ed25519 keys are made at once, so that all of them come to the database together.
+  const outputs = await Promise.all(Array.from({ length: 8 }, () => command('svc:keys:rotate', { algorithm: 'EdDSA' })))
+  t.equal(outputs.filter(([line]) => line?.includes('the new key')).length, 1)
+  t.equal(await database.prisma.oauthKey.count(), 4)
+  t.equal(await database.prisma.event.count(), 1)
+})
+
 t.test('--now: every replica knows the key before one of them signs with it', async (t) => {
   const { open, command, clock } = await openRings(t)
   const [one, two] = [await open(), await open()]
