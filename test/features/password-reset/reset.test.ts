@@ -2,6 +2,7 @@ import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour, second } from '../../support/clock.ts'
+import { beginTogether } from '../../support/together.ts'
 import { challenged, confirmedBrowser, enrol } from '../../support/totp.ts'
 import { cookieNames } from '../session/set-cookies.ts'
 
@@ -158,6 +159,7 @@ t.test('used twice at once, on two replicas, one wins', async (t) => {
     const token = await tokenFor(svc, email)
     const browsers = await Promise.all([svc, replica, svc, replica].map(visitor))
     const passwords = browsers.map((_, i) => `passphrase number ${i}`)
+    beginTogether(svc, replica)
     const answers = await Promise.all(
       browsers.map((browser, i) =>
         resetBy(browser, email, token, { password: passwords[i], password_confirmation: passwords[i] }),
