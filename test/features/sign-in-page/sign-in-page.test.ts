@@ -1,4 +1,5 @@
 import t from 'tap'
+import { clearTwoFactor } from '../../../src/users/two-factor.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
 import { credentials, led, Plain } from '../../support/plain.ts'
@@ -164,6 +165,12 @@ t.test('a challenge of its own page, one that expired, and beginning anew', asyn
   ])
   t.match((await late.open(login)).body, 'name="password"')
   t.equal(await late.user(), null)
+  const spared = new Plain(svc)
+  await spared.send(login, credentials(ada.email))
+  t.match((await spared.open(login)).body, 'name="code"')
+  await svc.database.transaction((tx) => clearTwoFactor(tx, ada.user.id))
+  t.match((await spared.open(login)).body, 'name="password"', 'the factor was taken away: a password is enough')
+  t.strictSame(led(await spared.send(login, credentials(ada.email))), [303, '/'])
   const nobody = new Plain(svc)
   const form = await nobody.open(login)
   const token = /name="_token" value="([^"]+)"/.exec(form.body)?.[1] ?? ''
