@@ -16,7 +16,7 @@ import { notify } from '../../users/notices.ts'
 import { canonicalEmail, type User } from '../../users/user.ts'
 import { setPassword } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
-import { deleteUser, holdPassword, updateProfile } from './store.ts'
+import { deleteUser, holdPassword, holdSession, updateProfile } from './store.ts'
 
 const ProfileBody = Type.Object(
   {
@@ -41,6 +41,12 @@ const userOf = (request: FastifyRequest): User => {
   const { user } = callerOf(request)
   if (!user) throw unauthenticated()
   return user
+}
+
+/** Throws 401 for who lost the session since the request began: by a reset of the password above all, which takes the account away. */
+async function requireStillSignedIn(tx: Tx, request: FastifyRequest): Promise<void> {
+  const { credentialId } = callerOf(request)
+  if (!(await holdSession(tx, userOf(request).id, credentialId))) throw unauthenticated()
 }
 
 const wrongPassword = () =>
@@ -76,6 +82,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       }
       const origin = originOf(request)
       const outcome = await updateProfile(app.database, user, request.body, origin.now, async (tx, after, isMoved) => {
+        await requireStillSignedIn(tx, request)
         await recordEvent(tx, origin, { type: isMoved ? 'email_changed' : 'profile_updated', userId: user.id })
         if (!isMoved) return
         await sendVerification(app, tx, origin, after)
@@ -108,6 +115,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       const isChanged = await app.database.transaction(async (tx) => {
         // Of two changes at once the second no longer knows the current password.
         if (!(await holdPassword(tx, user.id, found.password))) return false
+        await requireStillSignedIn(tx, request)
         await setPassword(tx, user.id, hash, origin.now)
         await keepSession(tx, request, hash)
         await endSessionsOf(tx, user.id, request)
@@ -133,6 +141,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       const user = userOf(request)
       const origin = originOf(request)
       await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
         await forgetUser(tx, user.id)
         if (!(await deleteUser(tx, user.id))) return
         await recordEvent(tx, origin, { type: 'user_deleted', userId: user.id })
