@@ -17,6 +17,9 @@ import assets from './features/assets/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
+import { oauthBearer } from './features/oauth/bearer.ts'
+import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
+import oauth from './features/oauth/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
 import passwordConfirmation from './features/password-confirmation/routes.ts'
 import passwordResetPages from './features/password-reset/pages/routes.ts'
@@ -138,7 +141,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   const store = new SessionStore({ database, lookups, clock, config })
   app.decorate('sessions', await openSessions(app, config, store))
   await addOpenApi(app, version)
-  addAccess(app, { bearers: [tokenBearer], findRemembered: app.remember.find })
+  const holder = new ProtocolHolder(app)
+  addAccess(app, { bearers: [tokenBearer, oauthBearer(holder)], findRemembered: app.remember.find })
   addRequestLimits(app, limits)
   addRecentPassword(app)
   addInputRules(app)
@@ -159,6 +163,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(twoFactor)
   await app.register(sessions)
   await app.register(tokens)
+  await app.register(oauth, { holder })
   await app.register(passkeys, { limits })
   await app.register(home)
   await app.register(assets)

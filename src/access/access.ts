@@ -15,6 +15,8 @@ import { isStateful } from './stateful.ts'
 export type RouteAccess =
   | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
   | { family: 'session'; caller: 'required' | 'guest' }
+  /** Its forms are guarded by other means, or it takes requests of other sites on purpose. */
+  | { family: 'session'; caller: 'guest'; csrf: 'elsewhere' }
   | { family: 'none' }
 
 /** A remembered browser whose session has ended: who it is, and how the new session begins. */
@@ -135,7 +137,8 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
     const isGuest = access.caller === 'guest'
     const find = access.family === 'guard' ? guard(route.config?.testPage) : isGuest ? readSession : requireSession
     route.onRequest = [find, ...[route.onRequest ?? []].flat()]
-    const csrf = isUnsafe ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
+    const isChecked = isUnsafe && !('csrf' in access)
+    const csrf = isChecked ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
     const abilities = access.family === 'guard' ? access.abilities : undefined
     const verified = isGuest || route.config?.unverified ? [] : [requireVerified]
     const check = [...verified, ...(abilities ? [abilityHook(abilities)] : [])]

@@ -40,6 +40,10 @@ const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: C
 const isSameUser = ({ user, password, passwordMark }: SessionRow): boolean =>
   user === null || (!user.disabled && passwordMarkFits(passwordMark, password))
 
+/** Whether a session's row counts: its time has not passed, and its user is the one it began with. */
+export const isLive = (row: SessionRow, now: number, session: Config['session']): boolean =>
+  !isOver(row, now, session) && isSameUser(row)
+
 /** The library's store on rows of the database: read through the batched lookups, written only when something changed. */
 export class SessionStore implements LibraryStore {
   readonly #database: Database
@@ -73,7 +77,7 @@ export class SessionStore implements LibraryStore {
     if (!row) return { cookie, state: new SessionState(null, null) }
     const now = this.#clock.now()
     const { session } = this.#config.current()
-    if (isOver(row, now, session) || !isSameUser(row)) return { cookie, state: new SessionState(null, row.publicId) }
+    if (!isLive(row, now, session)) return { cookie, state: new SessionState(null, row.publicId) }
     return { ...JSON.parse(row.data), cookie, state: new SessionState(row, null) }
   }
 

@@ -3,13 +3,23 @@ import { Cipher } from './cipher.ts'
 import { MacKey } from './mac.ts'
 
 /** What a derived key is for: no two uses share one. */
-export type KeyPurpose = 'session-cookie' | 'xsrf' | 'remember' | 'known-browser' | 'verify-email' | 'passkey-user'
+export type KeyPurpose =
+  | 'session-cookie'
+  | 'xsrf'
+  | 'remember'
+  | 'known-browser'
+  | 'verify-email'
+  | 'passkey-user'
+  | 'refresh-successor'
+
+/** Secrets for others' code, which makes its own keys of them. */
+type SecretPurpose = 'oauth-cookies' | 'dpop-nonce'
 
 /** What is encrypted: no two kinds share a key. */
 export type CipherPurpose = 'two-factor' | 'outbox' | 'oauth-keys'
 
 /** The 32 bytes that a secret gives for a purpose, by HKDF-SHA256 (RFC 5869). */
-const derive = (secret: string, purpose: KeyPurpose | CipherPurpose): Buffer =>
+const derive = (secret: string, purpose: KeyPurpose | CipherPurpose | SecretPurpose): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', `svc:${purpose}`, 32))
 
 /** One key for each secret: the first signs, all verify. */
@@ -19,3 +29,6 @@ export const deriveKeys = (secrets: readonly string[], purpose: KeyPurpose): rea
 /** The cipher of a purpose: the first secret encrypts, all decrypt. */
 export const deriveCipher = (secrets: readonly string[], purpose: CipherPurpose): Cipher =>
   new Cipher(secrets.map((secret) => derive(secret, purpose)))
+
+/** 32 bytes for a library that wants a secret. */
+export const deriveSecret = (secret: string, purpose: SecretPurpose): Buffer => derive(secret, purpose)

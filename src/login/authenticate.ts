@@ -10,7 +10,7 @@ interface Credentials {
   email: string
   password: string
   /** Which door was tried, for the audit trail. */
-  door: 'login' | 'page' | 'token' | 'test_page' | 'confirm' | 'change'
+  door: 'login' | 'page' | 'token' | 'test_page' | 'confirm' | 'change' | 'password_grant'
 }
 
 /**

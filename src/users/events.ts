@@ -4,6 +4,7 @@ import type { Tx } from '../plugins/database/database.ts'
 /** The security events that are recorded. */
 type EventType =
   | 'account_claimed'
+  | 'consent_given'
   | 'email_changed'
   | 'email_verified'
   | 'key_rotated'

@@ -39,6 +39,17 @@ export interface RememberRow {
   password: string | null
 }
 
+/** A record of the OAuth server; times in unix milliseconds. */
+export interface OauthRecordRow {
+  id: string
+  kind: string
+  payload: string
+  /** The hash by which it was asked for. */
+  key: string
+  consumedAt: number | null
+  expiresAt: number | null
+}
+
 /**
  * The lookups of the hot path: each asks the database, and those that arrive in one turn of the event loop share a query.
  * Keys are parsed before they come here, so that none can fail the others; a failed query rejects with 503.
@@ -50,5 +61,15 @@ export interface Lookups {
   /** By SHA-256 (hex) of the id in the cookie. */
   session(hash: string): Promise<SessionRow | null>
   rememberToken(id: bigint): Promise<RememberRow | null>
+  user(id: bigint): Promise<User | null>
+  /** By public id: sessions that something else refers to. */
+  sessionByPublicId(publicId: string): Promise<SessionRow | null>
+  oauthRecord(id: string): Promise<OauthRecordRow | null>
+  oauthRecordByUid(hash: string): Promise<OauthRecordRow | null>
+  oauthRecordByCode(hash: string): Promise<OauthRecordRow | null>
+  /** Whether the JWT with this SHA-256 (hex) of its jti was revoked. */
+  isDenied(hash: string): Promise<boolean>
+  /** Whether there is still a personal access token of this jti. */
+  hasPersonalToken(jti: string): Promise<boolean>
   close(): Promise<void>
 }

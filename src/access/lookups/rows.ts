@@ -1,5 +1,5 @@
 import type { User } from '../../users/user.ts'
-import type { RememberRow, SessionRow, TokenRow } from './lookups.ts'
+import type { OauthRecordRow, RememberRow, SessionRow, TokenRow } from './lookups.ts'
 
 /** A column's value as its driver gives it: text on PostgreSQL, text or a number on SQLite. */
 export type Value = string | number | bigint | null
@@ -126,3 +126,59 @@ export const rememberTokenById: LookupKind<bigint, RememberRow> = {
   rowOf: rememberOf,
   keyOf: (row) => row.id,
 }
+
+export const userById: LookupKind<bigint, User> = {
+  name: 'user',
+  select: `SELECT ${userColumns} FROM users u`,
+  column: 'u.id',
+  type: 'bigint',
+  rowOf: (row) => {
+    const user = userAt(row, 0)
+    if (!user) throw new Error('A user has no id.')
+    return user
+  },
+  keyOf: (user) => BigInt(user.id),
+}
+
+export const sessionByPublicId: LookupKind<string, SessionRow> = {
+  ...sessionByHash,
+  name: 'session-by-public-id',
+  column: 's.public_id',
+  keyOf: (row) => row.publicId,
+}
+
+const numberOf = (value: Value | undefined): number | null =>
+  value === null || value === undefined ? null : Number(value)
+
+const oauthRecords = (name: string, column: string): LookupKind<string, OauthRecordRow> => ({
+  name,
+  select: `SELECT r.id, r.kind, r.payload, ${column}, r.consumed_at, r.expires_at FROM oauth_records r`,
+  column,
+  type: 'text',
+  rowOf: (row) => ({
+    id: string(row[0]),
+    kind: string(row[1]),
+    payload: string(row[2]),
+    key: string(row[3]),
+    consumedAt: numberOf(row[4]),
+    expiresAt: numberOf(row[5]),
+  }),
+  keyOf: (row) => row.key,
+})
+
+export const oauthRecord = oauthRecords('oauth-record', 'r.id')
+export const oauthRecordByUid = oauthRecords('oauth-record-by-uid', 'r.uid_hash')
+export const oauthRecordByCode = oauthRecords('oauth-record-by-code', 'r.code_hash')
+
+/** Rows of which only their being there matters. */
+const existence = (name: string, table: string): LookupKind<string, string> => ({
+  name,
+  select: `SELECT id FROM ${table}`,
+  column: 'id',
+  type: 'text',
+  rowOf: (row) => string(row[0]),
+  keyOf: (id) => id,
+})
+
+export const oauthDenial = existence('oauth-denial', 'oauth_denials')
+export const personalToken = existence('personal-token', 'oauth_personal_tokens')

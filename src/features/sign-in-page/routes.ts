@@ -18,6 +18,8 @@ const path = '/oauth/login'
 const Query = Type.Object({
   return_to: Type.Optional(Type.Unknown({ description: 'A path of svc to go on to.' })),
   restart: Type.Optional(Type.Unknown({ description: 'Asks for the password again although a code is waited for.' })),
+  prompt: Type.Optional(Type.Unknown({ description: '`login` asks for the password although somebody is signed in.' })),
+  login_hint: Type.Optional(Type.Unknown({ description: 'The address to begin with.' })),
   reset: Type.Optional(Type.Unknown({ description: 'Says that the password was reset.' })),
 })
 
@@ -101,9 +103,9 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
       const isRestarted = request.query.restart !== undefined
       if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
-      if (request.caller) return goOn(reply, returnTo)
+      if (request.caller && request.query.prompt !== 'login') return goOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
-      return loginPage(reply, returnTo, { notice })
+      return loginPage(reply, returnTo, { notice, form: { email: text(request.query.login_hint) } })
     },
   )
 

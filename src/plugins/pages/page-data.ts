@@ -62,6 +62,48 @@ export interface PageData {
     /** Where the sign-out form is posted to. */
     signOutAction: string
   }
+  /** Posts `decision`, `approve` or `deny`: what a client may do for the user. */
+  consent: {
+    action: string
+    client: string
+    /** The host that the browser goes on to; null for an app on the same device. */
+    host: string | null
+    user: { name: string; email: string }
+    scopes: readonly { name: string; description: string }[]
+    /** Where to sign in as somebody else. */
+    switchHref: string
+  }
+  /** Posts `xsrf` and `user_code`: the code that a device shows. */
+  device: {
+    action: string
+    secret: string
+    userCode: string
+    /** What became of the code that was entered before. */
+    error: 'aborted' | 'expired' | 'unknown' | null
+  }
+  /** Posts `xsrf`, `user_code` and `confirm`, or `abort`: which client asks, and from where. */
+  'device-confirm': {
+    action: string
+    secret: string
+    userCode: string
+    client: string
+    ipAddress: string | null
+    userAgent: string | null
+  }
+  'device-done': {
+    client: string
+  }
+  /** Posts `xsrf` and, unless the user stays signed in, `logout`. */
+  logout: {
+    action: string
+    secret: string
+    /** The client that asks for it. */
+    client: string | null
+    user: string | null
+  }
+  'logged-out': {
+    href: string
+  }
   message: {
     title: string
     message: string

@@ -50,13 +50,16 @@ export async function addPages(scope: FastifyInstance): Promise<void> {
   })
 }
 
-/** Renders a page inside the layout; what all templates have is `text`, `app`, `xsrf` and `lang`. */
-function sendPage<Name extends PageName>(
+const sendPage = <Name extends PageName>(
   reply: FastifyReply,
   name: Name,
   data: PageData[Name],
   status: number,
-): FastifyReply {
+): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').serializer(String).send(renderPage(reply, name, data))
+
+/** The HTML of a page inside the layout; what all templates have is `text`, `app`, `xsrf` and `lang`. */
+export function renderPage<Name extends PageName>(reply: FastifyReply, name: Name, data: PageData[Name]): string {
   const { request } = reply
   const config = request.server.config.current()
   if (!warned.has(config)) {
@@ -71,7 +74,7 @@ function sendPage<Name extends PageName>(
   const text = textsOf(config)
   const shared = { text, app: { name: config.app.name }, xsrf: xsrfOf(request), lang: text('lang') }
   const body = render(`${name}.eta`, { ...shared, ...data })
-  const html = render('layout.eta', {
+  return render('layout.eta', {
     ...shared,
     title: `${titleOf(name, data, text)} · ${config.app.name}`,
     page: name,
@@ -80,7 +83,6 @@ function sendPage<Name extends PageName>(
     nonce: reply.cspNonce?.style ?? '',
     style: `${render('style.css', {})}\n${colorStyle(config)}`,
   })
-  return reply.code(status).type('text/html; charset=utf-8').serializer(String).send(html)
 }
 
 function titleOf(name: PageName, data: object, text: TextLookup): string {

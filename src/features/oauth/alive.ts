@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify'
+import { isLive } from '../../access/session-store.ts'
+import { sha256Hex } from '../../crypto/hash.ts'
+import type { User } from '../../users/user.ts'
+import type { AccessTokenClaims } from './access-token.ts'
+import { recordId } from './protocol/store.ts'
+
+/** Where a token comes from, as its `gid` says: a grant of the OAuth server, a browser session, or a personal token's row. */
+export const sessionOrigin = (publicId: string): string => `session:${publicId}`
+export const personalOrigin = 'personal'
+
+/** Who a live token speaks for: a user, or a machine (null). */
+interface Bearer {
+  user: User | null
+}
+
+type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
+
+/**
+ * The one predicate "alive", asked of the database each time: not denied, its client registered, its user there and
+ * enabled, and what it comes from still there. Null for a token that is dead.
+ */
+export async function bearerOfLive(
+  { lookups, clock, config }: Parts,
+  isRegistered: (clientId: string) => boolean,
+  claims: AccessTokenClaims,
+): Promise<Bearer | null> {
+  if (!isRegistered(claims.client_id)) return null
+  const isMachine = claims.gty === 'client_credentials'
+  const [isDenied, user, hasOrigin] = await Promise.all([
+    lookups.isDenied(sha256Hex(claims.jti)),
+    isMachine ? null : findUser(lookups, claims.sub),
+    isMachine ? true : hasLiveOrigin(),
+  ])
+  if (isDenied || !hasOrigin) return null
+  if (isMachine) return { user: null }
+  return user && !user.disabled ? { user } : null
+
+  async function hasLiveOrigin(): Promise<boolean> {
+    const { gid, jti, sub } = claims
+    if (gid === undefined) return false
+    if (gid === personalOrigin) return lookups.hasPersonalToken(jti)
+    if (gid.startsWith(sessionOrigin(''))) {
+      const row = await lookups.sessionByPublicId(gid.slice(sessionOrigin('').length))
+      return row !== null && isLive(row, clock.now(), config.current().session) && String(row.user?.id) === sub
+    }
+    const grant = await lookups.oauthRecord(recordId('Grant', gid))
+    return grant !== null && (grant.expiresAt === null || grant.expiresAt > clock.now())
+  }
+}
+
+const findUser = async (lookups: Parts['lookups'], sub: string): Promise<User | null> =>
+  /^\d{1,16}$/.test(sub) ? lookups.user(BigInt(sub)) : null

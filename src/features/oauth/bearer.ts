@@ -1,0 +1,48 @@
+import { grants } from '../../access/abilities.ts'
+import type { Caller } from '../../access/caller.ts'
+import type { BearerCheck } from '../../access/guard.ts'
+import type { User } from '../../users/user.ts'
+import type { AccessTokenClaims } from './access-token.ts'
+import type { ProtocolHolder } from './protocol/provider.ts'
+
+/** The caller of a JWT access token: may do what its scopes say; a machine's is never a user. */
+class JwtCaller implements Caller {
+  readonly kind: 'user_jwt' | 'machine'
+  readonly credentialId: string
+  readonly abilities: readonly string[]
+  readonly expiresAt: number
+  readonly user: User | null
+
+  constructor(claims: AccessTokenClaims, user: User | null) {
+    this.kind = user ? 'user_jwt' : 'machine'
+    this.credentialId = claims.jti
+    this.abilities = claims.scope?.split(' ') ?? []
+    this.expiresAt = claims.exp * 1000
+    this.user = user
+  }
+
+  can(ability: string): boolean {
+    return grants(this.abilities, ability)
+  }
+
+  cant(ability: string): boolean {
+    return !this.can(ability)
+  }
+}
+
+const isJwt = (bearer: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(bearer)
+
+/** The guard's check for JWTs that svc issued for its own API (RFC 9068 section 4). */
+export const oauthBearer =
+  (holder: ProtocolHolder): BearerCheck =>
+  (bearer, request) => {
+    if (!isJwt(bearer)) return undefined
+    return findCaller(holder, bearer, request.server.config.current().oauth.audience)
+  }
+
+async function findCaller(holder: ProtocolHolder, bearer: string, audience: string): Promise<Caller | null> {
+  const live = await holder.findLive(bearer)
+  // A token that is bound to a key is no bearer token (RFC 9449 section 7.2).
+  if (!live || live.claims.aud !== audience || live.claims.cnf) return null
+  return new JwtCaller(live.claims, live.user)
+}

@@ -1,0 +1,172 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Config } from '../../../config/schema.ts'
+import { HttpError } from '../../../errors.ts'
+import { signInPage } from '../../../plugins/links.ts'
+import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
+import { originOf } from '../../../users/events.ts'
+import { audienceOf } from '../protocol/audience.ts'
+import { signedInOf } from '../protocol/browser.ts'
+import { openidScopes } from '../protocol/clients.ts'
+import { grantScopes, newGrant } from '../protocol/grants.ts'
+import type { InteractionDetails as Details, Protocol, ProtocolHolder } from '../protocol/provider.ts'
+import { saveConsent } from './store.ts'
+
+const path = '/oauth/interaction/:uid'
+const guest = { family: 'session', caller: 'guest' } as const
+const params = Type.Object({ uid: Type.String({ pattern: '^[\\w-]{1,64}$' }) })
+
+/** What people read of the scopes of OpenID Connect. */
+const openidDescriptions: Readonly<Record<string, string>> = {
+  openid: 'Know who you are',
+  profile: 'Read your name',
+  email: 'Read your email address',
+  offline_access: 'Keep access while you are away',
+}
+
+interface InteractionOptions {
+  holder: ProtocolHolder
+}
+
+/** Where an authorization stops to ask somebody: to sign in, then for consent. */
+const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, { holder }) => {
+  await addPages(app)
+
+  app.get(
+    path,
+    {
+      config: { access: guest },
+      schema: {
+        summary: 'Page: what an authorization asks of the person',
+        params,
+        response: {
+          200: pageAnswer('The question for consent.'),
+          302: Type.Null({ description: 'To sign in and back.' }),
+          303: Type.Null({ description: 'On with the authorization.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { provider } = await holder.current()
+      const details = await detailsOf(provider, request, reply)
+      if (details.prompt.name === 'login') return login(provider, details, request, reply)
+      return consentPage(details, request, reply)
+    },
+  )
+
+  app.post(
+    path,
+    {
+      config: { access: guest },
+      schema: {
+        summary: 'Form: allow a client what it asks for, or deny it',
+        params,
+        body: Type.Object({ decision: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+        response: { 303: Type.Null({ description: 'On with the authorization.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { provider, registry } = await holder.current()
+      const details = await detailsOf(provider, request, reply)
+      const signedIn = signedInOf(request)
+      const clientId = String(details.params.client_id)
+      const isTheirs = signedIn !== null && details.session?.accountId === String(signedIn.user.id)
+      if (details.prompt.name !== 'consent' || !isTheirs)
+        return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
+      if (request.body.decision !== 'approve') {
+        const refusal = { error: 'access_denied', error_description: 'The user denied the request.' }
+        return reply.redirect(await provider.interactionResult(request.raw, reply.raw, refusal), 303)
+      }
+      const scopes = scopesOf(details)
+      const config = app.config.current()
+      const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
+      const grant = known ?? newGrant(provider, String(signedIn.user.id), clientId)
+      grantScopes(grant, scopes, audienceOf(config, registry.client(clientId)))
+      const claims = details.prompt.details.missingOIDCClaims
+      if (Array.isArray(claims)) grant.addOIDCClaims(claims)
+      const grantId = await grant.save()
+      await saveConsent(app.database, { userId: signedIn.user.id, clientId, scopes, origin: originOf(request) })
+      const result = { consent: { grantId } }
+      return reply.redirect(
+        await provider.interactionResult(request.raw, reply.raw, result, { mergeWithLastSubmission: true }),
+        303,
+      )
+    },
+  )
+
+  /** Goes on where the browser is signed in late enough; else the person signs in, and comes back here. */
+  async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
+    const signedIn = signedInOf(request)
+    if (signedIn && (!mustBeAnew(details, signedIn.user.id) || signedIn.since >= details.iat)) {
+      const result = { login: { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true } }
+      return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result), 303)
+    }
+    const url = new URL(signInPage(app.config.current(), `/oauth/interaction/${details.uid}`))
+    if (signedIn) url.searchParams.set('prompt', 'login')
+    const { login_hint } = details.params
+    if (typeof login_hint === 'string' && login_hint.length <= 255) url.searchParams.set('login_hint', login_hint)
+    return reply.redirect(url.href, 302)
+  }
+
+  async function consentPage(details: Details, request: FastifyRequest, reply: FastifyReply) {
+    const signedIn = signedInOf(request)
+    const returnTo = `/oauth/interaction/${details.uid}`
+    const config = app.config.current()
+    if (!signedIn || details.session?.accountId !== String(signedIn.user.id)) {
+      return reply.redirect(signInPage(config, returnTo), 302)
+    }
+    if (config.registration.require_verified_email && signedIn.user.email_verified_at === null) {
+      throw new HttpError(403, 'email_unverified', 'Your email address is not verified.')
+    }
+    const { client_id, redirect_uri } = details.params
+    const { registry } = await holder.current()
+    const client = registry.client(String(client_id))
+    const switchUrl = new URL(signInPage(config, returnTo))
+    switchUrl.searchParams.set('prompt', 'login')
+    return reply.page('consent', {
+      action: returnTo,
+      client: client?.name ?? String(client_id),
+      host: hostOf(redirect_uri),
+      user: { name: signedIn.user.name, email: signedIn.user.email },
+      scopes: scopesOf(details).map((name) => ({ name, description: descriptionOf(config, name) })),
+      switchHref: switchUrl.pathname + switchUrl.search,
+    })
+  }
+}
+
+async function detailsOf(
+  provider: Protocol['provider'],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Details> {
+  try {
+    return await provider.interactionDetails(request.raw, reply.raw)
+  } catch (cause) {
+    throw new HttpError(404, 'not_found', 'This request is not known here, or has expired. Please begin again.', {
+      cause,
+    })
+  }
+}
+
+/** Whether the reasons for signing in ask for somebody who does it now. */
+function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
+  const now = ['login_prompt', 'max_age', 'id_token_hint', 'claims_id_token_sub_value']
+  return (
+    prompt.reasons.some((reason) => now.includes(reason)) && (session?.accountId ?? String(userId)) === String(userId)
+  )
+}
+
+const scopesOf = ({ params: { scope } }: Details): string[] =>
+  typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
+
+const descriptionOf = ({ scopes }: Config, name: string): string =>
+  (openidScopes as readonly string[]).includes(name) ? (openidDescriptions[name] ?? name) : (scopes[name] ?? name)
+
+function hostOf(uri: unknown): string | null {
+  if (typeof uri !== 'string' || !URL.canParse(uri)) return null
+  const { protocol, host } = new URL(uri)
+  return protocol === 'https:' || protocol === 'http:' ? host : null
+}
+
+export default interactions

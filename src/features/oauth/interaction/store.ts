@@ -1,0 +1,30 @@
+import type { Database } from '../../../plugins/database/database.ts'
+import { type Origin, recordEvent } from '../../../users/events.ts'
+
+/** The scopes that the user allowed the client, for good. */
+export async function findConsent({ prisma }: Database, userId: number, clientId: string): Promise<string[]> {
+  const rows = await prisma.oauthConsent.findMany({
+    where: { userId: BigInt(userId), clientId },
+    select: { scope: true },
+  })
+  return rows.map(({ scope }) => scope)
+}
+
+/** Remembers that the user allowed the client these scopes, and records it. */
+export function saveConsent(
+  database: Database,
+  { userId, clientId, scopes, origin }: { userId: number; clientId: string; scopes: readonly string[]; origin: Origin },
+): Promise<void> {
+  return database.transaction(async (tx) => {
+    for (const scope of scopes) {
+      await tx.$executeRaw`
+        INSERT INTO oauth_consents (user_id, client_id, scope, created_at)
+        VALUES (${BigInt(userId)}, ${clientId}, ${scope}, ${new Date(origin.now)}) ON CONFLICT DO NOTHING`
+    }
+    await recordEvent(tx, origin, {
+      type: 'consent_given',
+      userId,
+      data: { client_id: clientId, scopes: scopes.join(' ') },
+    })
+  })
+}

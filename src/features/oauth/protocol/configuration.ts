@@ -1,0 +1,162 @@
+import {
+  type ClientAuthMethod,
+  type Configuration,
+  interactionPolicy,
+  type JWKS,
+  type KoaContextWithOIDC,
+} from 'oidc-provider'
+import { deriveSecret } from '../../../crypto/keys.ts'
+import { type AdapterParts, RecordAdapter } from './adapter.ts'
+import { handedOf } from './browser.ts'
+import { openidScopes } from './clients.ts'
+import { loadExistingGrant } from './grants.ts'
+import type { OutboundFetch } from './outbound.ts'
+import { devicePages, logoutPages, renderError } from './pages.ts'
+import { protocolRoutes } from './paths.ts'
+import { resourceIndicators } from './scopes.ts'
+
+/** What the library's configuration is made from. */
+export interface ProtocolParts extends AdapterParts {
+  /** Private keys; of each algorithm the one that signs is first. */
+  keys: readonly object[]
+  fetch: OutboundFetch
+  findConsent: (userId: number, clientId: string) => Promise<readonly string[]>
+}
+
+const seconds = (milliseconds: number): number => Math.max(1, Math.floor(milliseconds / 1000))
+const years = 10 * 365 * 86_400
+const interactionSeconds = 3_600
+
+const clientAuthMethods: ClientAuthMethod[] = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']
+const signing = ['RS256', 'ES256', 'EdDSA'] as const
+const assertions = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+
+/** Signing in is asked for where svc's own session and the library's disagree about who is there. */
+function interactionPolicyOf() {
+  const policy = interactionPolicy.base()
+  policy.get('login')?.checks.add(
+    new interactionPolicy.Check(
+      'other_user',
+      'the browser is signed in as somebody else, or as nobody',
+      'login_required',
+      (ctx) => {
+        const { signedIn } = handedOf(ctx.req)
+        const { session } = ctx.oidc
+        if (session?.accountId === undefined) return interactionPolicy.Check.NO_NEED_TO_PROMPT
+        const isSame = signedIn !== null && String(signedIn.user.id) === session.accountId
+        return isSame ? interactionPolicy.Check.NO_NEED_TO_PROMPT : interactionPolicy.Check.REQUEST_PROMPT
+      },
+    ),
+  )
+  return policy
+}
+
+/** The library's whole configuration: every ttl, page, path and policy is ours. */
+export function configurationOf(parts: ProtocolParts): Configuration {
+  const { config, registry, lookups } = parts
+  const { oauth, app } = config
+  const isHttps = app.url.startsWith('https://')
+  const refreshSeconds = (clientId: string | undefined) =>
+    seconds(registry.client(clientId)?.refresh_token_ttl ?? oauth.refresh_token_ttl)
+  const cookie = { path: '/', httpOnly: true, overwrite: true, secure: isHttps, signed: true } as const
+  return {
+    adapter: (kind: string) => new RecordAdapter(kind, parts),
+    jwks: { keys: parts.keys } as JWKS,
+    routes: protocolRoutes,
+    responseTypes: ['code'],
+    scopes: [...openidScopes],
+    claims: { openid: ['sub'], profile: ['name', 'updated_at'], email: ['email', 'email_verified'] },
+    subjectTypes: ['public'],
+    clientAuthMethods,
+    enabledJWA: {
+      idTokenSigningAlgValues: [...signing],
+      clientAuthSigningAlgValues: [...assertions],
+      dPoPSigningAlgValues: [...assertions],
+    },
+    clientDefaults: { id_token_signed_response_alg: 'RS256' },
+    pkce: {
+      required: (_ctx, client) => client.clientAuthMethod === 'none' || registry.client(client.clientId)?.fapi === true,
+    },
+    cookies: {
+      names: { session: 'svc_oauth_session', interaction: 'svc_oauth_interaction', resume: 'svc_oauth_resume' },
+      keys: app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url')),
+      long: { ...cookie, sameSite: isHttps ? 'none' : 'lax' },
+      short: { ...cookie, sameSite: 'lax' },
+    },
+    enableHttpPostMethods: isHttps,
+    acceptQueryParamAccessTokens: false,
+    conformIdTokenClaims: true,
+    findAccount: async (_ctx, sub) => {
+      const user = /^\d{1,16}$/.test(sub) ? await lookups.user(BigInt(sub)) : null
+      if (!user || user.disabled) return undefined
+      return {
+        accountId: sub,
+        claims: () => ({
+          sub,
+          name: user.name,
+          updated_at: Math.floor(Date.parse(user.updated_at) / 1000),
+          email: user.email,
+          email_verified: user.email_verified_at !== null,
+        }),
+      }
+    },
+    loadExistingGrant: loadExistingGrant(config, registry, parts.findConsent),
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
+    expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
+    extraTokenClaims: (_ctx, token) => ({
+      scopes: [...token.scopes],
+      ...(token.kind === 'ClientCredentials' ? { gty: 'client_credentials' } : { gid: token.grantId }),
+    }),
+    formats: {
+      customizers: {
+        jwt: (_ctx, token, jwt) => {
+          jwt.payload.aud = token.resourceServer?.audience
+        },
+      },
+    },
+    clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
+    interactions: {
+      policy: interactionPolicyOf(),
+      url: (_ctx, interaction) => `/oauth/interaction/${interaction.uid}`,
+    },
+    renderError,
+    fetch: parts.fetch,
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****', ...devicePages },
+      introspection: {
+        enabled: true,
+        allowedPolicy: (_ctx, client, token) =>
+          token.clientId === client.clientId || registry.client(client.clientId)?.introspect === true,
+      },
+      revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+      resourceIndicators: resourceIndicators(config, registry),
+      rpInitiatedLogout: { enabled: true, ...logoutPages },
+      backchannelLogout: { enabled: true },
+      pushedAuthorizationRequests: { enabled: true },
+      dPoP: { enabled: true, nonceSecret: deriveSecret(app.secret[0] ?? '', 'dpop-nonce') },
+      fapi: { enabled: true, profile: (_ctx, client) => (registry.client(client?.clientId)?.fapi ? '2.0' : undefined) },
+      userinfo: { enabled: true },
+      claimsParameter: { enabled: true },
+    },
+    extraClientMetadata: { properties: [] },
+    ttl: {
+      AccessToken: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? seconds(oauth.access_token_ttl),
+      ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? seconds(oauth.access_token_ttl),
+      AuthorizationCode: seconds(oauth.authorization_code_ttl),
+      DeviceCode: seconds(oauth.device_code_ttl),
+      IdToken: (_ctx, _token, client) =>
+        seconds(registry.client(client.clientId)?.access_token_ttl ?? oauth.access_token_ttl),
+      RefreshToken: (_ctx, _token, client) => refreshSeconds(client.clientId),
+      Interaction: interactionSeconds,
+      // The library never extends these two: their rows end when nothing refers to them any more.
+      Session: years,
+      Grant: years,
+    },
+  }
+}
+
+/** The koa context with what svc knows of the request. */
+export type ProtocolContext = KoaContextWithOIDC

@@ -1,0 +1,93 @@
+import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+import { startPage } from '../../../plugins/links.ts'
+import type { PageData, PageName } from '../../../plugins/pages/page-data.ts'
+import { renderPage } from '../../../plugins/pages/pages.ts'
+import { handedOf } from './browser.ts'
+
+/** Puts a page of svc into the library's answer. */
+function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: PageData[Name], status = 200): void {
+  const { reply } = handedOf(ctx.req)
+  ctx.status = status
+  ctx.type = 'html'
+  ctx.body = renderPage(reply, name, data)
+}
+
+const devicePath = '/oauth/device'
+
+/** The value that the library wants back with its forms. */
+const secretOf = (ctx: KoaContextWithOIDC): string => {
+  const { state } = ctx.oidc.session ?? {}
+  return typeof state?.secret === 'string' ? state.secret : ''
+}
+
+/** The pages of the device flow (RFC 8628 section 3.3): which client asks, and from where, is shown before anything is allowed. */
+export const devicePages = {
+  deviceInfo: (ctx: KoaContextWithOIDC) => ({ ip: ctx.ip, ua: ctx.get('user-agent').slice(0, 512) }),
+  userCodeInputSource: (
+    ctx: KoaContextWithOIDC,
+    _form: string,
+    out?: ErrorOut,
+    error?: Error & { userCode?: string },
+  ) => {
+    const isBad = out !== undefined && error?.name !== 'NoCodeError'
+    show(
+      ctx,
+      'device',
+      {
+        action: devicePath,
+        secret: secretOf(ctx),
+        userCode: error?.userCode ?? '',
+        error: isBad ? deviceErrorOf(error) : null,
+      },
+      isBad ? 400 : 200,
+    )
+  },
+  userCodeConfirmSource: (
+    ctx: KoaContextWithOIDC,
+    _form: string,
+    client: { clientName?: string | undefined; clientId: string },
+    deviceInfo: { ip?: string; ua?: string },
+    userCode: string,
+  ) => {
+    show(ctx, 'device-confirm', {
+      action: devicePath,
+      secret: secretOf(ctx),
+      userCode,
+      client: client.clientName ?? client.clientId,
+      ipAddress: deviceInfo.ip ?? null,
+      userAgent: deviceInfo.ua ?? null,
+    })
+  },
+  successSource: (ctx: KoaContextWithOIDC) => {
+    show(ctx, 'device-done', { client: ctx.oidc.client?.clientName ?? ctx.oidc.client?.clientId ?? '' })
+  },
+}
+
+const deviceErrorOf = (error: Error | undefined): 'aborted' | 'expired' | 'unknown' => {
+  if (error?.name === 'AbortedError') return 'aborted'
+  return error?.name === 'ExpiredError' ? 'expired' : 'unknown'
+}
+
+/** The pages of sign-out (OpenID Connect RP-Initiated Logout section 2). */
+export const logoutPages = {
+  logoutSource: (ctx: KoaContextWithOIDC) => {
+    const { signedIn } = handedOf(ctx.req)
+    show(ctx, 'logout', {
+      action: '/oauth/logout/confirm',
+      secret: secretOf(ctx),
+      client: ctx.oidc.client?.clientName ?? null,
+      user: signedIn?.user.email ?? null,
+    })
+  },
+  postLogoutSuccessSource: (ctx: KoaContextWithOIDC) => {
+    show(ctx, 'logged-out', { href: startPage(handedOf(ctx.req).request.server.config.current()) })
+  },
+}
+
+/** An error that has nowhere to go but to the person: a bad client or redirect URI is never redirected to. */
+export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
+  const { request } = handedOf(ctx.req)
+  const homeHref = startPage(request.server.config.current())
+  const texts = [out.error_description ?? out.error]
+  show(ctx, 'error', { heading: 'This request cannot be answered', texts, homeHref }, ctx.status)
+}

@@ -1,0 +1,124 @@
+import type { FastifyInstance } from 'fastify'
+import type Provider from 'oidc-provider'
+import type { Config } from '../../../config/schema.ts'
+import { AccessTokenVerifier } from '../access-token.ts'
+import { bearerOfLive } from '../alive.ts'
+import { findConsent } from '../interaction/store.ts'
+import { KeyRing, type KeySet } from '../keys/key-ring.ts'
+import { Registry } from './clients.ts'
+import { allowedRanges, outboundFetch } from './outbound.ts'
+import { RecordStore } from './store.ts'
+
+/** What an authorization asks of a person, as the library keeps it. */
+export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>>
+
+/** The library with svc's configuration of one moment, and the clients of it. */
+export interface Protocol {
+  provider: Provider
+  registry: Registry
+}
+
+/**
+ * Holds the provider of the configuration and keys in force. Another configuration or key makes a new one, which takes
+ * the next request; those under way end with the one they began with, and both work on the same rows.
+ */
+export class ProtocolHolder {
+  readonly #app: FastifyInstance
+  readonly #verifier: AccessTokenVerifier
+  readonly #store: RecordStore
+  #opening: Promise<void> | undefined
+  #keys: KeyRing | undefined
+  #registry: { config: Config; clients: Registry } | undefined
+  #current: { protocol: Promise<Protocol>; config: Config; version: string } | undefined
+
+  constructor(app: FastifyInstance) {
+    this.#app = app
+    this.#store = new RecordStore(app.database)
+    this.#verifier = new AccessTokenVerifier(app.config.current().app.url, () => this.#keySet())
+    app.addHook('onClose', async () => this.#keys?.close())
+  }
+
+  /** Loads the signing keys, once; the server does so before it listens. */
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((error) => {
+      this.#opening = undefined
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #open(): Promise<void> {
+    const { database, clock, config, log } = this.#app
+    this.#keys = await KeyRing.open({ database, clock, config, log })
+  }
+
+  #keySet(): KeySet {
+    if (!this.#keys) throw new Error('The signing keys are not loaded yet.')
+    return this.#keys.current()
+  }
+
+  /** The provider and registry in force now. */
+  async current(): Promise<Protocol> {
+    await this.open()
+    const config = this.#app.config.current()
+    const { version } = this.#keySet()
+    if (this.#current?.config !== config || this.#current.version !== version) {
+      this.#current = { protocol: this.#build(config), config, version }
+    }
+    return this.#current.protocol
+  }
+
+  /** The clients of the configuration in force. */
+  registry(): Registry {
+    const config = this.#app.config.current()
+    if (this.#registry?.config !== config) this.#registry = { config, clients: new Registry(config) }
+    return this.#registry.clients
+  }
+
+  /** The claims of an access token that svc signed and that is alive, with its user; null for any other. */
+  async findLive(token: string) {
+    await this.open()
+    const claims = await this.#verifier.verify(token, this.#app.clock.now())
+    if (!claims) return null
+    const registry = this.registry()
+    const bearer = await bearerOfLive(this.#app, (id) => registry.has(id), claims)
+    return bearer && { claims, user: bearer.user }
+  }
+
+  async #build(config: Config): Promise<Protocol> {
+    // Loaded with the first protocol request: a server that only checks tokens never has the library in memory.
+    const { buildProvider } = await import('./library.ts')
+    const { database, lookups, clock, log } = this.#app
+    const registry = this.registry()
+    const provider = buildProvider({
+      config,
+      registry,
+      lookups,
+      clock,
+      log,
+      store: this.#store,
+      keys: this.#keySet().private,
+      fetch: outboundFetch(isAllowed(config)),
+      findConsent: (userId, clientId) => findConsent(database, userId, clientId),
+      findLive: async (token) => (await this.findLive(token))?.claims ?? null,
+    })
+    return { provider, registry }
+  }
+}
+
+/** Whether a call may reach special addresses: its client's operator said so, or its host is an address of a named range. */
+function isAllowed({ clients, outbound }: Config): (url: URL) => boolean {
+  const ranges = allowedRanges(outbound.allow_private)
+  const named = new Set(
+    clients
+      .filter((client) => client.allow_private_addresses)
+      .flatMap(({ jwks_uri, backchannel_logout_uri }) => [jwks_uri, backchannel_logout_uri])
+      .filter((uri) => uri !== undefined && uri !== null)
+      .map((uri) => new URL(uri).href),
+  )
+  return (url) => {
+    if (named.has(url.href)) return true
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    return ranges.check(host, host.includes(':') ? 'ipv6' : 'ipv4')
+  }
+}

@@ -1,0 +1,16 @@
+import type { FastifyPluginAsync } from 'fastify'
+import interactions from './interaction/routes.ts'
+import type { ProtocolHolder } from './protocol/provider.ts'
+import protocol from './protocol/routes.ts'
+
+interface OauthOptions {
+  holder: ProtocolHolder
+}
+
+/** The OAuth 2.0 and OpenID Connect server. */
+const oauth: FastifyPluginAsync<OauthOptions> = async (app, { holder }) => {
+  await app.register(protocol, { holder })
+  await app.register(interactions, { holder })
+}
+
+export default oauth
