@@ -27,9 +27,13 @@ const widerThan = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 
 /** Buttons, fields and links that stand by themselves and are smaller than a finger. */
-const smallTargets = `[...document.querySelectorAll('button, summary, .button, .after a, .check, input:not([type=hidden], [type=checkbox])')]
+const smallTargets = `[...document.querySelectorAll('button, summary, .button, .after a, .switch, .check, input:not([type=hidden], [type=checkbox])')]
   .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 44)
   .map((element) => element.outerHTML)`
+
+/** What each button posts, the default one of its form first. */
+const postedByButton = `[...document.querySelectorAll('form button')]
+  .map((button) => [button.id, Object.fromEntries(new FormData(button.form, button))])`
 
 if (hasChromium(t)) {
   t.test(
@@ -57,6 +61,25 @@ if (hasChromium(t)) {
       t.match(refusals, [/content security policy/i], 'and a style of no page is refused')
     },
   )
+
+  t.test('each button posts what it says, and what a form does by default allows nothing', async (t) => {
+    const url = await openGallery(t)
+    const page = await (await openChromium(t)).newPage()
+    const code = { xsrf: 'secret', user_code: 'WDJB-MJHT' }
+    for (const [path, ...buttons] of [
+      [
+        '/consent',
+        ['consent-deny', { _token: '', decision: 'deny' }],
+        ['consent-approve', { _token: '', decision: 'approve' }],
+      ],
+      ['/device-unknown', ['device-submit', code]],
+      ['/device-confirm', ['device-abort', { ...code, abort: 'yes' }], ['device-confirm', { ...code, confirm: 'yes' }]],
+      ['/logout', ['logout-no', { xsrf: 'secret' }], ['logout-yes', { xsrf: 'secret', logout: 'yes' }]],
+    ] as const) {
+      await page.goto(url + path)
+      t.same(await page.evaluate(postedByButton), buttons, path)
+    }
+  })
 
   t.test('the style is applied, in the colours of the scheme, and the theme over it', async (t) => {
     const colors = { background: 'rgb(1, 2, 3)', 'background-dark': 'rgb(4, 5, 6)' }

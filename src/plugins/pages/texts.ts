@@ -60,7 +60,7 @@ export const defaultTexts = {
   'consent.heading': '{client} asks for access to your account',
   'consent.user': 'Your account',
   'consent.switch': 'Use another account',
-  'consent.scopes': 'If you authorize it, {client} may',
+  'consent.scopes': 'It will be able to',
   'consent.no_scopes': 'It may recognize you, and nothing more.',
   'consent.host': 'You then go on to',
   'consent.local': 'an app on this device',
@@ -79,14 +79,14 @@ export const defaultTexts = {
 
   'device-confirm.title': 'Connect a device',
   'device-confirm.heading': 'Is this your device?',
-  'device-confirm.compare': 'It must show this very code:',
+  'device-confirm.compare': 'It must show this code:',
   'device-confirm.client': 'App that asks for access',
   'device-confirm.ip': 'It asked from the IP address',
   'device-confirm.agent': 'The device describes itself as',
   'device-confirm.unknown': 'Not known',
-  'device-confirm.only_yours': 'Only go on if you started this yourself, on a device before you.',
+  'device-confirm.only_yours': 'Only go on if you started this yourself, on a device in front of you.',
   'device-confirm.warning':
-    'Did somebody send you this code or a link to this page? Then cancel: they want into your account.',
+    'Did somebody send you this code or a link to this page? Then cancel: they want to get into your account.',
   'device-confirm.confirm': 'Connect',
   'device-confirm.abort': 'Cancel',
 
