@@ -3,14 +3,7 @@ import { Cipher } from './cipher.ts'
 import { MacKey } from './mac.ts'
 
 /** What a derived key is for: no two uses share one. */
-export type KeyPurpose =
-  | 'session-cookie'
-  | 'xsrf'
-  | 'remember'
-  | 'known-browser'
-  | 'verify-email'
-  | 'passkey-user'
-  | 'refresh-successor'
+export type KeyPurpose = 'session-cookie' | 'xsrf' | 'remember' | 'known-browser' | 'verify-email' | 'refresh-successor'
 
 /** Secrets for others' code, which makes its own keys of them. */
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce'

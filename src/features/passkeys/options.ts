@@ -2,8 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../crypto/hash.ts'
 import type { User } from '../../users/user.ts'
 import { type Asking, keepChallenge } from './challenges/store.ts'
-import { listCredentials } from './store.ts'
-import { userHandle } from './user-handle.ts'
+import { listCredentials, userHandle } from './store.ts'
 import { webauthn } from './webauthn.ts'
 
 /** ES256, then RS256: what every authenticator has at least one of. */
@@ -48,7 +47,7 @@ export async function registrationOptions(request: FastifyRequest, user: User) {
   const options = await generateRegistrationOptions({
     rpName: about.name,
     rpID: passkeys.rp_id,
-    userID: userHandle(app, user.id),
+    userID: new Uint8Array(Buffer.from(await userHandle(app.database, user.id), 'base64url')),
     userName: user.email,
     userDisplayName: user.name,
     attestationType: 'none',

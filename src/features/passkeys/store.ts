@@ -1,4 +1,6 @@
 import type { Static } from 'typebox'
+import { randomId } from '../../crypto/random.ts'
+import { unauthenticated } from '../../errors.ts'
 import type { Passkey } from '../../generated/postgresql/client.ts'
 import type { Database, Tx } from '../../plugins/database/database.ts'
 import { wireDate } from '../../users/wire-date.ts'
@@ -13,6 +15,8 @@ export interface StoredPasskey {
   credentialId: string
   publicKey: Uint8Array<ArrayBuffer>
   counter: number
+  /** What the authenticator knows its user by, base64url. */
+  userHandle: string | null
 }
 
 /** A credential that was verified and is to be stored. */
@@ -46,7 +50,10 @@ const recordOf = (row: Passkey): Record => ({
 
 /** The passkey of a credential id (base64url without padding). */
 export async function findPasskey({ prisma }: Database, credentialId: string): Promise<StoredPasskey | null> {
-  const row = await prisma.passkey.findUnique({ where: { credentialId } })
+  const row = await prisma.passkey.findUnique({
+    where: { credentialId },
+    include: { user: { select: { passkeyHandle: true } } },
+  })
   return (
     row && {
       id: row.id,
@@ -54,8 +61,18 @@ export async function findPasskey({ prisma }: Database, credentialId: string): P
       credentialId: row.credentialId,
       publicKey: new Uint8Array(Buffer.from(row.publicKey, 'base64url')),
       counter: Number(row.counter),
+      userHandle: row.user.passkeyHandle,
     }
   )
+}
+
+/** The handle by which authenticators know the user (WebAuthn section 14.6.1): made once, random, so that it says nothing to others. Throws 401 when the user is gone. */
+export async function userHandle({ prisma }: Database, userId: number): Promise<string> {
+  const id = BigInt(userId)
+  await prisma.user.updateMany({ where: { id, passkeyHandle: null }, data: { passkeyHandle: randomId() } })
+  const row = await prisma.user.findUnique({ where: { id }, select: { passkeyHandle: true } })
+  if (!row?.passkeyHandle) throw unauthenticated()
+  return row.passkeyHandle
 }
 
 /** The user's passkeys, oldest first. */
