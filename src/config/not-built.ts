@@ -16,7 +16,6 @@ const NOT_BUILT = [
   'oauth.audience',
   'social',
   'rate_limits.token',
-  'outbound.allow_private',
   'metrics.port',
   'webhooks',
 ]

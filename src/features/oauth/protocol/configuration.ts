@@ -6,11 +6,11 @@ import {
   type KoaContextWithOIDC,
 } from 'oidc-provider'
 import { deriveSecret } from '../../../crypto/keys.ts'
+import type { OutboundFetch } from '../../../plugins/outbound.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { handedOf } from './browser.ts'
 import { openidScopes } from './clients.ts'
 import { loadExistingGrant } from './grants.ts'
-import type { OutboundFetch } from './outbound.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'

@@ -1,48 +1,19 @@
-import { BlockList, isIP } from 'node:net'
-
-/** The library's own way to call others, with its dispatcher that refuses special addresses. */
-export type OutboundFetch = (input: string | Request | URL, init?: RequestInit) => Promise<Response>
-
-/** What a call may bring back, in bytes. */
-const largest = 256 * 1024
-
-/** The address ranges that outbound calls may reach besides public ones. */
-export function allowedRanges(ranges: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const range of ranges) {
-    const [address = '', prefix] = range.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    list.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family)
-  }
-  return list
-}
+import type { Config } from '../../../config/schema.ts'
+import { AddressRanges } from '../../../plugins/addresses.ts'
+import { type OutboundFetch, outboundFetch } from '../../../plugins/outbound.ts'
 
 /**
- * Calls a client's URL. The library hands a dispatcher over that cuts connections to special addresses; it is left
- * out only for hosts that an operator named, by the client or by range.
+ * How the library calls the URLs of clients: public addresses, the ranges of `outbound.allow_private`, and any address
+ * for exactly the URLs of clients with `allow_private_addresses`.
  */
-export const outboundFetch =
-  (isAllowed: (url: URL) => boolean): OutboundFetch =>
-  async (input, init) => {
-    const target = new URL(input instanceof Request ? input.url : input)
-    const { dispatcher, ...plain }: RequestInit & { dispatcher?: unknown } = init ?? {}
-    const chosen = isAllowed(target) ? plain : { ...plain, ...(dispatcher ? { dispatcher } : {}) }
-    const response = await fetch(target, { ...chosen, redirect: 'manual' } as RequestInit)
-    return bounded(response)
-  }
-
-/** The response with a body that ends in an error where it grows too large. */
-function bounded(response: Response): Response {
-  if (!response.body) return response
-  let size = 0
-  const limited = response.body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        size += chunk.length
-        if (size > largest) controller.error(new Error('The answer is too large.'))
-        else controller.enqueue(chunk)
-      },
-    }),
+export function clientFetch({ clients, outbound }: Config): OutboundFetch {
+  const ranges = new AddressRanges(outbound.allow_private)
+  const named = new Set(
+    clients
+      .filter((client) => client.allow_private_addresses)
+      .flatMap(({ jwks_uri, backchannel_logout_uri }) => [jwks_uri, backchannel_logout_uri])
+      .filter((uri) => uri !== undefined && uri !== null)
+      .map((uri) => new URL(uri).href),
   )
-  return new Response(limited, { status: response.status, headers: response.headers })
+  return outboundFetch((address, url) => ranges.has(address) || named.has(url.href))
 }

@@ -6,7 +6,7 @@ import { bearerOfLive } from '../alive.ts'
 import { findConsent } from '../interaction/store.ts'
 import { KeyRing, type KeySet } from '../keys/key-ring.ts'
 import { Registry } from './clients.ts'
-import { allowedRanges, outboundFetch } from './outbound.ts'
+import { clientFetch } from './outbound.ts'
 import { RecordStore } from './store.ts'
 
 /** What an authorization asks of a person, as the library keeps it. */
@@ -98,27 +98,10 @@ export class ProtocolHolder {
       log,
       store: this.#store,
       keys: this.#keySet().private,
-      fetch: outboundFetch(isAllowed(config)),
+      fetch: clientFetch(config),
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })
     return { provider, registry }
-  }
-}
-
-/** Whether a call may reach special addresses: its client's operator said so, or its host is an address of a named range. */
-function isAllowed({ clients, outbound }: Config): (url: URL) => boolean {
-  const ranges = allowedRanges(outbound.allow_private)
-  const named = new Set(
-    clients
-      .filter((client) => client.allow_private_addresses)
-      .flatMap(({ jwks_uri, backchannel_logout_uri }) => [jwks_uri, backchannel_logout_uri])
-      .filter((uri) => uri !== undefined && uri !== null)
-      .map((uri) => new URL(uri).href),
-  )
-  return (url) => {
-    if (named.has(url.href)) return true
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    return ranges.check(host, host.includes(':') ? 'ipv6' : 'ipv4')
   }
 }

@@ -1,0 +1,51 @@
+import { BlockList, isIP } from 'node:net'
+
+/** Address ranges of both families. Apart, because one list for both would match an IPv4 address with IPv6 ranges too. */
+export class AddressRanges {
+  readonly #ipv4 = new BlockList()
+  readonly #ipv6 = new BlockList()
+
+  constructor(ranges: readonly string[]) {
+    for (const range of ranges) {
+      const [address = '', prefix] = range.split('/')
+      if (isIP(address) === 4) this.#ipv4.addSubnet(address, Number(prefix ?? 32), 'ipv4')
+      else this.#ipv6.addSubnet(address, Number(prefix ?? 128), 'ipv6')
+    }
+  }
+
+  /** Whether an address, written as IPv4 or IPv6 without brackets, lies in one of the ranges. */
+  has(address: string): boolean {
+    const family = isIP(address)
+    return family === 4 ? this.#ipv4.check(address, 'ipv4') : family === 6 && this.#ipv6.check(address, 'ipv6')
+  }
+}
+
+/** What the internet does not route (IANA special-purpose address registries, RFC 6890), and multicast. */
+const special = new AddressRanges([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  // Of IPv6 only 2000::/3 is in use. All else is special, addresses that stand for IPv4 ones included.
+  '::/3',
+  '4000::/2',
+  '8000::/1',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+])
+
+/** Whether an address is a public one; a text that is no address is not. */
+export const isPublicAddress = (address: string): boolean => isIP(address) !== 0 && !special.has(address)
