@@ -6,8 +6,9 @@ import { Browser } from './browser.ts'
 export class Plain {
   readonly browser: Browser
 
-  constructor(svc: TestApp) {
-    this.browser = new Browser(svc.app, { origin: 'http://localhost:8000', xsrf: false })
+  constructor(svc: TestApp | Browser) {
+    this.browser =
+      svc instanceof Browser ? svc : new Browser(svc.app, { origin: 'http://localhost:8000', xsrf: false })
   }
 
   open(path: string, headers: Record<string, string | undefined> = {}): Promise<LightMyRequestResponse> {
