@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
 import { type EqualTime, measureEqualTime } from './support/equal-time.ts'
+import { oauthComparisons } from './support/oauth-operations.ts'
 import {
   type Comparison,
-  comparisons,
+  comparisons as guardComparisons,
   type MemoryFigures,
   measureMemory,
   memoryTargets,
@@ -16,6 +17,7 @@ import {
 } from './support/operations.ts'
 import { chartOf, type Report, type Result, resultOf, tableOf } from './support/report.ts'
 
+const comparisons = [...guardComparisons, ...oauthComparisons]
 const names = [...comparisons.map(({ name }) => name), 'memory', 'equal-time']
 const { values, positionals } = parseArgs({
   allowPositionals: true,

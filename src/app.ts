@@ -17,6 +17,7 @@ import assets from './features/assets/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
+import { deleteEndedPersonalTokens } from './features/oauth/applications/store.ts'
 import { oauthBearer } from './features/oauth/bearer.ts'
 import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
 import oauth from './features/oauth/routes.ts'
@@ -76,6 +77,7 @@ declare module 'fastify' {
     loginLimiter: LoginLimiter
     remember: RememberTokens
     secondFactor: SecondFactor
+    oauth: ProtocolHolder
   }
 }
 
@@ -142,6 +144,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   app.decorate('sessions', await openSessions(app, config, store))
   await addOpenApi(app, version)
   const holder = new ProtocolHolder(app)
+  app.decorate('oauth', holder)
   addAccess(app, { bearers: [tokenBearer, oauthBearer(holder)], findRemembered: app.remember.find })
   addRequestLimits(app, limits)
   addRecentPassword(app)
@@ -186,6 +189,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
         const now = clock.now()
         await pruneExpiredTokens(database, config.current(), config.current().tokens.prune_after_hours, now)
         await pruneEnded(database, config.current(), now)
+        await deleteEndedPersonalTokens(database, now)
         await app.outbox.prune()
       },
     },

@@ -27,6 +27,8 @@ async function start(): Promise<void> {
     await database.close()
     output.flushSync()
   })
+  // Before the first request: a server without keys that it can read must not start.
+  await app.oauth.open()
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
   // Through the log's own stream, so that it stands between whole lines.
   const listening = app.server.address()

@@ -85,6 +85,12 @@ export class Bench {
     return this.#start([join(root, 'bench/bare.ts'), String(port)], port, '/api/user', {})
   }
 
+  /** The OAuth library alone. */
+  async startLibrary(): Promise<Running> {
+    const port = await freePort()
+    return this.#start([...startFlags, join(root, 'bench/library.ts'), String(port)], port, '/ready', {})
+  }
+
   async postgresqlVersion(): Promise<string | null> {
     return this.#postgresql ? (await this.#postgresql).version : null
   }

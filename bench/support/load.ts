@@ -2,10 +2,13 @@ import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+/** Makes the next request of a connection; its first has no answer before it. */
+export type NextRequest = (answer: Buffer | null) => Buffer
+
 interface LoadOptions {
   port: number
-  /** Whole HTTP requests; each time one is picked at random. */
-  requests: readonly Buffer[]
+  /** Whole HTTP requests, of which one is picked at random each time, or what makes a connection's next one from its last answer. */
+  requests: readonly Buffer[] | NextRequest
   connections: number
 }
 
@@ -25,7 +28,8 @@ const step = 0.05
 const classes = 200_000
 
 const headEnd = Buffer.from('\r\n\r\n')
-const lengthField = Buffer.from('\r\ncontent-length: ')
+/** As Fastify writes it, and as koa does. */
+const lengthFields = [Buffer.from('\r\ncontent-length: '), Buffer.from('\r\nContent-Length: ')] as const
 
 /**
  * A load of HTTP requests on keep-alive connections, one request under way on each. The requests are bytes made in
@@ -92,14 +96,17 @@ export class Load {
 
   #open(): Promise<void> {
     const { port, requests } = this.#options
+    const next: NextRequest =
+      typeof requests === 'function'
+        ? requests
+        : () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
     return new Promise((resolve, reject) => {
       let begin = 0
       let kept: Buffer | null = null
 
-      const send = () => {
+      const send = (answer: Buffer | null) => {
         if (this.#isStopping || this.#failure) return
-        const request = requests[Math.floor(Math.random() * requests.length)]
-        if (!request) return
+        const request = next(answer)
         this.#underWay++
         begin = performance.now()
         socket.write(request)
@@ -124,7 +131,7 @@ export class Load {
         if (took > this.#max) this.#max = took
         const index = Math.min(classes - 1, Math.floor(took / step))
         this.#latencies[index] = (this.#latencies[index] ?? 0) + 1
-        send()
+        send(answer)
         return true
       }
 
@@ -136,7 +143,7 @@ export class Load {
       })
       this.#sockets.push(socket)
       socket.once('connect', () => {
-        send()
+        send(null)
         resolve()
       })
       socket.once('error', (error) => {
@@ -154,10 +161,11 @@ export class Load {
 function missingBytes(answer: Buffer): number {
   const head = answer.indexOf(headEnd)
   if (head < 0) return 1
-  const field = answer.indexOf(lengthField)
+  const [ours, koas] = lengthFields.map((name) => answer.indexOf(name)) as [number, number]
+  const field = ours < 0 ? koas : ours
   if (field < 0 || field > head) return -1
   let length = 0
-  for (let i = field + lengthField.length; ; i++) {
+  for (let i = field + lengthFields[0].length; ; i++) {
     const digit = (answer[i] ?? 0) - 48
     if (digit < 0 || digit > 9) break
     length = length * 10 + digit

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { argon2Alone } from './argon2.ts'
 import type { Bench } from './bench.ts'
-import { Load, type LoadFigures } from './load.ts'
+import { Load, type LoadFigures, type NextRequest } from './load.ts'
 import { processorTime, type Running, residentMemory, watchMemory } from './processes.ts'
 import { bearerRequests, loginRequests, sessionLoginRequests, sessionRequests } from './requests.ts'
 import { type Amounts, settlePostgresql } from './rows.ts'
@@ -20,7 +20,7 @@ export interface Sample extends LoadFigures {
 type Sampler = (seconds: number) => Promise<Sample>
 
 /** The two sides of a comparison, ready to be sampled by turns. */
-interface Sides {
+export interface Sides {
   base: Sampler
   op: Sampler
   /** The process that `op` measures. */
@@ -41,21 +41,23 @@ export interface Comparison {
   prepare(bench: Bench): Promise<Sides>
 }
 
+type LoadRequests = readonly Buffer[] | NextRequest
+
 const usual: Amounts = { users: 10_000, tokens: 100_000, sessions: 10_000 }
 const bare = 'bare Fastify route'
 
 /** Seconds of load before a server's first sample, and before each sample. */
-const warmUp = 3
+export const warmUp = 3
 const rampUp = 0.5
 /** Connections that log in: several for each hashing thread, so that the pool always has work waiting. */
 const loginConnections = 16
 
-const databaseOf = (bench: Bench) => bench.database('svc', usual)
+export const databaseOf = (bench: Bench) => bench.database('svc', usual)
 
-function sampler(
+export function sampler(
   bench: Bench,
   server: Running,
-  requests: readonly Buffer[],
+  requests: LoadRequests,
   connections = bench.options.connections,
 ): Sampler {
   return async (seconds) => {
@@ -84,9 +86,15 @@ function besideLogins(server: Running, sample: Sampler): Sampler {
   }
 }
 
-async function againstBare(bench: Bench, server: Running, requests: readonly Buffer[]): Promise<Sides> {
+/** `bareRequests` is what the bare route is asked, where it cannot be asked the same. */
+export async function againstBare(
+  bench: Bench,
+  server: Running,
+  requests: LoadRequests,
+  bareRequests = requests,
+): Promise<Sides> {
   const bareServer = await bench.startBare()
-  const base = sampler(bench, bareServer, requests)
+  const base = sampler(bench, bareServer, bareRequests)
   const op = sampler(bench, server, requests)
   await base(warmUp)
   await op(warmUp)
@@ -96,7 +104,7 @@ async function againstBare(bench: Bench, server: Running, requests: readonly Buf
   return { base, op, server, stop }
 }
 
-/** Every comparison, in the order of the report. */
+/** The comparisons of the guard and of logins, in the order of the report. */
 export const comparisons: readonly Comparison[] = [
   {
     name: 'bearer-postgresql',

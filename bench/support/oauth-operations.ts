@@ -1,0 +1,87 @@
+import type { Bench } from './bench.ts'
+import type { NextRequest } from './load.ts'
+import {
+  clientCredentialsRequests,
+  introspectionRequests,
+  jwtRequests,
+  oauthSettings,
+  refreshRequest,
+  userTokens,
+} from './oauth-requests.ts'
+import { againstBare, type Comparison, databaseOf, type Sides, sampler, warmUp } from './operations.ts'
+import type { Running } from './processes.ts'
+import { bearerRequests, password } from './requests.ts'
+import { settlePostgresql } from './rows.ts'
+
+const bare = 'bare Fastify route'
+
+/** As many users as have tokens: each costs a password check to get. */
+const owners = 200
+
+async function startOauth(bench: Bench, algorithm: 'ES256' | 'RS256' = 'ES256'): Promise<Running> {
+  const url = await databaseOf(bench)
+  await settlePostgresql(url, 1)
+  return bench.startSvc(url, oauthSettings(algorithm))
+}
+
+/** A comparison of what a server answers to programs with the bare route. */
+const compared = (
+  name: string,
+  title: string,
+  target: number,
+  requestsOf: (server: Running) => Promise<readonly Buffer[] | NextRequest> | readonly Buffer[],
+  algorithm: 'ES256' | 'RS256' = 'ES256',
+): Comparison => ({
+  name,
+  title,
+  to: bare,
+  target,
+  async prepare(bench): Promise<Sides> {
+    const server = await startOauth(bench, algorithm)
+    return againstBare(bench, server, await requestsOf(server), bearerRequests(1_000))
+  },
+})
+
+const accessTokens = async ({ port }: Running) => (await userTokens(port, owners, password)).access
+
+/** Each connection goes on with the refresh token that its last answer brought. */
+async function refreshing({ port }: Running): Promise<NextRequest> {
+  const { refresh } = await userTokens(port, owners, password)
+  const first = [...refresh]
+  return (answer) => {
+    const found = answer && /"refresh_token":"([\w-]+)"/.exec(answer.toString('latin1'))?.[1]
+    return refreshRequest(found ?? first.pop() ?? '')
+  }
+}
+
+/** The comparisons of the OAuth server. */
+export const oauthComparisons: readonly Comparison[] = [
+  compared('client-credentials', 'Client credentials, ES256', 0.07, () => clientCredentialsRequests),
+  compared('client-credentials-rs256', 'Client credentials, RS256', 0.035, () => clientCredentialsRequests, 'RS256'),
+  compared('introspection', 'Introspection of a JWT', 0.08, async (server) =>
+    introspectionRequests(await accessTokens(server)),
+  ),
+  compared('userinfo', 'UserInfo', 0.08, async (server) => jwtRequests('/oauth/userinfo', await accessTokens(server))),
+  compared('refresh', 'Refresh with rotation', 0.02, refreshing),
+  compared('jwt-bearer', 'JWT as bearer on /api/user', 0.25, async (server) =>
+    jwtRequests('/api/user', await accessTokens(server)),
+  ),
+  {
+    name: 'library',
+    title: 'Client credentials, ES256',
+    to: 'the OAuth library alone, store in memory',
+    target: 0.7,
+    async prepare(bench) {
+      const server = await startOauth(bench)
+      const library = await bench.startLibrary()
+      const base = sampler(bench, library, clientCredentialsRequests)
+      const op = sampler(bench, server, clientCredentialsRequests)
+      await base(warmUp)
+      await op(warmUp)
+      const stop = async () => {
+        await Promise.all([server.stop(), library.stop()])
+      }
+      return { base, op, server, stop }
+    },
+  },
+]

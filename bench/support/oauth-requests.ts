@@ -1,0 +1,92 @@
+import { emailOf } from './rows.ts'
+
+const host = 'auth.example.com'
+
+export const benchSecret = 'the-secret-of-the-clients-of-the-benchmark'
+export const benchClients = { robot: 'robot', app: 'app' } as const
+
+/** The registry of the measured server. */
+export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
+  scopes: { 'orders:read': 'Read your orders' },
+  clients: [
+    {
+      client_id: benchClients.robot,
+      type: 'confidential',
+      secret: benchSecret,
+      grants: ['client_credentials'],
+      scopes: ['orders:read'],
+      introspect: true,
+    },
+    {
+      client_id: benchClients.app,
+      type: 'confidential',
+      secret: benchSecret,
+      grants: ['password', 'refresh_token'],
+      scopes: ['orders:read'],
+    },
+  ],
+  oauth: { access_token_ttl: '2h', access_token_alg: algorithm },
+  rate_limits: { login: null, token: null },
+})
+
+/** A form as a program posts it. */
+export function formRequest(path: string, fields: Record<string, string>): Buffer {
+  const body = new URLSearchParams(fields).toString()
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    'Connection: keep-alive',
+    'Accept: application/json',
+    'Content-Type: application/x-www-form-urlencoded',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+const robot = { client_id: benchClients.robot, client_secret: benchSecret }
+const app = { client_id: benchClients.app, client_secret: benchSecret }
+
+export const clientCredentialsRequests = [
+  formRequest('/oauth/token', { grant_type: 'client_credentials', scope: 'orders:read', ...robot }),
+]
+
+export const introspectionRequests = (tokens: readonly string[]): Buffer[] =>
+  tokens.map((token) => formRequest('/oauth/introspect', { token, ...robot }))
+
+export const refreshRequest = (token: string): Buffer =>
+  formRequest('/oauth/token', { grant_type: 'refresh_token', refresh_token: token, ...app })
+
+/** A GET with a JWT as the bearer. */
+export const jwtRequests = (path: string, tokens: readonly string[]): Buffer[] =>
+  tokens.map((token) =>
+    Buffer.from(
+      `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: keep-alive\r\nAccept: application/json\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+    ),
+  )
+
+/** What the password grant gives for so many users. */
+export async function userTokens(
+  port: number,
+  count: number,
+  password: string,
+): Promise<{ access: string[]; refresh: string[] }> {
+  const access: string[] = []
+  const refresh: string[] = []
+  for (let i = 1; i <= count; i++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'password',
+        username: emailOf(i),
+        password,
+        scope: 'openid profile email orders:read',
+        ...app,
+      }),
+    })
+    const { access_token, refresh_token }: Record<string, string> = JSON.parse(await answer.text())
+    if (answer.status !== 200) throw new Error(`The password grant answered ${answer.status}.`)
+    access.push(access_token ?? '')
+    refresh.push(refresh_token ?? '')
+  }
+  return { access, refresh }
+}
