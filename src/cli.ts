@@ -3,13 +3,14 @@ import { createInterface } from 'node:readline'
 import { exitOnError, loadSettings } from './boot.ts'
 import { type Command, CommandError } from './commands.ts'
 import { loadConfig } from './config/load.ts'
+import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { systemClock } from './plugins/clock.ts'
 import { openDatabase } from './plugins/database/database.ts'
 import { userCommands } from './users/commands.ts'
 
-const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...keyCommands]
+const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...clientCommands, ...keyCommands]
 
 /** The one command that opens no database. */
 const configCheck = {

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import applications from './applications/routes.ts'
 import interactions from './interaction/routes.ts'
 import type { ProtocolHolder } from './protocol/provider.ts'
 import protocol from './protocol/routes.ts'
@@ -11,6 +12,7 @@ interface OauthOptions {
 const oauth: FastifyPluginAsync<OauthOptions> = async (app, { holder }) => {
   await app.register(protocol, { holder })
   await app.register(interactions, { holder })
+  await app.register(applications, { holder })
 }
 
 export default oauth

@@ -31,7 +31,7 @@ export function buildProvider(parts: LibraryParts): Provider {
   prototype.compareClientSecret = function compareHash(actual: string) {
     return constantTimeEqual(String(this.clientSecret), secretHash(actual))
   }
-  registerGrants(provider, config, registry)
+  registerGrants(provider, { config, registry, findLive })
   provider.on('server_error', (_ctx, error) => log.error({ err: error }, 'the OAuth server failed'))
   return provider
 }

@@ -4,6 +4,7 @@ import type { Config } from '../../../config/schema.ts'
 import { AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
 import { findConsent } from '../interaction/store.ts'
+import type { PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet } from '../keys/key-ring.ts'
 import { Registry } from './clients.ts'
 import { clientFetch } from './outbound.ts'
@@ -55,6 +56,12 @@ export class ProtocolHolder {
   #keySet(): KeySet {
     if (!this.#keys) throw new Error('The signing keys are not loaded yet.')
     return this.#keys.current()
+  }
+
+  /** The key that signs access tokens now. */
+  async signingKey(): Promise<PrivateJwk> {
+    await this.open()
+    return this.#keySet().signing[this.#app.config.current().oauth.access_token_alg]
   }
 
   /** The provider and registry in force now. */

@@ -1,0 +1,196 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf } from '../../../access/access.ts'
+import { notFound, unauthenticated, validationFailed } from '../../../errors.ts'
+import { originOf, recordEvent } from '../../../users/events.ts'
+import type { User } from '../../../users/user.ts'
+import { wireDate } from '../../../users/wire-date.ts'
+import { personalOrigin, sessionOrigin } from '../alive.ts'
+import { firstPartyClient, personalClient } from '../protocol/clients.ts'
+import { skipsConsent } from '../protocol/grants.ts'
+import type { ProtocolHolder } from '../protocol/provider.ts'
+import { signOwnToken } from './own-token.ts'
+import {
+  Authorization,
+  AuthorizationParams,
+  FreshTokenAnswer,
+  PersonalToken,
+  PersonalTokenAnswer,
+  PersonalTokenBody,
+  PersonalTokenParams,
+  Scope,
+} from './schemas.ts'
+import {
+  deleteAuthorization,
+  deletePersonalToken,
+  holdSession,
+  insertPersonalToken,
+  listAuthorizations,
+  listPersonalTokens,
+} from './store.ts'
+
+const own = { access: { family: 'session', caller: 'required' } } as const
+
+const gone = Type.Null({ description: 'Done.' })
+
+interface ApplicationsOptions {
+  holder: ProtocolHolder
+}
+
+/** What users manage of OAuth for themselves: personal access tokens, connected applications, the token of this session. */
+const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app, { holder }) => {
+  app.get(
+    '/oauth/scopes',
+    { config: own, schema: { summary: 'List the API scopes', response: { 200: Type.Array(Scope) } } },
+    async () => Object.entries(app.config.current().scopes).map(([id, description]) => ({ id, description })),
+  )
+
+  app.get(
+    '/oauth/personal-access-tokens',
+    {
+      config: own,
+      schema: { summary: 'List your personal access tokens', response: { 200: Type.Array(PersonalToken) } },
+    },
+    async (request) => listPersonalTokens(app.database, userOf(request).id, app.clock.now()),
+  )
+
+  app.post(
+    '/oauth/personal-access-tokens',
+    {
+      config: own,
+      schema: {
+        summary: 'Create a personal access token: a JWT for the APIs',
+        body: PersonalTokenBody,
+        response: { 200: PersonalTokenAnswer },
+      },
+    },
+    async (request) => {
+      const { id: userId } = userOf(request)
+      const { name } = request.body
+      const scopes = [...new Set(request.body.scopes ?? [])]
+      const config = app.config.current()
+      if (!scopes.every((scope) => Object.hasOwn(config.scopes, scope))) {
+        throw validationFailed({ scopes: ['The selected scopes is invalid.'] })
+      }
+      const issuedAt = app.clock.now()
+      const expiresAt = issuedAt + config.oauth.personal_access_token_ttl
+      const token = { clientId: personalClient, userId, gid: personalOrigin, scopes, issuedAt, expiresAt }
+      const { jti: id, accessToken } = await signOwnToken(request, await holder.signingKey(), token)
+      const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
+      await app.database.transaction(async (tx) => {
+        if (!(await holdSession(app.database, tx, userId, callerOf(request).credentialId))) throw unauthenticated()
+        await insertPersonalToken(tx, { id, userId, name, scopes, createdAt, expiresAt: end })
+        await recordEvent(tx, originOf(request), {
+          type: 'personal_token_created',
+          userId,
+          data: { token_id: id, name, scopes: scopes.join(' ') },
+        })
+      })
+      const dates = { created_at: wireDate(createdAt), expires_at: wireDate(end) }
+      return { accessToken, token: { id, name, scopes, ...dates } }
+    },
+  )
+
+  app.delete(
+    '/oauth/personal-access-tokens/:id',
+    {
+      config: own,
+      schema: {
+        summary: 'Revoke one of your personal access tokens',
+        params: PersonalTokenParams,
+        response: { 204: gone },
+      },
+    },
+    async (request, reply) => {
+      const { id: userId } = userOf(request)
+      const { id } = request.params
+      const isDeleted = await app.database.transaction(async (tx) => {
+        if (!(await deletePersonalToken(tx, userId, id))) return false
+        await recordEvent(tx, originOf(request), { type: 'personal_token_revoked', userId, data: { token_id: id } })
+        return true
+      })
+      if (!isDeleted) throw notFound()
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/oauth/tokens',
+    {
+      config: own,
+      schema: {
+        summary: 'List the applications that you connected',
+        description: 'Those that are never asked for consent are not among them.',
+        response: { 200: Type.Array(Authorization) },
+      },
+    },
+    async (request) => {
+      const config = app.config.current()
+      const registry = holder.registry()
+      const authorizations = await listAuthorizations(app.database, userOf(request).id, app.clock.now())
+      return authorizations.flatMap(({ id, clientId, scopes, createdAt, expiresAt }) => {
+        const client = registry.client(clientId)
+        if (!client || skipsConsent(client, config)) return []
+        const dates = { created_at: wireDate(createdAt), expires_at: wireDate(expiresAt) }
+        return [{ id, client: { id: clientId, name: client.name }, scopes: [...scopes], ...dates }]
+      })
+    },
+  )
+
+  app.delete(
+    '/oauth/tokens/:id',
+    {
+      config: own,
+      schema: {
+        summary: 'Disconnect an application: its tokens end, and it asks for consent again',
+        params: AuthorizationParams,
+        response: { 204: gone },
+      },
+    },
+    async (request, reply) => {
+      const { id: userId } = userOf(request)
+      const isDeleted = await app.database.transaction(async (tx) => {
+        const clientId = await deleteAuthorization(tx, userId, request.params.id)
+        if (clientId === null) return false
+        await recordEvent(tx, originOf(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })
+        return true
+      })
+      if (!isDeleted) throw notFound()
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/oauth/token/fresh',
+    {
+      config: own,
+      schema: {
+        summary: 'An access token for the APIs, for the page that is signed in; it ends with the session',
+        response: { 200: FreshTokenAnswer },
+      },
+    },
+    async (request) => {
+      const { scopes, oauth } = app.config.current()
+      const issuedAt = app.clock.now()
+      const { accessToken } = await signOwnToken(request, await holder.signingKey(), {
+        clientId: firstPartyClient,
+        userId: userOf(request).id,
+        gid: sessionOrigin(callerOf(request).credentialId),
+        scopes: Object.keys(scopes),
+        issuedAt,
+        expiresAt: issuedAt + oauth.access_token_ttl,
+      })
+      const expires_in = Math.floor(oauth.access_token_ttl / 1000)
+      return { access_token: accessToken, token_type: 'Bearer' as const, expires_in }
+    },
+  )
+}
+
+function userOf(request: FastifyRequest): User {
+  const { user } = callerOf(request)
+  if (!user) throw unauthenticated()
+  return user
+}
+
+export default applications

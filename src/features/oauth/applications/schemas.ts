@@ -1,0 +1,53 @@
+import { Type } from 'typebox'
+
+const date = Type.String({ format: 'date-time' })
+const scopes = Type.Array(Type.String(), { description: 'What it may do.' })
+
+export const PersonalTokenBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 255 }),
+    scopes: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+        maxItems: 100,
+        description: 'API scopes of `GET /oauth/scopes`; without any the token may do nothing.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const PersonalToken = Type.Object(
+  { id: Type.String(), name: Type.String(), scopes, created_at: date, expires_at: date },
+  { title: 'PersonalToken', description: 'A personal access token, without the token itself.' },
+)
+
+export const PersonalTokenAnswer = Type.Object({
+  accessToken: Type.String({ description: 'The JWT: shown this once.' }),
+  token: PersonalToken,
+})
+
+/** The `jti` of a personal access token. */
+export const PersonalTokenParams = Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) })
+
+export const Scope = Type.Object({ id: Type.String(), description: Type.String() })
+
+export const Authorization = Type.Object(
+  {
+    id: Type.String(),
+    client: Type.Object({ id: Type.String(), name: Type.String() }),
+    scopes,
+    created_at: date,
+    expires_at: Type.Union([date, Type.Null()], {
+      description: 'Until when the application can stay connected by itself; null when it needs the user for that.',
+    }),
+  },
+  { title: 'Authorization', description: 'An application that the user connected, once for each device.' },
+)
+
+export const AuthorizationParams = Type.Object({ id: Type.String({ pattern: '^[0-9a-f]{64}$' }) })
+
+export const FreshTokenAnswer = Type.Object({
+  access_token: Type.String({ description: 'A JWT that ends with the session.' }),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds.' }),
+})

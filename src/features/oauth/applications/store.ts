@@ -1,0 +1,157 @@
+import type { Static } from 'typebox'
+import { storedAbilities } from '../../../access/abilities.ts'
+import type { Database, Tx } from '../../../plugins/database/database.ts'
+import { wireDate } from '../../../users/wire-date.ts'
+import { recordId } from '../protocol/store.ts'
+import type { PersonalToken } from './schemas.ts'
+
+type ListedToken = Static<typeof PersonalToken>
+
+interface TokenFacts {
+  id: string
+  userId: number
+  name: string
+  scopes: readonly string[]
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** What a user allowed a client: on one device, or (without a grant) for good and not in use at present. */
+export interface StoredAuthorization {
+  /** Public: of no use to anybody but its user. */
+  id: string
+  clientId: string
+  scopes: readonly string[]
+  createdAt: Date
+  /** When its last refresh token ends; null without one. */
+  expiresAt: Date | null
+}
+
+/** Whether the session still is the user's; nobody takes the account's credentials away until the transaction ends. */
+export async function holdSession(
+  { engine }: Pick<Database, 'engine'>,
+  tx: Tx,
+  userId: number,
+  publicId: string,
+): Promise<boolean> {
+  const owner = BigInt(userId)
+  // SQLite runs one writing transaction at a time anyway.
+  if (engine !== 'sqlite') await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${owner} FOR NO KEY UPDATE`
+  return (await tx.session.count({ where: { publicId, userId: owner } })) > 0
+}
+
+/** Adds the row that a personal access token lives with. */
+export async function insertPersonalToken(tx: Tx, { userId, scopes, ...facts }: TokenFacts): Promise<void> {
+  await tx.oauthPersonalToken.create({
+    data: { ...facts, userId: BigInt(userId), scopes: JSON.stringify(scopes) },
+  })
+}
+
+/** The user's personal access tokens that have not ended, oldest first. */
+export async function listPersonalTokens({ prisma }: Database, userId: number, now: number): Promise<ListedToken[]> {
+  const rows = await prisma.oauthPersonalToken.findMany({
+    where: { userId: BigInt(userId), expiresAt: { gt: new Date(now) } },
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+  })
+  return rows.map(({ id, name, scopes, createdAt, expiresAt }) => ({
+    id,
+    name,
+    scopes: storedAbilities(scopes),
+    created_at: wireDate(createdAt),
+    expires_at: wireDate(expiresAt),
+  }))
+}
+
+/** Deletes the user's personal access token of this id; false when the user has none. */
+export async function deletePersonalToken(tx: Tx, userId: number, id: string): Promise<boolean> {
+  return (await tx.oauthPersonalToken.deleteMany({ where: { id, userId: BigInt(userId) } })).count > 0
+}
+
+/** Deletes every personal access token of the user. */
+export async function deletePersonalTokens(tx: Tx, userId: number): Promise<void> {
+  await tx.oauthPersonalToken.deleteMany({ where: { userId: BigInt(userId) } })
+}
+
+/** Deletes personal access tokens that ended. */
+export async function deleteEndedPersonalTokens({ prisma }: Database, now: number): Promise<void> {
+  await prisma.oauthPersonalToken.deleteMany({ where: { expiresAt: { lt: new Date(now) } } })
+}
+
+/** Everything that the user allowed clients and that still counts, oldest first. */
+export async function listAuthorizations(
+  { prisma }: Database,
+  userId: number,
+  now: number,
+): Promise<StoredAuthorization[]> {
+  const owner = BigInt(userId)
+  const at = BigInt(now)
+  const [grants, refreshTokens, consents] = await Promise.all([
+    prisma.oauthRecord.findMany({
+      where: { userId: owner, kind: 'Grant', OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] },
+    }),
+    prisma.oauthRecord.findMany({
+      where: { userId: owner, kind: 'RefreshToken', consumedAt: null, expiresAt: { gt: at } },
+      select: { grantHash: true, expiresAt: true },
+    }),
+    prisma.oauthConsent.findMany({ where: { userId: owner }, orderBy: { scope: 'asc' } }),
+  ])
+  const given = grants.map(({ id, payload }): StoredAuthorization => {
+    const grant = grantOf(payload)
+    const ends = refreshTokens.filter(({ grantHash }) => grantHash === grant.hash).map(({ expiresAt }) => expiresAt)
+    const end = ends.length > 0 ? Math.max(...ends.map(Number)) : null
+    const { clientId, scopes, createdAt } = grant
+    return { id, clientId, scopes, createdAt, expiresAt: end === null ? null : new Date(end) }
+  })
+  const connected = new Set(given.map(({ clientId }) => clientId))
+  const idle = Map.groupBy(
+    consents.filter(({ clientId }) => !connected.has(clientId)),
+    ({ clientId }) => clientId,
+  )
+  const remembered = [...idle].map(([clientId, rows]): StoredAuthorization => {
+    const createdAt = new Date(Math.min(...rows.map((row) => row.createdAt.getTime())))
+    const scopes = rows.map(({ scope }) => scope)
+    return { id: recordId('Consent', clientId), clientId, scopes, createdAt, expiresAt: null }
+  })
+  return [...given, ...remembered].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+}
+
+/** Takes back what the user allowed under this id, with all its tokens and what is remembered of the client; answers the client, or null when the user has nothing of this id. */
+export async function deleteAuthorization(tx: Tx, userId: number, id: string): Promise<string | null> {
+  const owner = BigInt(userId)
+  const row = await tx.oauthRecord.findFirst({ where: { id, kind: 'Grant', userId: owner } })
+  if (row) {
+    const { clientId, hash } = grantOf(row.payload)
+    const { count } = await tx.oauthRecord.deleteMany({ where: { OR: [{ id }, { grantHash: hash }], userId: owner } })
+    await tx.oauthConsent.deleteMany({ where: { userId: owner, clientId } })
+    return count > 0 ? clientId : null
+  }
+  const consents = await tx.oauthConsent.findMany({ where: { userId: owner }, select: { clientId: true } })
+  const clientId = consents.map((consent) => consent.clientId).find((name) => recordId('Consent', name) === id)
+  if (clientId === undefined) return null
+  const { count } = await tx.oauthConsent.deleteMany({ where: { userId: owner, clientId } })
+  return count > 0 ? clientId : null
+}
+
+/** Takes back everything that the user allowed anybody, and what the library keeps of the user. */
+export async function deleteAuthorizations(tx: Tx, userId: number): Promise<void> {
+  const where = { userId: BigInt(userId) }
+  await tx.oauthConsent.deleteMany({ where })
+  await tx.oauthRecord.deleteMany({ where })
+}
+
+/** What the library keeps of a grant. */
+interface GrantPayload {
+  jti: string
+  clientId: string
+  /** Unix seconds. */
+  iat: number
+  openid?: { scope?: string }
+  resources?: Record<string, string>
+}
+
+function grantOf(payload: string) {
+  const { jti, clientId, iat, openid, resources = {} }: GrantPayload = JSON.parse(payload)
+  const names = [openid?.scope ?? '', ...Object.values(resources)].flatMap((scope) => scope.split(' '))
+  const scopes = [...new Set(names.filter((name) => name !== ''))].sort()
+  return { clientId, scopes, createdAt: new Date(iat * 1000), hash: recordId('grant', jti) }
+}

@@ -1,0 +1,44 @@
+import type { Command, CommandContext } from '../../commands.ts'
+import { randomId } from '../../crypto/random.ts'
+import { metadataOf, secretHash } from './protocol/clients.ts'
+
+async function list({ config, print }: CommandContext): Promise<void> {
+  for (const client of config.current().clients) {
+    const { client_id, name, type, application_type, grants, scopes, redirect_uris, first_party } = client
+    const authentication = metadataOf(client).token_endpoint_auth_method
+    const facts = {
+      client_id,
+      name,
+      type,
+      application_type,
+      authentication,
+      grants,
+      scopes,
+      redirect_uris,
+      first_party,
+    }
+    print(JSON.stringify(facts))
+  }
+}
+
+async function makeSecret({ print }: CommandContext): Promise<void> {
+  const secret = randomId()
+  print(`For the client, shown this once: ${secret}`)
+  print(`For the configuration: secret_hash: ${secretHash(secret)}`)
+}
+
+/** The commands of OAuth clients. */
+export const clientCommands: readonly Command[] = [
+  {
+    name: 'svc:client:list',
+    summary: 'Print every OAuth client of the configuration, one line of JSON each, without secrets',
+    options: [],
+    run: list,
+  },
+  {
+    name: 'svc:client:secret',
+    summary: 'Print a new client secret, and its hash for the configuration; nothing is stored',
+    options: [],
+    run: makeSecret,
+  },
+]

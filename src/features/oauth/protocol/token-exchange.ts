@@ -1,0 +1,73 @@
+import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import type { Config } from '../../../config/schema.ts'
+import type { AccessTokenClaims } from '../access-token.ts'
+import { personalOrigin } from '../alive.ts'
+import { audienceOf, resourceOf } from './audience.ts'
+import type { Registry } from './clients.ts'
+import { issueToken } from './issued-token.ts'
+
+/** What the exchange works with. */
+export interface ExchangeParts {
+  config: Config
+  registry: Registry
+  /** The claims of a live access token that svc signed; null for any other. */
+  findLive(token: string): Promise<AccessTokenClaims | null>
+}
+
+const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
+
+const split = (scope: unknown): string[] =>
+  typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
+
+/**
+ * Token exchange (RFC 8693): a client that received a user's token of a client it names gets one of its own for the
+ * same user. It may do no more than both, ends with what the first one came from, and not later than that.
+ */
+export async function exchangeGrant(
+  ctx: KoaContextWithOIDC,
+  { config, registry, findLive }: ExchangeParts,
+): Promise<void> {
+  const { client, params = {} } = ctx.oidc
+  const registered = registry.client(client?.clientId)
+  // Else whoever finds a token could change it for one that opens more doors (RFC 8693 section 5).
+  if (!registered || registered.type === 'public') {
+    throw new errors.UnauthorizedClient('Only confidential clients exchange tokens.')
+  }
+  checkTypes(params)
+  checkTarget(params, audienceOf(config, registered))
+
+  const subject = await findLive(String(params.subject_token))
+  if (!subject || !isExchangeable(subject, registered.exchange)) {
+    throw new errors.InvalidRequest('subject_token is invalid')
+  }
+  const shared = split(subject.scope).filter((name) => registered.scopes.includes(name))
+  const asked = params.scope === undefined ? shared : split(params.scope)
+  const foreign = asked.find((name) => !shared.includes(name))
+  if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
+
+  const facts = { accountId: subject.sub, grantId: subject.gid, gty: 'token_exchange', scopes: asked }
+  const issued = await issueToken(ctx, config, registry, { ...facts, until: subject.exp })
+  ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') }
+}
+
+function checkTypes(params: Record<string, unknown>): void {
+  for (const name of ['subject_token', 'subject_token_type']) {
+    if (params[name] === undefined) throw new errors.InvalidRequest(`missing required parameter '${name}'`)
+  }
+  const { subject_token_type, requested_token_type = accessToken, actor_token, actor_token_type } = params
+  if (subject_token_type !== accessToken) throw new errors.InvalidRequest('subject_token_type is not supported')
+  if (requested_token_type !== accessToken) throw new errors.InvalidRequest('requested_token_type is not supported')
+  if (actor_token !== undefined || actor_token_type !== undefined) {
+    throw new errors.InvalidRequest('actor tokens are not supported')
+  }
+}
+
+/** Throws `invalid_target` unless what is named, if anything, is the client's own audience. */
+function checkTarget({ audience, resource }: Record<string, unknown>, own: string): void {
+  const isOwn = (audience === undefined || audience === own) && (resource === undefined || resource === resourceOf(own))
+  if (!isOwn) throw new errors.InvalidTarget()
+}
+
+/** Whether it is a user's token of a client that is named, bound to no key and to no row that only it has. */
+const isExchangeable = ({ client_id, gty, cnf, gid }: AccessTokenClaims, from: readonly string[]): boolean =>
+  from.includes(client_id) && gty === undefined && cnf === undefined && gid !== undefined && gid !== personalOrigin
