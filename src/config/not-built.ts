@@ -15,7 +15,6 @@ const NOT_BUILT = [
   'oauth.access_token_alg',
   'oauth.audience',
   'social',
-  'rate_limits.token',
   'metrics.port',
   'webhooks',
 ]

@@ -64,6 +64,12 @@ export class FailureLimits {
     }
   }
 
+  /** The moment (unix ms) until which the key is refused; null when it is not. */
+  async blockedUntil(name: string, now: number): Promise<number | null> {
+    const row = await this.#database.prisma.loginLimit.findUnique({ where: { key: sha256Hex(name) } })
+    return row && row.blockedUntil > now ? Number(row.blockedUntil) : null
+  }
+
   /** Takes one counted attempt back: it was no failure. */
   async release(name: string): Promise<void> {
     const { prisma } = this.#database

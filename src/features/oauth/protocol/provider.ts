@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
+import { FailureLimits } from '../../../login/failure-limits.ts'
 import { AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet } from '../keys/key-ring.ts'
+import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import { clientFetch } from './outbound.ts'
 import { RecordStore } from './store.ts'
@@ -27,6 +29,7 @@ export class ProtocolHolder {
   readonly #app: FastifyInstance
   readonly #verifier: AccessTokenVerifier
   readonly #store: RecordStore
+  readonly #limits: ClientLimits
   #opening: Promise<void> | undefined
   #keys: KeyRing | undefined
   #registry: { config: Config; clients: Registry } | undefined
@@ -35,6 +38,7 @@ export class ProtocolHolder {
   constructor(app: FastifyInstance) {
     this.#app = app
     this.#store = new RecordStore(app.database)
+    this.#limits = new ClientLimits(new FailureLimits(app.database), app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, () => this.#keySet())
     app.addHook('onClose', async () => this.#keys?.close())
   }
@@ -104,6 +108,7 @@ export class ProtocolHolder {
       clock,
       log,
       store: this.#store,
+      limits: this.#limits,
       keys: this.#keySet().private,
       fetch: clientFetch(config),
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),

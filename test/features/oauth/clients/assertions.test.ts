@@ -1,0 +1,113 @@
+import { createHmac, createPublicKey } from 'node:crypto'
+import { exportJWK } from 'jose'
+import t from 'tap'
+import type { TestApp } from '../../../support/app.ts'
+import { assertion, buildServer, credentials, issuer, machine, newKey, post, seconds, secret } from './parties.ts'
+
+const [es256, rs256, ps256, ed25519, stranger] = await Promise.all([
+  newKey('ES256'),
+  newKey('RS256'),
+  newKey('PS256'),
+  newKey('EdDSA'),
+  newKey('ES256'),
+])
+const jwks = { keys: [es256, rs256, ps256, ed25519].map(({ jwk }) => jwk) }
+const clients = [
+  machine('robot', { jwks }),
+  machine('other', { jwks }),
+  machine('plain'),
+  machine('both', { secret, jwks, token_endpoint_auth_method: 'private_key_jwt' }),
+]
+
+const ask = (svc: TestApp, fields: Record<string, string>, path = '/oauth/token') =>
+  post(svc, path, { ...credentials, ...fields })
+
+t.test('private_key_jwt with every algorithm, at every endpoint', async (t) => {
+  const svc = await buildServer(t, clients)
+  for (const key of [es256, rs256, ps256, ed25519]) {
+    t.equal((await ask(svc, await assertion(key, 'robot'))).statusCode, 200, key.jwk.alg)
+  }
+  t.equal((await ask(svc, await assertion(es256, 'both'))).statusCode, 200)
+  const withSecret = await ask(svc, { client_id: 'both', client_secret: secret })
+  t.equal(withSecret.statusCode, 401, 'one way only')
+  for (const aud of [issuer, `${issuer}/oauth/token`, [issuer, 'https://other.example']]) {
+    t.equal((await ask(svc, await assertion(es256, 'robot', { aud }))).statusCode, 200, String(aud))
+  }
+  const { access_token } = (await ask(svc, await assertion(es256, 'robot'))).json()
+  const token = { token: access_token }
+  const shown = await post(svc, '/oauth/introspect', { ...token, ...(await assertion(es256, 'robot')) })
+  t.equal(shown.json().active, true)
+  const revoked = await post(svc, '/oauth/revoke', { ...token, ...(await assertion(es256, 'robot')) })
+  t.equal(revoked.statusCode, 200)
+})
+
+t.test('assertions that are not good', async (t) => {
+  const svc = await buildServer(t, clients)
+  const now = seconds()
+  const pem = createPublicKey({ format: 'jwk', key: { ...(await exportJWK(rs256.privateKey)), d: undefined } })
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { iss: 'robot', sub: 'robot', aud: issuer, jti: 'x', iat: now, exp: now + 60 }
+  const forged = (alg: string, key: string | Buffer) => {
+    const head = `${encode({ alg, kid: 'RS256' })}.${encode(claims)}`
+    return `${head}.${key === '' ? '' : createHmac('sha256', key).update(head).digest('base64url')}`
+  }
+  const good = await assertion(es256, 'robot')
+  const raw = (client_assertion: string) => ({ ...good, client_assertion })
+  const bad: [string, Record<string, string>][] = [
+    ['another audience', await assertion(es256, 'robot', { aud: 'https://other.example' })],
+    ['the audience of another path', await assertion(es256, 'robot', { aud: `${issuer}/oauth/authorize` })],
+    ['no audience', await assertion(es256, 'robot', { aud: undefined })],
+    ['expired', await assertion(es256, 'robot', { exp: now - 120 })],
+    ['no end', await assertion(es256, 'robot', { exp: undefined })],
+    ['not yet', await assertion(es256, 'robot', { nbf: now + 120 })],
+    ['no jti', await assertion(es256, 'robot', { jti: undefined })],
+    ['another issuer', await assertion(es256, 'robot', { iss: 'other' })],
+    ['another subject', await assertion(es256, 'robot', { sub: 'other' })],
+    ['no subject', await assertion(es256, 'robot', { sub: undefined })],
+    ['an unknown subject', await assertion(es256, 'nobody')],
+    ['a client with a secret', await assertion(es256, 'plain')],
+    ['another key under the same name', await assertion({ ...stranger, jwk: es256.jwk }, 'robot')],
+    ['a key of an unknown name', await assertion(stranger, 'robot', {}, { kid: 'x' })],
+    ['a key that it brings itself', await assertion(stranger, 'robot', {}, { jwk: stranger.jwk, kid: undefined })],
+    ['another algorithm than its key', await assertion(es256, 'robot', {}, { kid: 'RS256' })],
+    [
+      'an unknown critical header',
+      await assertion(es256, 'robot', {}, { crit: ['x'], x: 1 }).catch(() => raw('a.b.c')),
+    ],
+    ['no signature', raw(forged('none', ''))],
+    ['HS256 with the public key', raw(forged('HS256', pem.export({ type: 'spki', format: 'pem' })))],
+    ['HS256 with the secret', { ...raw(forged('HS256', secret)) }],
+    ['another text', raw(`${good.client_assertion}x`)],
+    ['another type', { ...good, client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' }],
+    ['another client_id', { ...good, client_id: 'other' }],
+  ]
+  for (const [what, fields] of bad) {
+    const { statusCode, body } = await ask(svc, fields)
+    t.ok(statusCode === 401 || statusCode === 400, `${what}: ${statusCode}`)
+    t.match(JSON.parse(body).error, /^invalid_(client|request)$/, what)
+  }
+  t.equal((await ask(svc, good)).statusCode, 200, 'none of these used the good one up')
+  const metadata = (await svc.app.inject('/.well-known/openid-configuration')).json()
+  t.notMatch(JSON.stringify(metadata), /"HS\d|client_secret_jwt/, 'nothing symmetric is offered')
+})
+
+t.test('an assertion works once, of ten at once on two replicas', async (t) => {
+  const svc = await buildServer(t, clients)
+  const replica = await buildServer(t, clients, { database: svc.where, clock: svc.clock })
+  for (let round = 0; round < 5; round++) {
+    const fields = await assertion(es256, 'robot')
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => ask(n % 2 ? svc : replica, fields)))
+    const statuses = answers.map(({ statusCode }) => statusCode).sort()
+    t.same(statuses, [200, ...Array(9).fill(401)])
+  }
+  const fields = await assertion(es256, 'robot', { jti: 'the same' })
+  t.equal((await ask(svc, fields)).statusCode, 200)
+  t.equal((await ask(replica, fields)).statusCode, 401)
+  t.equal((await ask(replica, fields, '/oauth/introspect')).statusCode, 401, 'and at no other endpoint')
+  t.equal(
+    (await ask(svc, await assertion(es256, 'other', { jti: 'the same' }))).statusCode,
+    200,
+    'a name of its client',
+  )
+  t.equal((await ask(svc, await assertion(rs256, 'robot', { jti: 'the same' }))).statusCode, 401)
+})

@@ -1,0 +1,164 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { secretHash } from '../../../../src/features/oauth/protocol/clients.ts'
+import { temporaryDirectory } from '../../../support/process.ts'
+import { basic, buildServer, credentials, machine, post, secret } from './parties.ts'
+
+const odd = ': +%&=/"\\~ and more'
+
+t.test('a secret, however it is configured and sent', async (t) => {
+  const file = join(temporaryDirectory(t), 'secret')
+  writeFileSync(file, 'a-secret-in-a-file\n')
+  const svc = await buildServer(
+    t,
+    [
+      machine('plain'),
+      machine('hashed', { secret_hash: secretHash('only-its-hash-is-known') }),
+      machine('from-env', { secret: '$' + '{ROBOT_SECRET}' }),
+      machine('from-file', { secret: { file } }),
+      machine('basic', { secret, token_endpoint_auth_method: 'client_secret_basic' }),
+      machine('post', { secret, token_endpoint_auth_method: 'client_secret_post' }),
+      machine('odd+id:%20/&', { secret: odd }),
+      { client_id: 'open', type: 'public', grants: ['device_code'] },
+    ],
+    { env: { ROBOT_SECRET: 'a-secret-of-the-environment' } },
+  )
+  const byBasic = (id: string, password: string) => post(svc, '/oauth/token', credentials, basic(id, password))
+  const byPost = (id: string, password: string) =>
+    post(svc, '/oauth/token', { ...credentials, client_id: id, client_secret: password })
+  const secrets: [string, string][] = [
+    ['plain', secret],
+    ['hashed', 'only-its-hash-is-known'],
+    ['from-env', 'a-secret-of-the-environment'],
+    ['from-file', 'a-secret-in-a-file'],
+  ]
+  for (const [id, password] of secrets) {
+    t.equal((await byBasic(id, password)).statusCode, 200, `${id} by Basic`)
+    t.equal((await byPost(id, password)).statusCode, 200, `${id} by form`)
+  }
+  t.equal((await byBasic('odd+id:%20/&', odd)).statusCode, 200, 'encoded as RFC 6749 section 2.3.1 says')
+  t.equal((await byPost('odd+id:%20/&', odd)).statusCode, 200)
+  const json = await svc.app.inject({
+    method: 'POST',
+    url: '/oauth/token',
+    payload: { ...credentials, client_id: 'plain', client_secret: secret },
+  })
+  t.equal(json.statusCode, 200, 'as JSON')
+
+  t.equal((await byBasic('basic', secret)).statusCode, 200)
+  t.equal((await byPost('post', secret)).statusCode, 200)
+  const hash = secretHash(secret)
+  const refused = [
+    await byPost('basic', secret),
+    await byBasic('post', secret),
+    await byBasic('plain', 'wrong'),
+    await byBasic('plain', `${secret} `),
+    await byBasic('plain', hash),
+    await byBasic('hashed', secretHash('only-its-hash-is-known')),
+    await byBasic('nobody', secret),
+    await byPost('nobody', secret),
+    await byPost('svc-personal', 'undefined'),
+    await byBasic('svc-first-party', 'undefined'),
+    await post(svc, '/oauth/token', { ...credentials, client_id: 'plain' }),
+    await post(svc, '/oauth/token', { ...credentials, client_id: 'plain', client_secret: '' }),
+    await byBasic('open', secret),
+  ]
+  for (const answer of refused) {
+    t.equal(answer.statusCode, 401)
+    t.same(answer.json(), { error: 'invalid_client', error_description: 'client authentication failed' }, 'no hint')
+    t.equal(answer.headers['cache-control'], 'no-store')
+  }
+  t.match(refused[2]?.headers['www-authenticate'], /^Basic realm="http:\/\/localhost:8000"/)
+  t.notOk(svc.logs.some((line) => line.includes(secret) || line.includes(hash)))
+})
+
+t.test('one mechanism at a time, once, well formed', async (t) => {
+  const svc = await buildServer(t, [machine('plain'), machine('other')])
+  const both = { ...credentials, client_id: 'plain', client_secret: secret }
+  const assertion = {
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: 'a.b.c',
+  }
+  const bad: [Record<string, string> | [string, string][], Record<string, string>][] = [
+    [both, basic('plain', secret)],
+    [{ ...both, ...assertion }, {}],
+    [{ ...credentials, ...assertion }, basic('plain', secret)],
+    [{ ...credentials, ...assertion }, {}],
+    [{ ...credentials, client_assertion: 'x' }, {}],
+    [{ ...credentials, client_id: 'other' }, basic('plain', secret)],
+    [[...Object.entries(both), ['client_secret', secret]], {}],
+    [[...Object.entries(both), ['client_id', 'plain']], {}],
+    [credentials, {}],
+    [credentials, basic('plain', '')],
+    [credentials, { authorization: 'Basic !!!' }],
+    [credentials, { authorization: `Basic ${Buffer.from('plain').toString('base64')}` }],
+    [credentials, { authorization: `Basic ${Buffer.from('plain:%zz').toString('base64')}` }],
+    [credentials, { authorization: `Bearer ${secret}` }],
+  ]
+  for (const [fields, headers] of bad) {
+    for (const path of ['/oauth/token', '/oauth/introspect', '/oauth/revoke', '/oauth/par']) {
+      const answer = await post(svc, path, fields, headers)
+      t.same([answer.statusCode, answer.json().error], [400, 'invalid_request'], `${path} ${JSON.stringify(fields)}`)
+    }
+  }
+  const query = await post(svc, `/oauth/token?client_id=plain&client_secret=${secret}`, credentials)
+  t.equal(query.statusCode, 400, 'a secret in the address is none')
+})
+
+t.test('failures are limited by client and address, at every endpoint together', async (t) => {
+  const clients = [machine('a'), machine('b'), { client_id: 'open', type: 'public', grants: ['device_code'] }]
+  const settings = { rate_limits: { token: '5/1m' } }
+  const svc = await buildServer(t, clients, { settings })
+  const guess = (path: string, id = 'a', password = 'wrong', ip?: string) =>
+    post(svc, path, { ...credentials, token: 'x' }, basic(id, password), ip)
+  for (let n = 0; n < 20; n++) t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200)
+  for (const path of ['token', 'introspect', 'revoke', 'par', 'device/code']) {
+    t.equal((await guess(`/oauth/${path}`)).statusCode, 401, path)
+  }
+  for (const path of ['token', 'introspect', 'revoke', 'par', 'device/code']) {
+    const answer = await guess(`/oauth/${path}`)
+    t.equal(answer.statusCode, 429, path)
+    t.same(answer.json(), {
+      error: 'temporarily_unavailable',
+      error_description: 'Too many failed client authentications.',
+    })
+    t.ok(Number(answer.headers['retry-after']) > 50 && Number(answer.headers['retry-after']) <= 60)
+  }
+  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 429, 'a right secret is not told either')
+  t.equal((await guess('/oauth/token', 'b', secret)).statusCode, 200, 'another client is')
+  t.equal((await guess('/oauth/token', 'a', secret, '198.51.100.8')).statusCode, 200, 'and from another address')
+  for (let n = 0; n < 5; n++) t.equal((await guess('/oauth/token', `nobody${n}`)).statusCode, 401)
+  t.equal((await guess('/oauth/token', 'nobody6')).statusCode, 429, 'names that nobody has are counted as one')
+  t.equal((await guess('/oauth/token', 'b', secret)).statusCode, 200)
+  for (let n = 0; n < 5; n++) t.equal((await guess('/oauth/token', 'open')).statusCode, 401, 'another method')
+  t.equal((await post(svc, '/oauth/device/code', { client_id: 'open' })).statusCode, 429)
+
+  const replica = await buildServer(t, clients, { settings, database: svc.where, clock: svc.clock })
+  const there = () => post(replica, '/oauth/token', credentials, basic('a', 'wrong'))
+  t.equal((await there()).statusCode, 429, 'every replica counts the same')
+  t.equal((await post(replica, '/oauth/token', credentials, basic('a', secret))).statusCode, 429)
+
+  svc.clock.advance(61_000)
+  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200, 'until the window ends')
+  for (let n = 0; n < 4; n++) await guess('/oauth/token')
+  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200)
+  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200, 'what succeeds is not counted')
+})
+
+t.test('of many guesses at once no more are answered than the limit', async (t) => {
+  const svc = await buildServer(t, [machine('a')], { settings: { rate_limits: { token: '5/1m' } } })
+  await post(svc, '/oauth/token', credentials, basic('a', secret), '198.51.100.9')
+  const guesses = Array.from({ length: 40 }, (_, n) => (n === 39 ? secret : `wrong${n}`))
+  const answers = await Promise.all(
+    guesses.map((password) => post(svc, '/oauth/token', credentials, basic('a', password))),
+  )
+  const statuses = answers.map(({ statusCode }) => statusCode)
+  t.equal(statuses.filter((status) => status === 401).length, 5)
+  t.equal(statuses.at(-1), 429, 'the right one among them came too late')
+  const free = await buildServer(t, [machine('a')], { settings: { rate_limits: { token: null } } })
+  for (let n = 0; n < 70; n++) {
+    const answer = await post(free, '/oauth/token', credentials, basic('a', 'wrong'))
+    if (answer.statusCode !== 401) t.fail(`${answer.statusCode} without a limit`)
+  }
+})
