@@ -13,8 +13,11 @@ const frameworkErrors: Record<number, [ErrorCode, string]> = {
   429: ['too_many_requests', 'Too Many Attempts.'],
 }
 
+/** Whatever a handler threw; the framework's own errors know their status. */
+type Failure = Error & { statusCode?: number | undefined }
+
 /** The error that may be shown: nothing of an unexpected one is. */
-function shown(error: FastifyError | HttpError): HttpError {
+function shown(error: Failure): HttpError {
   if (error instanceof HttpError) return error
   if (isUnavailable(error)) return unavailable(error)
   if (isMissingUser(error)) return unauthenticated()
@@ -27,16 +30,19 @@ function shown(error: FastifyError | HttpError): HttpError {
 /** Sends an error as `{message, code}` and, where there are any, `errors`. */
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
   const { message, code, errors } = error
-  return reply
-    .code(error.statusCode)
-    .headers(error.headers)
-    .type('application/json; charset=utf-8')
-    .serializer(JSON.stringify)
-    .send(errors ? { message, code, errors } : { message, code })
+  return (
+    reply
+      .code(error.statusCode)
+      // Said again for what is refused before any hook runs.
+      .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...error.headers })
+      .type('application/json; charset=utf-8')
+      .serializer(JSON.stringify)
+      .send(errors ? { message, code, errors } : { message, code })
+  )
 }
 
 /** What is answered to an error: a 5xx shows nothing and logs everything. */
-export function answerOf(error: FastifyError | HttpError, request: FastifyRequest): HttpError {
+export function answerOf(error: Failure, request: FastifyRequest): HttpError {
   const answer = shown(error)
   if (answer.statusCode >= 500) {
     const cause = answer.cause ?? error

@@ -15,16 +15,16 @@ function generator(start: number): () => number {
 export const seed = Number(process.env.SVC_TEST_SEED ?? 20261120)
 
 const random = generator(seed)
-const below = (limit: number): number => Math.floor(random() * limit)
-function pick<T>(list: readonly T[]): T {
+export const below = (limit: number): number => Math.floor(random() * limit)
+export function pick<T>(list: readonly T[]): T {
   const found = list[below(list.length)]
   if (found === undefined) throw new Error('Nothing to pick from.')
   return found
 }
-const chance = (share: number): boolean => random() < share
+export const chance = (share: number): boolean => random() < share
 
-const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`
-const odd = [
+export const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`
+export const odd = [
   ...[
     '',
     ' ',
@@ -71,7 +71,7 @@ const names = [
   ...['email', 'password', 'device_name', 'token_name', 'abilities', 'expires_at', 'name', 'title', 'remember'],
   'credential',
 ]
-const strange = [
+export const strange = [
   '_method',
   '_token',
   '__proto__',
@@ -101,7 +101,7 @@ const segments = [
   ';',
   'x'.repeat(200),
 ]
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 const types = ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=B']
 const otherTypes = [
   'text/plain',

@@ -39,14 +39,8 @@ export async function addPages(scope: FastifyInstance): Promise<void> {
   scope.setErrorHandler((error: FastifyError | HttpError, request, reply) => {
     const answer = answerOf(error, request)
     if (!isNavigation(request)) return sendError(reply, answer)
-    const homeHref = startPage(scope.config.current())
     reply.headers(answer.headers)
-    return sendPage(
-      reply,
-      'error',
-      { ...wordsOf(answer, textsOf(scope.config.current())), homeHref },
-      answer.statusCode,
-    )
+    return sendHtml(reply, renderErrorPage(reply, answer), answer.statusCode)
   })
 }
 
@@ -55,8 +49,16 @@ const sendPage = <Name extends PageName>(
   name: Name,
   data: PageData[Name],
   status: number,
-): FastifyReply =>
-  reply.code(status).type('text/html; charset=utf-8').serializer(String).send(renderPage(reply, name, data))
+): FastifyReply => sendHtml(reply, renderPage(reply, name, data), status)
+
+const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').serializer(String).send(html)
+
+/** The HTML of the page that an error is to a person. */
+export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
+  const config = reply.request.server.config.current()
+  return renderPage(reply, 'error', { ...wordsOf(error, textsOf(config)), homeHref: startPage(config) })
+}
 
 /** The HTML of a page inside the layout; what all templates have is `text`, `app`, `xsrf` and `lang`. */
 export function renderPage<Name extends PageName>(reply: FastifyReply, name: Name, data: PageData[Name]): string {

@@ -1,8 +1,18 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type {
+  FastifyError,
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+} from 'fastify'
 import { Type } from 'typebox'
 import type { RouteAccess } from '../../../access/access.ts'
+import { HttpError } from '../../../errors.ts'
+import { answerOf } from '../../../plugins/error-handler.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
+import { isSeen, protocolError } from './failures.ts'
 import { formOf, withDefaultScope } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
 import { type ProtocolPath, protocolPaths, protocolRoutes } from './paths.ts'
@@ -23,7 +33,7 @@ const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { holder }) =>
   await app.register(async (scope) => handOver(scope, holder, 'program'))
   await app.register(async (scope) => {
     await addPages(scope)
-    await handOver(scope, holder, 'browser')
+    await scope.register(async (inner) => handOver(inner, holder, 'browser'))
   })
 }
 
@@ -32,7 +42,7 @@ async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: 
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: largestBody }, (_request, body, done) =>
     done(null, body),
   )
-  if (caller === 'program') scope.setErrorHandler(refuseAsProtocol)
+  scope.setErrorHandler(refuse)
   for (const [path, { methods, summary, caller: by, answers }] of Object.entries(protocolPaths)) {
     if (by !== caller) continue
     scope.route({
@@ -59,28 +69,37 @@ async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: 
   }
 }
 
-/** What the framework refuses at a program's endpoint, in the protocol's words (RFC 6749 section 5.2). */
-function refuseAsProtocol(
-  error: Error & { statusCode?: number },
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  const status = error.statusCode ?? 500
-  if (status >= 500) request.log.error({ err: error }, 'the OAuth server failed')
-  const body =
-    status >= 500
-      ? { error: 'temporarily_unavailable', error_description: 'Please try again.' }
-      : { error: 'invalid_request', error_description: 'The request body cannot be read.' }
-  return reply.code(status >= 500 ? 503 : 400).send(body)
+/** What is refused before the library is asked, in the protocol's words: a body that is too large or of no known type is a bad request. */
+async function refuse(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const found = answerOf(error, request)
+  const isBadBody = [400, 413, 415].includes(found.statusCode)
+  const answer = isBadBody ? new HttpError(400, 'malformed_body', 'The request body cannot be read.') : found
+  // The scope of pages has a page for it.
+  if (isSeen(request)) throw answer
+  return reply
+    .code(answer.statusCode)
+    .headers(answer.headers)
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(protocolError(answer))
 }
 
 async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { app, clients } = request.server.config.current()
   const { provider, registry } = await holder.current()
   const { raw } = request
-  const isProgram = request.routeOptions.config.access?.family === 'none'
+  const { url: path = '', config } = request.routeOptions
+  const isProgram = config.access?.family === 'none'
+  // An authorization goes on by what it began with; of a query the library would take a client, and fail.
+  if (path.endsWith('/:uid')) raw.url = request.url.split('?')[0] ?? ''
+  if (request.routeOptions.url === protocolRoutes.authorization && request.method === 'GET') {
+    raw.url = withQuery(request.url, (query) => withDefaultScope(query, request, registry))
+  }
   settleOrigin(raw, app.url, request.ip)
   const form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], isProgram) : null
+  if (form && comesWithoutSession(request, app.url)) {
+    return reply.redirect(`${protocolRoutes.authorization}?${form}`, 303)
+  }
   const body = form && withDefaultScope(form, request, registry)
   const handed = body === null ? raw : withBody(raw, body)
   const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request) }
@@ -88,10 +107,24 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
   if (!isProgram) allowRedirect(request, reply, clients)
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
-    // The library decides how its own answers are kept.
-    if (value !== undefined && name !== 'cache-control') reply.raw.setHeader(name, value)
+    // What is the same for everybody may be kept, and is read often.
+    const isPublic = name === 'cache-control' && path.startsWith('/.well-known/')
+    if (value !== undefined && !isPublic) reply.raw.setHeader(name, value)
   }
   await provider.callback()(handed, reply.raw)
+}
+
+const withQuery = (url: string, change: (query: string) => string): string => {
+  const [path = '', ...query] = url.split('?')
+  return `${path}?${change(query.join('?'))}`
+}
+
+/** Whether another site posts an authorization: browsers keep svc's session to themselves then, and send it with a GET. */
+function comesWithoutSession(request: FastifyRequest, url: string): boolean {
+  if (request.routeOptions.url !== protocolRoutes.authorization || !url.startsWith('https:')) return false
+  const { origin, 'sec-fetch-site': site } = request.headers
+  const isCrossSite = site === undefined ? origin !== undefined && origin !== new URL(url).origin : site === 'cross-site'
+  return isCrossSite && request.cookies[request.server.config.current().session.cookie] === undefined
 }
 
 /** Lets the forms of an authorization end at its redirect URI: browsers hold redirects after a form to the list of targets. */

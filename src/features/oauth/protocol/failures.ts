@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify'
+import type Provider from 'oidc-provider'
+import { type HttpError, methodNotAllowed, notFound } from '../../../errors.ts'
+import { answerOf } from '../../../plugins/error-handler.ts'
+import { isNavigation } from '../../../plugins/navigation.ts'
+import { renderErrorPage } from '../../../plugins/pages/pages.ts'
+import { handedOf } from './browser.ts'
+import { protocolPaths } from './paths.ts'
+
+/** The name that the protocol has for an error of ours (RFC 6749 sections 4.1.2.1 and 5.2). */
+function protocolName({ statusCode }: HttpError): string {
+  if (statusCode === 503 || statusCode === 429) return 'temporarily_unavailable'
+  return statusCode >= 500 ? 'server_error' : 'invalid_request'
+}
+
+/** An error of ours in the protocol's shape. */
+export const protocolError = (error: HttpError): { error: string; error_description: string } => ({
+  error: protocolName(error),
+  error_description: error.message,
+})
+
+/** Whether a person looks at the answer to a request: never at that of a program's endpoint. */
+export const isSeen = (request: FastifyRequest): boolean =>
+  request.routeOptions.config.access?.family !== 'none' && isNavigation(request)
+
+/**
+ * Answers what goes wrong inside the library as svc answers its own failures: 503 while the database is away, and of
+ * anything else nothing but a name. The library would show its own words, and log nothing that fails after its answer.
+ */
+export function answerFailures(provider: Provider): void {
+  const failures = new WeakMap<object, Error>()
+  provider.on('server_error', (ctx, error) => void failures.set(ctx, error))
+  provider.use(async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      failures.set(ctx, error instanceof Error ? error : new Error(String(error)))
+    }
+    const { request, reply } = handedOf(ctx.req)
+    const failure = failures.get(ctx)
+    if (failure) return answer(answerOf(failure, request))
+    // What the library has no route for: another spelling of a path, or a method that is off.
+    if (ctx.status !== 404 || ctx.body) return undefined
+    const { methods } = protocolPaths[ctx.path] ?? {}
+    if (!methods) return answer(notFound())
+    if (ctx.method !== 'OPTIONS') return answer(methodNotAllowed(methods.filter((method) => method !== 'POST')))
+    ctx.set('allow', methods.join(', '))
+    ctx.status = 204
+
+    function answer(error: HttpError): void {
+      ctx.remove('location')
+      ctx.remove('content-type')
+      ctx.status = error.statusCode
+      ctx.set(error.headers)
+      const { message, code } = error
+      const body = ctx.routerName === undefined ? { message, code } : protocolError(error)
+      ctx.body = isSeen(request) ? renderErrorPage(reply, error) : body
+    }
+  })
+  // What is left are answers that nobody waits for any more; the library would print them.
+  provider.silent = true
+}

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto'
+import type { LightMyRequestResponse } from 'fastify'
+import type { Settings, TestApp } from '../../../support/app.ts'
+import type { Browser } from '../../../support/browser.ts'
+
+const secret = 'a-secret-that-is-long-enough'
+const redirect = 'http://localhost:9999/cb'
+const code = () => ({
+  redirect_uris: [redirect],
+  grants: ['authorization_code', 'refresh_token'],
+  scopes: ['orders:read'],
+})
+
+/** Clients of every kind. */
+export const settings: Settings = {
+  scopes: { 'orders:read': 'Read orders' },
+  rate_limits: { login: null, token: null },
+  clients: [
+    { client_id: 'web', type: 'confidential', secret, ...code(), first_party: true },
+    {
+      client_id: 'third',
+      type: 'confidential',
+      secret,
+      ...code(),
+      post_logout_redirect_uris: ['http://localhost:9999/'],
+    },
+    { client_id: 'spa', type: 'public', ...code(), cors_origins: ['http://localhost:5173'] },
+    { client_id: 'tv', type: 'public', grants: ['device_code', 'refresh_token'], scopes: ['orders:read'] },
+    {
+      client_id: 'cron',
+      type: 'confidential',
+      secret,
+      grants: ['client_credentials'],
+      scopes: ['orders:read'],
+      introspect: true,
+    },
+    { client_id: 'app', type: 'confidential', secret, grants: ['password', 'refresh_token'], scopes: ['orders:read'] },
+    { client_id: 'bound', type: 'confidential', secret, ...code(), require_par: true, dpop: true },
+  ],
+}
+
+const verifier = 'v'.repeat(43)
+const challenge = createHash('sha256').update(verifier).digest('base64url')
+
+/** Good values by the name of their parameter, and good headers. */
+export interface Pieces {
+  values: Readonly<Record<string, readonly string[]>>
+  cookies: readonly string[]
+  authorizations: readonly string[]
+  uids: readonly string[]
+}
+
+const basic = (id: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+const site = 'http://localhost:8000'
+
+/** What an authorization asks for. */
+export const authorizationQuery = (client: string, more: Record<string, string> = {}): string =>
+  new URLSearchParams({
+    client_id: client,
+    response_type: 'code',
+    redirect_uri: redirect,
+    scope: 'openid email offline_access orders:read',
+    state: 'state',
+    nonce: 'nonce',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    ...more,
+  }).toString()
+
+/** A browser that is signed in, and one that stands at a question of consent. */
+export async function signedIn(svc: TestApp): Promise<Browser> {
+  const browser = svc.browser({ origin: site })
+  const answer = await browser.signIn((await svc.createUser()).email)
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+  return browser
+}
+
+const leads = (answer: LightMyRequestResponse): string => String(answer.headers.location ?? '')
+
+/** One of everything that a protocol request may name, fresh. */
+export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
+  const { app, database } = svc
+  const post = async (url: string, fields: Record<string, string>) =>
+    (await app.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, payload: fields })).json()
+  const codeOf = async (client: string) =>
+    new URL(leads(await browser.get(`/oauth/authorize?${authorizationQuery(client)}`)), site).searchParams.get(
+      'code',
+    ) ?? ''
+  const own = { client_id: 'web', client_secret: secret }
+  const codes = [await codeOf('web'), await codeOf('web')]
+  const spent = await codeOf('web')
+  const exchange = { grant_type: 'authorization_code', redirect_uri: redirect, code_verifier: verifier, ...own }
+  const tokens = await post('/oauth/token', { ...exchange, code: spent })
+  const machine = await post('/oauth/token', {
+    grant_type: 'client_credentials',
+    client_id: 'cron',
+    client_secret: secret,
+  })
+  const devices = await Promise.all([0, 1].map(() => post('/oauth/device/code', { client_id: 'tv', scope: 'openid' })))
+  const pushed = await post('/oauth/par', {
+    ...Object.fromEntries(new URLSearchParams(authorizationQuery('web'))),
+    client_secret: secret,
+  })
+  const stopped = leads(await browser.get(`/oauth/authorize?${authorizationQuery('third')}`))
+  // Cookies that are signed well, and whose rows are gone.
+  const visitor = svc.browser({ origin: site })
+  const left = leads(await visitor.get(`/oauth/authorize?${authorizationQuery('third')}`))
+  await visitor.get('/oauth/device')
+  const gone = await visitor.jar.getCookieString(site)
+  await database.prisma.oauthRecord.deleteMany({ where: { kind: { in: ['Session', 'Interaction'] }, userId: null } })
+  const live = svc.browser({ origin: site })
+  const page = await live.get('/oauth/device', { accept: 'text/html' })
+  const question = await browser.get('/oauth/logout', { accept: 'text/html' })
+  const mine = await browser.jar.getCookieString(site)
+  const cookies = [mine, mine, await live.jar.getCookieString(site), gone]
+  return {
+    values: {
+      client_id: ['web', 'third', 'spa', 'tv', 'cron', 'app', 'bound', 'svc-personal', 'svc-first-party'],
+      client_secret: [secret],
+      grant_type: [
+        'authorization_code',
+        'refresh_token',
+        'client_credentials',
+        'password',
+        'urn:ietf:params:oauth:grant-type:device_code',
+        'urn:ietf:params:oauth:grant-type:token-exchange',
+      ],
+      code: [...codes, spent],
+      code_verifier: [verifier],
+      code_challenge: [challenge],
+      code_challenge_method: ['S256', 'plain'],
+      redirect_uri: [redirect, 'http://localhost:9998/cb', 'javascript:alert(1)', 'http://['],
+      refresh_token: [tokens.refresh_token],
+      token: [tokens.access_token, tokens.refresh_token, machine.access_token, '7|secret'],
+      subject_token: [tokens.access_token],
+      subject_token_type: ['urn:ietf:params:oauth:token-type:access_token'],
+      token_type_hint: ['access_token', 'refresh_token'],
+      access_token: [tokens.access_token],
+      device_code: devices.map((device) => device.device_code),
+      user_code: devices.map((device) => device.user_code),
+      request_uri: [pushed.request_uri, 'urn:ietf:params:oauth:request_uri:x', 'https://example.com/x'],
+      request: ['e30.e30.', tokens.id_token],
+      id_token_hint: [tokens.id_token, tokens.access_token],
+      post_logout_redirect_uri: ['http://localhost:9999/', 'http://localhost:9998/'],
+      logout: ['yes'],
+      confirm: ['yes'],
+      abort: ['yes'],
+      xsrf: [page, question].map(({ body }) => /name="xsrf" value="([^"]+)"/.exec(body)?.[1] ?? 'none'),
+      decision: ['approve', 'deny'],
+      response_type: ['code', 'token', 'code id_token', 'none'],
+      response_mode: ['form_post', 'query', 'fragment', 'web_message', 'jwt'],
+      scope: ['openid', 'openid email', 'orders:read', 'orders:write', 'openid offline_access'],
+      prompt: ['none', 'login', 'consent', 'select_account', 'none login', 'create'],
+      max_age: ['0', '1', '99999999999'],
+      claims: [
+        '{"userinfo":{"email":null}}',
+        '{"id_token":{"sub":{"value":"1"}}}',
+        '{"userinfo":{"__proto__":{}}}',
+        '[]',
+        '{',
+      ],
+      resource: ['http://localhost:8000', 'urn:x', 'x'],
+      login_hint: ['a@b.c'],
+      acr_values: ['1'],
+      dpop_jkt: ['x'.repeat(43)],
+      username: ['user1@example.com'],
+      password: ['wrong'],
+      otp: ['123456'],
+      client_assertion: [machine.access_token, 'a.b.c'],
+      client_assertion_type: ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
+      state: ['state'],
+      nonce: ['nonce'],
+      ui_locales: ['de'],
+    },
+    cookies,
+    authorizations: [
+      ...['web', 'third', 'cron', 'app', 'tv'].map(basic),
+      `Bearer ${tokens.access_token}`,
+      `Bearer ${machine.access_token}`,
+      `DPoP ${tokens.access_token}`,
+    ],
+    uids: [stopped, left].map((path) => path.split('/').at(-1) ?? 'x'),
+  }
+}
