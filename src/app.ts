@@ -32,10 +32,10 @@ import session from './features/session/routes.ts'
 import sessions from './features/sessions/routes.ts'
 import signInPage from './features/sign-in-page/routes.ts'
 import testPage from './features/test-page/routes.ts'
-import { tokenBearer } from './features/tokens/bearer.ts'
+import { liveToken, tokenBearer } from './features/tokens/bearer.ts'
 import { issueToken } from './features/tokens/issue.ts'
 import { pruneExpiredTokens } from './features/tokens/prune.ts'
-import { revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
+import { revoke, revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
 import { listTokens } from './features/tokens/store.ts'
 import twoFactor from './features/two-factor/routes.ts'
@@ -143,7 +143,13 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   const store = new SessionStore({ database, lookups, clock, config })
   app.decorate('sessions', await openSessions(app, config, store))
   await addOpenApi(app, version)
-  const holder = new ProtocolHolder(app)
+  const holder = new ProtocolHolder(app, {
+    find: async (text) => {
+      const found = await liveToken(text, app)
+      return found && { ...found, since: seconds(found.since), until: seconds(found.end) }
+    },
+    revoke: async (request, { id, userId }) => void (await revoke(database, userId, id, originOf(request))),
+  })
   app.decorate('oauth', holder)
   addAccess(app, { bearers: [tokenBearer, oauthBearer(holder)], findRemembered: app.remember.find })
   addRequestLimits(app, limits)
@@ -217,6 +223,9 @@ async function openLookups(
   const { sqliteLookups } = await import('./access/lookups/sqlite.ts')
   return sqliteLookups(where.file ?? '')
 }
+
+const seconds = (milliseconds: number | null): number | null =>
+  milliseconds === null ? null : Math.floor(milliseconds / 1000)
 
 /** Ids that are short, unique over replicas, and never taken from the client. */
 function requestIds(): () => string {

@@ -154,7 +154,7 @@ export class Person {
 /** The authorization request of a client. */
 export function request(client: string, more: Fields = {}): Fields {
   const found = clients.find(({ client_id }) => client_id === client)
-  const [redirect_uri = ''] = found?.redirect_uris ?? []
+  const [redirect_uri = ''] = found && 'redirect_uris' in found ? found.redirect_uris : []
   return { client_id: client, response_type: 'code', redirect_uri, state: 'the-state', ...pkce, ...more }
 }
 

@@ -1,4 +1,4 @@
-import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
 
 /** What svc puts into an access token (RFC 9068 section 2.2), and what it adds. */
 export interface AccessTokenClaims extends JWTPayload {
@@ -19,9 +19,16 @@ export interface AccessTokenClaims extends JWTPayload {
 }
 
 /** The keys that verify tokens, and a name that changes with them. */
-export interface VerifyingKeys {
+interface VerifyingKeys {
   version: string
   public: JSONWebKeySet
+}
+
+/** Where the keys come from. */
+export interface KeySource {
+  current(): VerifyingKeys
+  /** Whether there is such a key, one that another process made a moment ago included. */
+  knows(kid: string): Promise<boolean>
 }
 
 const algorithms = ['RS256', 'ES256', 'EdDSA']
@@ -46,41 +53,53 @@ const isAccessToken = (claims: JWTPayload): claims is AccessTokenClaims =>
  */
 export class AccessTokenVerifier {
   readonly #issuer: string
-  readonly #keys: () => VerifyingKeys
+  readonly #keys: KeySource
   #verified = new Map<string, AccessTokenClaims>()
   #version = ''
   #set: ReturnType<typeof createLocalJWKSet> | undefined
 
-  constructor(issuer: string, keys: () => VerifyingKeys) {
+  constructor(issuer: string, keys: KeySource) {
     this.#issuer = issuer
     this.#keys = keys
   }
 
   /** The claims of a token that is ours and whose time has not passed (unix ms); else null. */
   async verify(token: string, now: number): Promise<AccessTokenClaims | null> {
-    const { version, public: keys } = this.#keys()
-    if (version !== this.#version || !this.#set) {
-      this.#version = version
-      this.#set = createLocalJWKSet(keys)
-      this.#verified.clear()
-    }
+    this.#takeKeys()
     const known = this.#verified.get(token)
     if (known) return known.exp * 1000 > now ? known : null
     if (token.length > 8192 || !isCanonical(token)) return null
+    const payload = await this.#payloadOf(token, now)
+    if (!payload || !isAccessToken(payload)) return null
+    if (this.#verified.size >= mostRemembered) this.#verified.delete(this.#verified.keys().next().value ?? '')
+    this.#verified.set(token, payload)
+    return payload
+  }
+
+  #takeKeys(): ReturnType<typeof createLocalJWKSet> {
+    const { version, public: keys } = this.#keys.current()
+    if (version === this.#version && this.#set) return this.#set
+    this.#version = version
+    this.#verified.clear()
+    this.#set = createLocalJWKSet(keys)
+    return this.#set
+  }
+
+  async #payloadOf(token: string, now: number, isAgain = false): Promise<JWTPayload | null> {
     try {
-      const { payload } = await jwtVerify(token, this.#set, {
+      const { payload } = await jwtVerify(token, this.#takeKeys(), {
         algorithms,
         typ: 'at+jwt',
         issuer: this.#issuer,
         requiredClaims: ['sub', 'jti', 'aud', 'exp', 'client_id'],
         currentDate: new Date(now),
       })
-      if (!isAccessToken(payload)) return null
-      if (this.#verified.size >= mostRemembered) this.#verified.delete(this.#verified.keys().next().value ?? '')
-      this.#verified.set(token, payload)
       return payload
-    } catch {
-      return null
+    } catch (error) {
+      if (isAgain || !(error instanceof errors.JWKSNoMatchingKey)) return null
+      const { kid } = decodeProtectedHeader(token)
+      const isNew = kid !== undefined && (await this.#keys.knows(kid))
+      return isNew ? this.#payloadOf(token, now, true) : null
     }
   }
 }

@@ -58,6 +58,24 @@ export const tokenBearer: BearerCheck = (bearer, request) => {
 }
 
 async function callerOf(key: TokenKey, { server: app }: FastifyRequest): Promise<Caller | null> {
+  const live = await findLive(key, app)
+  if (!live) return null
+  const { row, user, end } = live
+  app.touches.token(row.id, row.lastUsedAt === null ? null : Date.parse(row.lastUsedAt))
+  return new TokenCaller(row, user, end)
+}
+
+/** A token that works, with its user and when it ends (unix ms, or null for never); null for any other text. */
+export async function liveToken(text: string, app: FastifyInstance) {
+  const key = parseToken(text)
+  const live = key && (await findLive(key, app))
+  if (!live) return null
+  const { row, user, end } = live
+  const since = row.createdAt === null ? null : Date.parse(row.createdAt)
+  return { id: row.id, userId: user.id, abilities: storedAbilities(row.abilities), since, end }
+}
+
+async function findLive(key: TokenKey, app: FastifyInstance) {
   const row = await find(key, app)
   if (!row?.user || row.user.disabled || row.tokenableType !== 'user') return null
   if (!constantTimeEqual(row.token, key.hash)) return null
@@ -65,8 +83,7 @@ async function callerOf(key: TokenKey, { server: app }: FastifyRequest): Promise
   const end = endOf(row, app.config.current().expiration)
   // Written so that an end which is no date counts as past.
   if (end !== null && !(now < end)) return null
-  app.touches.token(row.id, row.lastUsedAt === null ? null : Date.parse(row.lastUsedAt))
-  return new TokenCaller(row, row.user, end)
+  return { row, user: row.user, end }
 }
 
 const find = (key: TokenKey, { lookups }: FastifyInstance): Promise<TokenRow | null> =>

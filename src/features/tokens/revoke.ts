@@ -10,7 +10,8 @@ export async function revokeToken(db: Database, userId: number, id: bigint, orig
   if (!(await revoke(db, userId, id, origin))) throw notFound('Token not found.')
 }
 
-function revoke(db: Database, userId: number, id: bigint, origin: Origin): Promise<boolean> {
+/** Revokes one token of the user; false when the user has none of this id. */
+export function revoke(db: Database, userId: number, id: bigint, origin: Origin): Promise<boolean> {
   return db.transaction(async (tx) => {
     await lockTokens(db, tx, userId)
     const isDeleted = await deleteToken(tx, userId, id)

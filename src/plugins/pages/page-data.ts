@@ -79,7 +79,7 @@ export interface PageData {
     secret: string
     userCode: string
     /** What became of the code that was entered before. */
-    error: 'aborted' | 'expired' | 'unknown' | null
+    error: 'aborted' | 'expired' | 'limited' | 'unknown' | null
   }
   /** Posts `xsrf`, `user_code` and `confirm`, or `abort`: which client asks, and from where. */
   'device-confirm': {

@@ -75,6 +75,7 @@ export const defaultTexts = {
   'device.submit': 'Continue',
   'device.aborted': 'You have cancelled. Nothing was connected.',
   'device.expired': 'This code is too old. Start again on your device, and enter the new code.',
+  'device.limited': 'Too many wrong codes. Please wait an hour, and try again.',
   'device.unknown': 'This code is wrong or already used. Compare it with the one that your device shows.',
 
   'device-confirm.title': 'Connect a device',

@@ -14,6 +14,7 @@ import { loadExistingGrant } from './grants.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
+import { apiTokenGrant } from './token-models.ts'
 
 /** What the library's configuration is made from. */
 export interface ProtocolParts extends AdapterParts {
@@ -128,8 +129,10 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****', ...devicePages },
       introspection: {
         enabled: true,
+        // An API token is no client's own.
         allowedPolicy: (_ctx, client, token) =>
-          token.clientId === client.clientId || registry.client(client.clientId)?.introspect === true,
+          registry.client(client.clientId)?.introspect === true ||
+          (token.clientId === client.clientId && !('gty' in token && token.gty === apiTokenGrant)),
       },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
       resourceIndicators: resourceIndicators(config, registry),

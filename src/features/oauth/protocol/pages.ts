@@ -3,6 +3,7 @@ import { startPage } from '../../../plugins/links.ts'
 import type { PageData, PageName } from '../../../plugins/pages/page-data.ts'
 import { renderPage } from '../../../plugins/pages/pages.ts'
 import { handedOf } from './browser.ts'
+import { isSeen } from './failures.ts'
 
 /** Puts a page of svc into the library's answer. */
 function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: PageData[Name], status = 200): void {
@@ -10,6 +11,12 @@ function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: 
   ctx.status = status
   ctx.type = 'html'
   ctx.body = renderPage(reply, name, data)
+}
+
+/** Puts an error into the library's answer to a program. */
+function tell(ctx: KoaContextWithOIDC, out: ErrorOut): void {
+  ctx.type = 'json'
+  ctx.body = out
 }
 
 const devicePath = '/oauth/device'
@@ -30,16 +37,17 @@ export const devicePages = {
     error?: Error & { userCode?: string },
   ) => {
     const isBad = out !== undefined && error?.name !== 'NoCodeError'
+    if (isBad && !isSeen(handedOf(ctx.req).request)) return tell(ctx, out)
     show(
       ctx,
       'device',
       {
         action: devicePath,
         secret: secretOf(ctx),
-        userCode: error?.userCode ?? '',
+        userCode: error?.userCode ?? (isBad ? '' : codeInLink(ctx)),
         error: isBad ? deviceErrorOf(error) : null,
       },
-      isBad ? 400 : 200,
+      error?.name === 'TooManyCodes' ? 429 : isBad ? 400 : 200,
     )
   },
   userCodeConfirmSource: (
@@ -63,7 +71,15 @@ export const devicePages = {
   },
 }
 
-const deviceErrorOf = (error: Error | undefined): 'aborted' | 'expired' | 'unknown' => {
+/** The code in the address that a device shows (RFC 8628 section 3.3.1). */
+function codeInLink(ctx: KoaContextWithOIDC): string {
+  const { query } = handedOf(ctx.req).request
+  const code = typeof query === 'object' && query && 'user_code' in query ? query.user_code : ''
+  return typeof code === 'string' ? code.slice(0, 32) : ''
+}
+
+const deviceErrorOf = (error: Error | undefined): 'aborted' | 'expired' | 'limited' | 'unknown' => {
+  if (error?.name === 'TooManyCodes') return 'limited'
   if (error?.name === 'AbortedError') return 'aborted'
   return error?.name === 'ExpiredError' ? 'expired' : 'unknown'
 }
@@ -89,5 +105,6 @@ export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
   const { request } = handedOf(ctx.req)
   const homeHref = startPage(request.server.config.current())
   const texts = [out.error_description ?? out.error]
-  show(ctx, 'error', { heading: 'This request cannot be answered', texts, homeHref }, ctx.status)
+  if (!isSeen(request)) tell(ctx, out)
+  else show(ctx, 'error', { heading: 'This request cannot be answered', texts, homeHref }, ctx.status)
 }

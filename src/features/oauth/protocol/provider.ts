@@ -11,6 +11,7 @@ import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import { clientFetch } from './outbound.ts'
 import { RecordStore } from './store.ts'
+import type { ApiTokens } from './token-models.ts'
 
 /** What an authorization asks of a person, as the library keeps it. */
 export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>>
@@ -27,6 +28,7 @@ export interface Protocol {
  */
 export class ProtocolHolder {
   readonly #app: FastifyInstance
+  readonly #apiTokens: ApiTokens
   readonly #verifier: AccessTokenVerifier
   readonly #store: RecordStore
   readonly #limits: ClientLimits
@@ -35,11 +37,15 @@ export class ProtocolHolder {
   #registry: { config: Config; clients: Registry } | undefined
   #current: { protocol: Promise<Protocol>; config: Config; version: string } | undefined
 
-  constructor(app: FastifyInstance) {
+  constructor(app: FastifyInstance, apiTokens: ApiTokens) {
     this.#app = app
+    this.#apiTokens = apiTokens
     this.#store = new RecordStore(app.database)
     this.#limits = new ClientLimits(new FailureLimits(app.database), app.config, app.clock)
-    this.#verifier = new AccessTokenVerifier(app.config.current().app.url, () => this.#keySet())
+    this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
+      current: () => this.#keySet(),
+      knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
+    })
     app.addHook('onClose', async () => this.#keys?.close())
   }
 
@@ -99,18 +105,20 @@ export class ProtocolHolder {
   async #build(config: Config): Promise<Protocol> {
     // Loaded with the first protocol request: a server that only checks tokens never has the library in memory.
     const { buildProvider } = await import('./library.ts')
-    const { database, lookups, clock, log } = this.#app
+    const { database, lookups, clock } = this.#app
     const registry = this.registry()
     const provider = buildProvider({
       config,
       registry,
       lookups,
       clock,
-      log,
       store: this.#store,
       limits: this.#limits,
       keys: this.#keySet().private,
       fetch: clientFetch(config),
+      keysMaxAge: this.#keySet().maxAge,
+      codeLimits: new FailureLimits(database),
+      apiTokens: this.#apiTokens,
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })

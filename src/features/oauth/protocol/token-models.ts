@@ -1,18 +1,53 @@
+import type { FastifyRequest } from 'fastify'
 import Provider from 'oidc-provider'
+import type { Lookups } from '../../../access/lookups/lookups.ts'
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { MacKey } from '../../../crypto/mac.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
+import { handedOf } from './browser.ts'
+import type { Registry } from './clients.ts'
 import type { RecordStore } from './store.ts'
 import { recordId } from './store.ts'
+
+/** What is told of a live API token; times in unix seconds. */
+interface ApiToken {
+  id: bigint
+  userId: number
+  abilities: readonly string[]
+  since: number | null
+  until: number | null
+}
+
+/** The API tokens, which are no JWTs: found by their text, and revoked for who asks in a request. */
+export interface ApiTokens {
+  find(text: string): Promise<ApiToken | null>
+  revoke(request: FastifyRequest, token: { id: bigint; userId: number }): Promise<void>
+}
+
+/** Tells an API token from the library's own models of access tokens. */
+export const apiTokenGrant = 'api_token'
 
 /** What the token models ask of svc. */
 export interface TokenParts {
   store: RecordStore
+  lookups: Pick<Lookups, 'user'>
+  registry: Registry
+  apiTokens: ApiTokens
   /** The claims of a live access token that svc signed; null for any other. */
   findLive(token: string): Promise<AccessTokenClaims | null>
   /** Makes a refresh token's successor from it: the same on every replica. */
   successorKey: MacKey
 }
+
+/** What is known of a token when it is revoked. */
+interface Denied {
+  jti: string
+  exp?: number
+  gty?: string
+  accountId?: string
+}
+
+const tellsOfTokens = (route: string | undefined): boolean => route === 'introspection' || route === 'revocation'
 
 /** Hides a JWT from the library's refusal of structured tokens, on the two routes that may take one. */
 const hidden = '~'
@@ -21,7 +56,8 @@ const hidden = '~'
  * Lets the library's models find, introspect and revoke the JWTs that svc issued without storing them.
  * Each override has a test of its own: an upgrade of the library cannot take one back silently.
  */
-export function adaptTokenModels(provider: Provider, { store, findLive, successorKey }: TokenParts): void {
+export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
+  const { store, findLive, successorKey, apiTokens, lookups, registry } = parts
   const { AccessToken, ClientCredentials, RefreshToken, OIDCContext, ReplayDetection } = provider
 
   // The audience goes into the JWT alone: on the model it would bar the token from the userinfo endpoint.
@@ -43,7 +79,8 @@ export function adaptTokenModels(provider: Provider, { store, findLive, successo
 
   override(AccessToken, 'find', async (value: string) => {
     const claims = await findLive(unhidden(value))
-    if (!claims || isMachine(claims)) return undefined
+    if (!claims) return apiToken(unhidden(value))
+    if (isMachine(claims)) return undefined
     return new AccessToken({ ...payloadOf(claims), accountId: claims.sub, grantId: claims.gid } as never)
   })
   override(ClientCredentials, 'find', async (value: string) => {
@@ -52,7 +89,12 @@ export function adaptTokenModels(provider: Provider, { store, findLive, successo
   })
   for (const model of [AccessToken, ClientCredentials]) {
     // Nothing of these is stored: what is written is that one of them counts no more.
-    model.prototype.destroy = async function deny(this: { jti: string; exp?: number }) {
+    model.prototype.destroy = async function deny(this: Denied) {
+      const { ctx } = Provider
+      if (this.gty === apiTokenGrant && ctx) {
+        const token = { id: BigInt(this.jti), userId: Number(this.accountId) }
+        return apiTokens.revoke(handedOf(ctx.req).request, token)
+      }
       await store.deny(this.jti, ((this.exp ?? 0) + 60) * 1000)
     }
   }
@@ -60,17 +102,18 @@ export function adaptTokenModels(provider: Provider, { store, findLive, successo
   OIDCContext.prototype.entity = function noteEntity(key: string, value: never) {
     entity.call(this, key, value)
     const { route, params } = this as { route: string; params?: { token?: unknown } }
-    if (
-      key === 'Client' &&
-      params &&
-      typeof params.token === 'string' &&
-      (route === 'introspection' || route === 'revocation')
-    ) {
+    if (key === 'Client' && params && typeof params.token === 'string' && tellsOfTokens(route)) {
       params.token = hidden + params.token
     }
   }
   const findRefresh = RefreshToken.find.bind(RefreshToken)
-  override(RefreshToken, 'find', (value: string, options: object) => findRefresh(unhidden(value), options))
+  override(RefreshToken, 'find', async (value: string, options: object) => {
+    const token = await findRefresh(unhidden(value), options)
+    // Everywhere else the library looks for the account and the client itself.
+    if (!(token instanceof RefreshToken) || currentRoute() !== 'introspection') return token
+    const user = token.accountId === undefined ? null : await lookups.user(BigInt(token.accountId))
+    return user && !user.disabled && registry.has(token.clientId ?? '') ? token : undefined
+  })
 
   const newId: unknown = Reflect.get(RefreshToken.prototype, 'generateTokenId')
   override(RefreshToken.prototype, 'generateTokenId', function successorOrNew(this: object) {
@@ -83,6 +126,23 @@ export function adaptTokenModels(provider: Provider, { store, findLive, successo
     const id = recordId('ReplayDetection', sha256Hex(`${iss}\0${jti}`))
     const rest = { grantHash: null, codeHash: null, uidHash: null, userId: null, sessionId: null }
     return store.insert({ id, kind: 'ReplayDetection', payload: '{}', ...rest, expiresAt: (exp + 60) * 1000 })
+  }
+
+  /** An API token as an access token of the client that asks: it belongs to none, and the library needs one. */
+  async function apiToken(text: string) {
+    const { client } = Provider.ctx?.oidc ?? {}
+    const found = client && tellsOfTokens(currentRoute()) ? await apiTokens.find(text) : null
+    if (!found) return undefined
+    return new AccessToken({
+      jti: String(found.id),
+      ...(found.since === null ? {} : { iat: found.since }),
+      ...(found.until === null ? {} : { exp: found.until }),
+      clientId: client?.clientId,
+      accountId: String(found.userId),
+      gty: apiTokenGrant,
+      scope: found.abilities.filter((ability) => !/\s/.test(ability)).join(' '),
+      extra: { scopes: [...found.abilities] },
+    } as never)
   }
 
   function currentRoute(): string | undefined {
