@@ -18,7 +18,7 @@ import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
 import { deleteEndedPersonalTokens } from './features/oauth/applications/store.ts'
-import { oauthBearer } from './features/oauth/bearer.ts'
+import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
 import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
 import oauth from './features/oauth/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
@@ -151,7 +151,11 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     revoke: async (request, { id, userId }) => void (await revoke(database, userId, id, originOf(request))),
   })
   app.decorate('oauth', holder)
-  addAccess(app, { bearers: [tokenBearer, oauthBearer(holder)], findRemembered: app.remember.find })
+  addAccess(app, {
+    bearers: [tokenBearer, oauthBearer(holder)],
+    bound: oauthBound(holder),
+    findRemembered: app.remember.find,
+  })
   addRequestLimits(app, limits)
   addRecentPassword(app)
   addInputRules(app)

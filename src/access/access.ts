@@ -4,7 +4,7 @@ import { type AbilityRule, requireAbilities } from './abilities.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { checkCsrf } from './csrf.ts'
 import { diagnosis } from './diagnose.ts'
-import { type BearerCheck, bearerCaller, bearerOf } from './guard.ts'
+import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { isStateful } from './stateful.ts'
 
 /**
@@ -42,6 +42,7 @@ declare module 'fastify' {
 interface AccessParts {
   /** Asked in this order; the first that knows the bearer's shape decides. */
   bearers: readonly BearerCheck[]
+  bound: BoundCheck
   /** The browser that the remember-me cookie of this request speaks for, if it is good. */
   findRemembered: (request: FastifyRequest) => Promise<Remembered | null>
 }
@@ -51,7 +52,7 @@ const is401 = (error: unknown): boolean => error instanceof HttpError && error.s
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Gives every route the hooks that its declared access asks for, in the order 401, 419, 403. */
-export function addAccess(app: FastifyInstance, { bearers, findRemembered }: AccessParts): void {
+export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered }: AccessParts): void {
   const { sessions, touches } = app
   app.decorateRequest('caller', null)
   app.decorateRequest('remembered', null)
@@ -84,7 +85,11 @@ export function addAccess(app: FastifyInstance, { bearers, findRemembered }: Acc
       const linked = testPage === 'query-token' ? new URLSearchParams(url.split('?')[1]).get('token') : null
       try {
         request.caller ??= await bearerCaller(linked || bearerOf(headers.authorization), request, bearers)
-        if (!request.caller) throw unauthenticated()
+        if (!request.caller) {
+          const token = boundTokenOf(headers.authorization)
+          if (token === null) throw unauthenticated()
+          request.caller = await bound(token, request)
+        }
       } catch (error) {
         if (is401(error) && config.guard.diagnose) request.log.warn(`nobody was let in: ${diagnosis(headers, config)}`)
         throw error

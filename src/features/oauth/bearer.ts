@@ -1,8 +1,9 @@
 import { grants } from '../../access/abilities.ts'
 import type { Caller } from '../../access/caller.ts'
-import type { BearerCheck } from '../../access/guard.ts'
+import type { BearerCheck, BoundCheck } from '../../access/guard.ts'
 import type { User } from '../../users/user.ts'
 import type { AccessTokenClaims } from './access-token.ts'
+import { boundRefusal, proofOf } from './dpop.ts'
 import type { ProtocolHolder } from './protocol/provider.ts'
 
 /** The caller of a JWT access token: may do what its scopes say; a machine's is never a user. */
@@ -40,9 +41,26 @@ export const oauthBearer =
     return findCaller(holder, bearer, request.server.config.current().oauth.audience)
   }
 
+/** The guard's check for tokens that came with `DPoP` and a proof that the sender holds their key. */
+export const oauthBound =
+  (holder: ProtocolHolder): BoundCheck =>
+  async (token, request) => {
+    const live = await findOwn(holder, token, request.server.config.current().oauth.audience)
+    if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
+    const proof = await proofOf(request, token, live.claims.cnf.jkt)
+    if (!proof || !(await holder.useOnce(proof.name, proof.expiresAt))) throw boundRefusal('invalid_dpop_proof')
+    return new JwtCaller(live.claims, live.user)
+  }
+
 async function findCaller(holder: ProtocolHolder, bearer: string, audience: string): Promise<Caller | null> {
-  const live = await holder.findLive(bearer)
+  const live = await findOwn(holder, bearer, audience)
   // A token that is bound to a key is no bearer token (RFC 9449 section 7.2).
-  if (!live || live.claims.aud !== audience || live.claims.cnf) return null
-  return new JwtCaller(live.claims, live.user)
+  if (live?.claims.cnf) throw boundRefusal('invalid_token')
+  return live && new JwtCaller(live.claims, live.user)
+}
+
+/** A live token for svc's own API; null for any other. */
+async function findOwn(holder: ProtocolHolder, token: string, audience: string) {
+  const live = await holder.findLive(token)
+  return live?.claims.aud === audience ? live : null
 }

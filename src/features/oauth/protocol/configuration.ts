@@ -7,6 +7,7 @@ import {
 } from 'oidc-provider'
 import { deriveSecret } from '../../../crypto/keys.ts'
 import type { OutboundFetch } from '../../../plugins/outbound.ts'
+import { proofAlgorithms } from '../dpop.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { handedOf } from './browser.ts'
 import { openidScopes } from './clients.ts'
@@ -30,7 +31,6 @@ const interactionSeconds = 3_600
 
 const clientAuthMethods: ClientAuthMethod[] = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']
 const signing = ['RS256', 'ES256', 'EdDSA'] as const
-const assertions = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
 /** Signing in is asked for where svc's own session and the library's disagree about who is there. */
 function interactionPolicyOf() {
@@ -71,8 +71,8 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     clientAuthMethods,
     enabledJWA: {
       idTokenSigningAlgValues: [...signing],
-      clientAuthSigningAlgValues: [...assertions],
-      dPoPSigningAlgValues: [...assertions],
+      clientAuthSigningAlgValues: [...proofAlgorithms],
+      dPoPSigningAlgValues: [...proofAlgorithms],
     },
     clientDefaults: { id_token_signed_response_alg: 'RS256' },
     pkce: {

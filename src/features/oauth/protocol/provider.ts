@@ -102,6 +102,11 @@ export class ProtocolHolder {
     return bearer && { claims, user: bearer.user }
   }
 
+  /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
+  useOnce(name: string, expiresAt: number): Promise<boolean> {
+    return this.#store.useOnce(name, expiresAt)
+  }
+
   async #build(config: Config): Promise<Protocol> {
     // Loaded with the first protocol request: a server that only checks tokens never has the library in memory.
     const { buildProvider } = await import('./library.ts')

@@ -1,13 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import Provider from 'oidc-provider'
 import type { Lookups } from '../../../access/lookups/lookups.ts'
-import { sha256Hex } from '../../../crypto/hash.ts'
 import type { MacKey } from '../../../crypto/mac.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import { handedOf } from './browser.ts'
 import type { Registry } from './clients.ts'
 import type { RecordStore } from './store.ts'
-import { recordId } from './store.ts'
 
 /** What is told of a live API token; times in unix seconds. */
 interface ApiToken {
@@ -122,11 +120,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     return typeof newId === 'function' ? newId.call(this) : undefined
   })
 
-  ReplayDetection.unique = async (iss: string, jti: string, exp: number) => {
-    const id = recordId('ReplayDetection', sha256Hex(`${iss}\0${jti}`))
-    const rest = { grantHash: null, codeHash: null, uidHash: null, userId: null, sessionId: null }
-    return store.insert({ id, kind: 'ReplayDetection', payload: '{}', ...rest, expiresAt: (exp + 60) * 1000 })
-  }
+  ReplayDetection.unique = (iss: string, jti: string, exp: number) => store.useOnce(`${iss}\0${jti}`, (exp + 60) * 1000)
 
   /** An API token as an access token of the client that asks: it belongs to none, and the library needs one. */
   async function apiToken(text: string) {
