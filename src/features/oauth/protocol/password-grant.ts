@@ -17,7 +17,8 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-const refused = (description = 'The user credentials were incorrect.') => new errors.InvalidGrant(description)
+const refused = (description = 'The user credentials were incorrect.') =>
+  new errors.CustomOIDCProviderError('invalid_grant', description)
 
 /** Whether it may be an address at all: the database takes no NUL in its texts. */
 const isPossible = (username: string): boolean => username.length <= 255 && !username.includes('\0')

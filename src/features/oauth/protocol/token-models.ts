@@ -79,7 +79,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     const claims = await findLive(unhidden(value))
     if (!claims) return apiToken(unhidden(value))
     if (isMachine(claims)) return undefined
-    return new AccessToken({ ...payloadOf(claims), accountId: claims.sub, grantId: claims.gid } as never)
+    return new AccessToken({ ...payloadOf(claims), accountId: claims.sub, grantId: await ownGrant(claims) } as never)
   })
   override(ClientCredentials, 'find', async (value: string) => {
     const claims = await findLive(unhidden(value))
@@ -137,6 +137,13 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
       scope: found.abilities.filter((ability) => !/\s/.test(ability)).join(' '),
       extra: { scopes: [...found.abilities] },
     } as never)
+  }
+
+  /** The grant, if it is the token's client's: an exchanged token and svc's own live with what is not theirs to end. */
+  async function ownGrant({ gid, client_id }: AccessTokenClaims): Promise<string | undefined> {
+    if (gid === undefined || !tellsOfTokens(currentRoute())) return gid
+    const grant = await provider.Grant.find(gid)
+    return grant?.clientId === client_id ? gid : undefined
   }
 
   function currentRoute(): string | undefined {

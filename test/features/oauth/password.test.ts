@@ -1,0 +1,201 @@
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import t from 'tap'
+import { strong } from '../../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { TestClock } from '../../support/clock.ts'
+import { enrol } from '../../support/totp.ts'
+
+t.setTimeout(110_000)
+
+const secret = 'a-secret-that-is-long-enough'
+const password = 'correct horse'
+const scopes = { 'orders:read': 'See your orders', 'orders:write': 'Change your orders' }
+const client = (client_id: string, more: object = {}) => ({
+  client_id,
+  type: 'confidential',
+  secret,
+  grants: ['password', 'refresh_token'],
+  scopes: ['orders:read'],
+  ...more,
+})
+const clients = [
+  client('phone'),
+  client('once', { grants: ['password'], scopes: [] }),
+  client('machine', { grants: ['client_credentials'] }),
+  client('bound', { dpop: true }),
+]
+
+const build = (t: Parameters<typeof buildTestApp>[0], more: object = {}) =>
+  buildTestApp(t, { settings: { scopes, clients, ...more }, clock: new TestClock(Date.now()) })
+
+const post = ({ app }: TestApp, path: string, fields: Record<string, string>, client_id = 'phone') =>
+  app.inject({ method: 'POST', url: path, payload: { client_id, client_secret: secret, ...fields } })
+
+const ask = (svc: TestApp, fields: Record<string, string>, client_id?: string) =>
+  post(svc, '/oauth/token', { grant_type: 'password', password, ...fields }, client_id)
+
+const status = async ({ bearer }: TestApp, token: string) => (await bearer(token, 'GET', '/api/user')).statusCode
+
+const incorrect = { error: 'invalid_grant', error_description: 'The user credentials were incorrect.' }
+
+t.test('a password gives tokens that work, and an ID token where it is asked for', async (t) => {
+  const svc = await build(t)
+  const { email, id } = await svc.createUser()
+  const answer = await ask(svc, { username: ` ${email.toUpperCase()} ` })
+  t.equal(answer.statusCode, 200, answer.body)
+  t.match(answer.json(), { token_type: 'Bearer', expires_in: 900, scope: 'orders:read', refresh_token: String })
+  t.equal(answer.headers['cache-control'], 'no-store')
+  t.equal(answer.headers['set-cookie'], undefined)
+  t.notOk('id_token' in answer.json())
+  t.equal(await status(svc, answer.json().access_token), 200)
+
+  const signed = (await ask(svc, { username: email, scope: 'openid email orders:read orders:read' })).json()
+  const jwks = createLocalJWKSet((await svc.app.inject('/.well-known/jwks.json')).json())
+  const issuer = 'http://localhost:8000'
+  const access = await jwtVerify(signed.access_token, jwks, { typ: 'at+jwt', issuer, audience: issuer })
+  t.match(access.payload, { sub: String(id), client_id: 'phone', scope: 'openid email orders:read', gid: String })
+  const idToken = await jwtVerify(signed.id_token, jwks, { issuer, audience: 'phone' })
+  t.equal(idToken.payload.sub, String(id))
+  t.ok(Number.isInteger(idToken.payload.auth_time))
+  const userinfo = await svc.bearer(signed.access_token, 'GET', '/oauth/userinfo')
+  t.same(userinfo.json(), { sub: String(id), email, email_verified: true })
+
+  const fresh = await post(svc, '/oauth/token', { grant_type: 'refresh_token', refresh_token: signed.refresh_token })
+  t.equal(await status(svc, fresh.json().access_token), 200)
+  const other = await post(
+    svc,
+    '/oauth/token',
+    { grant_type: 'refresh_token', refresh_token: fresh.json().refresh_token },
+    'once',
+  )
+  t.equal(other.statusCode, 400, 'a refresh token is its client’s')
+  const once = (await ask(svc, { username: email }, 'once')).json()
+  t.equal(once.scope, 'openid')
+  t.notOk('refresh_token' in once)
+
+  const events = await svc.database.prisma.event.findMany({ where: { type: 'login' } })
+  t.match(JSON.parse(events[0]?.data ?? ''), { method: 'password_grant', client_id: 'phone' })
+  const told = [...svc.logs, ...events.map(({ data }) => data)].join()
+  for (const hidden of [password, secret, signed.access_token, signed.refresh_token]) t.notOk(told.includes(hidden))
+})
+
+t.test('whoever cannot sign in gets one and the same answer', async (t) => {
+  const svc = await build(t, { rate_limits: { login: null } })
+  const known = await svc.createUser()
+  const social = await svc.createUser({ password: null })
+  const disabled = await svc.createUser()
+  const where = { id: BigInt(disabled.id) }
+  await svc.database.prisma.user.update({ where, data: { disabledAt: new Date() } })
+  const odd = ['unknown@example.com', 'nobody', 'a\0@example.com', '\ud800', `${'x'.repeat(40_000)}@example.com`]
+  const attempts = [
+    ...odd.map((username) => ({ username })),
+    { username: known.email, password: 'wrong' },
+    { username: known.email, password: `${password}\0` },
+    { username: known.email, password: `${password} ` },
+    { username: social.email },
+    { username: social.email, password: 'null' },
+    { username: disabled.email },
+  ]
+  for (const fields of attempts) {
+    const answer = await ask(svc, fields)
+    t.equal(answer.statusCode, 400, JSON.stringify(fields).slice(0, 80))
+    t.same(answer.json(), incorrect)
+  }
+  t.equal(await svc.database.prisma.oauthRecord.count(), 0, 'and leaves nothing behind')
+  for (const fields of [{ username: '' }, { username: known.email, password: '' }]) {
+    t.match((await ask(svc, fields)).json(), { error: 'invalid_request' })
+  }
+})
+
+t.test('only clients that list the grant, and only for scopes that they list', async (t) => {
+  const svc = await build(t)
+  const { email: username } = await svc.createUser()
+  const refused = await ask(svc, { username }, 'machine')
+  t.equal(refused.statusCode, 400)
+  t.match(refused.json(), { error: 'unauthorized_client' })
+  t.match((await ask(svc, { username }, 'bound')).json(), { error: 'unauthorized_client' }, 'tokens bound to a key')
+  for (const scope of ['orders:write', 'openid orders:write', '*', 'orders', 'orders:read\u00a0x']) {
+    const answer = await ask(svc, { username, scope })
+    t.equal(answer.statusCode, 400, scope)
+    t.match(answer.json(), { error: 'invalid_scope' })
+  }
+  const wrong = await ask(svc, { username, client_secret: 'wrong' })
+  t.equal(wrong.statusCode, 401)
+  const machine = await post(svc, '/oauth/token', { grant_type: 'client_credentials' }, 'machine')
+  t.equal(machine.statusCode, 200, 'what it lists still works')
+})
+
+t.test('failures are limited together with all other doors', async (t) => {
+  const svc = await build(t)
+  const { email: username } = await svc.createUser()
+  for (let i = 0; i < 5; i++) t.equal((await ask(svc, { username, password: 'wrong' })).statusCode, 400)
+  const answer = await ask(svc, { username })
+  t.equal(answer.statusCode, 429, answer.body)
+  t.match(answer.json(), { error: 'temporarily_unavailable', error_description: /^Too many login attempts/ })
+  t.match(answer.headers['retry-after'], /^\d+$/)
+  t.equal((await svc.browser().signIn(username)).statusCode, 429)
+  svc.clock.advance(61_000)
+  t.equal((await ask(svc, { username })).statusCode, 200)
+})
+
+t.test('a user with a second factor sends otp, good once', async (t) => {
+  const svc = await build(t)
+  const { email: username, code, wrong } = await enrol(svc)
+  const otpError = 'The provided two factor authentication code was invalid.'
+  for (const fields of [{ username }, { username, otp: '' }, { username, otp: wrong() }]) {
+    const answer = await ask(svc, fields)
+    t.equal(answer.statusCode, 400)
+    t.same(answer.json(), { error: 'invalid_grant', error_description: otpError })
+  }
+  t.same((await ask(svc, { username, password: 'wrong', otp: code() })).json(), incorrect)
+  const otp = code()
+  const answers = await Promise.all([0, 1, 2].map(() => ask(svc, { username, otp })))
+  t.same(answers.map(({ statusCode }) => statusCode).sort(), [200, 400, 400])
+  t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 1)
+})
+
+t.test('an address that must be verified first is refused until it is', async (t) => {
+  const svc = await build(t, { registration: { require_verified_email: true } })
+  const { email: username } = await svc.createUser({ verified: false })
+  const answer = await ask(svc, { username })
+  t.equal(answer.statusCode, 400)
+  t.match(answer.json(), { error: 'invalid_grant', error_description: 'Your email address is not verified.' })
+  t.equal((await ask(svc, { username: (await svc.createUser()).email })).statusCode, 200)
+})
+
+t.test('a password that changes while it is checked opens nothing', async (t) => {
+  const svc = await build(t)
+  const { email: username } = await svc.createUser()
+  const browser = svc.browser()
+  await browser.signIn(username)
+  const { hashing } = svc.app
+  const verify = hashing.verify.bind(hashing)
+  hashing.verify = async (stored, given) => {
+    hashing.verify = verify
+    const fits = await verify(stored, given)
+    const body = { current_password: password, password: strong, password_confirmation: strong }
+    t.equal((await browser.put('/user/password', body)).statusCode, 200)
+    return fits
+  }
+  const answer = await ask(svc, { username })
+  t.same(answer.json(), incorrect)
+  t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: { in: ['Grant', 'RefreshToken'] } } }), 0)
+  t.equal((await ask(svc, { username, password: strong })).statusCode, 200)
+})
+
+t.test('the tokens die with the user', async (t) => {
+  const svc = await build(t)
+  const { prisma } = svc.database
+  const { email: username, id } = await svc.createUser()
+  const { access_token, refresh_token } = (await ask(svc, { username })).json()
+  const where = { id: BigInt(id) }
+  await prisma.user.update({ where, data: { disabledAt: new Date() } })
+  t.equal(await status(svc, access_token), 401)
+  const refresh = { grant_type: 'refresh_token', refresh_token }
+  t.equal((await post(svc, '/oauth/token', refresh)).statusCode, 400)
+  await prisma.user.update({ where, data: { disabledAt: null } })
+  t.equal(await status(svc, access_token), 200)
+  await prisma.user.delete({ where })
+  t.equal(await status(svc, access_token), 401)
+  t.equal((await post(svc, '/oauth/token', refresh)).statusCode, 400)
+})
