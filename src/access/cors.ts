@@ -4,6 +4,13 @@ import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
 import { isListed } from './stateful.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route answers cross-origin requests by rules of its own. */
+    cors?: 'elsewhere'
+  }
+}
+
 /** Whether a page of this origin may read answers: as configured, else what the stateful list holds (in production by https only, loopback never). */
 export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config): boolean {
   if (cors.origins) return cors.origins.includes(origin)
@@ -17,6 +24,7 @@ const exposedHeaders = 'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X
 export async function addCors(app: FastifyInstance): Promise<void> {
   await app.register(fastifyCors, {
     delegator: (request, done) => {
+      if (request.routeOptions.config.cors === 'elsewhere') return done(null, { origin: false })
       const config = app.config.current()
       const { origin } = request.headers
       done(null, {

@@ -1,5 +1,5 @@
 import fastifyHelmet from '@fastify/helmet'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { logoSource } from './pages/theme.ts'
 
@@ -8,8 +8,10 @@ import { logoSource } from './pages/theme.ts'
  * sign-in and a verified address go on.
  */
 function formTargets({ app, links }: Config): string {
-  const after = links.after_verify.startsWith('http') ? [new URL(links.after_verify).origin] : []
-  return [...new Set(["'self'", app.frontend_url, ...after])].filter((origin) => origin !== app.url).join(' ')
+  const pages = [links.after_verify, links.login ?? ''].filter((link) => link.startsWith('http'))
+  return [...new Set(["'self'", app.frontend_url, ...pages.map((link) => new URL(link).origin)])]
+    .filter((origin) => origin !== app.url)
+    .join(' ')
 }
 
 /**
@@ -38,4 +40,19 @@ export async function addPageHeaders(scope: FastifyInstance): Promise<void> {
     strictTransportSecurity: isHttps,
     xFrameOptions: { action: 'deny' },
   })
+}
+
+const policyHeader = 'content-security-policy'
+
+/** The policy of a page whose forms may also end at this URI: at its origin, or its scheme where a policy has no words for that. */
+export function withFormTarget(policy: string, uri: string): string {
+  if (!URL.canParse(uri)) return policy
+  const { origin, protocol, hostname } = new URL(uri)
+  const source = origin === 'null' || hostname.startsWith('[') ? protocol : origin
+  return policy.replace('form-action', `form-action ${source}`)
+}
+
+/** Lets the forms of the page that is answered end at a URI too, which was checked before. */
+export function allowFormTarget(reply: FastifyReply, uri: string): void {
+  reply.header(policyHeader, withFormTarget(String(reply.getHeader(policyHeader) ?? ''), uri))
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
+import type { Settings } from './app.ts'
 import { createTestDatabase } from './postgresql.ts'
 import { freePort, type Running, runCli, startMain, temporaryDirectory } from './process.ts'
 
@@ -9,12 +10,16 @@ import { freePort, type Running, runCli, startMain, temporaryDirectory } from '.
 export const ada = { email: 'ada@example.com', password: 'correct horse' }
 
 /** Starts svc under its own address with one user, as an operator would. */
-export async function startWithAda(t: Test, env: Record<string, string> = {}): Promise<Running> {
+export async function startWithAda(
+  t: Test,
+  env: Record<string, string> = {},
+  settings: Settings = {},
+): Promise<Running> {
   const database = await createTestDatabase()
   t.teardown(database.drop)
   const cwd = temporaryDirectory(t)
   const port = await freePort()
-  writeFileSync(join(cwd, 'svc.yaml'), stringify({ app: { url: `http://localhost:${port}` } }))
+  writeFileSync(join(cwd, 'svc.yaml'), stringify({ app: { url: `http://localhost:${port}` }, ...settings }))
   const all = {
     DATABASE_URL: database.url,
     SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long',

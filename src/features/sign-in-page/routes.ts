@@ -9,6 +9,7 @@ import { signIn } from '../../login/sign-in.ts'
 import { isSet } from '../../plugins/flag.ts'
 import { isEmail } from '../../plugins/formats.ts'
 import { isOwnFrontEnd, signInPage, startPage } from '../../plugins/links.ts'
+import { allowFormTarget } from '../../plugins/page-headers.ts'
 import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
 import type { TextName } from '../../plugins/pages/texts.ts'
 import { localPath } from '../../plugins/return-to.ts'
@@ -47,8 +48,13 @@ const withReturn = (returnTo: string | null, more: Record<string, string> = {}):
   return query === '' ? path : `${path}?${query}`
 }
 
+interface SignInPageOptions {
+  /** Where a path to go on to ends in the browser, if that is out of svc. */
+  formTarget: (returnTo: string | null) => Promise<string | null>
+}
+
 /** svc's own sign-in: password, second factor and passkey, as forms that work without JavaScript. */
-const signInPages: FastifyPluginAsyncTypebox = async (app) => {
+const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { formTarget }) => {
   await addPages(app)
 
   const loginPage = (
@@ -80,6 +86,12 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       status,
     )
 
+  /** Lets the forms lead all the way: browsers hold every redirect after a form to the list of targets. */
+  async function allowReturn(reply: FastifyReply, returnTo: string | null): Promise<void> {
+    const target = await formTarget(returnTo)
+    if (target !== null) allowFormTarget(reply, target)
+  }
+
   const goOn = (reply: FastifyReply, returnTo: string | null) =>
     reply.redirect(returnTo ?? startPage(app.config.current()), 303)
 
@@ -101,6 +113,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
       const config = app.config.current()
       const returnTo = localPath(request.query.return_to)
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
+      await allowReturn(reply, returnTo)
       const isRestarted = request.query.restart !== undefined
       if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
       if (request.caller && request.query.prompt !== 'login') return goOn(reply, returnTo)
@@ -127,6 +140,7 @@ const signInPages: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const form = request.body
       const returnTo = localPath(form.return_to)
+      await allowReturn(reply, returnTo)
       const isSecond = 'code' in form || 'recovery_code' in form
       try {
         return isSecond ? await second(request, reply, returnTo) : await first(request, reply, returnTo)

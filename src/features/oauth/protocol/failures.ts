@@ -23,6 +23,9 @@ export const protocolError = (error: HttpError): { error: string; error_descript
 export const isSeen = (request: FastifyRequest): boolean =>
   request.routeOptions.config.access?.family !== 'none' && isNavigation(request)
 
+const isNamedOnly = (body: unknown): body is { error: string; error_description?: string } =>
+  typeof body === 'object' && body !== null && 'error' in body && !('error_description' in body)
+
 /**
  * Answers what goes wrong inside the library as svc answers its own failures: 503 while the database is away, and of
  * anything else nothing but a name. The library would show its own words, and log nothing that fails after its answer.
@@ -37,6 +40,9 @@ export function answerFailures(provider: Provider): void {
       failures.set(ctx, error instanceof Error ? error : new Error(String(error)))
     }
     const { request, reply } = handedOf(ctx.req)
+    // Of what the library does not support at all it gives the name alone.
+    const { body }: { body?: unknown } = ctx
+    if (isNamedOnly(body)) body.error_description = 'What was asked for is not supported.'
     const failure = failures.get(ctx)
     if (failure) return answer(answerOf(failure, request))
     // What the library has no route for: another spelling of a path, or a method that is off.

@@ -49,7 +49,7 @@ async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: 
       url: path,
       method: methods as HTTPMethods[],
       exposeHeadRoute: methods.includes('GET'),
-      config: { access: by === 'program' ? programs : browsers },
+      config: { access: by === 'program' ? programs : browsers, cors: 'elsewhere' },
       schema: {
         summary,
         response: {
@@ -85,7 +85,7 @@ async function refuse(error: FastifyError, request: FastifyRequest, reply: Fasti
 }
 
 async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { app, clients } = request.server.config.current()
+  const { app } = request.server.config.current()
   const { provider, registry } = await holder.current()
   const { raw } = request
   const { url: path = '', config } = request.routeOptions
@@ -104,7 +104,6 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
   const handed = body === null ? raw : withBody(raw, body)
   const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request) }
   noteHanded(handed, facts)
-  if (!isProgram) allowRedirect(request, reply, clients)
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     // What is the same for everybody may be kept, and is read often.
@@ -123,25 +122,9 @@ const withQuery = (url: string, change: (query: string) => string): string => {
 function comesWithoutSession(request: FastifyRequest, url: string): boolean {
   if (request.routeOptions.url !== protocolRoutes.authorization || !url.startsWith('https:')) return false
   const { origin, 'sec-fetch-site': site } = request.headers
-  const isCrossSite = site === undefined ? origin !== undefined && origin !== new URL(url).origin : site === 'cross-site'
+  const isCrossSite =
+    site === undefined ? origin !== undefined && origin !== new URL(url).origin : site === 'cross-site'
   return isCrossSite && request.cookies[request.server.config.current().session.cookie] === undefined
-}
-
-/** Lets the forms of an authorization end at its redirect URI: browsers hold redirects after a form to the list of targets. */
-function allowRedirect(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  clients: readonly { client_id: string; redirect_uris: readonly string[] }[],
-): void {
-  if (request.routeOptions.url !== protocolRoutes.authorization) return
-  const query = new URLSearchParams(request.url.split('?')[1])
-  const uri = query.get('redirect_uri')
-  const client = clients.find(({ client_id }) => client_id === query.get('client_id'))
-  if (uri === null || !client?.redirect_uris.includes(uri) || !URL.canParse(uri)) return
-  const { origin, protocol } = new URL(uri)
-  const policy = String(reply.getHeader('content-security-policy') ?? '')
-  const target = origin === 'null' ? protocol : origin
-  reply.header('content-security-policy', policy.replace('form-action', `form-action ${target}`))
 }
 
 export default protocol

@@ -151,7 +151,10 @@ export function oddProtocolRequest(
   const spelled = name.replace(':uid', () =>
     chance(0.7) ? pick(pieces.uids) : pick(['x', '%00', '%ff', '..', '__proto__', 'x'.repeat(300)]),
   )
-  const method = chance(0.9) ? pick(paths[name] ?? []) : pick(methods)
+  const own = paths[name] ?? []
+  const method = chance(0.9)
+    ? pick(own.filter((verb) => verb !== 'OPTIONS' || chance(0.1)).concat(own[0] ?? 'GET'))
+    : pick(methods)
   const fields = fieldsFor(name.replace(/^(\/oauth\/(authorize|device))\/:uid$/, '$1'), pieces)
   const hasBody = !['GET', 'HEAD', 'OPTIONS'].includes(method) || chance(0.02)
   const type = chance(0.9) ? pick(types.slice(0, chance(0.9) ? 2 : 3)) : pick(otherTypes)
@@ -179,14 +182,15 @@ export function oddProtocolRequest(
   if (chance(0.1)) headers['x-forwarded-host'] = pick(['evil.example', ...odd])
   if (chance(0.1)) headers['x-forwarded-proto'] = pick(['https', 'gopher', ...odd])
   if (chance(0.1)) headers['x-forwarded-for'] = pick(['::1', '6.6.6.6', ...odd])
-  if (chance(0.5)) headers['sec-fetch-site'] = chance(0.7) ? 'same-origin' : pick(['cross-site', ...odd])
+  if (chance(0.5)) headers['sec-fetch-site'] = chance(0.8) ? 'same-origin' : pick(['cross-site', ...odd])
   if (chance(0.02)) headers['content-length'] = pick(['0', '1', '-1', '99999999999', 'x'])
   if (chance(0.02)) headers['content-encoding'] = pick(['gzip', 'x'])
   for (const [header, value] of Object.entries(headers)) headers[header] = sendable(value)
   const query = hasBody && chance(0.9) ? '' : `?${encoded(fields)}`
-  const url = `${spelled}${chance(0.02) ? pick(['/', '%', ';', '//', '%2f', '#']) : ''}${query}`
+  const other = chance(0.02) ? pick(['/', '%', ';', '//', '%2f', 'x']) : ''
+  const url = `${spelled}${other}${query}`
   return {
-    name,
+    name: other === '' ? name : 'elsewhere',
     method,
     url,
     headers,

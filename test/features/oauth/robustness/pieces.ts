@@ -13,6 +13,7 @@ const code = () => ({
 
 /** Clients of every kind. */
 export const settings: Settings = {
+  app: { url: 'https://id.example.com', frontend_url: 'https://id.example.com' },
   scopes: { 'orders:read': 'Read orders' },
   rate_limits: { login: null, token: null },
   clients: [
@@ -51,7 +52,7 @@ export interface Pieces {
 }
 
 const basic = (id: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
-const site = 'http://localhost:8000'
+const site = 'https://id.example.com'
 
 /** What an authorization asks for. */
 export const authorizationQuery = (client: string, more: Record<string, string> = {}): string =>
@@ -69,13 +70,17 @@ export const authorizationQuery = (client: string, more: Record<string, string> 
 
 /** A browser that is signed in, and one that stands at a question of consent. */
 export async function signedIn(svc: TestApp): Promise<Browser> {
-  const browser = svc.browser({ origin: site })
+  const browser = svc.browser({ origin: site, url: site })
   const answer = await browser.signIn((await svc.createUser()).email)
   if (answer.statusCode !== 200) throw new Error(answer.body)
   return browser
 }
 
 const leads = (answer: LightMyRequestResponse): string => String(answer.headers.location ?? '')
+
+/** What a browser sends to the question of an authorization, and when it goes on. */
+const cookiesAt = async ({ jar }: Browser, path: string): Promise<string[]> =>
+  Promise.all([path, path.replace('interaction', 'authorize')].map((at) => jar.getCookieString(site + at)))
 
 /** One of everything that a protocol request may name, fresh. */
 export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
@@ -102,17 +107,23 @@ export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
     client_secret: secret,
   })
   const stopped = leads(await browser.get(`/oauth/authorize?${authorizationQuery('third')}`))
+  const decided = leads(await browser.get(`/oauth/authorize?${authorizationQuery('third')}`))
+  await browser.post(decided, { decision: 'deny' }, { 'sec-fetch-site': 'same-origin' })
   // Cookies that are signed well, and whose rows are gone.
-  const visitor = svc.browser({ origin: site })
+  const visitor = svc.browser({ origin: site, url: site })
   const left = leads(await visitor.get(`/oauth/authorize?${authorizationQuery('third')}`))
   await visitor.get('/oauth/device')
-  const gone = await visitor.jar.getCookieString(site)
+  const gone = await cookiesAt(visitor, left)
   await database.prisma.oauthRecord.deleteMany({ where: { kind: { in: ['Session', 'Interaction'] }, userId: null } })
-  const live = svc.browser({ origin: site })
+  const live = svc.browser({ origin: site, url: site })
   const page = await live.get('/oauth/device', { accept: 'text/html' })
   const question = await browser.get('/oauth/logout', { accept: 'text/html' })
-  const mine = await browser.jar.getCookieString(site)
-  const cookies = [mine, mine, await live.jar.getCookieString(site), gone]
+  const cookies = [
+    ...(await cookiesAt(browser, stopped)),
+    ...(await cookiesAt(browser, decided)),
+    await live.jar.getCookieString(site),
+    ...gone,
+  ]
   return {
     values: {
       client_id: ['web', 'third', 'spa', 'tv', 'cron', 'app', 'bound', 'svc-personal', 'svc-first-party'],
@@ -179,6 +190,6 @@ export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
       `Bearer ${machine.access_token}`,
       `DPoP ${tokens.access_token}`,
     ],
-    uids: [stopped, left].map((path) => path.split('/').at(-1) ?? 'x'),
+    uids: [stopped, decided, left].map((path) => path.split('/').at(-1) ?? 'x'),
   }
 }

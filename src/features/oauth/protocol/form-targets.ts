@@ -1,0 +1,28 @@
+import type Provider from 'oidc-provider'
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import { withFormTarget } from '../../../plugins/page-headers.ts'
+
+const policyHeader = 'content-security-policy'
+
+/** Where the form leads that the library answers with: to the client, at a URI that is registered for it. */
+function targetOf(oidc: KoaContextWithOIDC['oidc']): string | null {
+  const { client, params } = oidc
+  const { redirect_uri, post_logout_redirect_uri } = params ?? {}
+  if (!client) return null
+  if (oidc.route === 'end_session') {
+    const uri = post_logout_redirect_uri
+    return typeof uri === 'string' && client.postLogoutRedirectUriAllowed(uri) ? uri : null
+  }
+  return typeof redirect_uri === 'string' && client.redirectUriAllowed(redirect_uri) ? redirect_uri : null
+}
+
+/** Lets the forms of the library's own pages end at the client's URI: browsers hold redirects after a form to the list of targets. */
+export function allowFormTargets(provider: Provider): void {
+  provider.use(async (ctx, next) => {
+    await next()
+    if (ctx.response.type !== 'text/html') return
+    const uri = targetOf(ctx.oidc)
+    const policy = ctx.response.get(policyHeader)
+    if (uri !== null && policy !== '') ctx.set(policyHeader, withFormTarget(policy, uri))
+  })
+}

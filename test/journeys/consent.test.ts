@@ -1,0 +1,303 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { BrowserContext, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import type { Settings } from '../support/app.ts'
+import { axeFindings } from '../support/axe.ts'
+import { hasChromium, openChromium } from '../support/chromium.ts'
+import { ada, startWithAda } from '../support/listening.ts'
+import { freePort, type Running } from '../support/process.ts'
+import { codeAt } from '../support/totp.ts'
+
+t.setTimeout(170_000)
+
+const secret = 'a-secret-that-is-long-enough'
+
+/** A client's own site, on another site than svc: it shows what it is sent. */
+interface Client {
+  url: string
+  callback: string
+}
+
+async function startClient(t: Test): Promise<Client> {
+  const read = async (request: IncomingMessage) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    return body || (request.url?.split('?')[1] ?? '')
+  }
+  const server = createServer(async (request, response) => {
+    response.setHeader('content-type', 'text/html')
+    const fields = Object.fromEntries(new URLSearchParams(await read(request)))
+    const text = JSON.stringify({ method: request.method, ...fields }).replaceAll('<', '\\u003c')
+    response.end(`<!doctype html><title>Client</title><pre id="sent">${text}</pre>`)
+  })
+  const port = await freePort()
+  server.listen(port, '127.0.0.1')
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${port}`
+  return { url, callback: `${url}/cb` }
+}
+
+const settingsFor = ({ url, callback }: Client): Settings => ({
+  scopes: { 'orders:read': 'Read your orders' },
+  rate_limits: { login: null, two_factor: null },
+  clients: [
+    {
+      client_id: 'shop',
+      name: 'Example Shop',
+      type: 'confidential',
+      secret,
+      redirect_uris: [callback],
+      post_logout_redirect_uris: [`${url}/bye`],
+      grants: ['authorization_code', 'refresh_token'],
+      scopes: ['orders:read'],
+    },
+    { client_id: 'tv', name: 'Example TV', type: 'public', grants: ['device_code'], scopes: ['orders:read'] },
+  ],
+})
+
+const authorization = (svc: Running, { callback }: Client, more: Record<string, string> = {}): string => {
+  const query = {
+    client_id: 'shop',
+    response_type: 'code',
+    redirect_uri: callback,
+    scope: 'openid',
+    state: 's',
+    ...more,
+  }
+  return `${svc.url}/oauth/authorize?${new URLSearchParams(query)}`
+}
+
+/** What the client's page was sent. */
+const sent = async (page: Page) => JSON.parse((await page.textContent('#sent')) ?? '')
+
+async function signIn(page: Page, { email, password } = ada): Promise<void> {
+  await page.fill('#email', email)
+  await page.fill('#password', password)
+  await page.click('#login-submit')
+}
+
+/** What the browser complains about: a policy that is broken above all. */
+function complaintsOf(page: Page): string[] {
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    const isExpected = message.location().url.endsWith('/favicon.ico') || /status of 4\d\d/.test(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return complaints
+}
+
+/** Looks at the page that is open, and keeps a picture of it where one is wanted. */
+async function look(t: Test, page: Page, name: string): Promise<void> {
+  const folder = process.env.SVC_TEST_PICTURES
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
+  t.same(await axeFindings(page), [], name)
+}
+
+const redeem = async (svc: Running, fields: Record<string, string>) => {
+  const answer = await fetch(`${svc.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(fields) })
+  return (await answer.json()) as Record<string, string>
+}
+
+const startDevice = async (svc: Running) => {
+  const body = new URLSearchParams({ client_id: 'tv', scope: 'openid' })
+  return (await (await fetch(`${svc.url}/oauth/device/code`, { method: 'POST', body })).json()) as Record<
+    string,
+    string
+  >
+}
+
+/** A second factor, as a front end enables it in the session of the browser. */
+async function enableSecondFactor({ request }: BrowserContext, svc: Running): Promise<string> {
+  const cookies = (await request.storageState()).cookies
+  const xsrf = cookies.find(({ name }) => name === 'XSRF-TOKEN')?.value ?? ''
+  const headers = { accept: 'application/json', 'x-xsrf-token': xsrf }
+  const post = async (path: string, data: object) => {
+    const answer = await request.post(svc.url + path, { headers, data })
+    if (!answer.ok()) throw new Error(`${path} answered ${answer.status()}`)
+  }
+  await post('/user/confirm-password', { password: ada.password })
+  await post('/user/two-factor-authentication', {})
+  const { secretKey } = await (await request.get(`${svc.url}/user/two-factor-secret-key`, { headers })).json()
+  await post('/user/confirmed-two-factor-authentication', { code: codeAt(secretKey, Date.now(), -1) })
+  return secretKey
+}
+
+if (hasChromium(t)) {
+  t.test('a person at an application that signs in by svc', async (t) => {
+    const client = await startClient(t)
+    const svc = await startWithAda(t, {}, settingsFor(client))
+
+    await t.test('without JavaScript: sign-in, consent, deny, and sign-out', async (t) => {
+      const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
+      const complaints = complaintsOf(page)
+      await page.goto(authorization(svc, client))
+      await signIn(page, { ...ada, password: 'a wrong one' })
+      t.match(await page.textContent('[role=alert]'), 'do not match')
+      await signIn(page)
+      t.match(await page.title(), /^Authorize · /)
+      t.match(await page.textContent('#consent-host'), new URL(client.url).host)
+      await page.click('#consent-deny')
+      t.match(await sent(page), { method: 'GET', error: 'access_denied', state: 's', iss: svc.url })
+      await page.goto(authorization(svc, client))
+      await page.click('#consent-approve')
+      const { code } = await sent(page)
+      const own = { client_id: 'shop', client_secret: secret, redirect_uri: client.callback }
+      const tokens = await redeem(svc, { grant_type: 'authorization_code', code, ...own })
+      t.match(tokens, { access_token: String, refresh_token: String, id_token: String })
+      await page.goto(authorization(svc, client))
+      t.match(await sent(page), { code: String }, 'what was allowed is not asked again')
+
+      await page.goto(authorization(svc, client, { response_mode: 'form_post', prompt: 'login' }))
+      await signIn(page)
+      await page.click('button')
+      t.match(await sent(page), { method: 'POST', code: String, iss: svc.url }, 'the way of form_post by hand')
+
+      const bye = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: `${client.url}/bye`, state: 'b' }
+      await page.goto(`${svc.url}/oauth/logout?${new URLSearchParams(bye)}`)
+      t.match(await page.title(), /^Sign out · /)
+      await page.click('#logout-yes')
+      t.match(page.url(), `${client.url}/bye?state=b`)
+      await page.goto(authorization(svc, client))
+      t.match(await page.title(), /^Sign in · /)
+      t.same(complaints, [])
+    })
+
+    await t.test('without JavaScript: a device is connected', async (t) => {
+      const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
+      const complaints = complaintsOf(page)
+      const device = await startDevice(svc)
+      await page.goto(device.verification_uri ?? '')
+      t.match(await page.title(), /^Connect a device · /)
+      await page.fill('#user_code', 'WRONGCODE')
+      await page.click('#device-submit')
+      t.match(await page.textContent('[role=alert]'), /./)
+      await page.fill('#user_code', device.user_code ?? '')
+      await page.click('#device-submit')
+      t.equal(await page.textContent('#user-code'), device.user_code)
+      await page.click('#device-confirm')
+      await signIn(page)
+      await page.click('#consent-approve')
+      t.match(await page.textContent('[role=status]'), 'Example TV')
+      const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', client_id: 'tv' }
+      t.match(await redeem(svc, { ...grant, device_code: device.device_code ?? '' }), { access_token: String })
+
+      const other = await startDevice(svc)
+      await page.goto(other.verification_uri ?? '')
+      await page.fill('#user_code', other.user_code ?? '')
+      await page.click('#device-submit')
+      await page.click('#device-abort')
+      t.match(await redeem(svc, { ...grant, device_code: other.device_code ?? '' }), { error: 'access_denied' })
+      t.same(complaints, [])
+    })
+
+    await t.test('with JavaScript: every page in the real flow, another account, form_post', async (t) => {
+      const context = await openChromium(t)
+      const page = await context.newPage()
+      const complaints = complaintsOf(page)
+      await page.goto(authorization(svc, client, { login_hint: ada.email }))
+      t.equal(await page.inputValue('#email'), ada.email)
+      await look(t, page, 'login')
+      await signIn(page)
+      await page.goto(authorization(svc, client, { scope: 'openid orders:read', response_mode: 'form_post' }))
+      t.match(await page.textContent('#consent-scopes'), 'Read your orders')
+      await look(t, page, 'consent')
+      const secretKey = await enableSecondFactor(context, svc)
+      await page.click('#consent-switch')
+      t.match(await page.title(), /^Sign in · /)
+      await signIn(page)
+      t.match(await page.title(), /^Two-factor authentication · /)
+      await look(t, page, 'challenge')
+      await page.fill('#code', codeAt(secretKey, Date.now()))
+      await page.click('#challenge-submit')
+      t.match(await page.title(), /^Authorize · /)
+      await page.click('#consent-approve')
+      await page.waitForSelector('#sent')
+      t.match(await sent(page), { method: 'POST', code: String }, 'the page of form_post sends itself')
+
+      const device = await startDevice(svc)
+      await page.goto(device.verification_uri ?? '')
+      await look(t, page, 'device')
+      await page.fill('#user_code', 'XXXX')
+      await page.click('#device-submit')
+      await look(t, page, 'device-wrong')
+      await page.goto(device.verification_uri_complete ?? '')
+      if (!(await page.locator('#user-code').count())) await page.click('#device-submit')
+      await page.waitForSelector('#user-code')
+      await look(t, page, 'device-confirm')
+      await page.click('#device-confirm')
+      await page.waitForSelector('[role=status]')
+      await look(t, page, 'device-done')
+
+      await page.goto(`${svc.url}/oauth/logout?client_id=shop`)
+      await look(t, page, 'logout')
+      await page.click('#logout-yes')
+      await page.waitForURL(/success/)
+      await look(t, page, 'logged-out')
+      await page.goto(`${svc.url}/oauth/logout?client_id=shop&post_logout_redirect_uri=${client.url}/bye`)
+      await page.waitForURL(`${client.url}/bye`)
+      await page.goto(authorization(svc, client, { redirect_uri: `${client.url}/other` }))
+      t.match(await page.title(), /^Error · /)
+      await look(t, page, 'error')
+      t.same(complaints, [])
+    })
+  })
+
+  t.test("sign-in on the application's own page", async (t) => {
+    const client = await startClient(t)
+    const spa = await freePort()
+    const origin = `http://localhost:${spa}`
+    const svc = await startWithAda(
+      t,
+      { SVC_STATEFUL_DOMAINS: `localhost:${spa}` },
+      {
+        ...settingsFor(client),
+        links: { login: `${origin}/sign-in` },
+      },
+    )
+    const server = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end(`<!doctype html><title>SPA</title><button id="go">Sign in</button><script>
+        document.getElementById('go').onclick = async () => {
+          const send = (path, body) => fetch('${svc.url}' + path, {
+            method: body ? 'POST' : 'GET', credentials: 'include', body: body && JSON.stringify(body),
+            headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json',
+              'x-xsrf-token': document.cookie.match(/XSRF-TOKEN=([^;]+)/)?.[1] ?? '' }) },
+          })
+          await send('/svc/csrf-cookie')
+          await send('/login', ${JSON.stringify(ada)})
+          location.href = '${svc.url}' + new URLSearchParams(location.search).get('return_to')
+        }
+      </script>`)
+    })
+    server.listen(spa, 'localhost')
+    t.teardown(() => server.close())
+    const page = await (await openChromium(t)).newPage()
+    const complaints = complaintsOf(page)
+    await page.goto(authorization(svc, client))
+    t.match(page.url(), `${origin}/sign-in?return_to=%2Foauth%2Finteraction%2F`)
+    await page.click('#go')
+    await page.waitForSelector('#consent-approve')
+    t.match(await page.getAttribute('#consent-switch', 'href'), origin)
+    await page.click('#consent-approve')
+    t.match(await sent(page), { code: String, iss: svc.url })
+    // Times of sign-in are whole seconds: the one above is to be an earlier one.
+    await page.waitForTimeout(1_100)
+    await page.goto(authorization(svc, client, { prompt: 'login' }))
+    t.match(page.url(), `${origin}/sign-in`)
+    t.same(complaints, [])
+
+    const other = await (await openChromium(t)).newPage()
+    const refused = complaintsOf(other)
+    const device = await startDevice(svc)
+    await other.goto(device.verification_uri ?? '')
+    await other.fill('#user_code', device.user_code ?? '')
+    await other.click('#device-submit')
+    await other.click('#device-confirm')
+    await other.waitForURL(/sign-in/)
+    await other.click('#go')
+    await other.click('#consent-approve')
+    t.match(await other.textContent('[role=status]'), 'Example TV')
+    t.same(refused, [])
+  })
+}
