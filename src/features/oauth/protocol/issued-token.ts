@@ -26,7 +26,8 @@ export async function issueToken(
   const info = resourceServer(config, registered, registered?.scopes ?? [])
   const iat = Math.floor(Date.now() / 1000)
   const exp = Math.min(iat + (info.accessTokenTTL ?? 0), until)
-  const token = new AccessToken({ accountId, client, grantId, gty, scope: scopes.join(' '), iat, exp } as never)
+  const scope = scopes.join(' ') || undefined
+  const token = new AccessToken({ accountId, client, grantId, gty, scope, iat, exp } as never)
   token.resourceServer = new ResourceServer(resourceOf(audienceOf(config, registered)), info) as never
   return { access_token: await token.save(), expires_in: exp - iat, token_type: token.tokenType }
 }

@@ -47,7 +47,7 @@ export async function exchangeGrant(
 
   const facts = { accountId: subject.sub, grantId: subject.gid, gty: 'token_exchange', scopes: asked }
   const issued = await issueToken(ctx, config, registry, { ...facts, until: subject.exp })
-  ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') }
+  ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') || undefined }
 }
 
 function checkTypes(params: Record<string, unknown>): void {
