@@ -90,7 +90,14 @@ export interface Stop {
 }
 
 /** What the client reads at its redirect URI. */
-export const response = ({ out }: Stop): Fields => Object.fromEntries(out?.searchParams ?? [])
+export const response = ({ out }: Stop): Fields =>
+  Object.fromEntries(new URLSearchParams(out ? out.search.slice(1) || out.hash.slice(1) : ''))
+
+/** The hidden fields of a page's forms. */
+export function hiddenFields(html: string): Fields {
+  const fields = html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)
+  return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]))
+}
 
 /** A person in a browser without JavaScript, on their way through sign-in and consent. */
 export class Person {
@@ -109,9 +116,14 @@ export class Person {
     return this.#follow(await this.plain.open(path), path)
   }
 
-  /** Presses a button of the page's form. */
-  async press(stop: Stop, typed: Fields): Promise<Stop> {
-    return this.#follow(await this.plain.send(stop.path, typed), stop.path)
+  /** Sends the page's form that has the field, with what it hides and what is typed. */
+  async press({ answer, path }: Stop, typed: Fields): Promise<Stop> {
+    const [field = ''] = Object.keys(typed)
+    const forms = [...answer.body.matchAll(/<form method="post" action="([^"]+)">(.*?)<\/form>/gs)]
+    const form = forms.find(([, , inside]) => inside?.includes(`name="${field}"`))
+    if (!form) throw new Error(`${path} has no form with ${field}: ${answer.body}`)
+    const sent = await this.plain.post(form[1] ?? '', { ...hiddenFields(form[2] ?? ''), ...typed })
+    return this.#follow(sent, form[1] ?? '')
   }
 
   /** Begins an authorization. */

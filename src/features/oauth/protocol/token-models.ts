@@ -104,6 +104,13 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
       params.token = hidden + params.token
     }
   }
+  // An API token is no client's: the one that it had to be given for the library is not told.
+  provider.use(async (ctx, next) => {
+    await next()
+    const { body }: { body?: unknown } = ctx
+    const isApiToken = ctx.oidc?.entities?.AccessToken?.gty === apiTokenGrant
+    if (isApiToken && typeof body === 'object' && body && 'client_id' in body) ctx.body = { ...body, client_id: undefined }
+  })
   const findRefresh = RefreshToken.find.bind(RefreshToken)
   override(RefreshToken, 'find', async (value: string, options: object) => {
     const token = await findRefresh(unhidden(value), options)

@@ -1,0 +1,105 @@
+import t from 'tap'
+import { buildTestApp } from '../../../support/app.ts'
+import { codeFlow, introspect, oauthSettings, Person, refresh, request, response } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
+
+const asks = (more: Record<string, string> = {}, client = 'web') => request(client, { scope: 'openid', ...more })
+
+t.test('consent is remembered for a user, a client and what was allowed', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  await ada.signIn()
+  const page = async (more: Record<string, string>, client = 'web', who = ada) =>
+    (await who.authorize(asks(more, client))).page
+  const first = await ada.authorize(asks({ scope: 'openid orders:read orders:write' }))
+  t.equal(first.page, 'Authorize')
+  t.match(first.answer.body, /The Web Shop/, 'who asks')
+  t.match(first.answer.body, /localhost:9999/, 'and where it leads')
+  t.match(first.answer.body, /See your orders/, 'and for what')
+  await ada.decide(first)
+  t.equal(await page({ scope: 'openid orders:read orders:write' }), null, 'the same again')
+  t.equal(await page({ scope: 'orders:read' }), null, 'less')
+  t.equal(await page({ scope: 'openid orders:read email' }), 'Authorize', 'more')
+  t.equal(await page({ scope: 'openid', prompt: 'consent' }), 'Authorize', 'asked for')
+  t.equal(await page({ scope: 'openid orders:read' }, 'other'), 'Authorize', 'another client')
+  t.equal(await page({ scope: 'orders:read' }, 'spa'), 'Authorize', 'another client of the same scopes')
+
+  const again = new Person(svc, ada.email)
+  await again.signIn()
+  t.equal(await page({ scope: 'openid orders:write' }, 'web', again), null, 'in another browser')
+  const grace = new Person(svc, (await svc.createUser()).email)
+  await grace.signIn()
+  t.equal(await page({ scope: 'openid' }, 'web', grace), 'Authorize', 'somebody else')
+})
+
+t.test('what a token carries is what was allowed for this request, and no more', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const wide = await codeFlow(svc, ada, 'web', { scope: 'openid orders:read orders:write' })
+  const narrow = await codeFlow(svc, ada, 'web', { scope: 'orders:read' })
+  t.equal(wide.scope, 'openid orders:read orders:write')
+  t.equal(narrow.scope, 'orders:read')
+  t.match(await introspect(svc, 'web', narrow.access_token), { scope: 'orders:read', scopes: ['orders:read'] })
+  const widened = await refresh(svc, 'web', narrow.refresh_token, { scope: 'orders:read orders:write' })
+  t.match([widened.statusCode, widened.json().error], [400, 'invalid_scope'])
+  t.equal((await refresh(svc, 'web', narrow.refresh_token)).json().scope, 'orders:read')
+})
+
+t.test('who denies sends the client away, with its state', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const stop = await ada.allow(asks(), 'deny')
+  t.match(response(stop), { error: 'access_denied', state: 'the-state', iss: /./, code: undefined })
+  t.equal((await ada.authorize(asks())).page, 'Authorize', 'and is asked the next time')
+  t.match(response(await ada.allow(asks(), 'whatever')), { error: 'access_denied' }, 'only approve approves')
+})
+
+t.test('prompt=none shows nothing, whatever is missing', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const silent = async (more: Record<string, string> = {}, client = 'web') =>
+    response(await ada.authorize(asks({ prompt: 'none', ...more }, client)))
+  t.match(await silent(), { error: 'login_required', state: 'the-state', code: undefined })
+  await ada.signIn()
+  t.match(await silent(), { error: 'consent_required', state: 'the-state', code: undefined })
+  await ada.allow(asks())
+  t.match(await silent(), { code: /./, error: undefined })
+  t.match(await silent({ scope: 'openid orders:read' }), { error: 'consent_required' })
+  t.match(await silent({ max_age: '0' }), { error: 'login_required' }, 'a fresh sign-in cannot be silent')
+  t.match(
+    await silent({ scope: 'openid offline_access' }),
+    { code: /./ },
+    'offline access is dropped without a question',
+  )
+})
+
+t.test("the operator's own client is not asked about, unless somebody else may have its codes", async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  await ada.signIn()
+  t.match(response(await ada.authorize(asks({}, 'own'))), { code: /./ }, 'confidential')
+  t.match(response(await ada.authorize(asks({ prompt: 'none', scope: 'openid orders:write' }, 'own'))), { code: /./ })
+  t.equal((await ada.authorize(asks({}, 'app'))).page, 'Authorize', 'native: any app may listen on that address')
+  t.match(response(await ada.authorize(asks({ scope: 'stock:read' }, 'own'))), { error: 'invalid_scope' })
+})
+
+t.test('consent is given in the browser and by the person who was asked', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const [ada, eve] = [new Person(svc, (await svc.createUser()).email), new Person(svc, (await svc.createUser()).email)]
+  await ada.signIn()
+  await eve.signIn()
+  const asked = await ada.authorize(asks())
+  t.equal(asked.page, 'Authorize')
+  t.equal((await eve.go(asked.path)).answer.statusCode, 404, 'the page is nobody else’s')
+  const forged = await eve.plain.post(asked.path, { decision: 'approve' })
+  t.ok([403, 404, 419].includes(forged.statusCode), `another browser's answer: ${forged.statusCode}`)
+  const crossSite = await ada.plain.browser.send('POST', asked.path, Buffer.from('decision=approve'), {
+    'content-type': 'application/x-www-form-urlencoded',
+    origin: 'https://evil.example',
+    referer: 'https://evil.example/',
+  })
+  t.equal(crossSite.statusCode, 419, 'a form of another site')
+  t.equal((await ada.go(asked.path)).page, 'Authorize', 'and nothing was decided by either')
+  t.match(response(await ada.press(asked, { decision: 'approve' })), { code: /./ })
+  t.equal((await ada.go(asked.path)).answer.statusCode, 404, 'the question was asked once')
+})
