@@ -47,7 +47,9 @@ export function metadataOf(client: RegisteredClient): ClientMetadata {
     response_types: usesCode ? ['code'] : [],
     redirect_uris: usesCode ? [...client.redirect_uris] : [],
     post_logout_redirect_uris: [...client.post_logout_redirect_uris],
-    id_token_signed_response_alg: client.id_token_signed_response_alg,
+    // RS256 is none of FAPI 2.0's algorithms (Security Profile section 5.4.1), and is the default of other clients.
+    id_token_signed_response_alg:
+      client.fapi && client.id_token_signed_response_alg === 'RS256' ? 'ES256' : client.id_token_signed_response_alg,
     require_pushed_authorization_requests: client.require_par || client.fapi,
     dpop_bound_access_tokens: client.dpop || client.fapi,
   }

@@ -11,6 +11,7 @@ import { proofAlgorithms } from '../dpop.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { handedOf } from './browser.ts'
 import { openidScopes } from './clients.ts'
+import { checkFapiClient } from './fapi.ts'
 import { loadExistingGrant } from './grants.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
@@ -74,6 +75,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       clientAuthSigningAlgValues: [...proofAlgorithms],
       dPoPSigningAlgValues: [...proofAlgorithms],
     },
+    assertJwtClientAuthClaimsAndHeader: checkFapiClient,
     clientDefaults: { id_token_signed_response_alg: 'RS256' },
     pkce: {
       required: (_ctx, client) => client.clientAuthMethod === 'none' || registry.client(client.clientId)?.fapi === true,

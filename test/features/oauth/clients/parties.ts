@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import type { CustomFetchOptions } from 'openid-client'
 import type { Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp, type TestAppOptions } from '../../../support/app.ts'
 import { TestClock } from '../../../support/clock.ts'
@@ -52,7 +53,7 @@ export const credentials = { grant_type: 'client_credentials' }
 /** A key pair that signs what its owner sends. */
 export interface Key {
   privateKey: CryptoKey
-  jwk: JWK
+  jwk: JWK & { kid: string; alg: string }
   thumbprint: string
 }
 
@@ -73,7 +74,7 @@ export async function assertion(
 ): Promise<Record<string, string>> {
   const all = { iss: clientId, sub: clientId, aud: issuer, jti: randomUUID(), iat: seconds(), exp: seconds() + 60 }
   const jwt = new SignJWT({ ...all, ...claims }).setProtectedHeader({
-    alg: key.jwk.alg ?? '',
+    alg: key.jwk.alg,
     kid: key.jwk.kid,
     ...header,
   })
@@ -93,6 +94,23 @@ export const proof = (
 ): Promise<string> => {
   const { kid: _kid, alg: _alg, ...jwk } = key.jwk
   return new SignJWT({ htm, htu: issuer + htu, jti: randomUUID(), iat: seconds(), ...claims })
-    .setProtectedHeader({ alg: key.jwk.alg ?? '', typ: 'dpop+jwt', jwk, ...header })
+    .setProtectedHeader({ alg: key.jwk.alg, typ: 'dpop+jwt', jwk, ...header })
     .sign(key.privateKey)
 }
+
+/** What clients call svc with, in place of the network. */
+export const injectFetch =
+  (svc: TestApp) =>
+  async (input: string, init: CustomFetchOptions): Promise<Response> => {
+    const { body, method, headers: sent } = init
+    const request = new Request(input, { method, headers: sent, ...(body ? { body } : {}) })
+    const { pathname, search } = new URL(request.url)
+    const answer = await svc.app.inject({
+      method: request.method as 'GET',
+      url: pathname + search,
+      headers: Object.fromEntries(request.headers),
+      payload: Buffer.from(await request.arrayBuffer()),
+    })
+    const headers = Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value)])
+    return new Response(answer.rawPayload.length > 0 ? answer.rawPayload : null, { status: answer.statusCode, headers })
+  }
