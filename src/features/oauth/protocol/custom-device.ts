@@ -15,6 +15,9 @@ interface DeviceParts {
 /** How long a device waits between two questions, in seconds (RFC 8628 section 3.2). */
 const interval = 5
 
+/** How long an expired code is told from a wrong one, in seconds. */
+const rememberedFor = 3_600
+
 /** How many wrong user codes one person, or one address that nobody is signed in from, may enter (section 5.1). */
 const wrongCodes = { max: 20, window: 3_600_000, block: 'window' } as const
 
@@ -49,6 +52,14 @@ export function completeDeviceFlow(provider: Provider, { store, clock, codeLimit
   })
 
   const { DeviceCode } = provider
+  if (!('remainingTTL' in DeviceCode.prototype))
+    throw new Error('The OAuth library counts the life of a code elsewhere.')
+  const token: object = Object.getPrototypeOf(DeviceCode.prototype)
+  Object.defineProperty(DeviceCode.prototype, 'remainingTTL', {
+    get(this: object): number {
+      return Number(Reflect.get(token, 'remainingTTL', this)) + rememberedFor
+    },
+  })
   const find = DeviceCode.findByUserCode.bind(DeviceCode)
   DeviceCode.findByUserCode = async (code, options) => {
     const { ctx } = Provider
