@@ -19,6 +19,7 @@ import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
 import { deleteEndedPersonalTokens } from './features/oauth/applications/store.ts'
 import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
+import { redirectTarget } from './features/oauth/interaction/target.ts'
 import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
 import oauth from './features/oauth/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
@@ -151,6 +152,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     revoke: async (request, { id, userId }) => void (await revoke(database, userId, id, originOf(request))),
   })
   app.decorate('oauth', holder)
+  app.decorate('sessionFollower', holder.signOut)
   addAccess(app, {
     bearers: [tokenBearer, oauthBearer(holder)],
     bound: oauthBound(holder),
@@ -167,10 +169,10 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   })
   await app.register(registration)
   await app.register(emailVerification)
-  const accounts = accountsOf(database)
+  const accounts = accountsOf(app)
   await app.register(passwordReset, accounts)
   await app.register(passwordResetPages, accounts)
-  await app.register(signInPage)
+  await app.register(signInPage, { formTarget: (returnTo) => redirectTarget(holder, returnTo) })
   await app.register(passwordConfirmation)
   await app.register(profile, accounts)
   await app.register(twoFactor)
@@ -192,6 +194,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   )
   methods.complete()
   startSchedule(app, [
+    { name: 'prune-oauth', every: 3_600_000, run: () => holder.prune() },
     {
       name: 'prune-expired',
       every: 86_400_000,

@@ -5,9 +5,12 @@ import { type Command, CommandError } from './commands.ts'
 import { loadConfig } from './config/load.ts'
 import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
+import { SignOut } from './features/oauth/protocol/sign-out.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { systemClock } from './plugins/clock.ts'
-import { openDatabase } from './plugins/database/database.ts'
+import { openDatabase, type Tx } from './plugins/database/database.ts'
+import { createLogger } from './plugins/logging.ts'
+import { Outbox } from './plugins/outbox.ts'
 import { userCommands } from './users/commands.ts'
 
 const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...clientCommands, ...keyCommands]
@@ -81,9 +84,14 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
   const { config } = loadSettings()
   const { database: where } = config.current()
   const database = await openDatabase({ ...where, file: where.file ?? undefined })
+  const log = createLogger('warn', process.stderr)
+  const outbox = new Outbox({ database, clock: systemClock, config, log })
+  const { ended } = new SignOut({ outbox, config, clock: systemClock })
+  const endSessions = (tx: Tx, userId: number) => ended(tx, { userId, except: null })
   try {
-    await command.run({ config, database, now: systemClock.now(), options, print, readPassword })
+    await command.run({ config, database, now: systemClock.now(), endSessions, options, print, readPassword })
   } finally {
+    await outbox.close()
     await database.close()
   }
 }

@@ -1,11 +1,13 @@
 import type { CurrentConfig } from './config/current.ts'
-import type { Database } from './plugins/database/database.ts'
+import type { Database, Tx } from './plugins/database/database.ts'
 
 /** What a command works with. */
 export interface CommandContext {
   config: CurrentConfig
   database: Database
   now: number
+  /** Ends everything that follows the browser sessions of a user, in the transaction that keeps the user out. */
+  endSessions(tx: Tx, userId: number): Promise<void>
   /** The options after the command's name: `--email=a@b.c` and flags (true). */
   options: Record<string, string | true>
   /** Prints a line on standard output. */

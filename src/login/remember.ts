@@ -77,16 +77,16 @@ export class RememberTokens {
     return { id: row.id, cookie: `${row.id}.${secret}` }
   }
 
-  /** Ends the device of the cookie that the request brought, if it is the holder's. */
-  async forgetPresented(tx: Tx, request: FastifyRequest): Promise<void> {
+  /** Ends the device of the cookie that the request brought, if it is the holder's; answers the public ids of its sessions. */
+  async forgetPresented(tx: Tx, request: FastifyRequest): Promise<string[]> {
     const presented = this.#presented(request)
-    if (!presented) return
+    if (!presented) return []
     const hash = sha256Hex(presented.secret)
     const row = await tx.rememberToken.findFirst({
       where: { id: presented.id, OR: [{ tokenHash: hash }, { previousHash: hash }] },
       select: { userId: true },
     })
-    if (row) await endDevice(tx, row.userId, presented.id)
+    return row ? endDevice(tx, row.userId, presented.id) : []
   }
 
   /** Hands the cookie out, or takes it back (null) from a browser that has one. */
@@ -135,7 +135,13 @@ export class RememberTokens {
       }
       if ((await tx.session.count({ where: { id, ...live } })) > 0) return next
       await tx.session.deleteMany({ where: { id } })
-      await insertSession(tx, request, { sessionId: shared, user, password, rememberTokenId: row.id })
+      // That a browser is remembered is no proof anew of who sits there: what counts is when they gave one.
+      const { createdAt } = await tx.rememberToken.findUniqueOrThrow({
+        where: { id: row.id },
+        select: { createdAt: true },
+      })
+      const proof = { at: createdAt.getTime(), methods: [] }
+      await insertSession(tx, request, { sessionId: shared, user, password, rememberTokenId: row.id, proof })
       await recordEvent(tx, originOf(request), { type: 'login_remembered', userId: user.id })
       return next
     })

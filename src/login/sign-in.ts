@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { SessionCaller } from '../access/caller.ts'
 import { passwordMark } from '../access/password-mark.ts'
 import { sha256Hex } from '../crypto/hash.ts'
@@ -8,6 +8,7 @@ import type { Tx } from '../plugins/database/database.ts'
 import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
+import type { SignInProof } from './session-follower.ts'
 
 /** Who signs in, and how. */
 export interface SignIn extends UserWithPassword {
@@ -24,50 +25,77 @@ interface NewSession {
   user: User
   password: string | null
   rememberTokenId: bigint | null
+  proof: SignInProof
 }
 
 /** Inserts the session's row: only here does a row with a user come into being. */
 export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<void> {
   const { ipAddress, userAgent, now } = originOf(request)
   const date = new Date(now)
+  const publicId = randomId()
+  const { proof, user } = session
   await tx.session.create({
     data: {
       id: sha256Hex(session.sessionId),
-      publicId: randomId(),
-      userId: BigInt(session.user.id),
+      publicId,
+      userId: BigInt(user.id),
       rememberTokenId: session.rememberTokenId,
       passwordMark: passwordMark(session.password),
+      data: JSON.stringify({ proof }),
       ipAddress,
       userAgent,
       createdAt: date,
       lastSeenAt: date,
     },
   })
+  await request.server.sessionFollower.began(tx, request, { publicId, userId: user.id })
 }
 
 /**
- * Ends a remembered device: its token, and every session that came from it or made it.
+ * Ends a remembered device: its token, and every session that came from it or made it, whose public ids it answers.
  * The token first: a request that is just being remembered by it is then either waited for or refused.
  */
-export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<void> {
+export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<string[]> {
   await tx.rememberToken.deleteMany({ where: { id: rememberTokenId } })
-  await tx.session.deleteMany({ where: { userId, rememberTokenId } })
+  const where = { userId, rememberTokenId }
+  const rows = await tx.session.findMany({ where, select: { publicId: true } })
+  await tx.session.deleteMany({ where })
+  return rows.map(({ publicId }) => publicId)
 }
 
-/** Ends the session that the request was read with, and its device if it is a remembered one: by row, so that only what was read can end. */
-async function endSession(tx: Tx, request: FastifyRequest): Promise<boolean> {
+/** What ended with a request's session; `isOwn` where its own row was still there. */
+interface Ended {
+  isOwn: boolean
+  publicIds: string[]
+}
+
+/**
+ * Ends the session that the request was read with, its device if it is a remembered one, and the device of its cookie:
+ * by row, so that only what was read can end.
+ */
+async function endSession(tx: Tx, request: FastifyRequest): Promise<Ended> {
   const { row, stale } = request.session?.state ?? {}
   if (stale) await tx.session.deleteMany({ where: { publicId: stale } })
-  if (!row) return false
-  const { count } = await tx.session.deleteMany({
-    where: { id: row.id, publicId: row.publicId },
-  })
-  if (row.user && row.rememberTokenId !== null) await endDevice(tx, BigInt(row.user.id), row.rememberTokenId)
-  return count > 0
+  const ended: Ended = { isOwn: false, publicIds: [] }
+  if (row) {
+    const { count } = await tx.session.deleteMany({ where: { id: row.id, publicId: row.publicId } })
+    ended.isOwn = count > 0
+    if (row.user) ended.publicIds.push(row.publicId)
+    if (row.user && row.rememberTokenId !== null) {
+      ended.publicIds.push(...(await endDevice(tx, BigInt(row.user.id), row.rememberTokenId)))
+    }
+  }
+  ended.publicIds.push(...(await request.server.remember.forgetPresented(tx, request)))
+  return ended
 }
 
 /** Ends the user's sessions and remembered devices, all of them or all but the request's own; answers how many sessions there were. */
-export async function endSessionsOf(tx: Tx, userId: number, keep?: FastifyRequest): Promise<number> {
+export async function endSessionsOf(
+  { sessionFollower }: Pick<FastifyInstance, 'sessionFollower'>,
+  tx: Tx,
+  userId: number,
+  keep?: FastifyRequest,
+): Promise<number> {
   const row = keep?.session?.state?.row
   const owner = { userId: BigInt(userId) }
   await tx.rememberToken.deleteMany({
@@ -76,6 +104,7 @@ export async function endSessionsOf(tx: Tx, userId: number, keep?: FastifyReques
   const { count } = await tx.session.deleteMany({
     where: { ...owner, ...(row ? { publicId: { not: row.publicId } } : {}) },
   })
+  await sessionFollower.ended(tx, { userId, except: row?.publicId ?? null })
   return count
 }
 
@@ -88,6 +117,12 @@ export async function keepSession(tx: Tx, request: FastifyRequest, password: str
   if (row.rememberTokenId !== null) await tx.rememberToken.updateMany({ where: { id: row.rememberTokenId }, data })
 }
 
+/** How the user proved who they are, in the words of RFC 8176. */
+function methodsOf({ method, completes }: SignIn): string[] {
+  if (method === 'passkey') return completes ? ['pop', 'user', 'otp', 'mfa'] : ['pop', 'user']
+  return completes ? ['pwd', 'otp', 'mfa'] : ['pwd']
+}
+
 /** Starts the user's session under a new id in place of the visitor's old one, and hands the cookies out; false when it had nothing to complete. */
 export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
   const { server: app } = request
@@ -95,15 +130,17 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   const sessionId = randomId()
   const remembering = await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, request)
-    if (login.completes && !ended) return undefined
-    await app.remember.forgetPresented(tx, request)
+    if (login.completes && !ended.isOwn) return undefined
     const token = remember ? await app.remember.create(tx, login, app.clock.now()) : null
     await insertSession(tx, request, {
       sessionId,
       user,
       password,
       rememberTokenId: token?.id ?? null,
+      proof: { at: app.clock.now(), methods: methodsOf(login) },
     })
+    // After the new one began: what follows this browser goes on with it, where the user is the same.
+    await app.sessionFollower.ended(tx, ended)
     await recordEvent(tx, originOf(request), {
       type: 'login',
       userId: user.id,
@@ -129,8 +166,7 @@ export async function beginAnonymous(
   const sessionId = randomId()
   const date = new Date(app.clock.now())
   await app.database.transaction(async (tx) => {
-    await endSession(tx, request)
-    await app.remember.forgetPresented(tx, request)
+    await app.sessionFollower.ended(tx, await endSession(tx, request))
     const row = { id: sha256Hex(sessionId), publicId: randomId(), data: JSON.stringify(data) }
     await tx.session.create({ data: { ...row, createdAt: date, lastSeenAt: date } })
     await recordEvent(tx, originOf(request), event)
@@ -156,15 +192,21 @@ export async function renewSession(
   await become(request, reply, sessionId)
 }
 
-/** Ends the session; the browser is left with a new anonymous one. */
-export async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+/** Ends the request's session and everything that follows it; what the browser holds of it opens nothing any more. */
+export async function endOwnSession(request: FastifyRequest): Promise<void> {
   const { server: app } = request
   const userId = request.caller?.user?.id ?? null
   await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, request)
-    await app.remember.forgetPresented(tx, request)
-    if (ended) await recordEvent(tx, originOf(request), { type: 'logout', userId })
+    await app.sessionFollower.ended(tx, ended)
+    if (ended.isOwn) await recordEvent(tx, originOf(request), { type: 'logout', userId })
   })
+}
+
+/** Ends the session; the browser is left with a new anonymous one. */
+export async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { server: app } = request
+  await endOwnSession(request)
   app.remember.sendCookie(request, reply, null)
   await app.sessions.becomeAnonymous(request, reply)
   request.caller = null

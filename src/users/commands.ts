@@ -63,6 +63,7 @@ async function update(context: CommandContext): Promise<void> {
     const updated = await updateUser(tx, email, changes, now)
     const data = { changed: Object.keys(changes).join(' ') }
     if (updated) await recordEvent(tx, commandOrigin(now), { type: 'user_updated', userId: updated.id, data })
+    if (updated && changes.disabled) await context.endSessions(tx, updated.id)
     return updated
   })
   if (!user) refuse({ email: ["We can't find a user with that email address."] })

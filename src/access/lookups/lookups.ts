@@ -48,6 +48,8 @@ export interface OauthRecordRow {
   key: string
   consumedAt: number | null
   expiresAt: number | null
+  /** The public id of the browser session that it follows. */
+  sessionId: string | null
 }
 
 /**

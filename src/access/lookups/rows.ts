@@ -152,7 +152,7 @@ const numberOf = (value: Value | undefined): number | null =>
 
 const oauthRecords = (name: string, column: string): LookupKind<string, OauthRecordRow> => ({
   name,
-  select: `SELECT r.id, r.kind, r.payload, ${column}, r.consumed_at, r.expires_at FROM oauth_records r`,
+  select: `SELECT r.id, r.kind, r.payload, ${column}, r.consumed_at, r.expires_at, r.session_id FROM oauth_records r`,
   column,
   type: 'text',
   rowOf: (row) => ({
@@ -162,6 +162,7 @@ const oauthRecords = (name: string, column: string): LookupKind<string, OauthRec
     key: string(row[3]),
     consumedAt: numberOf(row[4]),
     expiresAt: numberOf(row[5]),
+    sessionId: row[6] === null || row[6] === undefined ? null : string(row[6]),
   }),
   keyOf: (row) => row.key,
 })

@@ -24,6 +24,8 @@ export interface ResetEffects {
   /** Takes everything from an account that somebody else may have made with this address. */
   claimAccount: (tx: Tx, userId: number) => Promise<void>
   revokeTokens: (tx: Tx, userId: number) => Promise<void>
+  /** Ends what applications may do for the user. */
+  revokeGrants: (tx: Tx, userId: number) => Promise<void>
 }
 
 const badToken = (): FieldErrors => ({ email: ['This password reset token is invalid.'] })
@@ -59,7 +61,8 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
       await effects.claimAccount(tx, userId)
       await recordEvent(tx, origin, { type: 'account_claimed', userId })
     } else if (reset_revokes_tokens) await effects.revokeTokens(tx, userId)
-    await endSessionsOf(tx, userId)
+    await effects.revokeGrants(tx, userId)
+    await endSessionsOf(app, tx, userId)
     await setPassword(tx, userId, hash, origin.now)
     await recordEvent(tx, origin, { type: 'password_reset', userId })
     await notify(app, tx, origin, user.email, 'password_reset')

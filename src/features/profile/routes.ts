@@ -118,7 +118,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
         await requireStillSignedIn(tx, request)
         await setPassword(tx, user.id, hash, origin.now)
         await keepSession(tx, request, hash)
-        await endSessionsOf(tx, user.id, request)
+        await endSessionsOf(app, tx, user.id, request)
         await recordEvent(tx, origin, { type: 'password_changed', userId: user.id })
         await notify(app, tx, origin, user.email, 'password_changed')
         return true

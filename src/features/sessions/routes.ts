@@ -74,7 +74,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
       const user = userOf(request)
       const isCurrent = id === callerOf(request).credentialId
       const isEnded = await app.database.transaction(async (tx) => {
-        if (!(await endSession(tx, user.id, id))) return false
+        if (!(await endSession(app.sessionFollower, tx, user.id, id))) return false
         await recordEvent(tx, originOf(request), { type: 'session_ended', userId: user.id })
         return true
       })
@@ -99,7 +99,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
       const user = userOf(request)
       await requirePassword(request, user)
       await app.database.transaction(async (tx) => {
-        const count = await endSessionsOf(tx, user.id, request)
+        const count = await endSessionsOf(app, tx, user.id, request)
         await recordEvent(tx, originOf(request), { type: 'sessions_ended', userId: user.id, data: { count } })
       })
       return { message: 'Your other sessions have ended.' }

@@ -1,3 +1,4 @@
+import type { SessionFollower } from '../../login/session-follower.ts'
 import { endDevice } from '../../login/sign-in.ts'
 import type { Database, Tx } from '../../plugins/database/database.ts'
 import { wireDate } from '../../users/wire-date.ts'
@@ -33,12 +34,18 @@ export async function listSessions(
   }))
 }
 
-/** Ends one session of the user, and the remembered device it is of; false when the user has none of this id. */
-export async function endSession(tx: Tx, userId: number, publicId: string): Promise<boolean> {
+/** Ends one session of the user, the remembered device it is of, and what follows it; false when the user has none of this id. */
+export async function endSession(
+  follower: SessionFollower,
+  tx: Tx,
+  userId: number,
+  publicId: string,
+): Promise<boolean> {
   const owner = BigInt(userId)
   const row = await tx.session.findFirst({ where: { publicId, userId: owner }, select: { rememberTokenId: true } })
   if (!row) return false
-  if (row.rememberTokenId !== null) await endDevice(tx, owner, row.rememberTokenId)
+  const ended = row.rememberTokenId === null ? [] : await endDevice(tx, owner, row.rememberTokenId)
   const { count } = await tx.session.deleteMany({ where: { publicId, userId: owner } })
+  await follower.ended(tx, { publicIds: [publicId, ...ended] })
   return count > 0 || row.rememberTokenId !== null
 }

@@ -136,7 +136,7 @@ t.test('a credential is registered once, whosever it is', async (t) => {
 
 t.test('who loses the account while registering leaves no passkey behind', async (t) => {
   const svc = await buildPasskeyApp(t)
-  const { claimAccount } = accountsOf(svc.database)
+  const { claimAccount } = accountsOf(svc.app)
   const statuses = new Set<number>()
   for (let round = 0; round < 20; round++) {
     const { user, visitor } = await signedIn(svc)

@@ -24,7 +24,8 @@ async function copyOf(svc: TestApp, browser: Browser): Promise<Browser> {
 /** What an administrator does at the command line. */
 async function update({ config, database, clock }: TestApp, options: Record<string, string | true>): Promise<void> {
   const command = userCommands.find(({ name }) => name === 'svc:user:update')
-  const facts = { config, database, now: clock.now(), options, print: () => undefined }
+  const endSessions = async () => undefined
+  const facts = { config, database, now: clock.now(), endSessions, options, print: () => undefined }
   await command?.run({ ...facts, readPassword: async () => '' })
 }
 

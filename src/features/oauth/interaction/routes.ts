@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import type { Config } from '../../../config/schema.ts'
 import { HttpError } from '../../../errors.ts'
 import { signInPage } from '../../../plugins/links.ts'
+import { allowFormTarget } from '../../../plugins/page-headers.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { originOf } from '../../../users/events.ts'
 import { audienceOf } from '../protocol/audience.ts'
@@ -50,7 +51,10 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     async (request, reply) => {
       const { provider } = await holder.current()
       const details = await detailsOf(provider, request, reply)
-      if (details.prompt.name === 'login') return login(provider, details, request, reply)
+      const signedIn = signedInOf(request)
+      // Whoever signs in at the question for consent is another than the one it was for, or signed in anew.
+      const isOther = signedIn !== null && details.session?.accountId !== String(signedIn.user.id)
+      if (details.prompt.name === 'login' || isOther) return login(provider, details, request, reply)
       return consentPage(details, request, reply)
     },
   )
@@ -81,7 +85,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const scopes = scopesOf(details)
       const config = app.config.current()
       const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
-      const grant = known ?? newGrant(provider, String(signedIn.user.id), clientId)
+      const grant = known ?? newGrant(provider, String(signedIn.user.id), clientId, signedIn.sessionId)
       grantScopes(grant, scopes, audienceOf(config, registry.client(clientId)))
       const claims = details.prompt.details.missingOIDCClaims
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
@@ -99,8 +103,11 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
     if (signedIn && (!mustBeAnew(details, signedIn.user.id) || signedIn.since >= details.iat)) {
-      const result = { login: { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true } }
-      return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result), 303)
+      const amr = [...signedIn.methods]
+      const result = { login: { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true, amr } }
+      // Nothing that another user decided before goes on with this one.
+      const anew = { mergeWithLastSubmission: false }
+      return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, anew), 303)
     }
     const url = new URL(signInPage(app.config.current(), `/oauth/interaction/${details.uid}`))
     if (signedIn) url.searchParams.set('prompt', 'login')
@@ -124,13 +131,14 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     const client = registry.client(String(client_id))
     const switchUrl = new URL(signInPage(config, returnTo))
     switchUrl.searchParams.set('prompt', 'login')
+    if (typeof redirect_uri === 'string') allowFormTarget(reply, redirect_uri)
     return reply.page('consent', {
       action: returnTo,
       client: client?.name ?? String(client_id),
       host: hostOf(redirect_uri),
       user: { name: signedIn.user.name, email: signedIn.user.email },
       scopes: scopesOf(details).map((name) => ({ name, description: descriptionOf(config, name) })),
-      switchHref: switchUrl.pathname + switchUrl.search,
+      switchHref: switchUrl.href,
     })
   }
 }
@@ -143,6 +151,8 @@ async function detailsOf(
   try {
     return await provider.interactionDetails(request.raw, reply.raw)
   } catch (cause) {
+    // Anything else is a failure of ours.
+    if (!(cause instanceof Error) || cause.name !== 'SessionNotFound') throw cause
     throw new HttpError(404, 'not_found', 'This request is not known here, or has expired. Please begin again.', {
       cause,
     })

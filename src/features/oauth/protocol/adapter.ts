@@ -20,6 +20,15 @@ const ofGrant = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken', 'De
 /** Kinds that are used once: the second use must fail even if both come at the same moment. */
 const usedOnce = new Set(['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest'])
 
+/** Kinds that last as long as something refers to them; the library would keep them for a fixed time. */
+const lasting = new Set(['Session', 'Grant'])
+
+/** How long one of those lasts before anything comes from it, in milliseconds: the time to sign in and to consent. */
+const unusedFor = 3_600_000
+
+/** The payload of a session or grant, with what stands in columns. */
+type LastingPayload = AdapterPayload & { storedId?: string; sessionId?: string }
+
 /** What the library stores, as rows: identifiers hashed, payloads as text, times in our clock. */
 export class RecordAdapter implements Adapter {
   readonly #kind: string
@@ -32,10 +41,54 @@ export class RecordAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const { store, clock } = this.#parts
-    const record = this.#recordOf(id, payload, expiresIn ? clock.now() + expiresIn * 1000 : null)
+    if (lasting.has(this.#kind)) return this.#saveLasting(id, payload)
+    const end = expiresIn ? clock.now() + expiresIn * 1000 : null
+    const record = this.#recordOf(id, payload, end)
     // The successor of a refresh token that is used twice within the grace is written by whoever comes first.
     if (this.#kind === 'RefreshToken') await store.insert(record)
     else await store.put(record)
+    if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
+  }
+
+  /** Saves what others refer to: what was read updates its row, or fails where that was ended meanwhile. */
+  async #saveLasting(id: string, { storedId, ...payload }: LastingPayload): Promise<void> {
+    const { store, clock } = this.#parts
+    const record = this.#recordOf(id, { ...payload, sessionId: undefined }, clock.now() + this.#leastLife(payload))
+    const { sessionId: owner = null } = payload
+    const isSession = this.#kind === 'Session'
+    // A session that knows a user follows a browser session of that user, whose end is then its own.
+    const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
+    const follows = isSession && isOwned ? owner : null
+    const isSaved = await save({ ...record, sessionId: follows })
+    if (!isSaved) throw new errors.SessionNotFound('the session has ended')
+
+    async function save(saved: NewRecord): Promise<boolean> {
+      if (isOwned && owner === null) return false
+      if (storedId) return store.replace(recordId(saved.kind, storedId), saved)
+      return isOwned && owner !== null ? store.insertOf(owner, saved) : store.insert(saved)
+    }
+  }
+
+  /** How long a session or grant lasts by itself, in milliseconds: what comes from it lets it last longer. */
+  #leastLife({ accountId, clientId }: AdapterPayload): number {
+    const { oauth, session } = this.#parts.config
+    if (this.#kind === 'Session') return accountId ? session.absolute_lifetime : unusedFor
+    return unusedFor + Math.max(oauth.authorization_code_ttl, oauth.device_code_ttl) + this.#accessLife(clientId)
+  }
+
+  #accessLife(clientId: string | undefined): number {
+    const { registry, config } = this.#parts
+    return registry.client(clientId)?.access_token_ttl ?? config.oauth.access_token_ttl
+  }
+
+  /** Lets the grant, and the session that the token is bound to, last as long as anything that the token is exchanged for. */
+  async #extend(
+    { clientId, expiresWithSession, sessionUid }: AdapterPayload,
+    grantId: string,
+    end: number,
+  ): Promise<void> {
+    const uidHash = expiresWithSession && sessionUid ? recordId('uid', sessionUid) : null
+    await this.#parts.store.extend(recordId('Grant', grantId), uidHash, end + this.#accessLife(clientId))
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -69,7 +122,6 @@ export class RecordAdapter implements Adapter {
 
   #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
     const { grantId, userCode, uid, accountId } = payload
-    const sessionId = 'sessionId' in payload && typeof payload.sessionId === 'string' ? payload.sessionId : null
     return {
       id: recordId(this.#kind, id),
       kind: this.#kind,
@@ -78,7 +130,7 @@ export class RecordAdapter implements Adapter {
       codeHash: userCode ? recordId('code', userCode) : null,
       uidHash: uid && this.#kind === 'Session' ? recordId('uid', uid) : null,
       userId: accountId && /^\d{1,16}$/.test(accountId) ? BigInt(accountId) : null,
-      sessionId,
+      sessionId: null,
       expiresAt,
     }
   }
@@ -87,7 +139,10 @@ export class RecordAdapter implements Adapter {
     const { clock, config } = this.#parts
     const now = clock.now()
     if (!row || row.kind !== this.#kind || (row.expiresAt !== null && row.expiresAt <= now)) return undefined
-    const payload: AdapterPayload = JSON.parse(row.payload)
+    const stored: AdapterPayload = JSON.parse(row.payload)
+    const payload = lasting.has(this.#kind)
+      ? { ...stored, storedId: stored.jti, ...(row.sessionId === null ? {} : { sessionId: row.sessionId }) }
+      : stored
     if (row.consumedAt === null) return payload
     // A refresh token whose answer was lost may be repeated for a moment: it gets the same successor.
     const isRepeated =

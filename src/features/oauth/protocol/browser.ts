@@ -7,8 +7,10 @@ export interface SignedIn {
   user: User
   /** The session's public id. */
   sessionId: string
-  /** Unix seconds. */
+  /** When they proved who they are, in unix seconds. */
   since: number
+  /** How they did, in the words of RFC 8176. */
+  methods: readonly string[]
 }
 
 /** What the library's hooks may ask of the request that was handed over. */
@@ -34,5 +36,6 @@ export function handedOf(raw: IncomingMessage): Handed {
 export function signedInOf(request: FastifyRequest): SignedIn | null {
   const row = request.session?.state?.row
   if (!request.caller?.user || !row?.user) return null
-  return { user: row.user, sessionId: row.publicId, since: Math.floor(row.createdAt / 1000) }
+  const { at, methods } = request.session.proof ?? { at: row.createdAt, methods: [] }
+  return { user: row.user, sessionId: row.publicId, since: Math.floor(at / 1000), methods }
 }

@@ -16,6 +16,7 @@ import { loadExistingGrant } from './grants.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
+import { sessionCookie } from './sign-out.ts'
 import { apiTokenGrant } from './token-models.ts'
 
 /** What the library's configuration is made from. */
@@ -67,7 +68,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     routes: protocolRoutes,
     responseTypes: ['code'],
     scopes: [...openidScopes],
-    claims: { openid: ['sub'], profile: ['name', 'updated_at'], email: ['email', 'email_verified'] },
+    claims: { openid: ['sub', 'amr'], profile: ['name', 'updated_at'], email: ['email', 'email_verified'] },
     subjectTypes: ['public'],
     clientAuthMethods,
     enabledJWA: {
@@ -81,7 +82,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       required: (_ctx, client) => client.clientAuthMethod === 'none' || registry.client(client.clientId)?.fapi === true,
     },
     cookies: {
-      names: { session: 'svc_oauth_session', interaction: 'svc_oauth_interaction', resume: 'svc_oauth_resume' },
+      names: { session: sessionCookie, interaction: 'svc_oauth_interaction', resume: 'svc_oauth_resume' },
       keys: app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url')),
       long: { ...cookie, sameSite: isHttps ? 'none' : 'lax' },
       short: { ...cookie, sameSite: 'lax' },
@@ -156,7 +157,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
         seconds(registry.client(client.clientId)?.access_token_ttl ?? oauth.access_token_ttl),
       RefreshToken: (_ctx, _token, client) => refreshSeconds(client.clientId),
       Interaction: interactionSeconds,
-      // The library never extends these two: their rows end when nothing refers to them any more.
+      // The library never extends these two: their rows end when nothing refers to them any more, which the adapter sees to.
       Session: years,
       Grant: years,
     },

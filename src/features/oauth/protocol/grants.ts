@@ -2,6 +2,7 @@ import type Provider from 'oidc-provider'
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { audienceOf, resourceOf } from './audience.ts'
+import { handedOf } from './browser.ts'
 import { openidScopes, type RegisteredClient, type Registry } from './clients.ts'
 
 /** Whether a client of the operator's own is never asked for consent: only where nobody else can receive its codes. */
@@ -51,11 +52,12 @@ export const loadExistingGrant =
       return found
     }
     if (given.length === 0) return undefined
-    const grant = newGrant(provider, session.accountId, client.clientId)
+    const grant = newGrant(provider, session.accountId, client.clientId, handedOf(ctx.req).signedIn?.sessionId)
     grantScopes(grant, given, audienceOf(config, registered))
     await grant.save()
     return grant
   }
 
-export const newGrant = (provider: Provider, accountId: string, clientId: string): Grant =>
-  new provider.Grant({ accountId, clientId })
+/** A new grant; one that is made in a browser session (public id) can be saved only while that is there. */
+export const newGrant = (provider: Provider, accountId: string, clientId: string, sessionId?: string): Grant =>
+  new provider.Grant({ accountId, clientId, sessionId } as never)

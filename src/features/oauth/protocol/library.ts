@@ -8,10 +8,12 @@ import { completeDeviceFlow } from './custom-device.ts'
 import { registerGrants } from './custom-grants.ts'
 import { completeDocuments } from './documents.ts'
 import { answerFailures } from './failures.ts'
-import { followBrowserSessions } from './sessions.ts'
+import { allowFormTargets } from './form-targets.ts'
+import { adaptLogout, type SendLogout } from './logout.ts'
+import { followBrowserSessions, type SessionParts } from './sessions.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
 
-interface LibraryParts extends ProtocolParts {
+interface LibraryParts extends ProtocolParts, SessionParts {
   limits: ClientLimits
   findLive: TokenParts['findLive']
   apiTokens: TokenParts['apiTokens']
@@ -21,19 +23,21 @@ interface LibraryParts extends ProtocolParts {
 }
 
 /** The library with everything of svc's in it: configuration, models, grants. */
-export function buildProvider(parts: LibraryParts): Provider {
-  const { config, registry, store, findLive, limits } = parts
+export function buildProvider(parts: LibraryParts): { provider: Provider; sendLogout: SendLogout } {
+  const { config, registry, findLive, limits } = parts
   const { url, secret: secrets } = config.app
   const [successorKey] = deriveKeys(secrets, 'refresh-successor')
   if (!successorKey) throw new Error('The OAuth server needs app.secret.')
   const provider = new Provider(url, configurationOf(parts))
   provider.proxy = true
-  followBrowserSessions(provider)
+  followBrowserSessions(provider, parts)
+  const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
   completeDeviceFlow(provider, parts)
   completeDocuments(provider, config, parts.keysMaxAge)
   registerGrants(provider, { config, registry, findLive })
   answerFailures(provider)
+  allowFormTargets(provider)
   adaptClientAuthentication(provider, { registry, limits })
-  return provider
+  return { provider, sendLogout }
 }

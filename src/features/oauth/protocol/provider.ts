@@ -9,7 +9,9 @@ import type { PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet } from '../keys/key-ring.ts'
 import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
+import type { SendLogout } from './logout.ts'
 import { clientFetch } from './outbound.ts'
+import { type Logout, logoutWork, SignOut } from './sign-out.ts'
 import { RecordStore } from './store.ts'
 import type { ApiTokens } from './token-models.ts'
 
@@ -20,6 +22,7 @@ export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails
 export interface Protocol {
   provider: Provider
   registry: Registry
+  sendLogout: SendLogout
 }
 
 /**
@@ -27,6 +30,8 @@ export interface Protocol {
  * the next request; those under way end with the one they began with, and both work on the same rows.
  */
 export class ProtocolHolder {
+  /** Ends what follows a browser's session. */
+  readonly signOut: SignOut
   readonly #app: FastifyInstance
   readonly #apiTokens: ApiTokens
   readonly #verifier: AccessTokenVerifier
@@ -41,12 +46,14 @@ export class ProtocolHolder {
     this.#app = app
     this.#apiTokens = apiTokens
     this.#store = new RecordStore(app.database)
+    this.signOut = new SignOut(app)
     this.#limits = new ClientLimits(new FailureLimits(app.database), app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
       current: () => this.#keySet(),
       knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
     })
     app.addHook('onClose', async () => this.#keys?.close())
+    app.outbox.handle(logoutWork, async (payload) => (await this.current()).sendLogout(payload as Logout))
   }
 
   /** Loads the signing keys, once; the server does so before it listens. */
@@ -107,17 +114,27 @@ export class ProtocolHolder {
     return this.#store.useOnce(name, expiresAt)
   }
 
+  /** Deletes records that ended, in batches. */
+  async prune(): Promise<void> {
+    const batch = 500
+    const now = this.#app.clock.now()
+    // Between two of them other requests have their turn.
+    while ((await this.#store.prune(now, batch)) >= batch) await new Promise((resolve) => setImmediate(resolve))
+  }
+
   async #build(config: Config): Promise<Protocol> {
     // Loaded with the first protocol request: a server that only checks tokens never has the library in memory.
     const { buildProvider } = await import('./library.ts')
     const { database, lookups, clock } = this.#app
     const registry = this.registry()
-    const provider = buildProvider({
+    const { provider, sendLogout } = buildProvider({
       config,
       registry,
       lookups,
       clock,
       store: this.#store,
+      database,
+      signOut: this.signOut,
       limits: this.#limits,
       keys: this.#keySet().private,
       fetch: clientFetch(config),
@@ -127,6 +144,6 @@ export class ProtocolHolder {
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })
-    return { provider, registry }
+    return { provider, registry, sendLogout }
   }
 }

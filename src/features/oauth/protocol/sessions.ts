@@ -1,44 +1,68 @@
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
+import type { Database } from '../../../plugins/database/database.ts'
 import { handedOf } from './browser.ts'
+import type { SignOut } from './sign-out.ts'
 
-/** A session of the OAuth server with the browser session that it follows. */
-interface FollowingSession extends Session {
+/** What the models of sessions and grants know besides what the library keeps of them. */
+interface Stored {
+  jti: string
+  /** The identifier of its row, if it has one: a renewed identifier takes the row along, and what has ended has none. */
+  storedId?: string
+  /** The browser session that it follows, or is made in; the row's column, not the payload, keeps it. */
   sessionId?: string
+}
+
+/** A session of the OAuth server, with what the library's types leave out. */
+export interface FollowingSession extends Session, Stored {
+  jti: string
+  /** An identifier that the library would delete the row of. */
+  oldId?: string | undefined
   /** Whether the library is to save it with the answer. */
   touched?: boolean
 }
 
-const following = new Set(['authorization', 'code_verification'])
+export interface SessionParts {
+  database: Database
+  signOut: SignOut
+}
+
+/** Where an authorization, or a sign-out, begins. */
+const begins = new Set(['authorization', 'code_verification', 'end_session'])
+
+/** How long a session lasts that knows nobody yet, in seconds. */
+const newSessionSeconds = 3_600
 
 /**
- * Makes the library's session follow svc's own: it takes the user over where an authorization begins, and the row
- * remembers which browser session that was. It never signs anybody out by itself: that is for explicit ends.
+ * Makes the library's session follow svc's own, which alone decides who is signed in: it takes the user over where an
+ * authorization begins, and its row names the browser session. Idling out changes nothing of it: that is no sign-out.
  */
-export function followBrowserSessions(provider: Provider): void {
-  const { Session } = provider
-  const stored = Object.getOwnPropertyDescriptor(Session, 'IN_PAYLOAD')?.get
-  Object.defineProperty(Session, 'IN_PAYLOAD', {
-    get(this: typeof Session): string[] {
-      return [...(stored?.call(this) ?? []), 'sessionId']
-    },
-  })
+export function followBrowserSessions(provider: Provider, { database, signOut }: SessionParts): void {
+  const { Session, Grant, Interaction } = provider
+  for (const model of [Session, Grant]) keepStored(model)
 
   const get = Session.get.bind(Session)
   Session.get = async (ctx) => {
-    const session: FollowingSession = await get(ctx)
+    let session: FollowingSession = await get(ctx)
     const { signedIn } = handedOf(ctx.req)
-    // Not when an interaction ends: there the library compares with the session that began it.
-    if (!signedIn || !following.has(ctx.oidc?.route ?? '')) return session
+    if (!signedIn) return session
     const accountId = String(signedIn.user.id)
-    if (session.accountId === undefined) {
-      session.loginAccount({ accountId, loginTs: signedIn.since })
-      session.touched = true
+    // Not when an interaction ends: there the library compares with the session that began it.
+    if (begins.has(ctx.oidc?.route ?? '')) {
+      const { storedId } = session
+      if (session.accountId !== undefined && session.accountId !== accountId) {
+        if (storedId) await database.transaction((tx) => signOut.endRecord(tx, storedId))
+        session = Reflect.construct(Session, [{}])
+        ctx.oidc.entity('Session', session)
+      }
+      // What was known to whoever had this browser before is not known to the one who signed in.
+      if (session.accountId === undefined && session.storedId) session.resetIdentifier()
+      if (session.accountId === undefined || session.loginTs !== signedIn.since) {
+        session.loginAccount({ accountId, loginTs: signedIn.since, amr: [...signedIn.methods] })
+        session.touched = true
+      }
     }
-    if (session.accountId === accountId && session.sessionId !== signedIn.sessionId) {
-      session.sessionId = signedIn.sessionId
-      session.touched = true
-    }
+    if (session.accountId === undefined || session.accountId === accountId) session.sessionId = signedIn.sessionId
     return session
   }
 
@@ -48,7 +72,35 @@ export function followBrowserSessions(provider: Provider): void {
     if (typeof this.exp === 'number') return persist.call(this)
     return this.save(newSessionSeconds)
   }
+
+  // An interaction outlives the sign-out of the session that began it: it goes on for whoever signs in, with nothing of
+  // what was decided before. Its two signed cookies still bind it to the browser.
+  const find = Interaction.find.bind(Interaction)
+  Reflect.set(Interaction, 'find', async (id: string, options?: object) => {
+    const interaction = await find(id, options)
+    if (!(interaction instanceof Interaction) || !interaction.session?.uid) return interaction
+    const { uid, accountId } = interaction.session
+    if ((await Session.findByUid(uid))?.accountId === accountId) return interaction
+    Object.assign(interaction, { session: undefined, lastSubmission: undefined, grantId: undefined })
+    if (interaction.result?.consent) Object.assign(interaction, { result: undefined })
+    return interaction
+  })
 }
 
-/** How long a session lasts that knows nobody yet, in seconds. */
-const newSessionSeconds = 3_600
+/** Lets the models of a kind know their row, so that one that was ended meanwhile is not written again. */
+function keepStored(model: Provider['Session'] | Provider['Grant']): void {
+  const fields = Object.getOwnPropertyDescriptor(model, 'IN_PAYLOAD')?.get
+  if (!fields) throw new Error('The OAuth library keeps what a model stores elsewhere.')
+  Object.defineProperty(model, 'IN_PAYLOAD', {
+    get(this: typeof model): string[] {
+      return [...fields.call(this), 'storedId', 'sessionId']
+    },
+  })
+  const { save } = model.prototype
+  model.prototype.save = async function saveStored(this: FollowingSession, ...args: [number]) {
+    if (this.oldId) this.oldId = undefined
+    const value = await save.apply(this, args)
+    this.storedId = this.jti
+    return value
+  }
+}

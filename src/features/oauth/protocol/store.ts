@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
-import type { Database } from '../../../plugins/database/database.ts'
+import type { Database, Tx } from '../../../plugins/database/database.ts'
 
 /** A record as it is written; hashes are SHA-256 in hex, times unix milliseconds. */
 export interface NewRecord {
@@ -47,6 +47,34 @@ export class RecordStore {
     return (await this.#run('oauth-insert', sql, valuesOf(record))) > 0
   }
 
+  /**
+   * Inserts a record of somebody who sits at a browser, if that browser session is still theirs; false when it ended.
+   * Whoever ends the session waits for this, or this for them.
+   */
+  async insertOf(owner: string, record: NewRecord): Promise<boolean> {
+    const sql = `INSERT INTO oauth_records ${columns}
+      SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT) WHERE ${this.#isOwner('$10', '$7')}`
+    return (await this.#run('oauth-insert-of', sql, [...valuesOf(record), owner])) > 0
+  }
+
+  /**
+   * Brings the record of an id up to date, which may give it another; false when it was ended meanwhile. It follows
+   * another browser session than before only if that one is the user's; its end is never brought forward.
+   */
+  async replace(id: string, record: NewRecord): Promise<boolean> {
+    const sql = `UPDATE oauth_records SET id = $2, payload = $3, user_id = $4, session_id = $5,
+      expires_at = CASE WHEN expires_at > $6 THEN expires_at ELSE $6 END
+      WHERE id = $1 AND (session_id = $5 OR $5 IS NULL OR ${this.#isOwner('$5', '$4')})`
+    const { payload, userId, sessionId, expiresAt } = record
+    return (await this.#run('oauth-replace', sql, [id, record.id, payload, userId, sessionId, expiresAt])) > 0
+  }
+
+  /** Lets a grant, and a session by its uid, last until a moment (unix ms) at least; an hour more, so that not every token writes. */
+  async extend(grantId: string, uidHash: string | null, until: number): Promise<void> {
+    const sql = 'UPDATE oauth_records SET expires_at = $3 WHERE (id = $1 OR uid_hash = $2) AND expires_at < $4'
+    await this.#run('oauth-extend', sql, [grantId, uidHash, until + 3_600_000, until])
+  }
+
   /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
   useOnce(name: string, expiresAt: number): Promise<boolean> {
     const kind = 'ReplayDetection'
@@ -90,6 +118,12 @@ export class RecordStore {
     return records + (await this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
   }
 
+  /** Whether a browser session is the user's; on PostgreSQL it then stays so until the statement ends. */
+  #isOwner(publicId: string, userId: string): string {
+    const lock = this.#database.pg ? 'FOR KEY SHARE' : ''
+    return `EXISTS (SELECT 1 FROM sessions WHERE public_id = ${publicId} AND user_id = CAST(${userId} AS BIGINT) ${lock})`
+  }
+
   async #run(name: string, text: string, values: Value[]): Promise<number> {
     const { pg, prisma } = this.#database
     if (pg) return (await pg.query({ name, text, values })).rowCount ?? 0
@@ -108,3 +142,43 @@ const valuesOf = (record: NewRecord): Value[] => [
   record.sessionId,
   record.expiresAt,
 ]
+
+/** Which sessions of the OAuth server end: those that follow one browser session, those of a user but one, or one of whatever user but this. */
+type EndedRecords = { publicId: string } | { userId: number; except: string | null } | { id: string; unlessOf?: number }
+
+/** Deletes sessions of the OAuth server; answers what they held, as it was at that moment. */
+export async function deleteSessionRecords(tx: Tx, ended: EndedRecords): Promise<string[]> {
+  const rows: { payload: string }[] =
+    'publicId' in ended
+      ? await tx.$queryRaw`DELETE FROM oauth_records WHERE session_id = ${ended.publicId} AND kind = 'Session' RETURNING payload`
+      : 'userId' in ended
+        ? await tx.$queryRaw`
+            DELETE FROM oauth_records WHERE user_id = ${BigInt(ended.userId)} AND kind = 'Session'
+            AND (session_id IS NULL OR session_id <> ${ended.except ?? ''}) RETURNING payload`
+        : await tx.$queryRaw`
+            DELETE FROM oauth_records WHERE id = ${ended.id} AND kind = 'Session'
+            AND user_id <> ${BigInt(ended.unlessOf ?? -1)} RETURNING payload`
+  return rows.map(({ payload }) => payload)
+}
+
+/** Lets a user's session of the OAuth server follow a browser session from now on, until a moment (unix ms) at least. */
+export async function relinkSessionRecord(
+  tx: Tx,
+  { id, userId, publicId, until }: { id: string; userId: number; publicId: string; until: number },
+): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE oauth_records SET session_id = ${publicId},
+      expires_at = CASE WHEN expires_at > ${BigInt(until)} THEN expires_at ELSE ${BigInt(until)} END
+    WHERE id = ${id} AND kind = 'Session' AND user_id = ${BigInt(userId)}`
+}
+
+/** Deletes a grant and everything that came from it. */
+export async function deleteGrantRecords(tx: Tx, grantId: string): Promise<void> {
+  const [id, hash] = [recordId('Grant', grantId), recordId('grant', grantId)]
+  await tx.$executeRaw`DELETE FROM oauth_records WHERE id = ${id} OR grant_hash = ${hash}`
+}
+
+/** Deletes everything that the OAuth server keeps of a user: sessions, grants and tokens. */
+export async function deleteRecordsOf(tx: Tx, userId: number): Promise<void> {
+  await tx.oauthRecord.deleteMany({ where: { userId: BigInt(userId) } })
+}

@@ -1,0 +1,48 @@
+import Provider from 'oidc-provider'
+import { endOwnSession } from '../../../login/sign-in.ts'
+import { handedOf } from './browser.ts'
+import type { FollowingSession, SessionParts } from './sessions.ts'
+import type { Logout } from './sign-out.ts'
+
+/** Calls a client with a logout token (OpenID Connect Back-Channel Logout section 2.5); throws unless it answers that it knows. */
+export type SendLogout = (logout: Logout) => Promise<void>
+
+/**
+ * Makes the library's sign-out svc's own: the browser's session ends with the OAuth server's, and the clients are told
+ * by the outbox. What is returned is the library's way of telling one of them.
+ */
+export function adaptLogout(provider: Provider, { database, signOut }: SessionParts): SendLogout {
+  const { Client, Session } = provider
+  const send: unknown = Reflect.get(Client.prototype, 'backchannelLogout')
+  if (typeof send !== 'function') throw new Error('The OAuth library tells clients of a sign-out elsewhere.')
+
+  Reflect.set(
+    Client.prototype,
+    'backchannelLogout',
+    async function tell(this: { clientId: string }, accountId: string, sid: string) {
+      // Where everything ends, the end of the session below tells everybody.
+      if (Provider.ctx?.oidc.params?.logout) return
+      await database.transaction((tx) => signOut.tell(tx, { clientId: this.clientId, accountId, sid }))
+    },
+  )
+
+  const { destroy } = Session.prototype
+  Session.prototype.destroy = async function endBoth(this: FollowingSession) {
+    const { ctx } = Provider
+    const { request, signedIn } = handedOf(ctx?.req ?? missing())
+    const { storedId } = this
+    if (signedIn && this.accountId === String(signedIn.user.id)) await endOwnSession(request)
+    if (storedId) await database.transaction((tx) => signOut.endRecord(tx, storedId))
+    return destroy.call(this)
+  }
+
+  return async ({ clientId, accountId, sid }) => {
+    const client = await provider.Client.find(clientId)
+    // A client that was taken from the configuration meanwhile, or its address, is not there to be told.
+    if (client && Reflect.get(client, 'backchannelLogoutUri')) await send.call(client, accountId, sid)
+  }
+}
+
+function missing(): never {
+  throw new Error('A session ends only within a request.')
+}

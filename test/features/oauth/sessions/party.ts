@@ -1,0 +1,88 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createLocalJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose'
+import type { Test } from 'tap'
+import { buildTestApp, type TestApp, type TestAppOptions } from '../../../support/app.ts'
+import { clients, codeFlow, oauthSettings, type Person, type Tokens } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
+
+/** A client's endpoint for logout tokens, under an address of its own. */
+export class Party {
+  readonly url: string
+  /** What it answers. */
+  status = 200
+  /** The bodies that were posted to it, whatever it answered. */
+  readonly received: string[] = []
+
+  private constructor(url: string) {
+    this.url = url
+  }
+
+  static async start(t: Test): Promise<Party> {
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      party.received.push(Buffer.concat(chunks).toString())
+      response.writeHead(party.status).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const party = new Party(`http://127.0.0.1:${port}/logout`)
+    t.teardown(() => server.close())
+    return party
+  }
+
+  /** The logout tokens that came, verified as OpenID Connect Back-Channel Logout section 2.6 has it. */
+  async tokens(svc: TestApp, audience = 'web'): Promise<JWTPayload[]> {
+    const keys = createLocalJWKSet((await svc.app.inject('/.well-known/jwks.json')).json())
+    const issuer = svc.config.current().app.url
+    const now = svc.clock.now()
+    return Promise.all(
+      this.received.map(async (body) => {
+        const { payload } = await jwtVerify(new URLSearchParams(body).get('logout_token') ?? '', keys, {
+          issuer,
+          audience,
+          typ: 'logout+jwt',
+          currentDate: new Date(now),
+          requiredClaims: ['iat', 'exp', 'jti', 'sub', 'sid', 'events'],
+        })
+        return payload
+      }),
+    )
+  }
+}
+
+/** The settings of the shared clients, of which `web` wants to be told of sign-outs. */
+export const partySettings = (party: Party, more: object = {}) => ({
+  ...oauthSettings,
+  clients: clients.map((client) =>
+    client.client_id === 'web'
+      ? { ...client, backchannel_logout_uri: party.url, allow_private_addresses: true, ...more }
+      : client,
+  ),
+})
+
+/** svc with a client that wants to be told, at a time that stands still. */
+export async function buildWithParty(t: Test, more: object = {}, options: TestAppOptions = {}) {
+  const party = await Party.start(t)
+  const clock = stopTime(t)
+  const settings = { ...partySettings(party, more), ...options.settings }
+  const svc = await buildTestApp(t, { ...options, settings, clock })
+  return { party, svc, settings, clock }
+}
+
+/** The rows of the OAuth server, counted by kind. */
+export async function kinds({ database: { prisma } }: TestApp): Promise<Record<string, number>> {
+  const rows = await prisma.oauthRecord.groupBy({ by: ['kind'], _count: true })
+  return Object.fromEntries(rows.map(({ kind, _count }) => [kind, _count]))
+}
+
+/** What `web` holds of a person, bound to the session, with the session's name in it. */
+export async function bound(svc: TestApp, person: Person): Promise<Tokens & { sid: string }> {
+  const tokens = await codeFlow(svc, person, 'web', { scope: 'openid orders:read' })
+  return { ...tokens, sid: String(decodeJwt(tokens.id_token ?? '').sid) }
+}
+
+/** What `own` holds of a person for good. */
+export const offline = (svc: TestApp, person: Person): Promise<Tokens> =>
+  codeFlow(svc, person, 'own', { scope: 'openid offline_access', prompt: 'consent' })
