@@ -10,6 +10,7 @@ import { personalOrigin, sessionOrigin } from '../alive.ts'
 import { firstPartyClient, personalClient } from '../protocol/clients.ts'
 import { skipsConsent } from '../protocol/grants.ts'
 import type { ProtocolHolder } from '../protocol/provider.ts'
+import { holdSession } from '../store.ts'
 import { signOwnToken } from './own-token.ts'
 import {
   Authorization,
@@ -24,7 +25,6 @@ import {
 import {
   deleteAuthorization,
   deletePersonalToken,
-  holdSession,
   insertPersonalToken,
   listAuthorizations,
   listPersonalTokens,

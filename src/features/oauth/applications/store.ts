@@ -27,19 +27,6 @@ export interface StoredAuthorization {
   expiresAt: Date | null
 }
 
-/** Whether the session still is the user's; nobody takes the account's credentials away until the transaction ends. */
-export async function holdSession(
-  { engine }: Pick<Database, 'engine'>,
-  tx: Tx,
-  userId: number,
-  publicId: string,
-): Promise<boolean> {
-  const owner = BigInt(userId)
-  // SQLite runs one writing transaction at a time anyway.
-  if (engine !== 'sqlite') await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${owner} FOR NO KEY UPDATE`
-  return (await tx.session.count({ where: { publicId, userId: owner } })) > 0
-}
-
 /** Adds the row that a personal access token lives with. */
 export async function insertPersonalToken(tx: Tx, { userId, scopes, ...facts }: TokenFacts): Promise<void> {
   await tx.oauthPersonalToken.create({

@@ -3,7 +3,7 @@ import type { Config } from '../../../config/schema.ts'
 import { authenticate } from '../../../login/authenticate.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
-import { findUserByEmail } from '../../../users/users.ts'
+import { holdPassword } from '../store.ts'
 import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
 import type { Registry } from './clients.ts'
@@ -57,19 +57,17 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const grant = newGrant(provider, accountId, client.clientId)
   grantScopes(grant, scopes, audience)
   const grantId = await grant.save()
-  // Written first and looked at again then: a password that changes meanwhile leaves no grant behind.
-  const now = await findUserByEmail(database, user.email)
-  if (now?.user.id !== user.id || now.password !== found.password || now.user.disabled) {
+  // Written first and looked at again then: a password that is reset meanwhile leaves no grant behind.
+  const isTheirs = await database.transaction(async (tx) => {
+    if (!(await holdPassword(database, tx, user.id, found.password))) return false
+    const data = { method: 'password_grant', client_id: client.clientId }
+    await recordEvent(tx, originOf(request), { type: 'login', userId: user.id, data })
+    return true
+  })
+  if (!isTheirs) {
     await grant.destroy()
     throw refused()
   }
-  await database.transaction((tx) =>
-    recordEvent(tx, originOf(request), {
-      type: 'login',
-      userId: user.id,
-      data: { method: 'password_grant', client_id: client.clientId },
-    }),
-  )
 
   const issued = await issueToken(ctx, config, registry, { accountId, grantId, gty, scopes })
   const facts = { accountId, client, grantId, gty, scope: scopes.join(' '), authTime: seconds(clock.now()) }

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { strong } from '../../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { day, TestClock } from '../../../support/clock.ts'
 import { clients, codeFlow, introspect, oauthSettings, Person, refresh, request } from '../../../support/oauth.ts'
@@ -138,4 +140,57 @@ t.test('a client that is registered no more is not listed', async (t) => {
   await moved.signIn(email)
   t.strictSame((await moved.get(path)).json(), [])
   t.equal((await browser.get(path)).json().length, 1)
+})
+
+t.test('whoever claims the account by a reset finds nothing of what was there before', async (t) => {
+  const svc = await build(t)
+  const { email } = await svc.createUser({ verified: false })
+  const browser = svc.browser()
+  await browser.signIn(email)
+  const person = new Person(svc, email)
+  const tokens = await codeFlow(svc, person, 'web', { scope: 'orders:read' })
+  const body = { name: 'x', scopes: ['orders:read'] }
+  const { accessToken } = (await browser.post('/oauth/personal-access-tokens', body)).json()
+  const fresh = (await browser.post('/oauth/token/fresh')).json().access_token
+  const held = [tokens.access_token, accessToken, fresh]
+  for (const token of held) t.equal(await status(svc, token), 200)
+  await svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' })
+  const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
+  const token = /reset-password\/([0-9a-f]{64})/.exec(text)?.[1]
+  const form = { token, email, password: strong, password_confirmation: strong }
+  const reset = await svc.browser().post('/reset-password', form, { 'sec-fetch-site': 'same-origin' })
+  t.equal(reset.statusCode, 200, reset.body)
+  for (const token of held) t.equal(await status(svc, token), 401)
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400)
+  const owner = svc.browser()
+  await owner.signIn(email, strong)
+  t.strictSame((await owner.get(path)).json(), [], 'no consent either')
+  t.strictSame((await owner.get('/oauth/personal-access-tokens')).json(), [])
+})
+
+t.test('a reset that begins while a password is checked leaves no grant behind', async (t) => {
+  const secret = 'a-secret-that-is-long-enough'
+  const phone = { client_id: 'phone', type: 'confidential', secret, grants: ['password'], scopes: ['orders:read'] }
+  const settings = { ...oauthSettings, clients: [phone], rate_limits: { mail: null, login: null } }
+  const svc = await buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+  for (let round = 0; round < 10; round++) {
+    const { email } = await svc.createUser({ verified: false })
+    await svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' })
+    const token = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(email)).at(-1)?.text ?? '')?.[1]
+    const form = { token, email, password: strong, password_confirmation: strong }
+    const reset = svc.browser().post('/reset-password', form, { 'sec-fetch-site': 'same-origin' })
+    const attempts = [0, 1, 2, 3].map(async (i) => {
+      await sleep(i * 5 + round)
+      const fields = { grant_type: 'password', username: email, password: 'correct horse' }
+      const payload = { ...fields, client_id: 'phone', client_secret: secret }
+      return svc.app.inject({ method: 'POST', url: '/oauth/token', payload })
+    })
+    const answers = await Promise.all(attempts)
+    t.equal((await reset).statusCode, 200)
+    for (const { statusCode, json } of answers) {
+      t.ok(statusCode === 200 || statusCode === 400)
+      if (statusCode === 200) t.equal(await status(svc, json().access_token), 401)
+    }
+    t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 0)
+  }
 })
