@@ -36,6 +36,18 @@ export function adaptLogout(provider: Provider, { database, signOut }: SessionPa
     return destroy.call(this)
   }
 
+  // Nobody is signed in, so there is nothing to ask: on at once, where the library has a form that a script sends.
+  provider.use(async (ctx, next) => {
+    await next()
+    const { oidc } = ctx
+    if (oidc?.route !== 'end_session' || oidc.session?.accountId !== undefined || ctx.status !== 200) return
+    const { post_logout_redirect_uri: uri, state } = oidc.params ?? {}
+    const target = new URL(typeof uri === 'string' ? uri : '/oauth/logout/success', provider.issuer)
+    if (typeof uri === 'string' && typeof state === 'string') target.searchParams.set('state', state)
+    ctx.status = 303
+    ctx.redirect(target.href)
+  })
+
   return async ({ clientId, accountId, sid }) => {
     const client = await provider.Client.find(clientId)
     // A client that was taken from the configuration meanwhile, or its address, is not there to be told.

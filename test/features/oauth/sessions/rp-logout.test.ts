@@ -1,0 +1,183 @@
+import t from 'tap'
+import { keyCommands } from '../../../../src/features/oauth/keys/commands.ts'
+import { buildTestApp, type TestApp } from '../../../support/app.ts'
+import { minute } from '../../../support/clock.ts'
+import { Person, refresh, request, response, type Stop } from '../../../support/oauth.ts'
+import { credentials } from '../../../support/plain.ts'
+import { travel } from '../../../support/time.ts'
+import { bound, buildWithParty, kinds } from './party.ts'
+
+const bye = 'https://shop.example/bye'
+const registered = { post_logout_redirect_uris: [bye] }
+
+const logout = (person: Person, query: Record<string, string> = {}): Promise<Stop> =>
+  person.go(`/oauth/logout?${new URLSearchParams(query)}`)
+
+const confirm = (person: Person, stop: Stop): Promise<Stop> => person.press(stop, { logout: 'yes' })
+
+const secretOf = ({ answer }: Stop): string => /name="xsrf" value="([^"]+)"/.exec(answer.body)?.[1] ?? ''
+
+/** The button that says no sends the form without what the other sends. */
+const decline = (person: Person, stop: Stop): Promise<Stop> => person.press(stop, { xsrf: secretOf(stop) })
+
+/** Whether the browser is signed in, at svc and for a client that asks silently. */
+async function isSignedIn(person: Person): Promise<[boolean, string]> {
+  const stop = await person.authorize(request('web', { prompt: 'none', scope: 'openid' }))
+  return [(await person.plain.user()) !== null, response(stop).error ?? 'signed in']
+}
+
+const signedIn = [true, 'signed in']
+const signedOut = [false, 'login_required']
+
+/** A person who signed in to stay, at a client. */
+async function visit(svc: TestApp) {
+  const user = await svc.createUser()
+  const person = new Person(svc, user.email)
+  await person.plain.send('/oauth/login', { ...credentials(user.email), remember: '1' })
+  return { user, person, tokens: await bound(svc, person) }
+}
+
+t.test('confirming signs out of both, and leads to the registered address', async (t) => {
+  const { svc, party } = await buildWithParty(t, registered)
+  const { user, person, tokens } = await visit(svc)
+  t.ok(await person.plain.browser.cookie('svc_remember'), 'the browser is remembered')
+  const query = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: bye, state: 'a b&c' }
+  const stop = await logout(person, query)
+  t.equal(stop.page, 'Sign out')
+  t.match(stop.answer.body, 'The Web Shop')
+  t.match(stop.answer.body, user.email)
+  t.same(await isSignedIn(person), signedIn, 'asking ends nothing')
+  const done = await confirm(person, await logout(person, query))
+  t.equal(done.out?.href, `${bye}?state=a+b%26c`)
+  t.same(await isSignedIn(person), signedOut)
+  t.equal(await svc.database.prisma.rememberToken.count(), 0, 'nobody is remembered')
+  t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 0)
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400)
+  await svc.app.outbox.deliverDue()
+  t.match(await party.tokens(svc), [{ sub: String(user.id), sid: tokens.sid }], 'the client is told once')
+  const events = await svc.database.prisma.event.count({ where: { type: 'logout' } })
+  t.equal(events, 1)
+})
+
+t.test('declining keeps both; the client that asked is signed out alone', async (t) => {
+  const { svc, party } = await buildWithParty(t, registered)
+  const { person, tokens } = await visit(svc)
+  await decline(person, await logout(person))
+  t.same(await isSignedIn(person), signedIn)
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200, 'nobody asked')
+  t.equal(await svc.database.prisma.outbox.count(), 0)
+
+  const done = await decline(person, await logout(person, { client_id: 'web', post_logout_redirect_uri: bye }))
+  t.equal(done.out?.href, bye)
+  t.same(await isSignedIn(person), signedIn)
+  await svc.app.outbox.deliverDue()
+  t.match(await party.tokens(svc), [{ sid: tokens.sid }])
+})
+
+t.test('what a client may leave out, and what it may not make up', async (t) => {
+  const { svc } = await buildWithParty(t, registered)
+  const { person, tokens } = await visit(svc)
+  for (const query of [
+    { client_id: 'web', post_logout_redirect_uri: `${bye}/` },
+    { client_id: 'web', post_logout_redirect_uri: 'https://evil.example/' },
+    { client_id: 'spa', post_logout_redirect_uri: bye },
+    { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: 'javascript:alert(1)' },
+    { id_token_hint: tokens.access_token },
+    { id_token_hint: `${tokens.id_token?.slice(0, -8)}AAAAAAAA` },
+    { id_token_hint: tokens.id_token ?? '', client_id: 'spa' },
+    { client_id: 'nobody' },
+  ]) {
+    const stop = await logout(person, query)
+    t.equal(stop.out, null, JSON.stringify(query))
+    t.equal(stop.answer.statusCode, 400)
+    t.equal(stop.page, 'Error')
+  }
+  t.same(await isSignedIn(person), signedIn)
+  const nowhere = await confirm(person, await logout(person, { post_logout_redirect_uri: 'https://evil.example/' }))
+  t.equal(nowhere.path, '/oauth/logout/success', 'without a client there is no address to lead to')
+
+  await person.signIn()
+  const done = await confirm(person, await logout(person, { client_id: 'web', post_logout_redirect_uri: bye }))
+  t.equal(done.out?.href, bye, 'without a hint')
+  t.same(await isSignedIn(person), signedOut)
+})
+
+t.test('nobody is signed out by a link, or by a form of another site', async (t) => {
+  const { svc } = await buildWithParty(t, registered)
+  const { person } = await visit(svc)
+  const stop = await logout(person)
+  const forged = await person.plain.post('/oauth/logout/confirm', { logout: 'yes', xsrf: 'x'.repeat(48) })
+  t.equal(forged.statusCode, 400)
+  t.equal((await person.plain.post('/oauth/logout/confirm', { logout: 'yes' })).statusCode, 400)
+  const stranger = new Person(svc, 'nobody@example.com')
+  const [sent] = [await stranger.plain.post('/oauth/logout/confirm', { logout: 'yes', xsrf: secretOf(stop) })]
+  t.equal(sent?.statusCode, 400, 'the value is of no use in another browser')
+  t.same(await isSignedIn(person), signedIn)
+
+  const fresh = new Person(svc, (await svc.createUser()).email)
+  await fresh.signIn()
+  t.equal((await logout(fresh)).page, 'Sign out', 'who has been at no client yet is asked too')
+  t.ok(await fresh.plain.user())
+})
+
+t.test('who is not signed in is led on, without JavaScript', async (t) => {
+  const { svc } = await buildWithParty(t, registered)
+  const nobody = new Person(svc, 'nobody@example.com')
+  t.match(await logout(nobody), { path: '/oauth/logout/success', answer: { statusCode: 200 } })
+  const query = { client_id: 'web', post_logout_redirect_uri: bye, state: 's' }
+  t.equal((await logout(nobody, query)).out?.href, `${bye}?state=s`)
+
+  const { person, tokens } = await visit(svc)
+  const { browser } = person.plain
+  await browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
+  const hint = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: bye }
+  t.equal((await logout(person, hint)).out?.href, bye, 'after the sign-out elsewhere')
+})
+
+t.test('a hint that a retired key signed is good', async (t) => {
+  const { svc, settings, clock } = await buildWithParty(t, registered)
+  const { person, tokens } = await visit(svc)
+  const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
+  const none = { endSessions: async () => undefined, readPassword: async () => '', print: () => undefined }
+  const { config, database } = svc
+  await command?.run({ config, database, now: clock.now(), options: { now: true }, ...none })
+  travel(svc, 10 * minute)
+  const later = await buildTestApp(t, { settings, clock, database: svc.where })
+  const old = await logout(person, { id_token_hint: tokens.id_token ?? '' })
+  t.equal(old.page, 'Sign out')
+  const answer = await later.app.inject({
+    url: `/oauth/logout?${new URLSearchParams({ id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: bye })}`,
+    headers: { accept: 'text/html' },
+  })
+  t.equal(answer.headers.location, bye)
+  t.ok((await later.app.inject('/.well-known/jwks.json')).json().keys.length > 3)
+})
+
+t.test('posted, over https', async (t) => {
+  const url = 'https://id.example'
+  const { svc, party } = await buildWithParty(t, registered, { settings: { app: { url } } })
+  const { email } = await svc.createUser()
+  const person = new Person(svc.browser({ origin: url, url, xsrf: false }), email, url)
+  const tokens = await bound(svc, person)
+  const fields = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: bye, state: 's' }
+  const answer = await person.plain.post('/oauth/logout', fields)
+  const stop = { answer, path: '/oauth/logout', page: 'Sign out', out: null }
+  const done = await confirm(person, stop)
+  t.equal(done.out?.href, `${bye}?state=s`)
+  t.equal(await person.plain.user(), null)
+  await svc.app.outbox.deliverDue()
+  t.match(await party.tokens(svc), [{ sid: tokens.sid }])
+  t.match(await kinds(svc), { Session: undefined })
+})
+
+t.test('who idled out signs out of what is left', async (t) => {
+  const { svc, party } = await buildWithParty(t, registered)
+  const person = new Person(svc, (await svc.createUser()).email)
+  const tokens = await bound(svc, person)
+  travel(svc, 121 * minute)
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200, 'idling is no sign-out')
+  await confirm(person, await logout(person))
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400)
+  await svc.app.outbox.deliverDue()
+  t.match(await party.tokens(svc), [{ sid: tokens.sid }])
+})
