@@ -61,7 +61,8 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const isHttps = app.url.startsWith('https://')
   const refreshSeconds = (clientId: string | undefined) =>
     seconds(registry.client(clientId)?.refresh_token_ttl ?? oauth.refresh_token_ttl)
-  const cookie = { path: '/', httpOnly: true, overwrite: true, secure: isHttps, signed: true } as const
+  // Without a path: the cookie of an interaction is for its own alone, so that two in one browser cannot be taken for each other.
+  const cookie = { httpOnly: true, overwrite: true, secure: isHttps, signed: true } as const
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
     jwks: { keys: parts.keys } as JWKS,

@@ -1,5 +1,6 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../plugins/database/database.ts'
+import { withRetries } from '../../../plugins/database/retry.ts'
 
 /** A record as it is written; hashes are SHA-256 in hex, times unix milliseconds. */
 export interface NewRecord {
@@ -126,7 +127,8 @@ export class RecordStore {
 
   async #run(name: string, text: string, values: Value[]): Promise<number> {
     const { pg, prisma } = this.#database
-    if (pg) return (await pg.query({ name, text, values })).rowCount ?? 0
+    // Each is one statement: what clashed with a sign-out at the same moment may simply come after it.
+    if (pg) return (await withRetries(() => pg.query({ name, text, values }))).rowCount ?? 0
     return prisma.$executeRawUnsafe(text.replaceAll('$', '?'), ...values)
   }
 }

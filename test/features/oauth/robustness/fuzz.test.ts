@@ -10,7 +10,7 @@ import { gather, settings, signedIn } from './pieces.ts'
 t.setTimeout(110_000)
 
 const requests = Number(process.env.SVC_TEST_REQUESTS ?? 10_000)
-const atOnce = 200
+const atOnce = 250
 const paths: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(Object.entries(protocolPaths).map(([path, { methods }]) => [path, methods])),
   '/oauth/interaction/:uid': ['GET', 'POST'],
@@ -72,8 +72,8 @@ t.test(`no odd protocol request is answered by a failure (seed ${seed})`, async 
   t.same(flaws.slice(0, 8), [])
   t.equal(flaws.length, 0)
   const counts = JSON.stringify([...reached].map(([path, statuses]) => [path, [...statuses]]))
-  if (process.env.SVC_TEST_COUNTS) t.comment(counts)
+  if (process.env.SVC_TEST_COUNTS) process.stderr.write(`${counts}\n`)
   for (const path of Object.keys(paths)) t.ok(reached.has(path), `${path} was asked`)
-  const errors = svc.logs.filter((line) => JSON.parse(line).level >= 50)
+  const errors = svc.logs.filter((line) => JSON.parse(line).level >= 50 || line.includes('temporarily unavailable'))
   t.same(errors.slice(0, 3), [], 'nothing unexpected happened inside')
 })

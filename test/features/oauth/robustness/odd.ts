@@ -148,8 +148,9 @@ export function oddProtocolRequest(
   pieces: Pieces,
 ): InjectOptions & { name: string } {
   const name = pick(Object.keys(paths))
+  const walk = pick(pieces.walks)
   const spelled = name.replace(':uid', () =>
-    chance(0.7) ? pick(pieces.uids) : pick(['x', '%00', '%ff', '..', '__proto__', 'x'.repeat(300)]),
+    chance(0.7) ? walk.uid : pick(['x', '%00', '%ff', '..', '__proto__', 'x'.repeat(300)]),
   )
   const own = paths[name] ?? []
   const method = chance(0.9)
@@ -160,7 +161,7 @@ export function oddProtocolRequest(
   const type = chance(0.9) ? pick(types.slice(0, chance(0.9) ? 2 : 3)) : pick(otherTypes)
   const headers: Record<string, string> = { ...(hasBody ? { 'content-type': type } : {}) }
   const isPage = !/token|code$|userinfo|introspect|revoke|par|well-known/.test(name)
-  if (chance(isPage ? 0.9 : 0.2)) headers.cookie = cookieOf(pieces)
+  if (chance(isPage ? 0.9 : 0.2)) headers.cookie = (chance(0.7) && walk.cookies[name]) || cookieOf(pieces)
   if (chance(0.4))
     headers.authorization = chance(0.8)
       ? pick(pieces.authorizations)

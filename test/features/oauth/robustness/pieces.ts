@@ -48,7 +48,8 @@ export interface Pieces {
   values: Readonly<Record<string, readonly string[]>>
   cookies: readonly string[]
   authorizations: readonly string[]
-  uids: readonly string[]
+  /** Authorizations on their way: the uid, and by path what its browser sends there. */
+  walks: readonly { uid: string; cookies: Readonly<Record<string, string>> }[]
 }
 
 const basic = (id: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
@@ -72,15 +73,22 @@ export const authorizationQuery = (client: string, more: Record<string, string> 
 export async function signedIn(svc: TestApp): Promise<Browser> {
   const browser = svc.browser({ origin: site, url: site })
   const answer = await browser.signIn((await svc.createUser()).email)
-  if (answer.statusCode !== 200) throw new Error(answer.body)
+  if (answer.statusCode !== 200)
+    throw new Error(svc.logs.filter((line) => JSON.parse(line).level >= 40).at(-1) ?? answer.body)
   return browser
 }
 
 const leads = (answer: LightMyRequestResponse): string => String(answer.headers.location ?? '')
 
-/** What a browser sends to the question of an authorization, and when it goes on. */
-const cookiesAt = async ({ jar }: Browser, path: string): Promise<string[]> =>
-  Promise.all([path, path.replace('interaction', 'authorize')].map((at) => jar.getCookieString(site + at)))
+/** An authorization that stands at a question. */
+async function walkOf({ jar }: Browser, question: string): Promise<Pieces['walks'][number]> {
+  const uid = question.split('/').at(-1) ?? 'x'
+  const at = ['interaction', 'authorize', 'device'].map((name) => `/oauth/${name}/`)
+  const cookies = await Promise.all(
+    at.map(async (path) => [`${path}:uid`, await jar.getCookieString(site + path + uid)]),
+  )
+  return { uid, cookies: Object.fromEntries(cookies) }
+}
 
 /** One of everything that a protocol request may name, fresh. */
 export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
@@ -106,24 +114,20 @@ export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
     ...Object.fromEntries(new URLSearchParams(authorizationQuery('web'))),
     client_secret: secret,
   })
-  const stopped = leads(await browser.get(`/oauth/authorize?${authorizationQuery('third')}`))
-  const decided = leads(await browser.get(`/oauth/authorize?${authorizationQuery('third')}`))
-  await browser.post(decided, { decision: 'deny' }, { 'sec-fetch-site': 'same-origin' })
   // Cookies that are signed well, and whose rows are gone.
   const visitor = svc.browser({ origin: site, url: site })
   const left = leads(await visitor.get(`/oauth/authorize?${authorizationQuery('third')}`))
   await visitor.get('/oauth/device')
-  const gone = await cookiesAt(visitor, left)
+  const gone = await walkOf(visitor, left)
   await database.prisma.oauthRecord.deleteMany({ where: { kind: { in: ['Session', 'Interaction'] }, userId: null } })
+  const stopped = leads(await browser.get(`/oauth/authorize?${authorizationQuery('third')}`))
+  const decided = leads(await browser.get(`/oauth/authorize?${authorizationQuery('third')}`))
+  await browser.post(decided, { decision: 'deny' }, { 'sec-fetch-site': 'same-origin' })
   const live = svc.browser({ origin: site, url: site })
   const page = await live.get('/oauth/device', { accept: 'text/html' })
   const question = await browser.get('/oauth/logout', { accept: 'text/html' })
-  const cookies = [
-    ...(await cookiesAt(browser, stopped)),
-    ...(await cookiesAt(browser, decided)),
-    await live.jar.getCookieString(site),
-    ...gone,
-  ]
+  const walks = [await walkOf(browser, stopped), await walkOf(browser, decided), gone]
+  const cookies = [await browser.jar.getCookieString(site), await live.jar.getCookieString(site)]
   return {
     values: {
       client_id: ['web', 'third', 'spa', 'tv', 'cron', 'app', 'bound', 'svc-personal', 'svc-first-party'],
@@ -183,13 +187,13 @@ export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
       nonce: ['nonce'],
       ui_locales: ['de'],
     },
-    cookies,
+    cookies: [...cookies, ...walks.flatMap((walk) => Object.values(walk.cookies))],
     authorizations: [
       ...['web', 'third', 'cron', 'app', 'tv'].map(basic),
       `Bearer ${tokens.access_token}`,
       `Bearer ${machine.access_token}`,
       `DPoP ${tokens.access_token}`,
     ],
-    uids: [stopped, decided, left].map((path) => path.split('/').at(-1) ?? 'x'),
+    walks,
   }
 }
