@@ -26,8 +26,19 @@ export interface Attempt {
   isLast: boolean
 }
 
-/** The account as the limiter knows it: look-alike letters fold to one, so that they are no way around. */
-const accountOf = (email: string): string => canonicalEmail(email).normalize('NFKD').replace(/\p{M}/gu, '')
+/** Failures of one account's second factor in the long run: a code has six digits, so a pause of an hour forgets nothing. */
+const secondFactorRule: LimitRule = { ...accountRule, window: 24 * hour }
+
+/** One attempt and what it is counted under. */
+interface Counted {
+  /** The address of the account. */
+  account: string
+  here: string
+  everywhere: string
+  rule: LimitRule
+  rate: Rate | null
+  fields: string[]
+}
 
 /** Limits failed passwords and second factors, for every door together: by account (and address), and by account in the long run. */
 export class LoginLimiter {
@@ -43,10 +54,13 @@ export class LoginLimiter {
 
   /** Counts a password, or throws 429 with the seconds to wait. */
   attempt(request: FastifyRequest, email: string): Promise<Attempt> {
-    const account = accountOf(email)
-    return this.#attempt(request, account, {
+    // As it is stored, and no further: of two accounts that look alike, neither clears the other's failures.
+    const account = canonicalEmail(email)
+    return this.#attempt(request, {
+      account,
       here: `login:${account}|${limitedAddress(request.ip)}`,
       everywhere: `account:${account}`,
+      rule: accountRule,
       rate: this.#config.current().rate_limits.login,
       fields: ['email'],
     })
@@ -54,9 +68,11 @@ export class LoginLimiter {
 
   /** Counts a second factor of the user, from wherever it is tried, or throws 429 with the seconds to wait. */
   attemptSecondFactor(request: FastifyRequest, user: User): Promise<Attempt> {
-    return this.#attempt(request, accountOf(user.email), {
+    return this.#attempt(request, {
+      account: user.email,
       here: `two-factor:${user.id}`,
       everywhere: `two-factor-account:${user.id}`,
+      rule: secondFactorRule,
       rate: this.#config.current().rate_limits.two_factor,
       fields: ['email', 'code'],
     })
@@ -64,8 +80,7 @@ export class LoginLimiter {
 
   async #attempt(
     request: FastifyRequest,
-    account: string,
-    { here, everywhere, rate, fields }: { here: string; everywhere: string; rate: Rate | null; fields: string[] },
+    { account, here, everywhere, rule, rate, fields }: Counted,
   ): Promise<Attempt> {
     const now = request.server.clock.now()
     const local = rate === null ? null : await this.#limits.reserve(here, { ...rate, block: 'window' }, now)
@@ -73,14 +88,14 @@ export class LoginLimiter {
 
     // A browser that signed in before is not locked out by what others try on the account.
     const isKnown = this.#isKnownBrowser(request, account)
-    const global = isKnown ? null : await this.#limits.reserve(everywhere, accountRule, now)
+    const global = isKnown ? null : await this.#limits.reserve(everywhere, rule, now)
     if (global && !global.allowed) {
       if (rate) await this.#limits.release(here)
-      throw refusal(global.until, now, accountRule.max, fields)
+      throw refusal(global.until, now, rule.max, fields)
     }
     const isLast =
       (local?.allowed === true && rate !== null && local.failures >= rate.max) ||
-      (global?.allowed === true && global.failures >= accountRule.max)
+      (global?.allowed === true && global.failures >= rule.max)
     return {
       isLast,
       succeeded: async () => {
@@ -94,16 +109,16 @@ export class LoginLimiter {
     }
   }
 
-  /** Marks the browser as one that signed in to this account. */
-  rememberBrowser(request: FastifyRequest, reply: FastifyReply, email: string): void {
+  /** Marks the browser as one that signed in to this account, if its address is verified: another's claim to it counts for nothing. */
+  rememberBrowser(request: FastifyRequest, reply: FastifyReply, { email, email_verified_at }: User): void {
     const key = this.#keys[0]
-    if (!key) return
+    if (!key || email_verified_at === null) return
     const attributes = {
       ...request.server.sessions.attributes(),
       httpOnly: true,
       maxAge: year,
     }
-    reply.setCookie(browserCookie, key.sign(accountOf(email)), attributes)
+    reply.setCookie(browserCookie, key.sign(email), attributes)
   }
 
   #isKnownBrowser(request: FastifyRequest, account: string): boolean {

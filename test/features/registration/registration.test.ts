@@ -25,7 +25,7 @@ t.test('an account is made, signed in and mailed, and nothing of the body but it
   t.equal(answer.statusCode, 201, answer.body)
   t.equal(answer.body, '""')
   t.match(answer.headers['content-type'], /^application\/json/)
-  t.strictSame(cookieNames(answer), ['XSRF-TOKEN', 'svc_browser', 'svc_session'])
+  t.strictSame(cookieNames(answer), ['XSRF-TOKEN', 'svc_session'])
   t.not(await spa.cookie('svc_session'), before.session, 'the session is another one')
   t.not(await spa.cookie('XSRF-TOKEN'), before.xsrf)
   const user = (await spa.get('/api/user')).json()
