@@ -1,0 +1,105 @@
+import { createPublicKey } from 'node:crypto'
+import { mock } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createVerifier } from 'fast-jwt'
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import t from 'tap'
+import { keyCommands } from '../../src/features/oauth/keys/commands.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { oauthSettings, token } from '../support/oauth.ts'
+import { freePort } from '../support/process.ts'
+
+t.setTimeout(110_000)
+
+const audience = 'https://api.example'
+
+/** svc on a port under its own address. */
+async function listen(t: Parameters<typeof buildTestApp>[0], clock: TestClock, settings: object = {}) {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const svc = await buildTestApp(t, {
+    settings: { ...oauthSettings, app: { url }, oauth: { audience, ...settings } },
+    clock,
+  })
+  await svc.app.listen({ port, host: 'localhost' })
+  return { svc, url, jwks: `${url}/.well-known/jwks.json` }
+}
+
+const machineToken = async (svc: TestApp): Promise<string> =>
+  (await token(svc, 'machine', { grant_type: 'client_credentials' })).json().access_token
+
+for (const alg of ['ES256', 'RS256', 'EdDSA'] as const) {
+  t.test(`an API verifies ${alg} tokens with the address of the key set alone`, async (t) => {
+    const { svc, url, jwks } = await listen(t, new TestClock(Date.now()), { access_token_alg: alg })
+    const accessToken = await machineToken(svc)
+    t.match(decodeProtectedHeader(accessToken), { alg, typ: 'at+jwt', kid: /./ })
+
+    const rules = { issuer: url, audience, typ: 'at+jwt' }
+    const { payload } = await jwtVerify(accessToken, createRemoteJWKSet(new URL(jwks)), rules)
+    t.match(payload, { sub: 'machine', client_id: 'machine', scope: 'orders:read' }, 'jose')
+
+    const verify = createVerifier({
+      key: async ({ header }: { header: { kid?: string } }) => {
+        const answer = await fetch(jwks)
+        const { keys } = (await answer.json()) as { keys: { kid: string; kty: string }[] }
+        const key = keys.find(({ kid }) => kid === header.kid)
+        return createPublicKey({ key: key ?? {}, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
+      },
+      algorithms: [alg],
+      allowedIss: url,
+      allowedAud: audience,
+      checkTyp: 'at+jwt',
+    })
+    t.match(await verify(accessToken), { sub: 'machine', scopes: ['orders:read'] }, 'fast-jwt')
+    const [head, body, signature = ''] = accessToken.split('.')
+    const bent = `${head}.${body}.${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`
+    await t.rejects(jwtVerify(bent, createRemoteJWKSet(new URL(jwks)), rules))
+    await t.rejects(verify(bent))
+    await t.rejects(jwtVerify(accessToken, createRemoteJWKSet(new URL(jwks)), { ...rules, audience: 'https://x' }))
+  })
+}
+
+t.test('keys are replaced under a running load, and no verification fails', async (t) => {
+  const start = Date.now()
+  mock.timers.enable({ apis: ['Date', 'setInterval'], now: start })
+  t.teardown(() => mock.timers.reset())
+  const clock = new TestClock(start)
+  const { svc, url, jwks } = await listen(t, clock, { key_rotation: '1h' })
+  const replica = await buildTestApp(t, {
+    settings: { ...oauthSettings, app: { url }, oauth: { audience, key_rotation: '1h' } },
+    clock,
+    database: svc.where,
+  })
+  const [, maxAge = ''] = /max-age=(\d+)/.exec((await fetch(jwks)).headers.get('cache-control') ?? '') ?? []
+  // Keeps the set as long as it may, and never asks before that: not even for a key that it does not know.
+  const patience = { cacheMaxAge: Number(maxAge) * 1000, cooldownDuration: 86_400_000 }
+  const keys = createRemoteJWKSet(new URL(jwks), patience)
+  const issued: { token: string; until: number }[] = []
+  const used = new Set<unknown>()
+  let verified = 0
+  // Three hours in steps of fifteen seconds: as often as every process looks for the keys of the others.
+  for (let step = 0; step < 3 * 240; step++) {
+    clock.advance(15_000)
+    mock.timers.tick(15_000)
+    await turn()
+    if (step === 300) await rotateNow(svc)
+    const fresh = await machineToken(step % 2 ? svc : replica)
+    used.add(decodeProtectedHeader(fresh).kid)
+    issued.push({ token: fresh, until: clock.now() + 14 * 60_000 })
+    while ((issued[0]?.until ?? 0) < clock.now()) issued.shift()
+    for (const each of [fresh, issued[0]?.token ?? fresh]) {
+      await jwtVerify(each, keys, { issuer: url, audience, typ: 'at+jwt' })
+      verified++
+    }
+  }
+  t.equal(verified, 3 * 240 * 2)
+  t.ok(used.size >= 4, `${used.size} keys have signed`)
+})
+
+/** Asks for new keys as an operator does. */
+async function rotateNow({ config, database, clock }: TestApp): Promise<void> {
+  const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
+  const unused = { endSessions: async () => undefined, readPassword: async () => '' }
+  await command?.run({ config, database, now: clock.now(), options: {}, print: () => undefined, ...unused })
+}
