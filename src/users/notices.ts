@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Tx } from '../plugins/database/database.ts'
+import { browserName } from './browser-name.ts'
 import type { Origin } from './events.ts'
 
 /** The changes of an account that its owner is told of. */
@@ -24,9 +25,6 @@ interface NoticeFacts {
   provider?: string
 }
 
-/** How much of a user agent a mail shows, in characters. */
-const longestAgent = 200
-
 /** Queues a mail that tells an account's owner of a change, in the transaction of that change. */
 export async function notify(
   { mail }: Pick<FastifyInstance, 'mail'>,
@@ -39,12 +37,13 @@ export async function notify(
   await mail.queue(tx, {
     to,
     template: 'security-notice',
-    // No name of anybody: it is text that its bearer chose.
+    // No name of anybody, and nothing that a client says of itself: either is text that somebody chose, and whoever
+    // claims another's address would have it mailed there.
     data: {
       kind,
       when: new Date(origin.now).toUTCString(),
       ipAddress: origin.ipAddress,
-      userAgent: origin.userAgent?.slice(0, longestAgent) ?? null,
+      userAgent: origin.userAgent === null ? null : browserName(origin.userAgent),
       newEmail: newEmail === undefined ? null : masked(newEmail),
       provider: provider ?? null,
     },

@@ -41,7 +41,7 @@ t.test('a notice says what happened, when and from where, and not who', async (t
   const svc = await buildTestApp(t)
   const origin = {
     ipAddress: '2001:db8::1',
-    userAgent: `Evil/1.0 <script> ${'x'.repeat(500)}`,
+    userAgent: 'Evil/1.0 (Windows NT 10.0; call https://evil.example) Gecko/20100101 Firefox/140.0',
     requestId: null,
     log: null,
     now: svc.clock.now(),
@@ -71,20 +71,20 @@ t.test('a notice says what happened, when and from where, and not who', async (t
     t.equal(mail?.subject, subjects[kind])
     t.match(
       mail?.text,
-      /When: Fri, 20 Nov 2026 12:00:00 GMT\nIP address: 2001:db8::1\nBrowser or app: Evil\/1\.0 <script> x+\n/,
+      /When: Fri, 20 Nov 2026 12:00:00 GMT\nIP address: 2001:db8::1\nBrowser or app: Firefox on Windows\n/,
     )
     t.match(mail?.text, /New address: g…@example\.org\nProvider: Acme\n/)
-    t.match(mail?.html, /Evil\/1\.0 &lt;script&gt; x{150}/)
-    t.notMatch(mail?.raw, /grace|x{200}/)
+    t.match(mail?.html, />Firefox on Windows</)
+    t.notMatch(mail?.raw, /grace|evil/i)
     const canStillReset = !['account_deleted', 'email_changed'].includes(kind)
     t.equal(mail?.text.includes('reset your password at once'), canStillReset, kind)
     t.equal(mail?.html.includes('reset your password at once'), canStillReset)
   }
-  const silent = { ...origin, ipAddress: null, userAgent: null }
+  const silent = { ...origin, ipAddress: null, userAgent: 'Your account is locked: https://evil.example' }
   await svc.database.transaction((tx) => notify(svc.app, tx, silent, to, 'passkey_added'))
   const [mail] = await svc.mailbox.to(to)
   t.match(mail?.text, /\n\nWhen: [^\n]+\n\nIf this was you/)
-  t.notMatch(mail?.raw, /null|undefined|IP address|Browser or app/)
+  t.notMatch(mail?.raw, /null|undefined|IP address|Browser or app|evil/)
 })
 
 t.test('nothing that a name, a template or a value holds becomes a header or another recipient', async (t) => {
