@@ -1,9 +1,10 @@
-import type { Report as Sink } from '../findings.ts'
+import { createPublicKey } from 'node:crypto'
+import type { Path, Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import type { Config } from '../schema.ts'
 
 type Client = Config['clients'][number]
-type Report = (key: string | readonly [string, number], message: string) => void
+type Report = (key: string | Path, message: string) => void
 type Rule = (client: Client, report: Report, config: Config) => void
 
 const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access']
@@ -17,10 +18,15 @@ const rules: readonly Rule[] = [
   publicClientActsForUsersOnly,
   confidentialClientHasCredentials,
   oneSecretOnly,
+  secretCanBeSent,
   oneKeySetOnly,
   keysArePublic,
+  keysCanSign,
   authMethodHasItsCredentials,
   fapiHasKeys,
+  fapiHasNoSecret,
+  fapiAsksTheUser,
+  exchangeNamesClients,
   scopesExist,
 ]
 
@@ -79,8 +85,13 @@ function webUriComplaint({ protocol, hostname }: URL): string | undefined {
   return 'must be https, or http on localhost, 127.0.0.1 or [::1], unless application_type is native'
 }
 
+/** Where any port may be asked for (RFC 8252 section 7.3); the OAuth library knows these alone. */
+const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
+
 function nativeUriComplaint({ protocol, hostname }: URL): string | undefined {
-  if (protocol === 'http:') return isLoopback(hostname) ? undefined : 'must be https, or http on loopback'
+  if (protocol === 'http:') {
+    return loopbackHosts.has(hostname) ? undefined : 'must be https, or http on localhost, 127.0.0.1 or [::1]'
+  }
   if (protocol === 'https:') return isLoopback(hostname) ? 'must be http on loopback' : undefined
   return protocol.includes('.')
     ? undefined
@@ -107,6 +118,7 @@ function publicClientActsForUsersOnly(client: Client, report: Report): void {
   if (client.type !== 'public') return
   const index = client.grants.indexOf('client_credentials')
   if (index >= 0) report(['grants', index], 'must not be client_credentials for a public client, which has none')
+  if (client.fapi) report('fapi', 'must be false for a public client: FAPI 2.0 allows none')
   if (client.introspect) report('introspect', 'must be false for a public client, which anybody can pose as')
 }
 
@@ -119,13 +131,46 @@ function oneSecretOnly({ secret, secret_hash }: Client, report: Report): void {
   if (secret !== undefined && secret_hash !== undefined) report('secret_hash', 'must not stand beside secret: keep one')
 }
 
+function secretCanBeSent({ secret }: Client, report: Report): void {
+  if (secret !== undefined && /[^\x20-\x7e]/.test(secret)) {
+    report('secret', 'must be of printable ASCII characters: clients cannot send others (RFC 6749 appendix A.2)')
+  }
+}
+
 function oneKeySetOnly({ jwks, jwks_uri }: Client, report: Report): void {
   if (jwks !== undefined && jwks_uri !== undefined) report('jwks_uri', 'must not stand beside jwks: keep one')
 }
 
+const privateParts = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
 function keysArePublic({ jwks }: Client, report: Report): void {
-  if (jwks?.keys.some((key) => 'd' in key))
+  if (jwks?.keys.some((key) => privateParts.some((part) => part in key)))
     report('jwks', "must hold public keys only: the private parts are the client's alone")
+}
+
+function keysCanSign({ jwks }: Client, report: Report): void {
+  if (!jwks) return
+  const broken = jwks.keys.findIndex((key) => kindOf(key) === null)
+  if (broken >= 0)
+    report(['jwks', 'keys', broken], 'must be a key that can be read: some part of it is missing or wrong')
+  else if (!jwks.keys.some((key) => !('use' in key && key.use === 'enc') && signers.has(kindOf(key) ?? ''))) {
+    report('jwks', 'must hold a key that signs: RSA of at least 2048 bits, EC on P-256, or OKP on Ed25519')
+  }
+}
+
+const signers = new Set(['rsa', 'prime256v1', 'ed25519'])
+
+/** What kind of key it is; null when it cannot be read. */
+function kindOf(jwk: Readonly<Record<string, unknown>>): string | null {
+  const labels = [jwk.alg, jwk.kid, jwk.use]
+  if (labels.some((label) => label !== undefined && (typeof label !== 'string' || label === ''))) return null
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({ key: { ...jwk }, format: 'jwk' })
+    if (asymmetricKeyType === 'ec') return asymmetricKeyDetails?.namedCurve ?? ''
+    return (asymmetricKeyDetails?.modulusLength ?? 2048) < 2048 ? 'weak' : (asymmetricKeyType ?? '')
+  } catch {
+    return null
+  }
 }
 
 function authMethodHasItsCredentials(client: Client, report: Report): void {
@@ -143,6 +188,26 @@ function authMethodHasItsCredentials(client: Client, report: Report): void {
 function fapiHasKeys(client: Client, report: Report): void {
   if (client.fapi && !hasKeys(client))
     report('fapi', 'must be false without jwks or jwks_uri: FAPI 2.0 allows no secrets')
+}
+
+function fapiHasNoSecret(client: Client, report: Report): void {
+  const key = client.secret === undefined ? 'secret_hash' : 'secret'
+  if (client.fapi && hasKeys(client) && hasSecret(client)) report(key, 'must not be given to a FAPI 2.0 client')
+}
+
+function fapiAsksTheUser({ fapi, grants }: Client, report: Report): void {
+  const index = grants.indexOf('password')
+  if (fapi && index >= 0) report(['grants', index], 'must not be password for a FAPI 2.0 client')
+}
+
+function exchangeNamesClients({ exchange, grants }: Client, report: Report, { clients }: Config): void {
+  if (exchange.length > 0 && !grants.includes('token_exchange')) {
+    report('exchange', 'must be empty without the grant token_exchange')
+  }
+  for (const [index, id] of exchange.entries()) {
+    if (id.startsWith('svc-') || clients.some(({ client_id }) => client_id === id)) continue
+    report(['exchange', index], `must be the client_id of a client (found "${id}")`)
+  }
 }
 
 function scopesExist({ scopes }: Client, report: Report, config: Config): void {

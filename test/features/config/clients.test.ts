@@ -5,7 +5,12 @@ const web = (uri: string) => client(`type: public, grants: [authorization_code],
 const native = (uri: string) => web(uri).replace('type:', 'application_type: native, type:')
 const machine = (text: string) => client(`type: confidential, grants: [client_credentials], ${text}`)
 const HASH = `sha256:${'0a'.repeat(32)}`
-const JWKS = '{ keys: [{ kty: EC, crv: P-256, x: a, y: b }] }'
+// The key of RFC 7515 appendix A.3.
+const EC =
+  'kty: EC, crv: P-256, x: f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU, y: x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0'
+const JWKS = `{ keys: [{ ${EC} }] }`
+const SHORT = `n: w${'A'.repeat(84)}Q, e: AQAB`
+const exchange = (text: string) => machine(text).replace('[client', '[token_exchange, client')
 
 table('clients: ids, types and secrets', [
   [machine(`secret: s`).replace('web', '"123"'), 'clients[0].client_id', /digits/],
@@ -22,7 +27,24 @@ table('clients: ids, types and secrets', [
   [machine(`secret: s, secret_hash: '${HASH}'`), 'clients[0].secret_hash', /keep one/],
   [machine('secret_hash: sha256:00'), 'clients[0].secret_hash', /64/],
   [machine(`jwks: ${JWKS}, jwks_uri: https://a.example/jwks`), 'clients[0].jwks_uri', /keep one/],
-  [machine('jwks: { keys: [{ kty: EC, d: x }] }'), 'clients[0].jwks', /public keys only/],
+  [machine(`jwks: { keys: [{ ${EC}, d: x }] }`), 'clients[0].jwks', /public keys only/],
+  [machine(`jwks: { keys: [{ ${EC}, q: x }] }`), 'clients[0].jwks', /public keys only/],
+  [machine(`jwks: { keys: [{ ${EC} }, { kty: EC, crv: P-256, x: a, y: b }] }`), 'clients[0].jwks.keys[1]', /read/],
+  [machine('jwks: { keys: [{ kty: RSA, n: AQAB }] }'), 'clients[0].jwks.keys[0]', /read/],
+  [machine(`jwks: { keys: [{ kty: RSA, ${SHORT} }] }`), 'clients[0].jwks', /2048 bits/],
+  [machine(`jwks: { keys: [{ ${EC}, use: enc }] }`), 'clients[0].jwks', /signs/],
+  [machine('jwks: { keys: [{ kty: oct, x: AAAA }] }'), 'clients[0].jwks.keys[0].kty', /RSA, EC, OKP/],
+  [machine('secret: gehéim'), 'clients[0].secret', /printable/],
+  [machine('secret: "two\\nlines"'), 'clients[0].secret', /printable/],
+  [machine('secret: "with spaces: #"')],
+  [machine(`secret: s, jwks: ${JWKS}, fapi: true`), 'clients[0].secret', /FAPI/],
+  [machine(`secret_hash: '${HASH}', jwks: ${JWKS}, fapi: true`), 'clients[0].secret_hash', /FAPI/],
+  [machine(`jwks: ${JWKS}, fapi: true`)],
+  [client(`type: public, grants: [device_code], jwks: ${JWKS}, fapi: true`), 'clients[0].fapi', /public/],
+  [exchange(`jwks: ${JWKS}, fapi: true`).replace('token_exchange', 'password'), 'clients[0].grants[0]', /FAPI/],
+  [machine('secret: s, exchange: [web]'), 'clients[0].exchange', /without the grant/],
+  [exchange('secret: s, exchange: [web, svc-first-party]')],
+  [exchange('secret: s, exchange: [x]'), 'clients[0].exchange[0]', /client_id/],
   [machine('jwks: { keys: [] }'), 'clients[0].jwks.keys', /at least one/],
   [machine(`secret_hash: '${HASH}'`)],
   [machine(`jwks: ${JWKS}`)],
@@ -66,6 +88,9 @@ table('clients: grants, scopes and redirect URIs', [
   [web('https://a.example/cb?x=1')],
   [native('com.example.app:/cb')],
   [native('http://127.0.0.1/cb')],
+  [native('http://[::1]/cb')],
+  [native('http://127.0.0.2/cb'), 'clients[0].redirect_uris[0]', /127/],
+  [native('http://app.localhost/cb'), 'clients[0].redirect_uris[0]', /localhost/],
   [native('myapp:/cb'), 'clients[0].redirect_uris[0]', /reversed domain/],
   [native('http://a.example/cb'), 'clients[0].redirect_uris[0]'],
   [native('https://localhost/cb'), 'clients[0].redirect_uris[0]'],
