@@ -1,9 +1,9 @@
-import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { createTestDatabase, testEngine } from '../../support/postgresql.ts'
-import { freePort, startMain } from '../../support/process.ts'
+import { startMain } from '../../support/process.ts'
+import { openProxy } from '../../support/proxy.ts'
 import { ask } from '../../support/remote.ts'
 
 // Starting processes takes its time on a busy machine.
@@ -11,38 +11,6 @@ t.setTimeout(110_000)
 
 const ready = { status: 'ok', checks: { database: 'ok' } }
 const unready = { status: 'unavailable', checks: { database: 'unavailable' } }
-
-/** The way to a server, which can be cut and opened again, or go silent. */
-async function openProxy(t: Test, target: URL) {
-  const port = await freePort()
-  const sockets = new Set<Socket>()
-  let isSilent = false
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname)
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => socket.destroy())
-      socket.once('close', () => sockets.delete(socket))
-    }
-    near.on('data', (chunk) => void (isSilent || far.write(chunk)))
-    far.on('data', (chunk) => near.write(chunk))
-    near.once('close', () => far.destroy())
-    far.once('close', () => near.destroy())
-  })
-  const open = () => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
-  const cut = () => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  }
-  await open()
-  t.teardown(cut)
-  const url = new URL(target)
-  url.host = `127.0.0.1:${port}`
-  const fallSilent = () => {
-    isSilent = true
-  }
-  return { url: url.href, open, cut, fallSilent }
-}
 
 t.test('a process that can serve is live and ready', async (t) => {
   const { app } = await buildTestApp(t)

@@ -31,9 +31,12 @@ export function withBody(raw: IncomingMessage, body: string): IncomingMessage {
   })
 }
 
-/** Tells the library where it is: from the configuration and svc's own verdict on the client's address, never from headers. */
+/** Tells the library where it is: from the configuration and svc's own verdict on the client's address, never from what was sent. */
 export function settleOrigin(raw: IncomingMessage, url: string, address: string): void {
   const { protocol, host } = new URL(url)
+  // A target may name a host as well (RFC 9112 section 3.2.2).
+  if (raw.url && !raw.url.startsWith('/')) raw.url = raw.url.replace(/^[^/]*\/\/[^/?#]*/, '')
+  Object.assign(raw, { originalUrl: raw.url })
   raw.headers.host = host
   raw.headers['x-forwarded-proto'] = protocol.slice(0, -1)
   raw.headers['x-forwarded-host'] = host

@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import { Type } from 'typebox'
 import type { RouteAccess } from '../../../access/access.ts'
-import { HttpError } from '../../../errors.ts'
+import { HttpError, notFound } from '../../../errors.ts'
 import { answerOf } from '../../../plugins/error-handler.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
@@ -74,8 +74,8 @@ async function refuse(error: FastifyError, request: FastifyRequest, reply: Fasti
   const found = answerOf(error, request)
   const isBadBody = [400, 413, 415].includes(found.statusCode)
   const answer = isBadBody ? new HttpError(400, 'malformed_body', 'The request body cannot be read.') : found
-  // The scope of pages has a page for it.
-  if (isSeen(request)) throw answer
+  // The scope of pages has a page for it, and what is not there is not of the protocol.
+  if (isSeen(request) || found.statusCode === 404) throw answer
   return reply
     .code(answer.statusCode)
     .headers(answer.headers)
@@ -90,8 +90,12 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
   const { raw } = request
   const { url: path = '', config } = request.routeOptions
   const isProgram = config.access?.family === 'none'
-  // An authorization goes on by what it began with; of a query the library would take a client, and fail.
-  if (path.endsWith('/:uid')) raw.url = request.url.split('?')[0] ?? ''
+  if (path.endsWith('/:uid')) {
+    // An authorization goes on by what it began with; of a query the library would take a client, and fail.
+    raw.url = request.url.split('?')[0] ?? ''
+    // A slash at the end is another path, and not the uid of nothing.
+    if (raw.url.endsWith('/')) throw notFound()
+  }
   if (request.routeOptions.url === protocolRoutes.authorization && request.method === 'GET') {
     raw.url = withQuery(request.url, (query) => withDefaultScope(query, request, registry))
   }

@@ -1,0 +1,35 @@
+import { connect, createServer, type Socket } from 'node:net'
+import type { Test } from 'tap'
+import { freePort } from './process.ts'
+
+/** The way to a server, which can be cut and opened again, or go silent. */
+export async function openProxy(t: Test, target: URL) {
+  const port = await freePort()
+  const sockets = new Set<Socket>()
+  let isSilent = false
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => socket.destroy())
+      socket.once('close', () => sockets.delete(socket))
+    }
+    near.on('data', (chunk) => void (isSilent || far.write(chunk)))
+    far.on('data', (chunk) => near.write(chunk))
+    near.once('close', () => far.destroy())
+    far.once('close', () => near.destroy())
+  })
+  const open = () => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  const cut = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  await open()
+  t.teardown(cut)
+  const url = new URL(target)
+  url.host = `127.0.0.1:${port}`
+  const fallSilent = () => {
+    isSilent = true
+  }
+  return { url: url.href, open, cut, fallSilent }
+}
