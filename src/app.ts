@@ -40,10 +40,11 @@ import { revoke, revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
 import { listTokens } from './features/tokens/store.ts'
 import twoFactor from './features/two-factor/routes.ts'
-import { FailureLimits } from './login/failure-limits.ts'
+import { FailureLimits, type Limits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
 import { addRecentPassword } from './login/recent-password.ts'
+import { RedisLimits } from './login/redis-limits.ts'
 import { RememberTokens } from './login/remember.ts'
 import { addRequestLimits } from './login/request-limits.ts'
 import { SecondFactor } from './login/second-factor.ts'
@@ -60,6 +61,7 @@ import { addMail } from './plugins/mail/mail.ts'
 import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
 import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
+import { openRedis, type Redis } from './plugins/redis.ts'
 import { startSchedule } from './plugins/schedule.ts'
 import { refuseUnreadable } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
@@ -75,6 +77,9 @@ declare module 'fastify' {
     sessions: Sessions
     touches: Touches
     hashing: PasswordHashing
+    /** Null without `redis.url`. */
+    redis: Redis | null
+    limits: Limits
     loginLimiter: LoginLimiter
     remember: RememberTokens
     secondFactor: SecondFactor
@@ -117,7 +122,11 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   const lookups = await openLookups(where, (error) => logger.warn({ err: error }, 'lost a database connection'))
   app.decorate('lookups', lookups)
   app.decorate('hashing', new PasswordHashing())
-  const limits = new FailureLimits(database)
+  const redis = await openRedis(config.current(), logger)
+  app.decorate('redis', redis)
+  const counted = new FailureLimits(database)
+  const limits: Limits = redis ? new RedisLimits(redis, counted, logger) : counted
+  app.decorate('limits', limits)
   app.decorate('loginLimiter', new LoginLimiter(config, limits))
   app.decorate('secondFactor', new SecondFactor(config, database))
   app.decorate('remember', new RememberTokens(config))
@@ -126,6 +135,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     await app.hashing.close()
     await app.touches.close()
     await lookups.close()
+    redis?.disconnect()
   })
 
   addGracefulStop(app)
@@ -158,7 +168,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     bound: oauthBound(holder),
     findRemembered: app.remember.find,
   })
-  addRequestLimits(app, limits)
+  addRequestLimits(app)
   addRecentPassword(app)
   addInputRules(app)
   const methods = addMethodRules(app)
@@ -179,7 +189,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(sessions)
   await app.register(tokens)
   await app.register(oauth, { holder })
-  await app.register(passkeys, { limits })
+  await app.register(passkeys)
   await app.register(home)
   await app.register(assets)
   if (config.current().samples) await app.register(samples)

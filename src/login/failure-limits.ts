@@ -13,23 +13,33 @@ export interface LimitRule {
 /** An attempt that was counted in advance, or the moment (unix ms) until which none is allowed. */
 export type Reservation = { allowed: true; failures: number } | { allowed: false; until: number }
 
-const firstDelay = 30_000
-const doublings = 7
-const longestDelay = 3_600_000
+/** How a growing block grows, in milliseconds. */
+export const growth = { first: 30_000, doublings: 7, longest: 3_600_000 }
+
+/** Counters of failures under names, for every replica together. */
+export interface Limits {
+  /** Counts an attempt under the name as a failure, or refuses it; `now` in unix milliseconds. */
+  reserve(name: string, rule: LimitRule, now: number): Promise<Reservation>
+  /** The moment (unix ms) until which the name is refused; null when it is not. */
+  blockedUntil(name: string, now: number): Promise<number | null>
+  /** Takes one counted attempt back: it was no failure. */
+  release(name: string): Promise<void>
+  /** Forgets every failure of the name. */
+  clear(name: string): Promise<void>
+}
 
 /**
- * Counters of failures in the database, for every replica together.
+ * Counters in the database.
  * An attempt is counted before it is made and taken back when it succeeds: of many parallel guesses no more than
  * `max` reach the password check, because one conditional write decides for each.
  */
-export class FailureLimits {
+export class FailureLimits implements Limits {
   readonly #database: Database
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  /** Counts an attempt under the key as a failure, or refuses it. */
   async reserve(name: string, rule: LimitRule, now: number): Promise<Reservation> {
     const key = sha256Hex(name)
     const { prisma } = this.#database
@@ -50,8 +60,8 @@ export class FailureLimits {
           WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN excluded.blocked_until
           WHEN login_limits.failures + 1 < CAST(${rule.max} AS INTEGER) THEN 0
           WHEN CAST(${growing} AS INTEGER) = 0 THEN login_limits.resets_at
-          WHEN login_limits.failures + 1 >= CAST(${rule.max + doublings} AS INTEGER) THEN CAST(${at + BigInt(longestDelay)} AS BIGINT)
-          ELSE CAST(${at} AS BIGINT) + (CAST(${firstDelay} AS INTEGER) << (login_limits.failures + 1 - CAST(${rule.max} AS INTEGER)))
+          WHEN login_limits.failures + 1 >= CAST(${rule.max + growth.doublings} AS INTEGER) THEN CAST(${at + BigInt(growth.longest)} AS BIGINT)
+          ELSE CAST(${at} AS BIGINT) + (CAST(${growth.first} AS INTEGER) << (login_limits.failures + 1 - CAST(${rule.max} AS INTEGER)))
         END
       WHERE login_limits.blocked_until <= CAST(${at} AS BIGINT)
       RETURNING failures`
@@ -64,13 +74,11 @@ export class FailureLimits {
     }
   }
 
-  /** The moment (unix ms) until which the key is refused; null when it is not. */
   async blockedUntil(name: string, now: number): Promise<number | null> {
     const row = await this.#database.prisma.loginLimit.findUnique({ where: { key: sha256Hex(name) } })
     return row && row.blockedUntil > now ? Number(row.blockedUntil) : null
   }
 
-  /** Takes one counted attempt back: it was no failure. */
   async release(name: string): Promise<void> {
     const { prisma } = this.#database
     const key = sha256Hex(name)
@@ -81,7 +89,6 @@ export class FailureLimits {
       UPDATE login_limits SET failures = failures - 1, blocked_until = 0 WHERE key = ${key} AND failures > 0`
   }
 
-  /** Forgets every failure of the key. */
   async clear(name: string): Promise<void> {
     await this.#database.prisma.loginLimit.deleteMany({
       where: { key: sha256Hex(name) },

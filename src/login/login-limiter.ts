@@ -7,7 +7,7 @@ import type { MacKey } from '../crypto/mac.ts'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
-import type { FailureLimits, LimitRule } from './failure-limits.ts'
+import type { LimitRule, Limits } from './failure-limits.ts'
 
 const browserCookie = 'svc_browser'
 const year = 31_536_000
@@ -43,10 +43,10 @@ interface Counted {
 /** Limits failed passwords and second factors, for every door together: by account (and address), and by account in the long run. */
 export class LoginLimiter {
   readonly #config: CurrentConfig
-  readonly #limits: FailureLimits
+  readonly #limits: Limits
   readonly #keys: readonly MacKey[]
 
-  constructor(config: CurrentConfig, limits: FailureLimits) {
+  constructor(config: CurrentConfig, limits: Limits) {
     this.#config = config
     this.#limits = limits
     this.#keys = deriveKeys(config.current().app.secret, 'known-browser')

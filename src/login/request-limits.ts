@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
-import type { FailureLimits } from './failure-limits.ts'
 
 type LimitName = 'register' | 'mail'
 
@@ -13,13 +12,8 @@ declare module 'fastify' {
 }
 
 /** Counts the request by signed-in user or else by address, and says so in the answer; throws 429 when there were too many. */
-export async function countRequest(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  limits: FailureLimits,
-  name: LimitName,
-): Promise<void> {
-  const { config, clock } = request.server
+export async function countRequest(request: FastifyRequest, reply: FastifyReply, name: LimitName): Promise<void> {
+  const { config, clock, limits } = request.server
   const rate = config.current().rate_limits[name]
   if (!rate) return
   const now = clock.now()
@@ -35,11 +29,11 @@ export async function countRequest(
 }
 
 /** Limits the routes that declare it, after the CSRF check and before everything that follows. */
-export function addRequestLimits(app: FastifyInstance, limits: FailureLimits): void {
+export function addRequestLimits(app: FastifyInstance): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const name = route.config?.limit
     if (!name) return
-    const count = (request: FastifyRequest, reply: FastifyReply) => countRequest(request, reply, limits, name)
+    const count = (request: FastifyRequest, reply: FastifyReply) => countRequest(request, reply, name)
     route.preValidation = [...[route.preValidation ?? []].flat(), count]
   })
 }

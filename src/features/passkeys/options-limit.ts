@@ -1,14 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../../errors.ts'
-import type { FailureLimits, LimitRule } from '../../login/failure-limits.ts'
+import type { LimitRule } from '../../login/failure-limits.ts'
 import { limitedAddress } from '../../plugins/client-address.ts'
 
 /** Anybody may ask for options, and each asking stores a challenge. */
 const rule: LimitRule = { max: 60, window: 60_000, block: 'window' }
 
 /** Counts a request for options by its address; throws 429 with the seconds to wait after 60 in a minute. */
-export async function limitOptions(request: FastifyRequest, limits: FailureLimits): Promise<void> {
-  const now = request.server.clock.now()
+export async function limitOptions(request: FastifyRequest): Promise<void> {
+  const { clock, limits } = request.server
+  const now = clock.now()
   const counted = await limits.reserve(`passkey-options:${limitedAddress(request.ip)}`, rule, now)
   if (counted.allowed) return
   throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((counted.until - now) / 1000)), {

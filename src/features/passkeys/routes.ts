@@ -5,9 +5,9 @@ import { callerOf } from '../../access/access.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
 import { beginChallenge } from '../../login/challenge.ts'
-import type { FailureLimits } from '../../login/failure-limits.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo } from '../../plugins/links.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
@@ -32,10 +32,6 @@ import {
   RequestOptionsAnswer,
 } from './schemas.ts'
 import { deletePasskey, listPasskeys, ownerOf, renamePasskey } from './store.ts'
-
-interface PasskeyOptions {
-  limits: FailureLimits
-}
 
 const guest = { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] } as const
 const session = { access: { family: 'session', caller: 'required' }, alsoAnswers: [404] } as const
@@ -63,7 +59,7 @@ function userOf(request: FastifyRequest): User {
 }
 
 /** Passkeys (WebAuthn): sign-in, confirmation, registration and management. */
-const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits }) => {
+const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async () => {
     if (!app.config.current().passkeys.enabled) throw notFound()
   })
@@ -85,7 +81,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
       schema: { summary: 'Options for signing in by passkey', response: { 200: RequestOptionsAnswer } },
     },
     async (request) => {
-      await limitOptions(request, limits)
+      await limitOptions(request)
       return { options: await loginOptions(request) }
     },
   )
@@ -187,6 +183,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
       const passkey = await app.database.transaction(async (tx) => {
         const renamed = await renamePasskey(tx, { id, userId, name, now: app.clock.now() })
         const facts = { userId, data: { passkey_id: Number(id) } }
+        await requireStillSignedIn(tx, request)
         if (renamed) await recordEvent(tx, originOf(request), { type: 'passkey_renamed', ...facts })
         return renamed
       })
@@ -207,6 +204,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { limits
       const outcome = await app.database.transaction(async (tx) => {
         const done = await deletePasskey(app.database, tx, id, user.id)
         if (done !== 'deleted') return done
+        await requireStillSignedIn(tx, request)
         const origin = originOf(request)
         await recordEvent(tx, origin, {
           type: 'passkey_deleted',

@@ -4,10 +4,10 @@ import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
-import { FailureLimits } from '../../login/failure-limits.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { countRequest } from '../../login/request-limits.ts'
 import { endSessionsOf, keepSession, signOut } from '../../login/sign-in.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { NewPassword } from '../../plugins/validation.ts'
@@ -16,7 +16,7 @@ import { notify } from '../../users/notices.ts'
 import { canonicalEmail, type User } from '../../users/user.ts'
 import { setPassword } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
-import { deleteUser, holdPassword, holdSession, updateProfile } from './store.ts'
+import { deleteUser, holdPassword, updateProfile } from './store.ts'
 
 const ProfileBody = Type.Object(
   {
@@ -43,12 +43,6 @@ const userOf = (request: FastifyRequest): User => {
   return user
 }
 
-/** Throws 401 for who lost the session since the request began: by a reset of the password above all, which takes the account away. */
-async function requireStillSignedIn(tx: Tx, request: FastifyRequest): Promise<void> {
-  const { credentialId } = callerOf(request)
-  if (!(await holdSession(tx, userOf(request).id, credentialId))) throw unauthenticated()
-}
-
 const wrongPassword = () =>
   validationFailed({ current_password: ['The provided password does not match your current password.'] })
 
@@ -59,8 +53,6 @@ interface ProfileOptions {
 
 /** What users change of their own accounts. */
 const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetUser }) => {
-  const limits = new FailureLimits(app.database)
-
   app.put(
     '/user/profile-information',
     {
@@ -78,7 +70,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       if (canonicalEmail(request.body.email) !== user.email) {
         requireRecentPassword(request)
         // It mails any address that its caller names.
-        await countRequest(request, reply, limits, 'mail')
+        await countRequest(request, reply, 'mail')
       }
       const origin = originOf(request)
       const outcome = await updateProfile(app.database, user, request.body, origin.now, async (tx, after, isMoved) => {

@@ -1,6 +1,6 @@
 import type { CurrentConfig } from '../../../config/current.ts'
 import { tooManyRequests } from '../../../errors.ts'
-import type { FailureLimits } from '../../../login/failure-limits.ts'
+import type { Limits } from '../../../login/failure-limits.ts'
 import { limitedAddress } from '../../../plugins/client-address.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 
@@ -17,13 +17,13 @@ const blocked = (until: number, now: number): Error =>
  * a secret no more than `max` are answered, and one more for each further replica.
  */
 export class ClientLimits {
-  readonly #limits: FailureLimits
+  readonly #limits: Limits
   readonly #config: CurrentConfig
   readonly #clock: Clock
   /** Until when (unix ms) a pair is looked at. */
   readonly #suspects = new Map<string, number>()
 
-  constructor(limits: FailureLimits, config: CurrentConfig, clock: Clock) {
+  constructor(limits: Limits, config: CurrentConfig, clock: Clock) {
     this.#limits = limits
     this.#config = config
     this.#clock = clock

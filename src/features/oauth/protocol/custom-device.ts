@@ -1,5 +1,5 @@
 import Provider, { errors } from 'oidc-provider'
-import type { FailureLimits } from '../../../login/failure-limits.ts'
+import type { Limits } from '../../../login/failure-limits.ts'
 import { limitedAddress } from '../../../plugins/client-address.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 import { handedOf } from './browser.ts'
@@ -9,7 +9,7 @@ import { type RecordStore, recordId } from './store.ts'
 interface DeviceParts {
   store: RecordStore
   clock: Clock
-  codeLimits: FailureLimits
+  codeLimits: Limits
 }
 
 /** How long a device waits between two questions, in seconds (RFC 8628 section 3.2). */

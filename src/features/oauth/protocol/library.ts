@@ -1,6 +1,6 @@
 import Provider from 'oidc-provider'
 import { deriveKeys } from '../../../crypto/keys.ts'
-import type { FailureLimits } from '../../../login/failure-limits.ts'
+import type { Limits } from '../../../login/failure-limits.ts'
 import { adaptClientAuthentication } from './client-authentication.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
@@ -17,7 +17,7 @@ interface LibraryParts extends ProtocolParts, SessionParts {
   limits: ClientLimits
   findLive: TokenParts['findLive']
   apiTokens: TokenParts['apiTokens']
-  codeLimits: FailureLimits
+  codeLimits: Limits
   /** For how many seconds the published keys may be kept. */
   keysMaxAge: number
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
-import { FailureLimits } from '../../../login/failure-limits.ts'
 import { AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
 import { findConsent } from '../interaction/store.ts'
@@ -47,7 +46,7 @@ export class ProtocolHolder {
     this.#apiTokens = apiTokens
     this.#store = new RecordStore(app.database)
     this.signOut = new SignOut(app)
-    this.#limits = new ClientLimits(new FailureLimits(app.database), app.config, app.clock)
+    this.#limits = new ClientLimits(app.limits, app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
       current: () => this.#keySet(),
       knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
@@ -139,7 +138,7 @@ export class ProtocolHolder {
       keys: this.#keySet().private,
       fetch: clientFetch(config),
       keysMaxAge: this.#keySet().maxAge,
-      codeLimits: new FailureLimits(database),
+      codeLimits: this.#app.limits,
       apiTokens: this.#apiTokens,
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,

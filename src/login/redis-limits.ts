@@ -1,0 +1,94 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { sha256Hex } from '../crypto/hash.ts'
+import type { Redis } from '../plugins/redis.ts'
+import { growth, type LimitRule, type Limits, type Reservation } from './failure-limits.ts'
+
+/** The same decision as the database's conditional upsert, in one script that no other command interrupts. */
+const reserveScript = `
+local now, max, window, growing = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
+local first, doublings, longest = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local found = redis.call('HMGET', KEYS[1], 'failures', 'resets_at', 'blocked_until')
+local failures, resets, blocked = tonumber(found[1] or 0), tonumber(found[2] or 0), tonumber(found[3] or 0)
+if blocked > now then return {0, blocked} end
+if resets <= now then
+  failures, resets = 1, now + window
+  blocked = max <= 1 and resets or 0
+else
+  failures = failures + 1
+  if failures < max then blocked = 0
+  elseif not growing then blocked = resets
+  else
+    resets = now + window
+    blocked = failures >= max + doublings and now + longest or now + first * 2 ^ (failures - max)
+  end
+end
+redis.call('HSET', KEYS[1], 'failures', failures, 'resets_at', resets, 'blocked_until', blocked)
+redis.call('PEXPIRE', KEYS[1], math.max(resets, blocked) - now + 1000)
+return {1, failures}`
+
+const releaseScript = `
+local failures = tonumber(redis.call('HGET', KEYS[1], 'failures') or 0)
+if failures <= 1 then redis.call('DEL', KEYS[1])
+else redis.call('HSET', KEYS[1], 'failures', failures - 1, 'blocked_until', 0) end`
+
+const keyOf = (name: string): string => `limit:${sha256Hex(name)}`
+
+/** Counters in Redis. While it is away the database counts: an outage gives nobody an unlimited number of tries. */
+export class RedisLimits implements Limits {
+  readonly #redis: Redis
+  readonly #fallback: Limits
+  readonly #log: FastifyBaseLogger
+
+  constructor(redis: Redis, fallback: Limits, log: FastifyBaseLogger) {
+    this.#redis = redis
+    this.#fallback = fallback
+    this.#log = log
+  }
+
+  reserve(name: string, rule: LimitRule, now: number): Promise<Reservation> {
+    return this.#orElse(
+      async () => {
+        const facts = [now, rule.max, rule.window, rule.block === 'growing' ? 1 : 0]
+        const delays = [growth.first, growth.doublings, growth.longest]
+        const answer = await this.#redis.eval(reserveScript, 1, keyOf(name), ...facts, ...delays)
+        const [isAllowed, value] = Array.isArray(answer) ? answer.map(Number) : []
+        if (value === undefined) throw new Error('Redis answered nothing.')
+        return isAllowed === 1 ? { allowed: true, failures: value } : { allowed: false, until: value }
+      },
+      () => this.#fallback.reserve(name, rule, now),
+    )
+  }
+
+  blockedUntil(name: string, now: number): Promise<number | null> {
+    return this.#orElse(
+      async () => {
+        const until = Number((await this.#redis.hget(keyOf(name), 'blocked_until')) ?? 0)
+        return until > now ? until : null
+      },
+      () => this.#fallback.blockedUntil(name, now),
+    )
+  }
+
+  release(name: string): Promise<void> {
+    return this.#orElse(
+      async () => void (await this.#redis.eval(releaseScript, 1, keyOf(name))),
+      () => this.#fallback.release(name),
+    )
+  }
+
+  clear(name: string): Promise<void> {
+    return this.#orElse(
+      async () => void (await this.#redis.del(keyOf(name))),
+      () => this.#fallback.clear(name),
+    )
+  }
+
+  async #orElse<Value>(work: () => Promise<Value>, fallback: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work()
+    } catch (error) {
+      this.#log.debug({ err: error }, 'the database counts in place of Redis')
+      return fallback()
+    }
+  }
+}

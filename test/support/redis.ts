@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+
+const program = ['/usr/bin/redis-server', '/usr/local/bin/redis-server'].find((path) => existsSync(path))
+
+/** A Redis of a test's own. */
+export interface RedisServer {
+  url: string
+  stop(): Promise<void>
+  start(): Promise<void>
+}
+
+/** Whether there is a Redis to test with; in CI there must be. */
+export function hasRedis(t: Test): boolean {
+  if (program) return true
+  const line = 'REDIS IS NOT ON THIS MACHINE: NOTHING WAS TESTED WITH IT'
+  process.stderr.write(`*** ${line} ***\n`)
+  if (process.env.CI) t.fail(line)
+  else t.pass(line)
+  return false
+}
+
+/** Starts a Redis on a free port, in memory only; stopped with the test. */
+export async function startRedis(t: Test): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-redis-'))
+  const port = await freePort()
+  let child: ReturnType<typeof spawn> | undefined
+  const start = async () => {
+    const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+    const started = spawn(program ?? '', args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    child = started
+    let output = ''
+    started.stdout.on('data', (chunk) => {
+      output += chunk
+    })
+    for (let tries = 0; !output.includes('Ready to accept connections'); tries++) {
+      if (started.exitCode !== null || tries > 500) throw new Error(`Redis does not start: ${output}`)
+      await sleep(20)
+    }
+  }
+  const stop = async () => {
+    const running = child
+    if (!running || running.exitCode !== null || running.signalCode !== null) return
+    await new Promise((resolve) => {
+      running.once('exit', resolve)
+      running.kill('SIGKILL')
+    })
+  }
+  await start()
+  t.teardown(async () => {
+    await stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return { url: `redis://127.0.0.1:${port}`, start, stop }
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
