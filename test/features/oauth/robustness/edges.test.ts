@@ -352,3 +352,42 @@ t.test('fifty sign-ins in a row, where the limits are off for a test suite', asy
   }
   t.pass('none was limited')
 })
+
+t.test('the forms on the way to a client may end there, and nowhere that is not registered', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const person = new Person(svc, (await svc.createUser()).email)
+  const targets = ({ answer }: { answer: { headers: Record<string, unknown> } }) =>
+    /form-action ([^;]*)/.exec(String(answer.headers['content-security-policy']))?.[1]
+  const usual = targets(await person.go('/oauth/login'))
+  t.match(usual, "'self'")
+  for (const [redirect_uri, source] of [
+    ['com.example.app:/cb', 'com.example.app:'],
+    ['http://127.0.0.1:7777/cb', 'http://127.0.0.1:7777'],
+    // A policy has no words for such an address.
+    ['http://[::1]:7777/cb', 'http:'],
+  ] as const) {
+    const login = await person.authorize(request('app', { redirect_uri, scope: 'openid' }))
+    t.equal(login.page, 'Sign in')
+    t.equal(targets(login), `${source} ${usual}`)
+    t.match(login.answer.headers['content-security-policy'], /default-src 'none'.*frame-ancestors 'none'/)
+  }
+  await person.signIn()
+  const consent = await person.authorize(request('other', { scope: 'openid', response_mode: 'form_post' }))
+  t.equal(targets(consent), `https://other.example ${usual}`)
+  const sends = await person.press(consent, { decision: 'approve' })
+  t.equal(targets(sends), `https://other.example ${usual}`)
+  t.match(sends.answer.headers['content-security-policy'], /script-src 'self' [^;]*'sha256-/, 'its script may run')
+  t.match(sends.answer.headers, {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  })
+  const evil = await person.authorize(
+    request('other', { redirect_uri: 'https://evil.example/cb', response_mode: 'form_post' }),
+  )
+  t.equal(evil.page, 'Error')
+  t.equal(targets(evil), usual)
+  const bye = `/oauth/logout?${new URLSearchParams({ client_id: 'other', post_logout_redirect_uri: 'https://evil.example/' })}`
+  t.equal(targets(await person.go(bye)), usual)
+  t.equal(targets(await new Person(svc, '').go('/oauth/login?return_to=/oauth/interaction/unknown')), usual)
+})
