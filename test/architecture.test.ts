@@ -30,7 +30,7 @@ const touchDatabase = [
   /^plugins\/(outbox|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
-  /^login\/(failure-limits|remember|sign-in)\.ts$/,
+  /^login\/(failure-limits|remember|sign-in|still-signed-in)\.ts$/,
 ]
 
 /** Where an answer is in hand: routes and hooks, and those who hand cookies out for them. */

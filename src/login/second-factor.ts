@@ -10,6 +10,7 @@ import { originOf, recordEvent } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../users/two-factor.ts'
 import type { User } from '../users/user.ts'
+import { requireStillSignedIn } from './still-signed-in.ts'
 import { newSecret, stepOfCode } from './totp.ts'
 
 /** What somebody presents as their second factor; a recovery code wins if both are there. */
@@ -123,6 +124,7 @@ export class SecondFactor {
     return this.#database.transaction(async (tx) => {
       const isUsed = await consumeStep(tx, user.id, used)
       if (isUsed && confirms) {
+        await requireStillSignedIn(tx, request)
         await recordEvent(tx, originOf(request), { type: 'two_factor_confirmed', userId: user.id })
         await notify(request.server, tx, originOf(request), user.email, 'two_factor_enabled')
       }

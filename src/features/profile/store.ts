@@ -40,12 +40,6 @@ export async function updateProfile(
   }
 }
 
-/** Whether the session is still its user's; if so, nobody ends it before the transaction ends. */
-export async function holdSession(tx: Tx, userId: number, publicId: string): Promise<boolean> {
-  const owner = { userId: BigInt(userId) }
-  return (await tx.session.updateMany({ where: { publicId, ...owner }, data: owner })).count > 0
-}
-
 /** Whether the user still has the password hash that was read; if so, nobody else changes it before the transaction ends. */
 export async function holdPassword(tx: Tx, userId: number, hash: string | null): Promise<boolean> {
   const { count } = await tx.user.updateMany({

@@ -6,6 +6,7 @@ import { notFound, unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { endSessionsOf, signOut } from '../../login/sign-in.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
@@ -74,6 +75,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
       const user = userOf(request)
       const isCurrent = id === callerOf(request).credentialId
       const isEnded = await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
         if (!(await endSession(app.sessionFollower, tx, user.id, id))) return false
         await recordEvent(tx, originOf(request), { type: 'session_ended', userId: user.id })
         return true
@@ -99,6 +101,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
       const user = userOf(request)
       await requirePassword(request, user)
       await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
         const count = await endSessionsOf(app, tx, user.id, request)
         await recordEvent(tx, originOf(request), { type: 'sessions_ended', userId: user.id, data: { count } })
       })

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { clearTwoFactor, findTwoFactor, replaceRecoveryCodes, replaceTwoFactor } from '../../users/two-factor.ts'
@@ -13,6 +14,7 @@ export async function enable(request: FastifyRequest, user: User, force: boolean
   await database.transaction(async (tx) => {
     // Of two that enable at once, the second finds what the first put there: one QR code is the right one.
     if (!(await replaceTwoFactor(tx, user.id, stored.secret, fresh))) return
+    await requireStillSignedIn(tx, request)
     await recordEvent(tx, originOf(request), { type: 'two_factor_enabled', userId: user.id, data: { force } })
     // Until the new one is confirmed a password alone signs in: the user is to know.
     if (stored.confirmed) await notify(request.server, tx, originOf(request), user.email, 'two_factor_disabled')
@@ -23,6 +25,7 @@ export async function enable(request: FastifyRequest, user: User, force: boolean
 export async function disable(request: FastifyRequest, user: User): Promise<void> {
   await request.server.database.transaction(async (tx) => {
     if (!(await clearTwoFactor(tx, user.id))) return
+    await requireStillSignedIn(tx, request)
     await recordEvent(tx, originOf(request), { type: 'two_factor_disabled', userId: user.id })
     await notify(request.server, tx, originOf(request), user.email, 'two_factor_disabled')
   })
@@ -36,6 +39,7 @@ export async function regenerate(request: FastifyRequest, user: User): Promise<v
   const fresh = secondFactor.freshRecoveryCodes(user.id)
   await database.transaction(async (tx) => {
     if (!(await replaceRecoveryCodes(tx, user.id, found, fresh))) return
+    await requireStillSignedIn(tx, request)
     await recordEvent(tx, originOf(request), { type: 'recovery_codes_generated', userId: user.id })
     await notify(request.server, tx, originOf(request), user.email, 'recovery_codes_generated')
   })

@@ -1,0 +1,64 @@
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import { strong } from '../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import type { Browser } from '../support/browser.ts'
+import { codeAt, confirmedBrowser, enrol } from '../support/totp.ts'
+
+const factor = '/user/two-factor-authentication'
+
+/** Begins a request whose body comes later, and waits until its session was read; the answer sends the body and tells the status. */
+async function begin({ app: { lookups } }: TestApp, spa: Browser, method: 'POST' | 'DELETE', path: string) {
+  const session = lookups.session.bind(lookups)
+  const isRead = Promise.withResolvers<void>()
+  lookups.session = (id) => session(id).finally(() => isRead.resolve())
+  const body = new PassThrough()
+  const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }
+  const answer = spa.send(method, path, body, headers)
+  await isRead.promise
+  lookups.session = session
+  return async (content: object) => {
+    body.end(JSON.stringify(content))
+    return (await answer).statusCode
+  }
+}
+
+t.test('what a session has under way when it is ended changes nothing of the second factor', async (t) => {
+  const svc = await buildTestApp(t)
+  const { prisma } = svc.database
+  const ada = await enrol(svc)
+  const thief = await confirmedBrowser(svc, ada.email).catch(() => null)
+  t.equal(thief, null, 'a password alone opens nothing')
+  const stolen = svc.browser()
+  await stolen.signIn(ada.email)
+  await stolen.post('/two-factor-challenge', { code: ada.code() })
+  await stolen.post('/user/confirm-password', { password: 'correct horse' })
+
+  const late = [
+    await begin(svc, stolen, 'DELETE', factor),
+    await begin(svc, stolen, 'POST', factor),
+    await begin(svc, stolen, 'POST', '/user/two-factor-recovery-codes'),
+    await begin(svc, stolen, 'DELETE', '/user/other-sessions'),
+  ]
+  const control = await begin(svc, stolen, 'POST', '/user/two-factor-recovery-codes')
+  t.equal(await control({}), 200, 'a slow body is none of a fault')
+  const change = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  t.equal((await ada.browser.send('PUT', '/user/password', change)).statusCode, 200)
+  const before = await prisma.user.findUniqueOrThrow({ where: { email: ada.email } })
+  for (const send of late) t.equal(await send({ force: true, password: strong }), 401)
+  t.strictSame(await prisma.user.findUniqueOrThrow({ where: { email: ada.email } }), before)
+  t.equal((await ada.browser.get('/api/user')).statusCode, 200)
+})
+
+t.test('a second factor is not confirmed by a session that was ended meanwhile', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const spa = await confirmedBrowser(svc, email)
+  await spa.post(factor)
+  const { secretKey } = (await spa.get('/user/two-factor-secret-key')).json()
+  const late = await begin(svc, spa, 'POST', '/user/confirmed-two-factor-authentication')
+  const other = await confirmedBrowser(svc, email)
+  t.equal((await other.send('DELETE', '/user/other-sessions', { password: 'correct horse' })).statusCode, 200)
+  t.equal(await late({ code: codeAt(secretKey, svc.clock.now()) }), 401)
+  t.notOk((await other.get('/api/user')).json().two_factor_enabled)
+})
