@@ -11,8 +11,8 @@ export class Party {
   readonly url: string
   /** What it answers. */
   status = 200
-  /** The bodies that were posted to it, whatever it answered. */
-  readonly received: string[] = []
+  /** What was posted to it, whatever it answered. */
+  readonly received: { body: string; type: string; at: Date }[] = []
 
   private constructor(url: string) {
     this.url = url
@@ -22,7 +22,8 @@ export class Party {
     const server = createServer(async (request, response) => {
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk)
-      party.received.push(Buffer.concat(chunks).toString())
+      const type = request.headers['content-type'] ?? ''
+      party.received.push({ body: Buffer.concat(chunks).toString(), type, at: new Date() })
       response.writeHead(party.status).end()
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -36,14 +37,13 @@ export class Party {
   async tokens(svc: TestApp, audience = 'web'): Promise<JWTPayload[]> {
     const keys = createLocalJWKSet((await svc.app.inject('/.well-known/jwks.json')).json())
     const issuer = svc.config.current().app.url
-    const now = svc.clock.now()
     return Promise.all(
-      this.received.map(async (body) => {
+      this.received.map(async ({ body, at }) => {
         const { payload } = await jwtVerify(new URLSearchParams(body).get('logout_token') ?? '', keys, {
           issuer,
           audience,
           typ: 'logout+jwt',
-          currentDate: new Date(now),
+          currentDate: at,
           requiredClaims: ['iat', 'exp', 'jti', 'sub', 'sid', 'events'],
         })
         return payload

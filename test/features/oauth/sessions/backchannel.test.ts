@@ -1,0 +1,102 @@
+import t from 'tap'
+import { buildTestApp } from '../../../support/app.ts'
+import { hour, minute, second } from '../../../support/clock.ts'
+import { Person } from '../../../support/oauth.ts'
+import { travel } from '../../../support/time.ts'
+import { bound, buildWithParty, Party, partySettings } from './party.ts'
+
+const signOut = ({ plain }: Person) => plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
+
+t.test('a client that is down is told when it is back, by any replica, once', async (t) => {
+  const { svc, party, settings, clock } = await buildWithParty(t)
+  const person = new Person(svc, (await svc.createUser()).email)
+  const { sid } = await bound(svc, person)
+  party.status = 503
+  await signOut(person)
+  await svc.app.outbox.deliverDue()
+  t.equal(party.received.length, 1)
+  t.equal(party.received[0]?.type, 'application/x-www-form-urlencoded')
+  const replica = await buildTestApp(t, { settings, clock, database: svc.where })
+  party.status = 400
+  travel(svc, 10 * second)
+  await replica.app.outbox.deliverDue()
+  t.equal(party.received.length, 2)
+  party.status = 204
+  travel(svc, 30 * second)
+  await Promise.all([svc.app.outbox.deliverDue(), replica.app.outbox.deliverDue()])
+  const told = await party.tokens(svc)
+  t.match(told, [{ sid }, { sid }, { sid }])
+  t.equal(new Set(told.map(({ jti }) => jti)).size, 3, 'each is a token of its own, good when it is sent')
+  travel(svc, hour)
+  await svc.app.outbox.deliverDue()
+  t.equal(party.received.length, 3)
+  t.equal(await svc.database.prisma.outbox.count(), 0)
+})
+
+t.test('each client of a session is told, and one that fails does not have the others told again', async (t) => {
+  const [party, other] = [await Party.start(t), await Party.start(t)]
+  const { clients, ...rest } = partySettings(party)
+  const both = clients.map((client) =>
+    client.client_id === 'other'
+      ? { ...client, backchannel_logout_uri: other.url, allow_private_addresses: true }
+      : client,
+  )
+  const { svc } = await buildWithParty(t, {}, { settings: { ...rest, clients: both } })
+  const person = new Person(svc, (await svc.createUser()).email)
+  const { sid } = await bound(svc, person)
+  await person.allow({
+    client_id: 'other',
+    response_type: 'code',
+    redirect_uri: 'https://other.example/cb',
+    scope: 'openid',
+  })
+  other.status = 500
+  await signOut(person)
+  await svc.app.outbox.deliverDue()
+  travel(svc, minute)
+  other.status = 200
+  await svc.app.outbox.deliverDue()
+  t.match(await party.tokens(svc), [{ sid }])
+  const told = await other.tokens(svc, 'other')
+  t.equal(told.length, 2)
+  t.not(told[0]?.sid, sid, 'each knows the session under another name')
+})
+
+t.test('no logout token goes to a special address that no operator allowed', async (t) => {
+  const { svc, party } = await buildWithParty(t, { allow_private_addresses: false })
+  const person = new Person(svc, (await svc.createUser()).email)
+  await bound(svc, person)
+  await signOut(person)
+  await svc.app.outbox.deliverDue()
+  t.same(party.received, [])
+  t.match(await svc.database.prisma.outbox.findMany(), [{ attempts: 1 }])
+})
+
+t.test('a range that an operator names is open, and a redirect is no answer', async (t) => {
+  const outbound = { allow_private: ['127.0.0.0/8'] }
+  const { svc, party } = await buildWithParty(t, { allow_private_addresses: false }, { settings: { outbound } })
+  const person = new Person(svc, (await svc.createUser()).email)
+  await bound(svc, person)
+  party.status = 302
+  await signOut(person)
+  await svc.app.outbox.deliverDue()
+  t.equal(party.received.length, 1)
+  t.match(await svc.database.prisma.outbox.findMany(), [{ attempts: 1 }])
+})
+
+t.test('what waits to be told holds no secret in plain text, and is dropped for a client that is gone', async (t) => {
+  const { svc, party, settings, clock } = await buildWithParty(t)
+  const person = new Person(svc, (await svc.createUser()).email)
+  const { sid } = await bound(svc, person)
+  party.status = 500
+  await signOut(person)
+  await svc.app.outbox.deliverDue()
+  const [row] = await svc.database.prisma.outbox.findMany()
+  t.notMatch(row?.payload, sid)
+  const clients = settings.clients.filter(({ client_id }) => client_id !== 'web')
+  const later = await buildTestApp(t, { settings: { ...settings, clients }, clock, database: svc.where })
+  travel(svc, minute)
+  await later.app.outbox.deliverDue()
+  t.equal(party.received.length, 1)
+  t.equal(await later.database.prisma.outbox.count(), 0)
+})
