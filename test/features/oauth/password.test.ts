@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
+import { hashPassword } from '../../../src/crypto/password.ts'
 import { strong } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { TestClock } from '../../support/clock.ts'
@@ -181,6 +183,48 @@ t.test('a password that changes while it is checked opens nothing', async (t) =>
   t.same(answer.json(), incorrect)
   t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: { in: ['Grant', 'RefreshToken'] } } }), 0)
   t.equal((await ask(svc, { username, password: strong })).statusCode, 200)
+})
+
+t.test('what takes the account’s grants away is waited for', async (t) => {
+  const svc = await build(t)
+  const { email: username, id } = await svc.createUser()
+  const where = { id: BigInt(id) }
+  let asked: ReturnType<typeof ask> | undefined
+  await svc.database.transaction(async (tx) => {
+    if (svc.database.engine === 'postgresql')
+      await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${where.id} FOR NO KEY UPDATE`
+    await tx.oauthRecord.deleteMany()
+    // Gets as far as it can: the password is still the right one for it.
+    asked = ask(svc, { username })
+    await sleep(700)
+    await tx.user.update({ where, data: { password: hashPassword(strong) } })
+  })
+  t.same((await asked)?.json(), incorrect)
+  t.equal(await svc.database.prisma.oauthRecord.count(), 0)
+})
+
+t.test('a reset that has deleted the grants, and not yet put the new password in place, is waited for', async (t) => {
+  const svc = await build(t)
+  const { email: username } = await svc.createUser()
+  const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+  await svc.browser().post('/forgot-password', { email: username }, sameOrigin)
+  const token = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(username)).at(-1)?.text ?? '')?.[1]
+  const { sessionFollower } = svc.app
+  const ended = sessionFollower.ended.bind(sessionFollower)
+  let calls = 0
+  let asked: ReturnType<typeof ask> | undefined
+  sessionFollower.ended = async (...facts) => {
+    await ended(...facts)
+    // The first call comes before the deletion.
+    if (++calls !== 2) return
+    asked = ask(svc, { username })
+    await sleep(700)
+  }
+  const form = { token, email: username, password: strong, password_confirmation: strong }
+  t.equal((await svc.browser().post('/reset-password', form, sameOrigin)).statusCode, 200)
+  t.ok(asked)
+  t.same((await asked)?.json(), incorrect)
+  t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 0)
 })
 
 t.test('the tokens die with the user', async (t) => {

@@ -108,7 +108,7 @@ export async function deleteAuthorization(tx: Tx, userId: number, id: string): P
   const row = await tx.oauthRecord.findFirst({ where: { id, kind: 'Grant', userId: owner } })
   if (row) {
     const { clientId, hash } = grantOf(row.payload)
-    const { count } = await tx.oauthRecord.deleteMany({ where: { OR: [{ id }, { grantHash: hash }], userId: owner } })
+    const { count } = await tx.oauthRecord.deleteMany({ where: { OR: [{ id }, { grantHash: hash }] } })
     await tx.oauthConsent.deleteMany({ where: { userId: owner, clientId } })
     return count > 0 ? clientId : null
   }

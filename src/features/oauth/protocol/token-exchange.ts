@@ -70,4 +70,4 @@ function checkTarget({ audience, resource }: Record<string, unknown>, own: strin
 
 /** Whether it is a user's token of a client that is named, bound to no key and to no row that only it has. */
 const isExchangeable = ({ client_id, gty, cnf, gid }: AccessTokenClaims, from: readonly string[]): boolean =>
-  from.includes(client_id) && gty === undefined && cnf === undefined && gid !== undefined && gid !== personalOrigin
+  from.includes(client_id) && gty === undefined && cnf === undefined && gid !== personalOrigin

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { strong } from '../../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
@@ -57,6 +56,11 @@ t.test('a connected application is listed, and its disconnection ends everything
   const refused = await refresh(svc, 'web', tokens.refresh_token)
   t.equal(refused.statusCode, 400, 'the refresh token')
   t.match(refused.json(), { error: 'invalid_grant' })
+  const kept = await svc.database.prisma.oauthRecord.findMany({ where: { kind: { in: ['Grant', 'RefreshToken'] } } })
+  t.notOk(
+    kept.some(({ payload }) => payload.includes(gid)),
+    'no row of it is left',
+  )
   t.equal((await person.authorize(request('web', { scope: 'openid orders:read' }))).page, 'Authorize', 'asked again')
   t.equal((await browser.delete(`${path}/${web?.id}`)).statusCode, 404)
   t.same(
@@ -166,31 +170,4 @@ t.test('whoever claims the account by a reset finds nothing of what was there be
   await owner.signIn(email, strong)
   t.strictSame((await owner.get(path)).json(), [], 'no consent either')
   t.strictSame((await owner.get('/oauth/personal-access-tokens')).json(), [])
-})
-
-t.test('a reset that begins while a password is checked leaves no grant behind', async (t) => {
-  const secret = 'a-secret-that-is-long-enough'
-  const phone = { client_id: 'phone', type: 'confidential', secret, grants: ['password'], scopes: ['orders:read'] }
-  const settings = { ...oauthSettings, clients: [phone], rate_limits: { mail: null, login: null } }
-  const svc = await buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
-  for (let round = 0; round < 10; round++) {
-    const { email } = await svc.createUser({ verified: false })
-    await svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' })
-    const token = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(email)).at(-1)?.text ?? '')?.[1]
-    const form = { token, email, password: strong, password_confirmation: strong }
-    const reset = svc.browser().post('/reset-password', form, { 'sec-fetch-site': 'same-origin' })
-    const attempts = [0, 1, 2, 3].map(async (i) => {
-      await sleep(i * 5 + round)
-      const fields = { grant_type: 'password', username: email, password: 'correct horse' }
-      const payload = { ...fields, client_id: 'phone', client_secret: secret }
-      return svc.app.inject({ method: 'POST', url: '/oauth/token', payload })
-    })
-    const answers = await Promise.all(attempts)
-    t.equal((await reset).statusCode, 200)
-    for (const { statusCode, json } of answers) {
-      t.ok(statusCode === 200 || statusCode === 400)
-      if (statusCode === 200) t.equal(await status(svc, json().access_token), 401)
-    }
-    t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 0)
-  }
 })
