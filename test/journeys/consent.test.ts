@@ -6,6 +6,7 @@ import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { freePort, type Running } from '../support/process.ts'
+import { remoteBrowser } from '../support/remote.ts'
 import { codeAt } from '../support/totp.ts'
 
 t.setTimeout(170_000)
@@ -76,6 +77,16 @@ async function signIn(page: Page, { email, password } = ada): Promise<void> {
   await page.click('#login-submit')
 }
 
+const bob = { email: 'bob@example.com', password: 'correct battery staple' }
+
+/** Another person with an account. */
+async function register({ url }: Running): Promise<void> {
+  const browser = remoteBrowser(url, { origin: url })
+  await browser.get('/svc/csrf-cookie')
+  const answer = await browser.post('/register', { name: 'Bob', ...bob, password_confirmation: bob.password })
+  if (answer.statusCode !== 201) throw new Error(answer.body)
+}
+
 /** What the browser complains about: a policy that is broken above all. */
 function complaintsOf(page: Page): string[] {
   const complaints: string[] = []
@@ -85,6 +96,12 @@ function complaintsOf(page: Page): string[] {
   })
   page.on('pageerror', (error) => complaints.push(error.message))
   return complaints
+}
+
+/** Begins an authorization that asks for a new sign-in; their times are whole seconds, and the last is to be an earlier one. */
+async function askAnew(page: Page, url: string): Promise<void> {
+  await page.waitForTimeout(1_100)
+  await page.goto(url)
 }
 
 /** Looks at the page that is open, and keeps a picture of it where one is wanted. */
@@ -148,7 +165,7 @@ if (hasChromium(t)) {
       await page.goto(authorization(svc, client))
       t.match(await sent(page), { code: String }, 'what was allowed is not asked again')
 
-      await page.goto(authorization(svc, client, { response_mode: 'form_post', prompt: 'login' }))
+      await askAnew(page, authorization(svc, client, { response_mode: 'form_post', prompt: 'login' }))
       await signIn(page)
       await page.click('button')
       t.match(await sent(page), { method: 'POST', code: String, iss: svc.url }, 'the way of form_post by hand')
@@ -192,6 +209,7 @@ if (hasChromium(t)) {
     })
 
     await t.test('with JavaScript: every page in the real flow, another account, form_post', async (t) => {
+      await register(svc)
       const context = await openChromium(t)
       const page = await context.newPage()
       const complaints = complaintsOf(page)
@@ -215,6 +233,26 @@ if (hasChromium(t)) {
       await page.waitForSelector('#sent')
       t.match(await sent(page), { method: 'POST', code: String }, 'the page of form_post sends itself')
 
+      await page.goto(authorization(svc, client, { prompt: 'consent' }))
+      await page.click('#consent-switch')
+      await signIn(page, bob)
+      t.match(await page.textContent('#consent-user'), bob.email)
+      await page.click('#consent-approve')
+      const answer = await sent(page)
+      const own = { client_id: 'shop', client_secret: secret, redirect_uri: client.callback }
+      const tokens = await redeem(svc, { grant_type: 'authorization_code', code: answer.code, ...own })
+      const [, claims = ''] = (tokens.id_token ?? '').split('.')
+      t.match(JSON.parse(Buffer.from(claims, 'base64url').toString()), { sub: '2' }, 'the token is of who allowed it')
+      await askAnew(page, authorization(svc, client, { prompt: 'login' }))
+      await signIn(page)
+      await page.fill('#code', codeAt(secretKey, Date.now(), 1))
+      await page.click('#challenge-submit')
+      await page.waitForSelector('#sent')
+      t.match(await sent(page), { code: String }, 'back to who allowed it before, without a question')
+      await askAnew(page, authorization(svc, client, { prompt: 'login' }))
+      await signIn(page, bob)
+      await page.waitForSelector('#sent')
+
       const device = await startDevice(svc)
       await page.goto(device.verification_uri ?? '')
       await look(t, page, 'device')
@@ -226,6 +264,7 @@ if (hasChromium(t)) {
       await page.waitForSelector('#user-code')
       await look(t, page, 'device-confirm')
       await page.click('#device-confirm')
+      await page.click('#consent-approve')
       await page.waitForSelector('[role=status]')
       await look(t, page, 'device-done')
 
@@ -281,9 +320,7 @@ if (hasChromium(t)) {
     t.match(await page.getAttribute('#consent-switch', 'href'), origin)
     await page.click('#consent-approve')
     t.match(await sent(page), { code: String, iss: svc.url })
-    // Times of sign-in are whole seconds: the one above is to be an earlier one.
-    await page.waitForTimeout(1_100)
-    await page.goto(authorization(svc, client, { prompt: 'login' }))
+    await askAnew(page, authorization(svc, client, { prompt: 'login' }))
     t.match(page.url(), `${origin}/sign-in`)
     t.same(complaints, [])
 
