@@ -60,7 +60,7 @@ async function sendLink(app: FastifyInstance, tx: Tx, origin: Origin, user: User
   const config = app.config.current()
   const { reset_throttle: throttle, reset_expires: validity } = config.passwords
   const token = randomBytes(32).toString('hex')
-  if (!(await replaceReset(tx, user.id, { token, throttle, now: origin.now }))) return false
+  if (!(await replaceReset(tx, user, { token, throttle, now: origin.now }))) return false
   await app.mail.queue(tx, {
     to: user.email,
     template: 'reset-password',

@@ -45,16 +45,17 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
     throw validationFailed({ email: ["We can't find a user with that email address."] })
   }
   // An unknown address is looked for too, under an id that nobody has: the same work, the same answer.
-  const userId = found?.user.id ?? 0
-  const isGood = await hasReset(app.database.prisma, userId, form.token, validity, origin.now)
+  const account = found?.user ?? { id: 0, email: form.email }
+  const isGood = await hasReset(app.database.prisma, account, form.token, validity, origin.now)
   if (!found || !isGood) throw validationFailed(badToken())
   const texts = newPasswordErrors(form.password, form.password_confirmation, config)
   if (texts.length > 0) throw validationFailed({ password: texts })
 
   const hash = await app.hashing.hash(form.password)
   const { user } = found
+  const userId = user.id
   const isReset = await app.database.transaction(async (tx) => {
-    if (!(await takeReset(tx, userId, form.token, validity, origin.now))) return false
+    if (!(await takeReset(tx, account, form.token, validity, origin.now))) return false
     const isClaimed = await markVerified(tx, userId, user.email, origin.now)
     // The mail proves whose address it is. What was there before that proof may be another's: nothing of it stays.
     if (isClaimed) {

@@ -1,0 +1,33 @@
+import t from 'tap'
+import { strong } from '../support/accounts.ts'
+import { buildTestApp } from '../support/app.ts'
+import { confirmedBrowser } from '../support/totp.ts'
+
+const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+
+t.test('a reset link that is made while the user moves to another address opens nothing there', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser({ email: 'lost@example.com' })
+  const spa = await confirmedBrowser(svc, email)
+  const { database } = svc
+  const transaction = database.transaction.bind(database)
+  // The next but one transaction makes the link: the user was looked up before it, and moves before it begins.
+  let before = 2
+  database.transaction = async (work) => {
+    if (--before === 0) {
+      database.transaction = transaction
+      const moved = await spa.put('/user/profile-information', { name: 'Ada', email: 'new@example.com' })
+      t.equal(moved.statusCode, 200)
+    }
+    return transaction(work)
+  }
+  t.equal((await svc.browser().post('/forgot-password', { email }, sameOrigin)).statusCode, 200)
+  const mails = await svc.mailbox.to(email)
+  const token = mails.map(({ text }) => /reset-password\/([0-9a-f]{64})/.exec(text)?.[1]).find(Boolean)
+  t.ok(token, 'the old mailbox has a link')
+  for (const address of ['new@example.com', email]) {
+    const form = { token, email: address, password: strong, password_confirmation: strong }
+    t.equal((await svc.browser().post('/reset-password', form, sameOrigin)).statusCode, 422, address)
+  }
+  t.equal((await svc.browser().signIn('new@example.com')).statusCode, 200, 'the password is what it was')
+})
