@@ -113,13 +113,6 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       scopes: [...token.scopes],
       ...(token.kind === 'ClientCredentials' ? { gty: 'client_credentials' } : { gid: token.grantId }),
     }),
-    formats: {
-      customizers: {
-        jwt: (_ctx, token, jwt) => {
-          jwt.payload.aud = token.resourceServer?.audience
-        },
-      },
-    },
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {
       policy: interactionPolicyOf(),

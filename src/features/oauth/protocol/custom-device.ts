@@ -44,7 +44,7 @@ export function completeDeviceFlow(provider: Provider, { store, clock, codeLimit
       ctx.body = { ...body, interval }
     }
     if (ctx.path === protocolRoutes.token && 'error' in body && body.error === 'authorization_pending') {
-      const code = String(Provider.ctx?.oidc.params?.device_code ?? ctx.oidc?.params?.device_code ?? '')
+      const code = String(ctx.oidc.params?.device_code ?? '')
       const now = clock.now()
       if (await store.poll(recordId('DevicePoll', code), now, interval * 1000)) return
       ctx.body = { error: 'slow_down', error_description: `Please ask once in ${interval} seconds at most.` }

@@ -58,10 +58,6 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   const { store, findLive, successorKey, apiTokens, lookups, registry } = parts
   const { AccessToken, ClientCredentials, RefreshToken, OIDCContext, ReplayDetection } = provider
 
-  // The audience goes into the JWT alone: on the model it would bar the token from the userinfo endpoint.
-  AccessToken.prototype.setAudience = () => {}
-  ClientCredentials.prototype.setAudience = () => {}
-
   const payloadOf = (claims: AccessTokenClaims) => ({
     jti: claims.jti,
     iat: claims.iat,
@@ -109,7 +105,8 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     await next()
     const { body }: { body?: unknown } = ctx
     const isApiToken = ctx.oidc?.entities?.AccessToken?.gty === apiTokenGrant
-    if (isApiToken && typeof body === 'object' && body && 'client_id' in body) ctx.body = { ...body, client_id: undefined }
+    if (isApiToken && typeof body === 'object' && body && 'client_id' in body)
+      ctx.body = { ...body, client_id: undefined }
   })
   const findRefresh = RefreshToken.find.bind(RefreshToken)
   override(RefreshToken, 'find', async (value: string, options: object) => {
@@ -127,18 +124,19 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     return typeof newId === 'function' ? newId.call(this) : undefined
   })
 
-  ReplayDetection.unique = (iss: string, jti: string, exp: number) => store.useOnce(`${iss}\0${jti}`, (exp + 60) * 1000)
+  // The library counts a proof's five minutes from now. One that was dated ahead, as far as it may be, is good for twice that.
+  ReplayDetection.unique = (iss: string, jti: string, exp: number) =>
+    store.useOnce(`${iss}\0${jti}`, (exp + 360) * 1000)
 
   /** An API token as an access token of the client that asks: it belongs to none, and the library needs one. */
   async function apiToken(text: string) {
-    const { client } = Provider.ctx?.oidc ?? {}
-    const found = client && tellsOfTokens(currentRoute()) ? await apiTokens.find(text) : null
+    const found = tellsOfTokens(currentRoute()) ? await apiTokens.find(text) : null
     if (!found) return undefined
     return new AccessToken({
       jti: String(found.id),
       ...(found.since === null ? {} : { iat: found.since }),
       ...(found.until === null ? {} : { exp: found.until }),
-      clientId: client?.clientId,
+      clientId: Provider.ctx?.oidc.client?.clientId,
       accountId: String(found.userId),
       gty: apiTokenGrant,
       scope: found.abilities.filter((ability) => !/\s/.test(ability)).join(' '),

@@ -172,7 +172,10 @@ t.test('user codes cannot be guessed by trying', async (t) => {
   const answer = await enter(eve, begun.user_code)
   t.equal(answer.answer.statusCode, 429, 'then the right one is refused too')
   t.match(answer.answer.body, 'Too many wrong codes')
-  t.match((await enter(ada, begun.user_code)).answer.body, 'Is this your device?', 'somebody else is not disturbed')
+  for (let times = 0; times < 25; times++) {
+    const right = await enter(ada, begun.user_code)
+    t.match(right.answer.body, 'Is this your device?', 'somebody else is not disturbed, however often they are right')
+  }
   travel(svc, hour)
   const later = await begin(svc)
   t.match((await enter(eve, later.user_code)).answer.body, 'Is this your device?')
