@@ -17,7 +17,6 @@ import assets from './features/assets/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
-import { deleteEndedPersonalTokens } from './features/oauth/applications/store.ts'
 import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
 import { redirectTarget } from './features/oauth/interaction/target.ts'
 import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
@@ -204,7 +203,6 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   )
   methods.complete()
   startSchedule(app, [
-    { name: 'prune-oauth', every: 3_600_000, run: () => holder.prune() },
     {
       name: 'prune-expired',
       every: 86_400_000,
@@ -212,7 +210,6 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
         const now = clock.now()
         await pruneExpiredTokens(database, config.current(), config.current().tokens.prune_after_hours, now)
         await pruneEnded(database, config.current(), now)
-        await deleteEndedPersonalTokens(database, now)
         await app.outbox.prune()
       },
     },

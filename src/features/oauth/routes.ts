@@ -1,5 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { startSchedule } from '../../plugins/schedule.ts'
 import applications from './applications/routes.ts'
+import { deleteEndedPersonalTokens } from './applications/store.ts'
 import interactions from './interaction/routes.ts'
 import type { ProtocolHolder } from './protocol/provider.ts'
 import protocol from './protocol/routes.ts'
@@ -13,6 +15,11 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { holder }) => {
   await app.register(protocol, { holder })
   await app.register(interactions, { holder })
   await app.register(applications, { holder })
+  const run = async () => {
+    await holder.prune()
+    await deleteEndedPersonalTokens(app.database, app.clock.now())
+  }
+  startSchedule(app, [{ name: 'prune-oauth', every: 3_600_000, run }])
 }
 
 export default oauth
