@@ -191,6 +191,24 @@ t.test('a proof works once, in parallel and across replicas', async (t) => {
   }
 })
 
+t.test('a proof is remembered for as long as it would be taken', async (t) => {
+  const { svc, tokens } = await start(t)
+  const ahead = seconds() + 290
+  const asked = await proof(key, 'POST', '/oauth/token', { iat: ahead })
+  t.equal((await token(svc, 'robot', { grant_type: 'client_credentials' }, asked)).statusCode, 200)
+  await call(
+    svc,
+    tokens.access_token,
+    await proofFor(tokens.access_token, 'GET', '/oauth/userinfo', { iat: ahead }),
+    '/oauth/userinfo',
+  )
+  await call(svc, tokens.access_token, await proofFor(tokens.access_token, 'GET', '/api/user', { iat: ahead }))
+  const where = { kind: 'ReplayDetection' }
+  const rows = await svc.database.prisma.oauthRecord.findMany({ where, orderBy: { expiresAt: 'desc' }, take: 3 })
+  t.equal(rows.length, 3)
+  for (const { expiresAt } of rows) t.ok(Number(expiresAt) >= (ahead + 300) * 1000, String(expiresAt))
+})
+
 t.test('userinfo', async (t) => {
   const { svc, user, tokens } = await start(t)
   const { access_token: bound } = tokens
