@@ -11,6 +11,7 @@ export function productionFindings(config: Config): Finding[] {
     ...testPage(config),
     ...plainHttp(config),
     ...plainHttpOrigins(config),
+    ...plainHttpKeys(config),
     ...printedMail(config),
     ...everyHostStateful(config),
   ]
@@ -45,6 +46,14 @@ function plainHttpOrigins({ cors }: Config): Finding[] {
   return (cors.origins ?? []).flatMap((origin, index) => {
     if (!isPlainHttpAbroad(origin)) return []
     return [{ path: ['cors', 'origins', index], message: `must be https in production (found "${origin}")` }]
+  })
+}
+
+function plainHttpKeys({ clients }: Config): Finding[] {
+  return clients.flatMap(({ jwks_uri, allow_private_addresses }, index) => {
+    if (!jwks_uri?.startsWith('http:') || allow_private_addresses) return []
+    const message = `must be https in production, unless allow_private_addresses is true (found "${jwks_uri}")`
+    return [{ path: ['clients', index, 'jwks_uri'], message }]
   })
 }
 

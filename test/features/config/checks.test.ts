@@ -113,6 +113,9 @@ cors: { origins: [https://a.example, http://b.example] }
 stateful: [a.example, '*']
 mail:
   url: 'log:'
+clients:
+  - { client_id: a, type: confidential, grants: [client_credentials], jwks_uri: http://a.example/keys }
+  - { client_id: b, type: confidential, grants: [client_credentials], jwks_uri: http://b/, allow_private_addresses: true }
 `
   t.strictSame(linesOf(text), [
     'svc.yaml:1: app.secret: is required in production: at least 32 random bytes',
@@ -121,6 +124,7 @@ mail:
     'svc.yaml:5: cors.origins[1]: must be https in production (found "http://b.example")',
     'svc.yaml:6: stateful[1]: must not stand for everybody\'s hosts in production (found "*")',
     'svc.yaml:8: mail.url: must be smtp(s)://… or file:<directory> in production; log: prints links that sign people in',
+    'svc.yaml:10: clients[0].jwks_uri: must be https in production, unless allow_private_addresses is true (found "http://a.example/keys")',
   ])
   t.strictSame(problemsOf(text.replace('production', 'development')), [], 'and development none of it')
   const short = `${text.replace('environment', 'secret: short\n  environment')}`
