@@ -117,7 +117,7 @@ t.test('each operation says whom it asks for', async (t) => {
   const svc = await buildTestApp(t)
   const description = await described(svc)
   const schemes = Object.keys(description.components.securitySchemes)
-  t.same(schemes.sort(), ['bearer', 'session'])
+  t.same(schemes.sort(), ['bearer', 'dpop', 'session'])
   for (const { name, operation } of operations(description)) {
     const { security = [], responses } = operation
     t.equal(

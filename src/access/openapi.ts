@@ -68,7 +68,7 @@ const page = { description: 'A page.', content: { 'text/html': { schema: { type:
 
 const credentials = (access: RouteAccess) => {
   if (access.family === 'none' || access.caller === 'guest') return undefined
-  return access.family === 'guard' ? [{ session: [] }, { bearer: [] }] : [{ session: [] }]
+  return access.family === 'guard' ? [{ session: [] }, { bearer: [] }, { dpop: [] }] : [{ session: [] }]
 }
 
 /** Describes every route at `/openapi.json` (OpenAPI 3.1), from the declarations that protect and validate it. */
@@ -88,7 +88,16 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
             name: app.config.current().session.cookie,
             description: 'Unsafe methods also send the value of the cookie `XSRF-TOKEN` as the header `X-XSRF-TOKEN`.',
           },
-          bearer: { type: 'http', scheme: 'bearer', description: 'An API token `<id>|<secret>`.' },
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'An API token `<id>|<secret>`, or an access token of the OAuth server.',
+          },
+          dpop: {
+            type: 'http',
+            scheme: 'dpop',
+            description: 'An access token that is bound to a key, with a proof in the header `DPoP` (RFC 9449).',
+          },
         },
       },
     },
