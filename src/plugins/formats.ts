@@ -1,6 +1,7 @@
 const atom = /^[^\s"(),:;<>@[\]\\.]+$/u
 const label = /^[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?$/u
-const quoted = /^"(?:[^"\\\p{Cc}]|\\[^\p{Cc}])+"$/u
+/** Without brackets and outer blanks: on the way into a mail they are lost, and what is left is somebody else's address. */
+const quoted = /^"(?! )(?:[^"\\<>\p{Cc}]|\\[^<>\p{Cc}])+(?<! )"$/u
 
 /**
  * Whether a text is an address by RFC 5322 (and 6531): `a@localhost` and quoted local parts are, comments and CR/LF are not.

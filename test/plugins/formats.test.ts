@@ -49,6 +49,10 @@ t.test('addresses by RFC 5322', async (t) => {
     '<a@b>',
     'a@[::1',
     '""@b',
+    '" a"@b',
+    '"a "@b',
+    '"<a"@b',
+    '"a\\>"@b',
   ]
   // In the form that is stored these are `a,b@c`, `a@b@c` and longer than any address.
   const disguised = ['a，b@c', 'a＠b@c', 'a\u037eb@c', 'a\u00a0b@c', `${'㎨'.repeat(120)}@c`]
