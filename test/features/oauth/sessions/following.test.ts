@@ -8,6 +8,8 @@ import { travel } from '../../../support/time.ts'
 import { enrol } from '../../../support/totp.ts'
 import { bound, buildWithParty, kinds, offline } from './party.ts'
 
+t.setTimeout(110_000)
+
 const silent = (more = {}) => request('web', { prompt: 'none', scope: 'openid orders:read', ...more })
 
 /** Whose the answer to a silent request is; the error where there is none. */
@@ -41,12 +43,13 @@ t.test('the next user of a browser gets nothing of the one before', async (t) =>
   t.equal((await refresh(svc, 'web', again.refresh_token)).statusCode, 400, 'whose session has ended with it')
   t.equal(await silently(svc, person), bob)
 
+  await svc.app.outbox.deliverDue()
   travel(svc, 121 * minute)
   t.equal(await silently(svc, person), 'login_required')
   await plain.send('/oauth/login', credentials(a.email))
   t.equal(await silently(svc, person), ada, 'after one who idled out')
   await svc.app.outbox.deliverDue()
-  t.match(
+  t.same(
     (await party.tokens(svc)).map(({ sub }) => sub).sort(),
     [ada, ada, bob, bob],
     'clients are told of each that ended',
@@ -194,4 +197,28 @@ t.test('offline access outlives the session, and the next one does not end it', 
   const answer = await refresh(svc, 'own', lasting.refresh_token)
   t.equal(answer.statusCode, 200)
   t.equal((await svc.bearer(answer.json().access_token, 'GET', '/api/user')).statusCode, 200)
+})
+
+t.test('what was known to who had the browser before is of no use once somebody signed in', async (t) => {
+  const { svc } = await buildWithParty(t)
+  const [a, b] = [await svc.createUser(), await svc.createUser()]
+  const person = new Person(svc, a.email)
+  const { browser } = person.plain
+  await person.go('/oauth/device')
+  const before = await browser.cookie('svc_oauth_session')
+  t.ok(before, 'a session that knows nobody')
+  await bound(svc, person)
+  const mine = await browser.cookie('svc_oauth_session')
+  t.not(mine, before)
+
+  const stranger = new Person(svc, b.email)
+  await stranger.signIn()
+  for (const { key, value } of await browser.jar.getCookies('http://localhost:8000/oauth/authorize')) {
+    if (key.startsWith('svc_oauth_session'))
+      await stranger.plain.browser.jar.setCookie(`${key}=${value}; Path=/`, 'http://localhost:8000/')
+  }
+  t.equal(await stranger.plain.browser.cookie('svc_oauth_session'), mine)
+  await stranger.allow(request('web', { scope: 'openid orders:read' }))
+  t.equal(await silently(svc, stranger), String(b.id), "with another's session of the OAuth server")
+  t.not(await stranger.plain.browser.cookie('svc_oauth_session'), mine)
 })

@@ -33,6 +33,11 @@ export class Party {
     return party
   }
 
+  /** Which sessions it was told of, by the names that it knows. */
+  async sids(svc: TestApp, audience = 'web'): Promise<unknown[]> {
+    return (await this.tokens(svc, audience)).map(({ sid }) => sid)
+  }
+
   /** The logout tokens that came, verified as OpenID Connect Back-Channel Logout section 2.6 has it. */
   async tokens(svc: TestApp, audience = 'web'): Promise<JWTPayload[]> {
     const keys = createLocalJWKSet((await svc.app.inject('/.well-known/jwks.json')).json())
