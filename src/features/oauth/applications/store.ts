@@ -61,7 +61,7 @@ export async function deletePersonalTokens(tx: Tx, userId: number): Promise<void
 
 /** Deletes personal access tokens that ended. */
 export async function deleteEndedPersonalTokens({ prisma }: Database, now: number): Promise<void> {
-  await prisma.oauthPersonalToken.deleteMany({ where: { expiresAt: { lt: new Date(now) } } })
+  await prisma.oauthPersonalToken.deleteMany({ where: { expiresAt: { lte: new Date(now) } } })
 }
 
 /** Everything that the user allowed clients and that still counts, oldest first. */

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
+import { deleteEndedPersonalTokens } from '../../../../src/features/oauth/applications/store.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import type { Browser } from '../../../support/browser.ts'
 import { day, TestClock } from '../../../support/clock.ts'
@@ -182,6 +183,13 @@ t.test('it lives as long as its row, its user and its time', async (t) => {
   t.strictSame((await browser.get(path)).json(), [], 'nor is it listed')
 
   const late = await make(browser)
+  t.equal(await prisma.oauthPersonalToken.count(), 2)
+  await deleteEndedPersonalTokens(svc.database, svc.clock.now())
+  t.same(
+    (await prisma.oauthPersonalToken.findMany()).map(({ id }) => id),
+    [late.token.id],
+    'the daily job',
+  )
   await prisma.user.delete({ where })
   t.equal(await status(svc, late.accessToken), 401)
   t.equal(await prisma.oauthPersonalToken.count(), 0)
