@@ -137,7 +137,10 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       client: client?.name ?? String(client_id),
       host: hostOf(redirect_uri),
       user: { name: signedIn.user.name, email: signedIn.user.email },
-      scopes: scopesOf(details).map((name) => ({ name, description: descriptionOf(config, name) })),
+      scopes: [...new Set([...scopesOf(details), ...claimScopesOf(details)])].map((name) => ({
+        name,
+        description: descriptionOf(config, name),
+      })),
       switchHref: switchUrl.href,
     })
   }
@@ -169,6 +172,14 @@ function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
 
 const scopesOf = ({ params: { scope } }: Details): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
+
+/** The scopes that stand for the single claims that are asked for (OpenID Connect Core section 5.4). */
+function claimScopesOf({ prompt }: Details): string[] {
+  const { missingOIDCClaims: claims } = prompt.details
+  const asked: unknown[] = Array.isArray(claims) ? claims : []
+  const scopes = { email: ['email', 'email_verified'], profile: ['name', 'updated_at'] }
+  return Object.entries(scopes).flatMap(([scope, names]) => (names.some((name) => asked.includes(name)) ? [scope] : []))
+}
 
 const descriptionOf = ({ scopes }: Config, name: string): string =>
   (openidScopes as readonly string[]).includes(name) ? (openidDescriptions[name] ?? name) : (scopes[name] ?? name)

@@ -75,7 +75,9 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     const claims = await findLive(unhidden(value))
     if (!claims) return apiToken(unhidden(value))
     if (isMachine(claims)) return undefined
-    return new AccessToken({ ...payloadOf(claims), accountId: claims.sub, grantId: await ownGrant(claims) } as never)
+    const grantId = await ownGrant(claims)
+    const asked = await claimsAskedFor(grantId)
+    return new AccessToken({ ...payloadOf(claims), accountId: claims.sub, grantId, ...asked } as never)
   })
   override(ClientCredentials, 'find', async (value: string) => {
     const claims = await findLive(unhidden(value))
@@ -127,6 +129,13 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   // The library counts a proof's five minutes from now. One that was dated ahead, as far as it may be, is good for twice that.
   ReplayDetection.unique = (iss: string, jti: string, exp: number) =>
     store.useOnce(`${iss}\0${jti}`, (exp + 360) * 1000)
+
+  /** The single claims that the authorization asked for and got: the library keeps them on tokens without a resource alone. */
+  async function claimsAskedFor(grantId: string | undefined) {
+    if (currentRoute() !== 'userinfo' || grantId === undefined) return {}
+    const names = (await provider.Grant.find(grantId))?.getOIDCClaims() ?? []
+    return names.length === 0 ? {} : { claims: { userinfo: Object.fromEntries(names.map((name) => [name, null])) } }
+  }
 
   /** An API token as an access token of the client that asks: it belongs to none, and the library needs one. */
   async function apiToken(text: string) {

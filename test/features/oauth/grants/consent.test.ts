@@ -1,6 +1,16 @@
+import { decodeJwt } from 'jose'
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { codeFlow, introspect, oauthSettings, Person, refresh, request, response } from '../../../support/oauth.ts'
+import {
+  codeFlow,
+  introspect,
+  oauthSettings,
+  Person,
+  redeem,
+  refresh,
+  request,
+  response,
+} from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
 const asks = (more: Record<string, string> = {}, client = 'web') => request(client, { scope: 'openid', ...more })
@@ -102,4 +112,23 @@ t.test('consent is given in the browser and by the person who was asked', async 
   t.equal((await ada.go(asked.path)).page, 'Authorize', 'and nothing was decided by either')
   t.match(response(await ada.press(asked, { decision: 'approve' })), { code: /./ })
   t.equal((await ada.go(asked.path)).answer.statusCode, 404, 'the question was asked once')
+})
+
+t.test('single claims are asked for, shown and told, and no others', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  await ada.signIn()
+  const told = async (accessToken: string) => (await svc.bearer(accessToken, 'GET', '/oauth/userinfo')).json()
+  const plain = await codeFlow(svc, new Person(svc, ada.email), 'web', { scope: 'openid' })
+  t.same(Object.keys(await told(plain.access_token)), ['sub'])
+  const claims = JSON.stringify({ userinfo: { email: null, phone_number: null }, id_token: { email_verified: null } })
+  const asked = await ada.authorize(asks({ claims }))
+  t.equal(asked.page, 'Authorize', 'although openid was allowed before')
+  t.match(asked.answer.body, 'Read your email address')
+  t.notMatch(asked.answer.body, 'Read your name')
+  const { code = '' } = response(await ada.decide(asked))
+  const tokens = (await redeem(svc, 'web', code)).json()
+  t.match(await told(tokens.access_token), { email: ada.email, name: undefined })
+  t.match(decodeJwt(tokens.id_token), { email_verified: true, email: undefined })
+  t.same(Object.keys(await told(plain.access_token)), ['sub'], 'the other browser’s token tells no more than before')
 })
