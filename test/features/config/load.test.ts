@@ -205,13 +205,13 @@ t.test('a key left blank is not set, and null is a value', (t) => {
 t.test('a key that nothing uses yet is checked, and named when it is set to something', (t) => {
   const warningsOf = (text: string, env = {}) => parseConfig({ text, file: 'svc.yaml', env, cwd: '/srv' }).warnings
   t.strictSame(
-    warningsOf('metrics: { port: 9100 }\nscopes: { a: b }\ntokens: { prefix: x_ }', {
-      REDIS_URL: 'redis://c',
-    }),
+    warningsOf(
+      "metrics: { port: 9100 }\nwebhooks: [{ url: 'https://x.example', secret: a-secret-of-32-characters-at-least, events: ['*'] }]",
+      { REDIS_URL: 'redis://c' },
+    ),
     [
-      'redis.url is set, but this version does not use it yet',
-      'scopes is set, but this version does not use it yet',
       'metrics.port is set, but this version does not use it yet',
+      'webhooks is set, but this version does not use it yet',
     ],
   )
   t.strictSame(

@@ -3,6 +3,7 @@ import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 import type { Registry } from './clients.ts'
+import { type RedisRecords, shortLived } from './redis-records.ts'
 import { type NewRecord, type RecordStore, recordId } from './store.ts'
 
 /** What the adapters of all models share. */
@@ -12,6 +13,8 @@ export interface AdapterParts {
   clock: Clock
   registry: Registry
   config: Config
+  /** Where short-lived records are in place of the database; null without a Redis. */
+  quick: RedisRecords | null
 }
 
 /** Kinds that belong to a grant and go with it. */
@@ -33,10 +36,12 @@ type LastingPayload = AdapterPayload & { storedId?: string; sessionId?: string }
 export class RecordAdapter implements Adapter {
   readonly #kind: string
   readonly #parts: AdapterParts
+  readonly #quick: RedisRecords | null
 
   constructor(kind: string, parts: AdapterParts) {
     this.#kind = kind
     this.#parts = parts
+    this.#quick = shortLived.has(kind) ? parts.quick : null
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -46,6 +51,7 @@ export class RecordAdapter implements Adapter {
     const record = this.#recordOf(id, payload, end)
     // The successor of a refresh token that is used twice within the grace is written by whoever comes first.
     if (this.#kind === 'RefreshToken') await store.insert(record)
+    else if (this.#quick) await this.#quick.put(record, clock.now())
     else await store.put(record)
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
   }
@@ -94,7 +100,8 @@ export class RecordAdapter implements Adapter {
   async find(id: string): Promise<AdapterPayload | undefined> {
     const { registry, lookups } = this.#parts
     if (this.#kind === 'Client') return registry.metadata(id)
-    return this.#payloadOf(await lookups.oauthRecord(recordId(this.#kind, id)))
+    const key = recordId(this.#kind, id)
+    return this.#payloadOf(await (this.#quick ? this.#quick.find(key) : lookups.oauthRecord(key)))
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
@@ -102,18 +109,20 @@ export class RecordAdapter implements Adapter {
   }
 
   async findByUserCode(code: string): Promise<AdapterPayload | undefined> {
-    return this.#payloadOf(await this.#parts.lookups.oauthRecordByCode(recordId('code', code)))
+    const hash = recordId('code', code)
+    const { lookups } = this.#parts
+    return this.#payloadOf(await (this.#quick ? this.#quick.findByCode(hash) : lookups.oauthRecordByCode(hash)))
   }
 
   async consume(id: string): Promise<void> {
     const { store, clock } = this.#parts
-    const isUsed = await store.consume(recordId(this.#kind, id), clock.now())
+    const isUsed = await (this.#quick ?? store).consume(recordId(this.#kind, id), clock.now())
     // The library looks first and consumes then: of two at once, the second is refused here.
     if (!isUsed && usedOnce.has(this.#kind)) throw new errors.InvalidGrant('it was used already')
   }
 
   destroy(id: string): Promise<void> {
-    return this.#parts.store.destroy(recordId(this.#kind, id))
+    return (this.#quick ?? this.#parts.store).destroy(recordId(this.#kind, id))
   }
 
   revokeByGrantId(grantId: string): Promise<void> {

@@ -16,6 +16,7 @@ import { adaptTokenModels, type TokenParts } from './token-models.ts'
 interface LibraryParts extends ProtocolParts, SessionParts {
   limits: ClientLimits
   findLive: TokenParts['findLive']
+  useOnce: TokenParts['useOnce']
   apiTokens: TokenParts['apiTokens']
   codeLimits: Limits
   /** For how many seconds the published keys may be kept. */

@@ -10,8 +10,9 @@ import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import type { SendLogout } from './logout.ts'
 import { clientFetch } from './outbound.ts'
+import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './sign-out.ts'
-import { RecordStore } from './store.ts'
+import { RecordStore, recordId } from './store.ts'
 import type { ApiTokens } from './token-models.ts'
 
 /** What an authorization asks of a person, as the library keeps it. */
@@ -35,6 +36,7 @@ export class ProtocolHolder {
   readonly #apiTokens: ApiTokens
   readonly #verifier: AccessTokenVerifier
   readonly #store: RecordStore
+  readonly #quick: RedisRecords | null
   readonly #limits: ClientLimits
   #opening: Promise<void> | undefined
   #keys: KeyRing | undefined
@@ -45,6 +47,7 @@ export class ProtocolHolder {
     this.#app = app
     this.#apiTokens = apiTokens
     this.#store = new RecordStore(app.database)
+    this.#quick = app.redis ? new RedisRecords(app.redis) : null
     this.signOut = new SignOut(app)
     this.#limits = new ClientLimits(app.limits, app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
@@ -110,7 +113,8 @@ export class ProtocolHolder {
 
   /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
   useOnce(name: string, expiresAt: number): Promise<boolean> {
-    return this.#store.useOnce(name, expiresAt)
+    if (!this.#quick) return this.#store.useOnce(name, expiresAt)
+    return this.#quick.useOnce(recordId('ReplayDetection', name), expiresAt, this.#app.clock.now())
   }
 
   /** Deletes records that ended, in batches. */
@@ -132,6 +136,8 @@ export class ProtocolHolder {
       lookups,
       clock,
       store: this.#store,
+      quick: this.#quick,
+      useOnce: (name, expiresAt) => this.useOnce(name, expiresAt),
       database,
       signOut: this.signOut,
       limits: this.#limits,

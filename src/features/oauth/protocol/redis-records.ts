@@ -1,0 +1,87 @@
+import type { OauthRecordRow } from '../../../access/lookups/lookups.ts'
+import { unavailable } from '../../../errors.ts'
+import type { Redis } from '../../../plugins/redis.ts'
+import type { NewRecord } from './store.ts'
+
+/** Kinds that live for minutes and that nothing else refers to: what a Redis may hold in place of the database. */
+export const shortLived: ReadonlySet<string> = new Set([
+  'Interaction',
+  'AuthorizationCode',
+  'DeviceCode',
+  'PushedAuthorizationRequest',
+  'ReplayDetection',
+])
+
+const keyOf = (id: string): string => `oauth:${id}`
+const usedKeyOf = (id: string): string => `oauth:${id}:used`
+const codeKeyOf = (hash: string): string => `oauth-code:${hash}`
+
+/**
+ * Short-lived records in Redis, which forgets them by itself. While it is away nothing is answered but 503: a code
+ * that cannot be looked up is neither good nor used up.
+ */
+export class RedisRecords {
+  readonly #redis: Redis
+
+  constructor(redis: Redis) {
+    this.#redis = redis
+  }
+
+  /** Writes the record, or brings the one of its id up to date. */
+  async put(record: NewRecord, now: number): Promise<void> {
+    const life = lifeOf(record, now)
+    const writes = this.#redis.pipeline().set(keyOf(record.id), textOf(record), 'PX', life)
+    if (record.codeHash !== null) writes.set(codeKeyOf(record.codeHash), record.id, 'PX', life)
+    const results = await orRefuse(writes.exec())
+    const failed = results?.find(([error]) => error)
+    if (failed) throw unavailable(failed[0])
+  }
+
+  /** Notes that something was used, until its end; false when it was before, at whichever replica. */
+  async useOnce(id: string, expiresAt: number, now: number): Promise<boolean> {
+    const life = Math.max(1, expiresAt - now)
+    return (await orRefuse(this.#redis.set(usedKeyOf(id), String(now), 'PX', life, 'NX'))) === 'OK'
+  }
+
+  async find(id: string): Promise<OauthRecordRow | null> {
+    const [text, used] = await orRefuse(this.#redis.mget(keyOf(id), usedKeyOf(id)))
+    if (!text) return null
+    const { kind, payload, expiresAt }: Stored = JSON.parse(text)
+    const consumedAt = used ? Number(used) : null
+    return { id, kind, payload, key: id, sessionId: null, consumedAt, expiresAt }
+  }
+
+  async findByCode(hash: string): Promise<OauthRecordRow | null> {
+    const id = await orRefuse(this.#redis.get(codeKeyOf(hash)))
+    return id === null ? null : this.find(id)
+  }
+
+  /** Uses a record up; false when it was used before. The mark outlives the record by what clocks may differ. */
+  async consume(id: string, now: number): Promise<boolean> {
+    const left = await orRefuse(this.#redis.pttl(keyOf(id)))
+    if (left <= 0) return false
+    return this.useOnce(id, now + left + clockSkew, now)
+  }
+
+  async destroy(id: string): Promise<void> {
+    await orRefuse(this.#redis.del(keyOf(id)))
+  }
+}
+
+/** What is kept of a record. */
+type Stored = Pick<OauthRecordRow, 'kind' | 'payload' | 'expiresAt'>
+
+const clockSkew = 60_000
+
+const textOf = ({ kind, payload, expiresAt }: NewRecord): string =>
+  JSON.stringify({ kind, payload, expiresAt } satisfies Stored)
+
+const lifeOf = ({ expiresAt }: NewRecord, now: number): number => Math.max(1, (expiresAt ?? now + 3_600_000) - now)
+
+async function orRefuse<Value>(answer: Promise<Value>): Promise<Value> {
+  try {
+    return await answer
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
