@@ -45,7 +45,7 @@ const holdReply = [
   /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
   // The library's hooks see a request and its answer only through these.
-  /^features\/oauth\/protocol\/(browser|pages)\.ts$/,
+  /^features\/oauth\/protocol\/(browser|failures|pages)\.ts$/,
 ]
 
 const typescript = (folder: string): string[] =>

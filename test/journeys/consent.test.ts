@@ -1,81 +1,25 @@
-import { createServer, type IncomingMessage } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import type { Settings } from '../support/app.ts'
 import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
+import {
+  askAnew,
+  authorization,
+  complaintsOf,
+  redeem,
+  secret,
+  sent,
+  settingsFor,
+  signIn,
+  startClient,
+  startDevice,
+} from '../support/client-site.ts'
 import { ada, startWithAda } from '../support/listening.ts'
-import { freePort, type Running } from '../support/process.ts'
+import type { Running } from '../support/process.ts'
 import { remoteBrowser } from '../support/remote.ts'
 import { codeAt } from '../support/totp.ts'
 
 t.setTimeout(170_000)
-
-const secret = 'a-secret-that-is-long-enough'
-
-/** A client's own site, on another site than svc: it shows what it is sent. */
-interface Client {
-  url: string
-  callback: string
-}
-
-async function startClient(t: Test): Promise<Client> {
-  const read = async (request: IncomingMessage) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    return body || (request.url?.split('?')[1] ?? '')
-  }
-  const server = createServer(async (request, response) => {
-    response.setHeader('content-type', 'text/html')
-    const fields = Object.fromEntries(new URLSearchParams(await read(request)))
-    const text = JSON.stringify({ method: request.method, ...fields }).replaceAll('<', '\\u003c')
-    response.end(`<!doctype html><title>Client</title><pre id="sent">${text}</pre>`)
-  })
-  const port = await freePort()
-  server.listen(port, '127.0.0.1')
-  t.teardown(() => server.close())
-  const url = `http://127.0.0.1:${port}`
-  return { url, callback: `${url}/cb` }
-}
-
-const settingsFor = ({ url, callback }: Client): Settings => ({
-  scopes: { 'orders:read': 'Read your orders' },
-  rate_limits: { login: null, two_factor: null },
-  clients: [
-    {
-      client_id: 'shop',
-      name: 'Example Shop',
-      type: 'confidential',
-      secret,
-      redirect_uris: [callback],
-      post_logout_redirect_uris: [`${url}/bye`],
-      grants: ['authorization_code', 'refresh_token'],
-      scopes: ['orders:read'],
-    },
-    { client_id: 'tv', name: 'Example TV', type: 'public', grants: ['device_code'], scopes: ['orders:read'] },
-  ],
-})
-
-const authorization = (svc: Running, { callback }: Client, more: Record<string, string> = {}): string => {
-  const query = {
-    client_id: 'shop',
-    response_type: 'code',
-    redirect_uri: callback,
-    scope: 'openid',
-    state: 's',
-    ...more,
-  }
-  return `${svc.url}/oauth/authorize?${new URLSearchParams(query)}`
-}
-
-/** What the client's page was sent. */
-const sent = async (page: Page) => JSON.parse((await page.textContent('#sent')) ?? '')
-
-async function signIn(page: Page, { email, password } = ada): Promise<void> {
-  await page.fill('#email', email)
-  await page.fill('#password', password)
-  await page.click('#login-submit')
-}
 
 const bob = { email: 'bob@example.com', password: 'correct battery staple' }
 
@@ -87,41 +31,11 @@ async function register({ url }: Running): Promise<void> {
   if (answer.statusCode !== 201) throw new Error(answer.body)
 }
 
-/** What the browser complains about: a policy that is broken above all. */
-function complaintsOf(page: Page): string[] {
-  const complaints: string[] = []
-  page.on('console', (message) => {
-    const isExpected = message.location().url.endsWith('/favicon.ico') || /status of 4\d\d/.test(message.text())
-    if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(error.message))
-  return complaints
-}
-
-/** Begins an authorization that asks for a new sign-in; their times are whole seconds, and the last is to be an earlier one. */
-async function askAnew(page: Page, url: string): Promise<void> {
-  await page.waitForTimeout(1_100)
-  await page.goto(url)
-}
-
 /** Looks at the page that is open, and keeps a picture of it where one is wanted. */
 async function look(t: Test, page: Page, name: string): Promise<void> {
   const folder = process.env.SVC_TEST_PICTURES
   if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
   t.same(await axeFindings(page), [], name)
-}
-
-const redeem = async (svc: Running, fields: Record<string, string>) => {
-  const answer = await fetch(`${svc.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(fields) })
-  return (await answer.json()) as Record<string, string>
-}
-
-const startDevice = async (svc: Running) => {
-  const body = new URLSearchParams({ client_id: 'tv', scope: 'openid' })
-  return (await (await fetch(`${svc.url}/oauth/device/code`, { method: 'POST', body })).json()) as Record<
-    string,
-    string
-  >
 }
 
 /** A second factor, as a front end enables it in the session of the browser. */
@@ -280,61 +194,5 @@ if (hasChromium(t)) {
       await look(t, page, 'error')
       t.same(complaints, [])
     })
-  })
-
-  t.test("sign-in on the application's own page", async (t) => {
-    const client = await startClient(t)
-    const spa = await freePort()
-    const origin = `http://localhost:${spa}`
-    const svc = await startWithAda(
-      t,
-      { SVC_STATEFUL_DOMAINS: `localhost:${spa}` },
-      {
-        ...settingsFor(client),
-        links: { login: `${origin}/sign-in` },
-      },
-    )
-    const server = createServer((_request, response) => {
-      response.setHeader('content-type', 'text/html')
-      response.end(`<!doctype html><title>SPA</title><button id="go">Sign in</button><script>
-        document.getElementById('go').onclick = async () => {
-          const send = (path, body) => fetch('${svc.url}' + path, {
-            method: body ? 'POST' : 'GET', credentials: 'include', body: body && JSON.stringify(body),
-            headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json',
-              'x-xsrf-token': document.cookie.match(/XSRF-TOKEN=([^;]+)/)?.[1] ?? '' }) },
-          })
-          await send('/svc/csrf-cookie')
-          await send('/login', ${JSON.stringify(ada)})
-          location.href = '${svc.url}' + new URLSearchParams(location.search).get('return_to')
-        }
-      </script>`)
-    })
-    server.listen(spa, 'localhost')
-    t.teardown(() => server.close())
-    const page = await (await openChromium(t)).newPage()
-    const complaints = complaintsOf(page)
-    await page.goto(authorization(svc, client))
-    t.match(page.url(), `${origin}/sign-in?return_to=%2Foauth%2Finteraction%2F`)
-    await page.click('#go')
-    await page.waitForSelector('#consent-approve')
-    t.match(await page.getAttribute('#consent-switch', 'href'), origin)
-    await page.click('#consent-approve')
-    t.match(await sent(page), { code: String, iss: svc.url })
-    await askAnew(page, authorization(svc, client, { prompt: 'login' }))
-    t.match(page.url(), `${origin}/sign-in`)
-    t.same(complaints, [])
-
-    const other = await (await openChromium(t)).newPage()
-    const refused = complaintsOf(other)
-    const device = await startDevice(svc)
-    await other.goto(device.verification_uri ?? '')
-    await other.fill('#user_code', device.user_code ?? '')
-    await other.click('#device-submit')
-    await other.click('#device-confirm')
-    await other.waitForURL(/sign-in/)
-    await other.click('#go')
-    await other.click('#consent-approve')
-    t.match(await other.textContent('[role=status]'), 'Example TV')
-    t.same(refused, [])
   })
 }

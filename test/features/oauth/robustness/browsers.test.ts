@@ -1,0 +1,121 @@
+import t from 'tap'
+import { buildTestApp } from '../../../support/app.ts'
+import { TestClock } from '../../../support/clock.ts'
+import { callback, clients, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
+
+t.setTimeout(110_000)
+
+const clock = () => new TestClock(Date.now())
+
+t.test('a state and a nonce of any text come back as they were, or are refused', async (t) => {
+  const svc = await buildTestApp(t, { settings: { ...oauthSettings, rate_limits: { login: null } }, clock: clock() })
+  const person = new Person(svc, (await svc.createUser()).email)
+  const texts = ['a b&c=d#e', '☃ \u202e', '"><script>', 'x'.repeat(50_000), '\0', '\r\nSet-Cookie: a=b', '%00%ff']
+  await person.signIn()
+  for (const text of texts) {
+    const stop = await person.allow(request('own', { state: text, nonce: text, scope: 'openid' }))
+    t.equal(response(stop).state, text, text.slice(0, 20))
+    const answer = await token(svc, 'own', {
+      grant_type: 'authorization_code',
+      code: response(stop).code ?? '',
+      redirect_uri: callback,
+      code_verifier: 'a-verifier-that-nobody-else-knows-0123456789',
+    })
+    t.equal(answer.statusCode, 200, answer.body)
+    const claims = JSON.parse(Buffer.from(answer.json().id_token.split('.')[1], 'base64url').toString())
+    t.equal(claims.nonce, text)
+  }
+  // Bytes that are no text, and half of a character.
+  for (const bytes of ['%ff%fe', '%ed%a0%80', '%']) {
+    const query = new URLSearchParams(request('own', { scope: 'openid' })).toString().replace('the-state', bytes)
+    const { out } = await person.go(`/oauth/authorize?${query}`)
+    t.ok(out?.searchParams.get('state'), bytes)
+  }
+})
+
+t.test('pages of other origins may call as their client says, and by nothing else', async (t) => {
+  const origins = ['https://app.example']
+  const own = clients.map((client) => (client.client_id === 'tv' ? { ...client, cors_origins: origins } : client))
+  const svc = await buildTestApp(t, {
+    settings: { ...oauthSettings, clients: own, cors: { origins: ['https://api-only.example'] } },
+    clock: clock(),
+  })
+  const ask = (origin: string) =>
+    svc.app.inject({ method: 'POST', url: '/oauth/device/code', headers: { origin }, payload: { client_id: 'tv' } })
+  const allowed = await ask('https://app.example')
+  t.equal(allowed.statusCode, 200)
+  t.equal(allowed.headers['access-control-allow-origin'], 'https://app.example')
+  t.equal(allowed.headers['access-control-allow-credentials'], undefined)
+  const refused = await ask('https://api-only.example')
+  t.equal(refused.statusCode, 400)
+  t.equal(refused.headers['access-control-allow-origin'], undefined)
+  const preflight = await svc.app.inject({
+    method: 'OPTIONS',
+    url: '/oauth/token',
+    headers: {
+      origin: 'https://app.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'dpop',
+    },
+  })
+  t.equal(preflight.statusCode, 204)
+  t.match(preflight.headers, { 'access-control-allow-methods': 'POST', 'access-control-allow-headers': 'dpop' })
+  t.equal(
+    (await svc.app.inject({ url: '/oauth/authorize', headers: { origin: 'https://api-only.example' } })).headers[
+      'access-control-allow-origin'
+    ],
+    undefined,
+  )
+})
+
+t.test('two authorizations in one browser are two: what is allowed is what was shown', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const person = new Person(svc, (await svc.createUser()).email)
+  await person.signIn()
+  const first = await person.authorize(request('web', { scope: 'openid' }))
+  const second = await person.authorize(request('other', { scope: 'openid orders:write' }))
+  t.match(second.answer.body, 'other.example')
+  const allowed = await person.press(first, { decision: 'approve' })
+  t.equal(allowed.out?.host, 'localhost:9999')
+  t.match(response(allowed), { code: String })
+  t.match(response(await person.press(second, { decision: 'deny' })), { error: 'access_denied' })
+})
+
+t.test('the forms on the way to a client may end there, and nowhere that is not registered', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const person = new Person(svc, (await svc.createUser()).email)
+  const targets = ({ answer }: { answer: { headers: Record<string, unknown> } }) =>
+    /form-action ([^;]*)/.exec(String(answer.headers['content-security-policy']))?.[1]
+  const usual = targets(await person.go('/oauth/login'))
+  t.match(usual, "'self'")
+  for (const [redirect_uri, source] of [
+    ['com.example.app:/cb', 'com.example.app:'],
+    ['http://127.0.0.1:7777/cb', 'http://127.0.0.1:7777'],
+    // A policy has no words for such an address.
+    ['http://[::1]:7777/cb', 'http:'],
+  ] as const) {
+    const login = await person.authorize(request('app', { redirect_uri, scope: 'openid' }))
+    t.equal(login.page, 'Sign in')
+    t.equal(targets(login), `${source} ${usual}`)
+    t.match(login.answer.headers['content-security-policy'], /default-src 'none'.*frame-ancestors 'none'/)
+  }
+  await person.signIn()
+  const consent = await person.authorize(request('other', { scope: 'openid', response_mode: 'form_post' }))
+  t.equal(targets(consent), `https://other.example ${usual}`)
+  const sends = await person.press(consent, { decision: 'approve' })
+  t.equal(targets(sends), `https://other.example ${usual}`)
+  t.match(sends.answer.headers['content-security-policy'], /script-src 'self' [^;]*'sha256-/, 'its script may run')
+  t.match(sends.answer.headers, {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  })
+  const evil = await person.authorize(
+    request('other', { redirect_uri: 'https://evil.example/cb', response_mode: 'form_post' }),
+  )
+  t.equal(evil.page, 'Error')
+  t.equal(targets(evil), usual)
+  const bye = `/oauth/logout?${new URLSearchParams({ client_id: 'other', post_logout_redirect_uri: 'https://evil.example/' })}`
+  t.equal(targets(await person.go(bye)), usual)
+  t.equal(targets(await new Person(svc, '').go('/oauth/login?return_to=/oauth/interaction/unknown')), usual)
+})
