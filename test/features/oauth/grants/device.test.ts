@@ -2,6 +2,7 @@ import t from 'tap'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { hour, minute, second } from '../../../support/clock.ts'
 import {
+  codeFlow,
   hiddenFields,
   introspect,
   oauthSettings,
@@ -85,8 +86,15 @@ t.test('the tokens of a device outlive the browser session that allowed it', asy
   await ada.decide(await ada.press(await enter(ada, begun.user_code), { confirm: 'yes' }))
   const tokens = await poll(svc, begun.device_code)
   t.match(tokens, { refresh_token: /./ })
-  await ada.plain.browser.get('/svc/csrf-cookie')
-  await svc.database.prisma.session.deleteMany({})
+  const own = await codeFlow(svc, ada, 'web', { scope: 'openid' })
+  const xsrf = await ada.plain.browser.cookie('XSRF-TOKEN')
+  const left = await ada.plain.browser.post('/logout', {}, { 'x-xsrf-token': xsrf })
+  t.ok(left.statusCode < 300, 'signed out')
+  t.match(
+    (await refresh(svc, 'web', own.refresh_token)).json(),
+    { error: 'invalid_grant' },
+    'what was bound to it ends',
+  )
   const next = await refresh(svc, 'tv', tokens.refresh_token)
   t.equal(next.statusCode, 200)
   t.match(await introspect(svc, 'tv', next.json().access_token), { active: true })
