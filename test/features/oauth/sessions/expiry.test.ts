@@ -44,14 +44,7 @@ t.test('hundreds of flows leave nothing behind after their lifetime and a prune'
   await svc.app.oauth.prune()
   t.equal(await count(svc), rows, 'nothing goes before its time')
 
-  travel(svc, 29 * day)
-  await svc.app.oauth.prune()
-  t.match(
-    await kinds(svc),
-    { Session: 20, Grant: 40, RefreshToken: 20 * (flows - revoked) * 2 },
-    'what refresh tokens need is there',
-  )
-  travel(svc, day + 2 * hour)
+  travel(svc, 30 * day + 2 * hour)
   await svc.app.oauth.prune()
   t.same(await kinds(svc), {})
   t.equal(await svc.database.prisma.oauthDenial.count(), 0)

@@ -207,7 +207,8 @@ t.test('what was known to who had the browser before is of no use once somebody 
   await person.go('/oauth/device')
   const before = await browser.cookie('svc_oauth_session')
   t.ok(before, 'a session that knows nobody')
-  await bound(svc, person)
+  await person.signIn()
+  t.ok(response(await person.authorize(request('own'))).code, 'a client that nobody is asked for')
   const mine = await browser.cookie('svc_oauth_session')
   t.not(mine, before)
 
