@@ -3,6 +3,7 @@ import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
 import {
   codeFlow,
+  hiddenFields,
   introspect,
   oauthSettings,
   Person,
@@ -11,6 +12,7 @@ import {
   request,
   response,
 } from '../../../support/oauth.ts'
+import { credentials } from '../../../support/plain.ts'
 import { stopTime } from '../../../support/time.ts'
 
 const asks = (more: Record<string, string> = {}, client = 'web') => request(client, { scope: 'openid', ...more })
@@ -131,4 +133,22 @@ t.test('single claims are asked for, shown and told, and no others', async (t) =
   t.match(await told(tokens.access_token), { email: ada.email, name: undefined })
   t.match(decodeJwt(tokens.id_token), { email_verified: true, email: undefined })
   t.same(Object.keys(await told(plain.access_token)), ['sub'], 'the other browser’s token tells no more than before')
+})
+
+t.test('somebody else who signs in at the same browser is asked anew', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const [ada, eve] = [await svc.createUser(), await svc.createUser()]
+  const browser = new Person(svc, ada.email)
+  await browser.signIn()
+  const asked = await browser.authorize(asks())
+  t.equal(asked.page, 'Authorize')
+  await browser.plain.send('/oauth/login?prompt=login', credentials(eve.email))
+  t.equal(await browser.plain.user(), eve.id)
+  const { _token: xsrf = '' } = hiddenFields((await browser.go('/oauth/login?prompt=login')).answer.body)
+  const posted = await browser.plain.post(asked.path, { _token: xsrf, decision: 'approve' })
+  t.match(posted.headers.location, asked.path, 'what Ada was asked Eve does not answer')
+  t.equal(await svc.database.prisma.oauthConsent.count(), 0)
+  const again = await browser.go(asked.path)
+  t.ok(again.page === 'Authorize' || again.page === 'Sign in' || again.page === 'Error', `it ends: ${again.page}`)
+  t.notMatch(again.answer.body, ada.email)
 })
