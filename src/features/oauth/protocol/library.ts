@@ -6,6 +6,7 @@ import type { ClientLimits } from './client-limits.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { completeDeviceFlow } from './custom-device.ts'
 import { registerGrants } from './custom-grants.ts'
+import { giveDefaultScope } from './default-scope.ts'
 import { completeDocuments } from './documents.ts'
 import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
@@ -34,6 +35,7 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   followBrowserSessions(provider, parts)
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
+  giveDefaultScope(provider, registry)
   completeDeviceFlow(provider, parts)
   completeDocuments(provider, config, parts.keysMaxAge)
   registerGrants(provider, { config, registry, findLive })

@@ -13,7 +13,7 @@ import { answerOf } from '../../../plugins/error-handler.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
 import { isSeen, protocolError } from './failures.ts'
-import { formOf, withDefaultScope } from './form.ts'
+import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
 import { type ProtocolPath, protocolPaths, protocolRoutes } from './paths.ts'
 import type { ProtocolHolder } from './provider.ts'
@@ -39,6 +39,10 @@ const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { holder }) =>
 
 async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: ProtocolPath['caller']): Promise<void> {
   scope.removeAllContentTypeParsers()
+  // A form of a program is read by the library itself: what it costs to read it here is a quarter of a token request.
+  if (caller === 'program') {
+    scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _body, done) => done(null))
+  }
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: largestBody }, (_request, body, done) =>
     done(null, body),
   )
@@ -86,7 +90,7 @@ async function refuse(error: FastifyError, request: FastifyRequest, reply: Fasti
 
 async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { app } = request.server.config.current()
-  const { provider, registry } = await holder.current()
+  const { provider } = await holder.current()
   const { raw } = request
   const { url: path = '', config } = request.routeOptions
   const isProgram = config.access?.family === 'none'
@@ -96,16 +100,12 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
     // A slash at the end is another path, and not the uid of nothing.
     if (raw.url.endsWith('/')) throw notFound()
   }
-  if (request.routeOptions.url === protocolRoutes.authorization && request.method === 'GET') {
-    raw.url = withQuery(request.url, (query) => withDefaultScope(query, request, registry))
-  }
   settleOrigin(raw, app.url, request.ip)
   const form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], isProgram) : null
   if (form && comesWithoutSession(request, app.url)) {
     return reply.redirect(`${protocolRoutes.authorization}?${form}`, 303)
   }
-  const body = form && withDefaultScope(form, request, registry)
-  const handed = body === null ? raw : withBody(raw, body)
+  const handed = form === null ? raw : withBody(raw, form)
   const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request) }
   noteHanded(handed, facts)
   reply.hijack()
@@ -115,11 +115,6 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
     if (value !== undefined && !isPublic) reply.raw.setHeader(name, value)
   }
   await provider.callback()(handed, reply.raw)
-}
-
-const withQuery = (url: string, change: (query: string) => string): string => {
-  const [path = '', ...query] = url.split('?')
-  return `${path}?${change(query.join('?'))}`
 }
 
 /** Whether another site posts an authorization: browsers keep svc's session to themselves then, and send it with a GET. */
