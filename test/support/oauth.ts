@@ -5,7 +5,7 @@ import type { Browser } from './browser.ts'
 import { credentials, Plain } from './plain.ts'
 
 export const verifier = 'a-verifier-that-nobody-else-knows-0123456789'
-export const challenge = createHash('sha256').update(verifier).digest('base64url')
+const challenge = createHash('sha256').update(verifier).digest('base64url')
 export const pkce = { code_challenge: challenge, code_challenge_method: 'S256' }
 
 export const secret = 'a-secret-that-is-long-enough'

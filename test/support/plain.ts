@@ -7,8 +7,7 @@ export class Plain {
   readonly browser: Browser
 
   constructor(svc: TestApp | Browser) {
-    this.browser =
-      svc instanceof Browser ? svc : new Browser(svc.app, { origin: 'http://localhost:8000', xsrf: false })
+    this.browser = svc instanceof Browser ? svc : new Browser(svc.app, { origin: 'http://localhost:8000', xsrf: false })
   }
 
   open(path: string, headers: Record<string, string | undefined> = {}): Promise<LightMyRequestResponse> {

@@ -68,6 +68,8 @@ export interface PageData {
     client: string
     /** The host that the browser goes on to; null for an app on the same device. */
     host: string | null
+    /** Whether it is for a device that shows a code, and not for this browser. */
+    isForDevice?: boolean
     user: { name: string; email: string }
     scopes: readonly { name: string; description: string }[]
     /** Where to sign in as somebody else. */

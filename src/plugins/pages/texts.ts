@@ -64,6 +64,7 @@ export const defaultTexts = {
   'consent.no_scopes': 'It may recognize you, and nothing more.',
   'consent.host': 'You then go on to',
   'consent.local': 'an app on this device',
+  'consent.device': 'the device that shows your code',
   'consent.hint': 'Authorize this only if you trust {client} and came here from it.',
   'consent.approve': 'Authorize',
   'consent.deny': 'Deny',

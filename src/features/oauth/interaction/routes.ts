@@ -136,6 +136,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       action: returnTo,
       client: client?.name ?? String(client_id),
       host: hostOf(redirect_uri),
+      isForDevice: redirect_uri === undefined,
       user: { name: signedIn.user.name, email: signedIn.user.email },
       scopes: [...new Set([...scopesOf(details), ...claimScopesOf(details)])].map((name) => ({
         name,

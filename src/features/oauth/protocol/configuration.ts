@@ -1,10 +1,4 @@
-import {
-  type ClientAuthMethod,
-  type Configuration,
-  interactionPolicy,
-  type JWKS,
-  type KoaContextWithOIDC,
-} from 'oidc-provider'
+import { type ClientAuthMethod, type Configuration, interactionPolicy, type JWKS } from 'oidc-provider'
 import { deriveSecret } from '../../../crypto/keys.ts'
 import type { OutboundFetch } from '../../../plugins/outbound.ts'
 import { proofAlgorithms } from '../dpop.ts'
@@ -157,6 +151,3 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
   }
 }
-
-/** The koa context with what svc knows of the request. */
-export type ProtocolContext = KoaContextWithOIDC

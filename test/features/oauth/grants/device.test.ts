@@ -131,6 +131,7 @@ t.test('a person says no, comes too late, or the code is not theirs to use', asy
   const refused = await begin(svc)
   const asked = await ada.press(await enter(ada, refused.user_code), { confirm: 'yes' })
   t.equal(asked.page, 'Authorize')
+  t.match(asked.answer.body, 'the device that shows your code')
   await ada.decide(asked, 'deny')
   t.match(await poll(svc, refused.device_code), { error: 'access_denied' }, 'denied at the question for consent')
 
