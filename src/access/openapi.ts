@@ -71,6 +71,12 @@ const credentials = (access: RouteAccess) => {
   return access.family === 'guard' ? [{ session: [] }, { bearer: [] }, { dpop: [] }] : [{ session: [] }]
 }
 
+/** The body of a route that reads its form itself. */
+const formOf = (fields: readonly string[]) => ({
+  consumes: ['application/x-www-form-urlencoded', 'application/json'],
+  body: { type: 'object', properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])) },
+})
+
 /** Describes every route at `/openapi.json` (OpenAPI 3.1), from the declarations that protect and validate it. */
 export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
   const { name, url } = app.config.current().app
@@ -106,8 +112,13 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       if (!access || schema?.hide) return { schema: { ...schema, hide: true }, url }
       const method = String([route.method].flat()[0])
       const own = (schema?.response ?? {}) as Record<string, unknown>
+      const { protocol } = route.config ?? {}
       const errors = Object.fromEntries(
-        [...errorStatuses(access, schema ?? {}, method), ...limited(), ...(route.config?.alsoAnswers ?? [])]
+        [
+          ...(protocol ? [] : errorStatuses(access, schema ?? {}, method)),
+          ...limited(),
+          ...(route.config?.alsoAnswers ?? []),
+        ]
           .filter((status) => !(status in own))
           .map((status) => [status, { ...ErrorSchema, description: meanings[status] ?? 'An error.' }]),
       )
@@ -117,6 +128,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
           operationId: operationId(method, url),
           ...schema,
           ...(security ? { security } : {}),
+          ...(protocol && method === 'POST' ? formOf(protocol.fields) : {}),
           response: { ...successes(own), ...errors },
         },
         url,
@@ -129,5 +141,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Further error statuses that the handler answers, for the API description. */
     alsoAnswers?: readonly number[]
+    /** A route of a protocol, which answers errors in its own words and reads bodies itself: these fields. */
+    protocol?: { fields: readonly string[] }
   }
 }

@@ -1,11 +1,4 @@
-import type {
-  FastifyError,
-  FastifyInstance,
-  FastifyPluginAsync,
-  FastifyReply,
-  FastifyRequest,
-  HTTPMethods,
-} from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { RouteAccess } from '../../../access/access.ts'
 import { HttpError, notFound } from '../../../errors.ts'
@@ -15,7 +8,7 @@ import { noteHanded, signedInOf } from './browser.ts'
 import { isSeen, protocolError } from './failures.ts'
 import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
-import { type ProtocolPath, protocolPaths, protocolRoutes } from './paths.ts'
+import { clientFields, type ProtocolPath, protocolPaths, protocolRoutes } from './paths.ts'
 import type { ProtocolHolder } from './provider.ts'
 
 interface ProtocolOptions {
@@ -47,31 +40,44 @@ async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: 
     done(null, body),
   )
   scope.setErrorHandler(refuse)
-  for (const [path, { methods, summary, caller: by, answers }] of Object.entries(protocolPaths)) {
-    if (by !== caller) continue
-    scope.route({
-      url: path,
-      method: methods as HTTPMethods[],
-      exposeHeadRoute: methods.includes('GET'),
-      config: { access: by === 'program' ? programs : browsers, cors: 'elsewhere' },
-      schema: {
-        summary,
-        response: {
-          200:
-            by === 'program'
-              ? Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: answers })
-              : pageAnswer(answers),
-          400: Type.Unsafe<object>({
-            type: 'object',
-            additionalProperties: true,
-            description: 'An error of the protocol: `{error, error_description}`.',
-          }),
+  for (const [path, described] of Object.entries(protocolPaths)) {
+    if (described.caller !== caller) continue
+    for (const method of described.methods) {
+      scope.route({
+        url: path,
+        method,
+        exposeHeadRoute: method === 'GET',
+        config: {
+          access: caller === 'program' ? programs : browsers,
+          cors: 'elsewhere',
+          protocol: { fields: method === 'POST' ? fieldsOf(described) : [] },
         },
-      },
-      handler: (request, reply) => answer(holder, request, reply),
-    })
+        schema: method === 'OPTIONS' ? { hide: true } : { summary: described.summary, response: answersOf(described) },
+        handler: (request, reply) => answer(holder, request, reply),
+      })
+    }
   }
 }
+
+const fieldsOf = ({ caller, fields = [] }: ProtocolPath): readonly string[] =>
+  caller === 'program' ? [...fields, ...clientFields] : fields
+
+const ProtocolError = Type.Object(
+  { error: Type.String(), error_description: Type.Optional(Type.String()) },
+  { description: 'An error of the protocol (RFC 6749 section 5.2).' },
+)
+
+/** The answers of a protocol path, for the API description. */
+const answersOf = ({ caller, answers }: ProtocolPath) =>
+  caller === 'browser'
+    ? { 200: pageAnswer(answers), 303: Type.Null({ description: 'On with it.' }), 400: pageAnswer('What is wrong.') }
+    : {
+        200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: answers }),
+        400: ProtocolError,
+        401: ProtocolError,
+        429: ProtocolError,
+        503: ProtocolError,
+      }
 
 /** What is refused before the library is asked, in the protocol's words: a body that is too large or of no known type is a bad request. */
 async function refuse(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
