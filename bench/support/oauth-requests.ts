@@ -30,7 +30,7 @@ export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
 })
 
 /** A form as a program posts it. */
-export function formRequest(path: string, fields: Record<string, string>): Buffer {
+function formRequest(path: string, fields: Record<string, string>): Buffer {
   const body = new URLSearchParams(fields).toString()
   const head = [
     `POST ${path} HTTP/1.1`,

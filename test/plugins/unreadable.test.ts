@@ -12,7 +12,6 @@ t.test('odd URLs are 404 in the shape of every other error', async (t) => {
     '/%00',
     '/a%2',
     '//',
-    '/..',
     '/../etc/passwd',
     long,
     `/api/tokens${long}`,

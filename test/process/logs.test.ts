@@ -14,7 +14,7 @@ t.test('at the most verbose level the log holds no secret of a whole journey', a
   const env = { DATABASE_URL: database.url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', LOG_LEVEL: 'trace' }
   const svc = await startMain(t, { env })
   const email = 'ada@example.com'
-  const create = ['user:create', `--email=${email}`, '--name=Ada']
+  const create = ['user:create', `--email=${email}`, '--name=Ada', '--verified']
   const made = await runCli(create, { cwd: svc.cwd, env, input: `${password}\n` })
   t.equal(made.code, 0, made.stderr)
 
