@@ -46,8 +46,7 @@ const accessTokens = async ({ port }: Running) => (await userTokens(port, owners
 
 /** Each connection goes on with the refresh token that its last answer brought. */
 async function refreshing({ port }: Running): Promise<NextRequest> {
-  const { refresh } = await userTokens(port, owners, password)
-  const first = [...refresh]
+  const { refresh: first } = await userTokens(port, 2 * owners, password, 'orders:read')
   return (answer) => {
     const found = answer && /"refresh_token":"([\w-]+)"/.exec(answer.toString('latin1'))?.[1]
     return refreshRequest(found ?? first.pop() ?? '')

@@ -69,6 +69,7 @@ export async function userTokens(
   port: number,
   count: number,
   password: string,
+  scope = 'openid profile email orders:read',
 ): Promise<{ access: string[]; refresh: string[] }> {
   const access: string[] = []
   const refresh: string[] = []
@@ -79,7 +80,7 @@ export async function userTokens(
         grant_type: 'password',
         username: emailOf(i),
         password,
-        scope: 'openid profile email orders:read',
+        scope,
         ...app,
       }),
     })

@@ -1,5 +1,6 @@
 import { sha256Hex } from '../crypto/hash.ts'
 import type { Database } from '../plugins/database/database.ts'
+import { execute, query, type Statement } from '../plugins/database/statements.ts'
 
 /** How many failures a key may have in a window, and what comes after them. */
 export interface LimitRule {
@@ -42,56 +43,66 @@ export class FailureLimits implements Limits {
 
   async reserve(name: string, rule: LimitRule, now: number): Promise<Reservation> {
     const key = sha256Hex(name)
-    const { prisma } = this.#database
-    const growing = rule.block === 'growing' ? 1 : 0
-    const end = BigInt(now + rule.window)
-    const at = BigInt(now)
-    const counted = await prisma.$queryRaw<{ failures: number | bigint }[]>`
-      INSERT INTO login_limits (key, failures, resets_at, blocked_until)
-      VALUES (${key}, 1, CAST(${end} AS BIGINT), CASE WHEN CAST(${rule.max} AS INTEGER) <= 1 THEN CAST(${end} AS BIGINT) ELSE 0 END)
-      ON CONFLICT (key) DO UPDATE SET
-        failures = CASE WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN 1 ELSE login_limits.failures + 1 END,
-        resets_at = CASE
-          WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN CAST(${end} AS BIGINT)
-          WHEN CAST(${growing} AS INTEGER) = 1 AND login_limits.failures + 1 >= CAST(${rule.max} AS INTEGER) THEN CAST(${end} AS BIGINT)
-          ELSE login_limits.resets_at
-        END,
-        blocked_until = CASE
-          WHEN login_limits.resets_at <= CAST(${at} AS BIGINT) THEN excluded.blocked_until
-          WHEN login_limits.failures + 1 < CAST(${rule.max} AS INTEGER) THEN 0
-          WHEN CAST(${growing} AS INTEGER) = 0 THEN login_limits.resets_at
-          WHEN login_limits.failures + 1 >= CAST(${rule.max + growth.doublings} AS INTEGER) THEN CAST(${at + BigInt(growth.longest)} AS BIGINT)
-          ELSE CAST(${at} AS BIGINT) + (CAST(${growth.first} AS INTEGER) << (login_limits.failures + 1 - CAST(${rule.max} AS INTEGER)))
-        END
-      WHERE login_limits.blocked_until <= CAST(${at} AS BIGINT)
-      RETURNING failures`
-    const failures = counted[0]?.failures
-    if (failures !== undefined) return { allowed: true, failures: Number(failures) }
-    const row = await prisma.loginLimit.findUnique({ where: { key } })
-    return {
-      allowed: false,
-      until: row ? Number(row.blockedUntil) : now + 1000,
-    }
+    const { max, window, block } = rule
+    const [counted] = await query(this.#database, reserve, [key, now, now + window, max, block === 'growing' ? 1 : 0])
+    if (counted) return { allowed: true, failures: Number(counted.failures) }
+    return { allowed: false, until: (await this.blockedUntil(name, now)) ?? now + 1000 }
   }
 
   async blockedUntil(name: string, now: number): Promise<number | null> {
-    const row = await this.#database.prisma.loginLimit.findUnique({ where: { key: sha256Hex(name) } })
-    return row && row.blockedUntil > now ? Number(row.blockedUntil) : null
+    const [row] = await query(this.#database, blocked, [sha256Hex(name), now])
+    return row ? Number(row.blocked_until) : null
   }
 
   async release(name: string): Promise<void> {
-    const { prisma } = this.#database
     const key = sha256Hex(name)
     // A counter of nothing is no counter: refused attempts leave no rows behind.
-    const { count } = await prisma.loginLimit.deleteMany({ where: { key, failures: { lte: 1 } } })
-    if (count > 0) return
-    await prisma.$executeRaw`
-      UPDATE login_limits SET failures = failures - 1, blocked_until = 0 WHERE key = ${key} AND failures > 0`
+    if ((await execute(this.#database, deleteLast, [key])) === 0) await execute(this.#database, decrease, [key])
   }
 
   async clear(name: string): Promise<void> {
-    await this.#database.prisma.loginLimit.deleteMany({
-      where: { key: sha256Hex(name) },
-    })
+    await execute(this.#database, deleteAll, [sha256Hex(name)])
   }
 }
+
+/** $1 key, $2 now, $3 the window's end, $4 the most failures, $5 whether the block grows. */
+const reserve: Statement = {
+  name: 'limit-reserve',
+  text: `
+    INSERT INTO login_limits (key, failures, resets_at, blocked_until)
+    VALUES ($1, 1, CAST($3 AS BIGINT), CASE WHEN CAST($4 AS INTEGER) <= 1 THEN CAST($3 AS BIGINT) ELSE 0 END)
+    ON CONFLICT (key) DO UPDATE SET
+      failures = CASE WHEN login_limits.resets_at <= CAST($2 AS BIGINT) THEN 1 ELSE login_limits.failures + 1 END,
+      resets_at = CASE
+        WHEN login_limits.resets_at <= CAST($2 AS BIGINT) THEN CAST($3 AS BIGINT)
+        WHEN CAST($5 AS INTEGER) = 1 AND login_limits.failures + 1 >= CAST($4 AS INTEGER) THEN CAST($3 AS BIGINT)
+        ELSE login_limits.resets_at
+      END,
+      blocked_until = CASE
+        WHEN login_limits.resets_at <= CAST($2 AS BIGINT) THEN excluded.blocked_until
+        WHEN login_limits.failures + 1 < CAST($4 AS INTEGER) THEN 0
+        WHEN CAST($5 AS INTEGER) = 0 THEN login_limits.resets_at
+        WHEN login_limits.failures + 1 >= CAST($4 AS INTEGER) + ${growth.doublings}
+          THEN CAST($2 AS BIGINT) + ${growth.longest}
+        ELSE CAST($2 AS BIGINT) + (${growth.first} << (login_limits.failures + 1 - CAST($4 AS INTEGER)))
+      END
+    WHERE login_limits.blocked_until <= CAST($2 AS BIGINT)
+    RETURNING failures`,
+}
+
+const blocked: Statement = {
+  name: 'limit-blocked',
+  text: 'SELECT blocked_until FROM login_limits WHERE key = $1 AND blocked_until > CAST($2 AS BIGINT)',
+}
+
+const deleteLast: Statement = {
+  name: 'limit-delete-last',
+  text: 'DELETE FROM login_limits WHERE key = $1 AND failures <= 1',
+}
+
+const decrease: Statement = {
+  name: 'limit-decrease',
+  text: 'UPDATE login_limits SET failures = failures - 1, blocked_until = 0 WHERE key = $1 AND failures > 0',
+}
+
+const deleteAll: Statement = { name: 'limit-delete', text: 'DELETE FROM login_limits WHERE key = $1' }

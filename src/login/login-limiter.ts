@@ -99,8 +99,7 @@ export class LoginLimiter {
     return {
       isLast,
       succeeded: async () => {
-        if (rate) await this.#limits.clear(here)
-        if (global) await this.#limits.release(everywhere)
+        await Promise.all([rate && this.#limits.clear(here), global && this.#limits.release(everywhere)])
       },
       withdrawn: async () => {
         if (rate) await this.#limits.release(here)

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../plugins/database/database.ts'
-import { withRetries } from '../../../plugins/database/retry.ts'
+import { execute, type Value } from '../../../plugins/database/statements.ts'
 
 /** A record as it is written; hashes are SHA-256 in hex, times unix milliseconds. */
 export interface NewRecord {
@@ -14,8 +14,6 @@ export interface NewRecord {
   sessionId: string | null
   expiresAt: number | null
 }
-
-type Value = string | number | bigint | null
 
 /** The key of a record: what a client holds is never in the database. */
 export const recordId = (kind: string, identifier: string): string => sha256Hex(`${kind}\0${identifier}`)
@@ -125,11 +123,8 @@ export class RecordStore {
     return `EXISTS (SELECT 1 FROM sessions WHERE public_id = ${publicId} AND user_id = CAST(${userId} AS BIGINT) ${lock})`
   }
 
-  async #run(name: string, text: string, values: Value[]): Promise<number> {
-    const { pg, prisma } = this.#database
-    // Each is one statement: what clashed with a sign-out at the same moment may simply come after it.
-    if (pg) return (await withRetries(() => pg.query({ name, text, values }))).rowCount ?? 0
-    return prisma.$executeRawUnsafe(text.replaceAll('$', '?'), ...values)
+  #run(name: string, text: string, values: Value[]): Promise<number> {
+    return execute(this.#database, { name, text }, values)
   }
 }
 
