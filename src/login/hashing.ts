@@ -10,7 +10,7 @@ import type { HashingTask } from './hashing-worker.ts'
 const waitersPerThread = 100
 
 /** How far the threads stand behind everything else in the system's schedule: token checks keep their speed. */
-const niceness = 5
+const niceness = 3
 
 /** How long a thread is kept without work, in milliseconds. */
 const idleTimeout = 30_000

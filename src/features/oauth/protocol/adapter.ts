@@ -30,7 +30,7 @@ const lasting = new Set(['Session', 'Grant'])
 const unusedFor = 3_600_000
 
 /** The payload of a session or grant, with what stands in columns. */
-type LastingPayload = AdapterPayload & { storedId?: string; sessionId?: string }
+type LastingPayload = AdapterPayload & { storedId?: string; storedUntil?: number; sessionId?: string }
 
 /** What the library stores, as rows: identifiers hashed, payloads as text, times in our clock. */
 export class RecordAdapter implements Adapter {
@@ -57,7 +57,7 @@ export class RecordAdapter implements Adapter {
   }
 
   /** Saves what others refer to: what was read updates its row, or fails where that was ended meanwhile. */
-  async #saveLasting(id: string, { storedId, ...payload }: LastingPayload): Promise<void> {
+  async #saveLasting(id: string, { storedId, storedUntil: _, ...payload }: LastingPayload): Promise<void> {
     const { store, clock } = this.#parts
     const record = this.#recordOf(id, { ...payload, sessionId: undefined }, clock.now() + this.#leastLife(payload))
     const { sessionId: owner = null } = payload
@@ -94,7 +94,10 @@ export class RecordAdapter implements Adapter {
     end: number,
   ): Promise<void> {
     const uidHash = expiresWithSession && sessionUid ? recordId('uid', sessionUid) : null
-    await this.#parts.store.extend(recordId('Grant', grantId), uidHash, end + this.#accessLife(clientId))
+    const until = end + this.#accessLife(clientId)
+    // The grant that the request has read may last long enough already: most do, and each statement costs.
+    if (uidHash === null && readUntil(grantId) > until) return
+    await this.#parts.store.extend(recordId('Grant', grantId), uidHash, until)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -150,7 +153,12 @@ export class RecordAdapter implements Adapter {
     if (!row || row.kind !== this.#kind || (row.expiresAt !== null && row.expiresAt <= now)) return undefined
     const stored: AdapterPayload = JSON.parse(row.payload)
     const payload = lasting.has(this.#kind)
-      ? { ...stored, storedId: stored.jti, ...(row.sessionId === null ? {} : { sessionId: row.sessionId }) }
+      ? {
+          ...stored,
+          storedId: stored.jti,
+          storedUntil: row.expiresAt,
+          ...(row.sessionId === null ? {} : { sessionId: row.sessionId }),
+        }
       : stored
     if (row.consumedAt === null) return payload
     // A refresh token whose answer was lost may be repeated for a moment: it gets the same successor.
@@ -158,6 +166,12 @@ export class RecordAdapter implements Adapter {
       this.#kind === 'RefreshToken' && now - row.consumedAt < config.oauth.refresh_grace && isTokenRequest()
     return isRepeated ? payload : { ...payload, consumed: Math.floor(row.consumedAt / 1000) }
   }
+}
+
+/** Until when (unix ms) the grant of this request lasts, as it was read; 0 for another one. */
+function readUntil(grantId: string): number {
+  const grant: { jti?: string; storedUntil?: number } | undefined = Provider.ctx?.oidc.entities.Grant
+  return grant?.jti === grantId ? (grant.storedUntil ?? 0) : 0
 }
 
 const isTokenRequest = (): boolean => Provider.ctx?.oidc.route === 'token'

@@ -93,7 +93,7 @@ function keepStored(model: Provider['Session'] | Provider['Grant']): void {
   if (!fields) throw new Error('The OAuth library keeps what a model stores elsewhere.')
   Object.defineProperty(model, 'IN_PAYLOAD', {
     get(this: typeof model): string[] {
-      return [...fields.call(this), 'storedId', 'sessionId']
+      return [...fields.call(this), 'storedId', 'storedUntil', 'sessionId']
     },
   })
   const { save } = model.prototype
