@@ -28,10 +28,10 @@ export function giveDefaultScope(provider: Provider, registry: Registry): void {
   }
 
   function complete({ route, params, body }: Reading, clientId: string | undefined): void {
-    const fields = { ...params, ...body }
-    const isMachine = route === 'token' && fields.grant_type === 'client_credentials'
+    if (!params || params.scope || body?.scope) return
+    const isMachine = route === 'token' && params.grant_type === 'client_credentials'
     // What was pushed has its scopes already.
-    if (fields.scope || !params || (!isMachine && (!asking.has(route) || fields.request_uri))) return
+    if (!isMachine && (!asking.has(route) || params.request_uri)) return
     const scope = isMachine ? registry.client(clientId)?.scopes.join(' ') : registry.defaultScope(clientId)
     if (!scope) return
     params.scope = scope

@@ -21,6 +21,8 @@ export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails
 /** The library with svc's configuration of one moment, and the clients of it. */
 export interface Protocol {
   provider: Provider
+  /** Answers a request that is handed over. */
+  answer: ReturnType<Provider['callback']>
   registry: Registry
   sendLogout: SendLogout
 }
@@ -149,6 +151,7 @@ export class ProtocolHolder {
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })
-    return { provider, registry, sendLogout }
+    // Made once: each making puts all of the library's layers together anew.
+    return { provider, answer: provider.callback(), registry, sendLogout }
   }
 }

@@ -96,7 +96,7 @@ async function refuse(error: FastifyError, request: FastifyRequest, reply: Fasti
 
 async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { app } = request.server.config.current()
-  const { provider } = await holder.current()
+  const library = await holder.current()
   const { raw } = request
   const { url: path = '', config } = request.routeOptions
   const isProgram = config.access?.family === 'none'
@@ -120,7 +120,7 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
     const isPublic = name === 'cache-control' && path.startsWith('/.well-known/')
     if (value !== undefined && !isPublic) reply.raw.setHeader(name, value)
   }
-  await provider.callback()(handed, reply.raw)
+  await library.answer(handed, reply.raw)
 }
 
 /** Whether another site posts an authorization: browsers keep svc's session to themselves then, and send it with a GET. */
