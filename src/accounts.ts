@@ -3,6 +3,7 @@ import { deleteAuthorizations, deletePersonalTokens } from './features/oauth/app
 import { deleteRecordsOf } from './features/oauth/protocol/store.ts'
 import { deletePasskeysOf } from './features/passkeys/store.ts'
 import { deleteSamples } from './features/samples/store.ts'
+import { deleteLinksOf } from './features/social/store.ts'
 import { deleteTokens, lockTokens } from './features/tokens/store.ts'
 import { endSessionsOf } from './login/sign-in.ts'
 import type { Tx } from './plugins/database/database.ts'
@@ -36,6 +37,7 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollo
     await deleteAuthorizations(tx, userId)
     await clearTwoFactor(tx, userId)
     await deletePasskeysOf(tx, userId)
+    await deleteLinksOf(tx, userId)
   }
   const forgetUser: AccountChange = async (tx, userId) => {
     await claimAccount(tx, userId)

@@ -6,7 +6,6 @@ import { addCors } from './access/cors.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { postgresqlLookups } from './access/lookups/postgresql.ts'
 import { ApiDescription, addOpenApi } from './access/openapi.ts'
-import { pruneEnded } from './access/prune.ts'
 import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
@@ -31,10 +30,11 @@ import samples from './features/samples/routes.ts'
 import session from './features/session/routes.ts'
 import sessions from './features/sessions/routes.ts'
 import signInPage from './features/sign-in-page/routes.ts'
+import { socialButtons } from './features/social/buttons.ts'
+import social from './features/social/routes.ts'
 import testPage from './features/test-page/routes.ts'
 import { liveToken, tokenBearer } from './features/tokens/bearer.ts'
 import { issueToken } from './features/tokens/issue.ts'
-import { pruneExpiredTokens } from './features/tokens/prune.ts'
 import { revoke, revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
 import { listTokens } from './features/tokens/store.ts'
@@ -61,9 +61,9 @@ import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
 import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { openRedis, type Redis } from './plugins/redis.ts'
-import { startSchedule } from './plugins/schedule.ts'
 import { refuseUnreadable } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
+import { startUpkeep } from './upkeep.ts'
 import { originOf } from './users/events.ts'
 import { version } from './version.ts'
 
@@ -181,7 +181,10 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   const accounts = accountsOf(app)
   await app.register(passwordReset, accounts)
   await app.register(passwordResetPages, accounts)
-  await app.register(signInPage, { formTarget: (returnTo) => redirectTarget(holder, returnTo) })
+  await app.register(signInPage, {
+    formTarget: (returnTo) => redirectTarget(holder, returnTo),
+    socialButtons: (returnTo) => socialButtons(config.current(), returnTo),
+  })
   await app.register(passwordConfirmation)
   await app.register(profile, accounts)
   await app.register(twoFactor)
@@ -189,6 +192,13 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(tokens)
   await app.register(oauth, { holder })
   await app.register(passkeys)
+  await app.register(social, {
+    claimAccount: accounts.claimAccount,
+    issueToken: async (request, { user, password }, name) => {
+      const grant = { abilities: config.current().tokens.default_abilities, expiresAt: null, proof: { password } }
+      return (await issueToken(request, user.id, name, grant)).plainTextToken
+    },
+  })
   await app.register(home)
   await app.register(assets)
   if (config.current().samples) await app.register(samples)
@@ -202,18 +212,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
     async () => app.swagger(),
   )
   methods.complete()
-  startSchedule(app, [
-    {
-      name: 'prune-expired',
-      every: 86_400_000,
-      run: async () => {
-        const now = clock.now()
-        await pruneExpiredTokens(database, config.current(), config.current().tokens.prune_after_hours, now)
-        await pruneEnded(database, config.current(), now)
-        await app.outbox.prune()
-      },
-    },
-  ])
+  startUpkeep(app)
   return app
 }
 

@@ -17,6 +17,14 @@ export type ErrorCode =
   | 'body_too_large'
   | 'unavailable'
   | 'server_error'
+  // Of sign-ins by other providers.
+  | 'access_denied'
+  | 'invalid_state'
+  | 'expired'
+  | 'provider_error'
+  | 'email_missing'
+  | 'account_exists'
+  | 'registration_disabled'
 
 /** Field name → texts, in the order of the rules. */
 export type FieldErrors = Record<string, string[]>
@@ -24,6 +32,8 @@ export type FieldErrors = Record<string, string[]>
 interface HttpErrorOptions {
   headers?: Record<string, string>
   errors?: FieldErrors
+  /** What lets the caller go on with a second factor. */
+  challenge?: string
   cause?: unknown
 }
 
@@ -33,6 +43,7 @@ export class HttpError extends Error {
   readonly code: ErrorCode
   readonly headers: Record<string, string>
   readonly errors: FieldErrors | undefined
+  readonly challenge: string | undefined
 
   constructor(statusCode: number, code: ErrorCode, message: string, options: HttpErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -40,6 +51,7 @@ export class HttpError extends Error {
     this.code = code
     this.headers = options.headers ?? {}
     this.errors = options.errors
+    this.challenge = options.challenge
   }
 }
 
@@ -88,9 +100,12 @@ export const unavailable = (cause?: unknown, retryAfter = 1): HttpError =>
   })
 
 /** 422 with every text of every field; `message` is the first text and a count of the others. */
-export function validationFailed(errors: FieldErrors): HttpError {
+export function validationFailed(errors: FieldErrors, options: Pick<HttpErrorOptions, 'challenge'> = {}): HttpError {
   const texts = Object.values(errors).flat()
   const more = texts.length - 1
   const rest = more > 0 ? ` (and ${more} more error${more === 1 ? '' : 's'})` : ''
-  return new HttpError(422, 'validation_failed', `${texts[0] ?? 'The given data was invalid.'}${rest}`, { errors })
+  return new HttpError(422, 'validation_failed', `${texts[0] ?? 'The given data was invalid.'}${rest}`, {
+    ...options,
+    errors,
+  })
 }

@@ -64,6 +64,8 @@ t.test('without credentials every protected route answers 401, whatever else is 
 /** What an open path may answer to a request with nothing in it. */
 function answersOf(path: string): number[] {
   if (path.includes('verify')) return [401]
+  // No provider is configured.
+  if (path.startsWith('/auth/{provider}')) return [404]
   // The protocol has a client to ask for first, and some of it is there over https only.
   const isProtocol = /^\/oauth\/(?!login|sign-out|forgot)/.test(path)
   return isProtocol ? [200, 303, 400, 401, 404, 405, 419] : [200, 204, 302, 419, 422]

@@ -17,7 +17,7 @@ const layers: readonly (readonly string[])[] = [
   ['login'],
   ['features'],
   // What several slices keep of one account.
-  ['accounts.ts'],
+  ['accounts.ts', 'upkeep.ts'],
   ['app.ts', 'cli.ts'],
   ['main.ts'],
 ]

@@ -9,6 +9,8 @@ interface PendingLogin {
   userId: number
   passwordMark: string
   remember: boolean
+  /** How the first factor was proved; by password where it says nothing. */
+  method?: SignIn['method']
   /** Unix milliseconds. */
   expiresAt: number
 }
@@ -31,6 +33,7 @@ export async function beginChallenge(request: FastifyRequest, reply: FastifyRepl
     userId: login.user.id,
     passwordMark: passwordMark(login.password),
     remember: login.remember,
+    ...(login.method ? { method: login.method } : {}),
     expiresAt: request.server.clock.now() + patience,
   }
   const event = { type: 'two_factor_challenged', userId: login.user.id } as const
@@ -61,6 +64,6 @@ export async function completeChallenge(
 ): Promise<UserWithPassword | null> {
   const found = await challengedUser(request)
   if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
-  const remember = request.session.pendingLogin?.remember ?? false
-  return (await signIn(request, reply, { ...found, remember, completes: true })) ? found : null
+  const { remember = false, method = 'password' } = request.session.pendingLogin ?? {}
+  return (await signIn(request, reply, { ...found, remember, method, completes: true })) ? found : null
 }

@@ -14,7 +14,7 @@ import type { SignInProof } from './session-follower.ts'
 export interface SignIn extends UserWithPassword {
   remember: boolean
   /** How they proved who they are; by password unless it says otherwise. */
-  method?: 'password' | 'passkey'
+  method?: 'password' | 'passkey' | 'social'
   /** Whether this completes what the visitor's session holds: then it counts only if that session is still there. */
   completes?: boolean
 }
@@ -120,6 +120,8 @@ export async function keepSession(tx: Tx, request: FastifyRequest, password: str
 /** How the user proved who they are, in the words of RFC 8176. */
 function methodsOf({ method, completes }: SignIn): string[] {
   if (method === 'passkey') return completes ? ['pop', 'user', 'otp', 'mfa'] : ['pop', 'user']
+  // How somebody proved it elsewhere is not known here.
+  if (method === 'social') return completes ? ['otp'] : []
   return completes ? ['pwd', 'otp', 'mfa'] : ['pwd']
 }
 

@@ -29,7 +29,7 @@ function shown(error: Failure): HttpError {
 
 /** Sends an error as `{message, code}` and, where there are any, `errors`. */
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
-  const { message, code, errors } = error
+  const { message, code, errors, challenge } = error
   return (
     reply
       .code(error.statusCode)
@@ -37,7 +37,7 @@ export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...error.headers })
       .type('application/json; charset=utf-8')
       .serializer(JSON.stringify)
-      .send(errors ? { message, code, errors } : { message, code })
+      .send({ message, code, ...(errors ? { errors } : {}), ...(challenge ? { challenge } : {}) })
   )
 }
 

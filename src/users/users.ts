@@ -107,6 +107,12 @@ export async function setPassword(tx: Tx, userId: number, password: string, now:
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
+/** Takes the password away: nothing that began with it counts any more. */
+export async function clearPassword(tx: Tx, userId: number, now: number): Promise<void> {
+  await tx.user.update({ where: { id: BigInt(userId) }, data: { password: null, updatedAt: new Date(now) } })
+  await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
+}
+
 /** Marks the address as verified; false when it was already, or is another by now. */
 export async function markVerified(tx: Tx, userId: number, email: string, now: number): Promise<boolean> {
   const date = new Date(now)

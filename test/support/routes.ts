@@ -43,6 +43,12 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /passkeys/login/options',
   'POST /passkeys/login',
   'POST /svc/token',
+  // Sign-in by other providers: browsers come from there, mobile apps hand in what they got there.
+  'GET /auth/providers',
+  'GET /auth/{provider}/redirect',
+  'GET /auth/{provider}/callback',
+  'POST /auth/{provider}/callback',
+  'POST /auth/{provider}/token',
   // They look for a session by themselves: a browser without one is sent to sign in and back.
   'GET /email/verify/{id}/{hash}',
   'GET /verify-email/{id}/{hash}',

@@ -51,10 +51,12 @@ const withReturn = (returnTo: string | null, more: Record<string, string> = {}):
 interface SignInPageOptions {
   /** Where a path to go on to ends in the browser, if that is out of svc. */
   formTarget: (returnTo: string | null) => Promise<string | null>
+  /** Links to other identity providers, which lead back to a path of svc. */
+  socialButtons: (returnTo: string | null) => { label: string; href: string; mark: string }[]
 }
 
 /** svc's own sign-in: password, second factor and passkey, as forms that work without JavaScript. */
-const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { formTarget }) => {
+const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { formTarget, socialButtons }) => {
   await addPages(app)
 
   const loginPage = (
@@ -74,7 +76,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         notice,
         forgotHref: '/oauth/forgot-password',
         passkeys: app.config.current().passkeys.enabled,
-        social: [],
+        social: socialButtons(returnTo),
       },
       status,
     )

@@ -87,7 +87,7 @@ t.test('a file that uses every section is valid', (t) => {
   const { config, warnings } = loadConfig({ env, cwd: new URL('.', root).pathname })
   t.equal(config.app.environment, 'production')
   t.equal(config.clients.length, 7)
-  t.ok(warnings.includes('social is set, but this version does not use it yet'))
+  t.ok(warnings.includes('webhooks is set, but this version does not use it yet'))
   const used = parseDocument(text).toJS() as Record<string, unknown>
   t.strictSame(Object.keys(used).sort(), Object.keys(schema.properties ?? {}).sort())
   for (const name of Object.keys(schema.properties ?? {})) {

@@ -1,0 +1,114 @@
+import type { FastifyRequest } from 'fastify'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
+import type { Tx } from '../../plugins/database/database.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import { notify } from '../../users/notices.ts'
+import {
+  clearPassword,
+  createUser,
+  findUserByEmail,
+  findUserById,
+  markVerified,
+  type UserWithPassword,
+} from '../../users/users.ts'
+import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
+import { socialFailure } from './failure.ts'
+import type { SocialProvider } from './provider.ts'
+import { insertLink, lockByEmail, noteUse, ownerOf, type StoredIdentity } from './store.ts'
+
+/** What an account goes through when another's claim to it ends, in the transaction of that change. */
+export type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
+
+/** How often it is decided anew when another request changed what the decision rests on. */
+const mostTries = 5
+
+/** Rolls a decision back whose facts another request changed. */
+class Overtaken extends Error {}
+
+interface Wish {
+  provider: SocialProvider
+  identity: StoredIdentity
+  asker: LinkFacts['asker']
+  claimAccount: ClaimAccount
+}
+
+/** Brings about what the identity opens, in one transaction, and answers whose account it is; throws the refusal. */
+export async function openAccount(request: FastifyRequest, wish: Wish): Promise<UserWithPassword> {
+  const { database } = request.server
+  for (let tries = 1; ; tries++) {
+    try {
+      return await database.transaction((tx) => decideAndApply(request, tx, wish))
+    } catch (error) {
+      if (!(error instanceof Overtaken) || tries === mostTries) throw error
+    }
+  }
+}
+
+async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Promise<UserWithPassword> {
+  const { database, config } = request.server
+  const { identity, asker } = wish
+  const db = { prisma: tx }
+  const linked = await ownerOf(tx, identity)
+  const owner = linked && (await findUserById(db, linked.userId))
+  const isByEmail = !asker && !owner && identity.email !== null
+  if (isByEmail) await lockByEmail(database, tx, identity.email?.address ?? '')
+  const account = isByEmail ? await findUserByEmail(db, identity.email?.address ?? '') : null
+  const decision = decideLink({
+    asker,
+    owner: owner && { userId: owner.user.id, disabled: owner.user.disabled },
+    email: identity.email,
+    account: account && {
+      userId: account.user.id,
+      verified: account.user.email_verified_at !== null,
+      disabled: account.user.disabled,
+    },
+    registrationEnabled: config.current().registration.enabled,
+  })
+  if (decision.action === 'refuse') throw socialFailure(decision.code)
+  if (asker) await requireStillSignedIn(tx, request)
+  const userId = decision.action === 'create' ? await create(request, tx, wish) : decision.userId
+  if (linked) {
+    if (!(await noteUse(tx, linked.id, identity, originOf(request).now))) throw new Overtaken()
+  } else {
+    await link(request, tx, wish, { userId, decision })
+  }
+  const found = await findUserById(db, userId)
+  if (!found) throw new Overtaken()
+  return found
+}
+
+/** Makes the account of somebody who comes for the first time. */
+async function create(request: FastifyRequest, tx: Tx, { identity, provider }: Wish): Promise<number> {
+  const { role } = request.server.config.current().registration
+  const origin = originOf(request)
+  const email = identity.email?.address ?? ''
+  const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
+  const user = await createUser(tx, { name, email, password: null, role, verified: true, now: origin.now })
+  if (!user) throw new Overtaken()
+  await recordEvent(tx, origin, { type: 'registered', userId: user.id, data: { provider: provider.id } })
+  return user.id
+}
+
+async function link(
+  request: FastifyRequest,
+  tx: Tx,
+  { provider, identity, claimAccount }: Wish,
+  { userId, decision }: { userId: number; decision: LinkDecision },
+): Promise<void> {
+  const origin = originOf(request)
+  if (decision.action === 'link' && decision.claim) {
+    // Who made the account beforehand had not proved whose address it is: nothing of theirs stays.
+    await claimAccount(tx, userId)
+    await clearPassword(tx, userId, origin.now)
+    await recordEvent(tx, origin, { type: 'account_claimed', userId })
+  }
+  if (!(await insertLink(tx, userId, identity, origin.now))) throw new Overtaken()
+  const found = await findUserById({ prisma: tx }, userId)
+  if (!found) throw new Overtaken()
+  if (decision.action === 'link' && decision.claim) await markVerified(tx, userId, found.user.email, origin.now)
+  await recordEvent(tx, origin, { type: 'social_linked', userId, data: { provider: provider.id } })
+  // Whoever makes an account by it knows.
+  if (decision.action === 'link') {
+    await notify(request.server, tx, origin, found.user.email, 'social_linked', { provider: provider.label })
+  }
+}

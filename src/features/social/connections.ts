@@ -1,0 +1,124 @@
+import {
+  allowInsecureRequests,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  type CustomFetch,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+} from 'openid-client'
+import type { CurrentConfig } from '../../config/current.ts'
+import { AddressRanges } from '../../plugins/addresses.ts'
+import type { Clock } from '../../plugins/clock.ts'
+import { outboundFetch } from '../../plugins/outbound.ts'
+import { appleSecret } from './apple-secret.ts'
+import type { ProviderConfig, SocialProvider } from './provider.ts'
+
+interface Connection {
+  /** Unix milliseconds. */
+  until: number
+  made: Promise<Configuration>
+}
+
+/** How long what was discovered is used before it is looked up again, in milliseconds. */
+const freshness = 3_600_000
+
+/** How long a provider that cannot be reached is left alone, in milliseconds. */
+const pause = 15_000
+
+/**
+ * What the library needs of each provider, made at its first use: a provider that cannot be reached fails by itself,
+ * and is tried again at the next use.
+ */
+export class Connections {
+  readonly #config: CurrentConfig
+  readonly #clock: Clock
+  /** By the provider's part of the configuration: a changed one begins anew. */
+  readonly #made = new WeakMap<ProviderConfig, Connection>()
+
+  constructor(parts: { config: CurrentConfig; clock: Clock }) {
+    this.#config = parts.config
+    this.#clock = parts.clock
+  }
+
+  /** The library's configuration for this provider; rejects when its discovery document cannot be had. */
+  async to(provider: SocialProvider): Promise<Configuration> {
+    const now = this.#clock.now()
+    const known = this.#made.get(provider.config)
+    if (known && now < known.until) return known.made
+    const made = this.#connect(provider, now)
+    const connection = { until: now + freshness, made }
+    this.#made.set(provider.config, connection)
+    try {
+      return await made
+    } catch (error) {
+      // Whoever asks meanwhile does not make svc ask as often.
+      connection.until = now + pause
+      // What was good an hour ago is better than nothing.
+      if (!known) throw error
+      connection.made = known.made
+      return known.made
+    }
+  }
+
+  async #connect(provider: SocialProvider, now: number): Promise<Configuration> {
+    const { config, endpoints, issuer } = provider
+    const fetch = this.#fetchFor(config)
+    const secret = provider.id === 'apple' ? await appleSecret(config, now) : (config.client_secret ?? '')
+    const urls = endpoints ? Object.values(endpoints) : [issuer]
+    const isPlain = urls.some((url) => url.startsWith('http:'))
+    if (!endpoints) {
+      const authentication = chosenByServer(secret, provider.clientAuthentication)
+      const found = await discovery(new URL(issuer), config.client_id, undefined, authentication, {
+        [customFetch]: fetch,
+        execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
+      })
+      requireEndpoints(found, isPlain)
+      return found
+    }
+    const server = {
+      issuer: new URL(endpoints.authorization).origin,
+      authorization_endpoint: endpoints.authorization,
+      token_endpoint: endpoints.token,
+      userinfo_endpoint: endpoints.userinfo,
+    }
+    const authentication = provider.clientAuthentication === 'basic' ? ClientSecretBasic : ClientSecretPost
+    const made = new Configuration(server, config.client_id, undefined, authentication(secret))
+    made[customFetch] = fetch
+    if (isPlain) allowInsecureRequests(made)
+    return made
+  }
+
+  #fetchFor(provider: ProviderConfig): CustomFetch {
+    const ranges = new AddressRanges(this.#config.current().outbound.allow_private)
+    const fetch = outboundFetch((address) => provider.allow_private_addresses || ranges.has(address))
+    return (url, { method, headers, body, signal }) =>
+      fetch(url, { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) })
+  }
+}
+
+/** Throws for a discovery document whose endpoints are none that a browser and svc may be sent to. */
+function requireEndpoints(made: Configuration, isPlain: boolean): void {
+  const { authorization_endpoint, token_endpoint } = made.serverMetadata()
+  for (const url of [authorization_endpoint, token_endpoint]) {
+    const protocol = URL.parse(url ?? '')?.protocol
+    if (protocol === 'https:' || (isPlain && protocol === 'http:')) continue
+    throw new Error('the discovery document names no usable endpoints')
+  }
+}
+
+/** The secret in the preferred way, or in the other one where the server names that alone (RFC 6749 section 2.3.1). */
+const chosenByServer = (secret: string, preferred: 'basic' | 'body'): ClientAuth => {
+  const [basic, body] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  return (server, ...rest) => {
+    const taken = server.token_endpoint_auth_methods_supported
+    const takes = (method: string) => taken?.includes(method) ?? false
+    const isOther = preferred === 'basic' ? takes('client_secret_post') : takes('client_secret_basic')
+    const isPreferred = preferred === 'basic' ? takes('client_secret_basic') : takes('client_secret_post')
+    const used = isOther && !isPreferred ? (preferred === 'basic' ? 'body' : 'basic') : preferred
+    const authenticate = used === 'basic' ? basic : body
+    authenticate(server, ...rest)
+  }
+}

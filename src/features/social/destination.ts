@@ -1,0 +1,41 @@
+import type { Config } from '../../config/schema.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { isOwnFrontEnd, linkTo, signInPage, startPage } from '../../plugins/links.ts'
+import type { Flow } from './state.ts'
+
+type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo'>
+
+/** Where a browser goes that has done what it came for: to a path of the front end, or, from svc's own page, of svc. */
+export function arrival(config: Config, { mode, returnTo }: Place): string {
+  if (mode === 'page') return returnTo ?? startPage(config)
+  return new URL(returnTo ?? '/', config.app.frontend_url).href
+}
+
+/** Where a second factor is asked for. */
+export const challengePage = (config: Config, { mode, returnTo }: Place): string =>
+  mode === 'page' ? ownSignIn(returnTo) : linkTo(config, 'two_factor')
+
+/** Where a browser learns why its flow came to nothing: at a page to sign in where there is one, else at the front end. */
+export function failurePage(config: Config, place: Place | null, code: ErrorCode): string {
+  const returnTo = place?.returnTo ?? null
+  if (place?.mode === 'page') return ownSignIn(returnTo, code)
+  const isSignIn = place === null || place.intent === 'sign_in'
+  if (isSignIn && config.links.login !== null) return withError(new URL(signInPage(config, returnTo ?? '/')), code)
+  if (isSignIn && isOwnFrontEnd(config)) return ownSignIn(returnTo, code)
+  const path = isSignIn ? '/' : (returnTo ?? '/')
+  return withError(new URL(path, config.app.frontend_url), code)
+}
+
+function withError(url: URL, code: ErrorCode): string {
+  url.searchParams.set('error', code)
+  return url.href
+}
+
+/** svc's own page. */
+function ownSignIn(returnTo: string | null, code?: ErrorCode): string {
+  const query = new URLSearchParams({
+    ...(returnTo === null ? {} : { return_to: returnTo }),
+    ...(code === undefined ? {} : { error: code }),
+  }).toString()
+  return query === '' ? '/oauth/login' : `/oauth/login?${query}`
+}

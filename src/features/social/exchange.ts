@@ -1,0 +1,78 @@
+import { createHmac } from 'node:crypto'
+import {
+  type AuthorizationCodeGrantChecks,
+  authorizationCodeGrant,
+  type Configuration,
+  fetchProtectedResource,
+  fetchUserInfo,
+} from 'openid-client'
+import type { Connections } from './connections.ts'
+import { type Claims, claimsOf, primaryEmail, profileOf, type SocialProfile } from './profile.ts'
+import type { SocialProvider } from './provider.ts'
+
+/** What a code was worth. */
+export interface Exchanged {
+  profile: SocialProfile
+  tokens: { access_token: string; refresh_token: string | null; scope: string | null; expires_in: number | null }
+}
+
+/** Redeems the code of an authorization response and reads whose it is; rejects whatever is wrong with any of it. */
+export async function exchange(
+  connections: Connections,
+  provider: SocialProvider,
+  response: URL,
+  checks: AuthorizationCodeGrantChecks,
+): Promise<Exchanged> {
+  const connection = await connections.to(provider)
+  const isOpenId = provider.endpoints === null
+  const answer = await authorizationCodeGrant(connection, response, { ...checks, idTokenExpected: isOpenId })
+  const token = answer.access_token
+  const claims = answer.claims()
+  const profile = claims
+    ? profileOf(provider, await openIdClaims(connection, token, claimsOf(claims)))
+    : await oauth2Profile(connection, provider, token)
+  return {
+    profile,
+    tokens: {
+      access_token: token,
+      refresh_token: answer.refresh_token ?? null,
+      scope: answer.scope ?? null,
+      expires_in: answer.expires_in ?? null,
+    },
+  }
+}
+
+/** The claims of the id_token, and what the user info endpoint adds: never the address of one with the word of the other. */
+async function openIdClaims(connection: Configuration, token: string, claims: Claims): Promise<Claims> {
+  const isComplete = claims.email !== undefined && claims.name !== undefined
+  if (isComplete || !connection.serverMetadata().userinfo_endpoint) return claims
+  const info = claimsOf(await fetchUserInfo(connection, token, String(claims.sub)))
+  if (claims.email === undefined) return { ...claims, email_verified: undefined, ...info, sub: claims.sub }
+  const { email, email_verified } = claims
+  return { ...info, ...claims, email, email_verified }
+}
+
+async function oauth2Profile(
+  connection: Configuration,
+  provider: SocialProvider,
+  token: string,
+): Promise<SocialProfile> {
+  const url = new URL(provider.endpoints?.userinfo ?? '')
+  if (provider.appSecretProof) {
+    const proof = createHmac('sha256', provider.config.client_secret ?? '').update(token)
+    url.searchParams.set('appsecret_proof', proof.digest('hex'))
+  }
+  const profile = profileOf(provider, claimsOf(await read(connection, token, url)))
+  if (provider.emails === null) return profile
+  const list = new URL(url)
+  list.pathname += '/emails'
+  return { ...profile, email: primaryEmail(provider.emails, await read(connection, token, list)) }
+}
+
+async function read(connection: Configuration, token: string, url: URL): Promise<unknown> {
+  // GitHub answers nobody who does not say who is asking.
+  const headers = new Headers({ accept: 'application/json', 'user-agent': 'svc' })
+  const answer = await fetchProtectedResource(connection, token, url, 'GET', null, headers)
+  if (answer.status !== 200) throw new Error(`the profile was answered with ${answer.status}`)
+  return answer.json()
+}

@@ -1,0 +1,99 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf } from '../../../access/access.ts'
+import { forbidden, notFound, validationFailed } from '../../../errors.ts'
+import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
+import { originOf, recordEvent } from '../../../users/events.ts'
+import { notify } from '../../../users/notices.ts'
+import type { User } from '../../../users/user.ts'
+import { findProvider, type SocialProvider } from '../provider.ts'
+import { LinkBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
+import { deleteLink, listLinks } from '../store.ts'
+import { returnOf, type Wish } from '../wish.ts'
+
+interface LinkOptions {
+  providerOf: (id: string) => SocialProvider
+  /** Begins a flow; answers where the browser goes. */
+  begin: (request: FastifyRequest, reply: FastifyReply, provider: SocialProvider, wish: Wish) => Promise<string>
+}
+
+const session = { access: { family: 'session', caller: 'required' } } as const
+
+const lastWayIn = 'This account is the only way in. Set a password or add another way to sign in first.'
+
+function userOf(request: FastifyRequest): User {
+  const { user } = callerOf(request)
+  if (!user) throw forbidden()
+  return user
+}
+
+/** The identities at providers that sign a user in. */
+const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
+  app.get(
+    '/user/social-accounts',
+    {
+      config: session,
+      schema: { summary: 'List your accounts at providers', response: { 200: Type.Array(SocialAccountRecord) } },
+    },
+    async (request) => listLinks(app.database, userOf(request).id),
+  )
+
+  app.post(
+    '/user/social-accounts/:id',
+    {
+      // Whoever holds somebody's unlocked browser must not add a key of their own to the account.
+      config: { ...session, recentPassword: () => true, alsoAnswers: [404, 423] },
+      schema: {
+        summary: 'Begin to link an account at a provider',
+        description: 'Send the browser to the answered URL: it comes back to the callback, which links.',
+        params: LinkParams,
+        body: LinkBody,
+        response: { 200: UrlAnswer },
+      },
+    },
+    async (request, reply) => {
+      const provider = providerOf(request.params.id)
+      if (!provider.config.link) throw notFound()
+      const returnTo = returnOf(request.body.return_to)
+      const { credentialId } = callerOf(request)
+      const wish = { intent: 'link', mode: 'browser', deviceName: null, returnTo, session: credentialId } as const
+      return { url: await begin(request, reply, provider, wish) }
+    },
+  )
+
+  app.delete(
+    '/user/social-accounts/:id',
+    {
+      config: { ...session, alsoAnswers: [422] },
+      schema: {
+        summary: 'Unlink one of your accounts at providers',
+        description: 'Never the last way into the account.',
+        params: UnlinkParams,
+        response: { 200: UnlinkAnswer },
+      },
+    },
+    async (request) => {
+      const user = userOf(request)
+      const link = { id: BigInt(request.params.id), userId: user.id }
+      const config = app.config.current()
+      const ways = { providers: Object.keys(config.social), passkeys: config.passkeys.enabled }
+      const deleted = await app.database.transaction(async (tx) => {
+        const done = await deleteLink(app.database, tx, link, ways)
+        if (done.outcome !== 'deleted') return done
+        await requireStillSignedIn(tx, request)
+        const origin = originOf(request)
+        const { provider } = done
+        await recordEvent(tx, origin, { type: 'social_unlinked', userId: user.id, data: { provider } })
+        const label = findProvider(config, provider)?.label ?? provider
+        await notify(app, tx, origin, user.email, 'social_unlinked', { provider: label })
+        return done
+      })
+      if (deleted.outcome === 'none') throw notFound()
+      if (deleted.outcome === 'last') throw validationFailed({ social_account: [lastWayIn] })
+      return { message: 'The account was unlinked.' }
+    },
+  )
+}
+
+export default links

@@ -1,0 +1,173 @@
+/** What is known of every provider whose credentials are all that its configuration needs. */
+interface Known {
+  label: string
+  scopes: readonly string[]
+  /** A space unless it says otherwise (RFC 6749 section 3.3). */
+  scopeSeparator?: ','
+  /** Whether its word that an address is verified counts by default. */
+  trustEmail: boolean
+  /** Further parameters of every authorization request. */
+  authorize?: Readonly<Record<string, string>>
+  /** Parameters that make it ask again who sits there; without them it is only asked to come back. */
+  reauthenticate?: Readonly<Record<string, string>>
+}
+
+/** A provider of OpenID Connect, whose discovery document names the endpoints. */
+export interface OpenIdPreset extends Known {
+  issuer: (given: { tenant?: string | undefined; host?: string | undefined }) => string
+  /** What it does not take part in although the protocol says so. */
+  lacks?: readonly ('nonce' | 'pkce')[]
+  /** Whether it tells when the user proved who they are (`auth_time`), which is then checked. */
+  provesTime?: true
+  /** Whether it writes true as a text. */
+  flagsAsText?: true
+}
+
+/** Where a profile keeps what; dots lead into objects. */
+export interface ProfileMap {
+  id: string
+  email: string
+  email_verified: string
+  name: string
+  avatar: string
+}
+
+/** A provider of plain OAuth 2.0. */
+export interface OAuth2Preset extends Known {
+  authorization_url: string
+  token_url: string
+  userinfo_url: string
+  map: Partial<ProfileMap>
+  /** How the list below `userinfo_url` is read that says which addresses are verified. */
+  emails?: 'github' | 'bitbucket'
+  /** How the client authenticates; in the body unless it says otherwise. */
+  clientAuthentication?: 'basic'
+  /** Whether calls carry a proof that the client holds its secret (Facebook's `appsecret_proof`). */
+  appSecretProof?: true
+}
+
+const openid = ['openid', 'profile', 'email'] as const
+
+/** OpenID providers by the key of the configuration that stands for them. */
+export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
+  google: {
+    label: 'Google',
+    issuer: () => 'https://accounts.google.com',
+    scopes: openid,
+    trustEmail: true,
+    reauthenticate: { prompt: 'select_account' },
+  },
+  microsoft: {
+    label: 'Microsoft',
+    issuer: ({ tenant }) => `https://login.microsoftonline.com/${tenant}/v2.0`,
+    scopes: openid,
+    // Administrators of any tenant write what they like there.
+    trustEmail: false,
+    reauthenticate: { prompt: 'login' },
+  },
+  apple: {
+    label: 'Apple',
+    issuer: () => 'https://appleid.apple.com',
+    scopes: ['openid', 'name', 'email'],
+    trustEmail: true,
+    // Required beside these scopes.
+    authorize: { response_mode: 'form_post' },
+    flagsAsText: true,
+  },
+  gitlab: {
+    label: 'GitLab',
+    issuer: ({ host = 'gitlab.com' }) => `https://${host}`,
+    scopes: openid,
+    trustEmail: true,
+    reauthenticate: { prompt: 'login', max_age: '0' },
+    provesTime: true,
+  },
+  linkedin: {
+    label: 'LinkedIn',
+    issuer: () => 'https://www.linkedin.com/oauth',
+    scopes: openid,
+    trustEmail: true,
+    // Its tokens carry no nonce, and it refuses a verifier of apps that are not registered as native ones.
+    lacks: ['nonce', 'pkce'],
+  },
+  slack: {
+    label: 'Slack',
+    issuer: () => 'https://slack.com',
+    scopes: openid,
+    trustEmail: true,
+  },
+}
+
+/** What holds for an OpenID provider of the operator's own. */
+export const ownOpenId: Omit<OpenIdPreset, 'label' | 'issuer'> = {
+  scopes: openid,
+  trustEmail: true,
+  reauthenticate: { prompt: 'login', max_age: '0' },
+  provesTime: true,
+}
+
+/** Plain OAuth 2.0 providers by the key of the configuration that stands for them. */
+export const oauth2Presets: Readonly<Record<string, OAuth2Preset>> = {
+  github: {
+    label: 'GitHub',
+    authorization_url: 'https://github.com/login/oauth/authorize',
+    token_url: 'https://github.com/login/oauth/access_token',
+    userinfo_url: 'https://api.github.com/user',
+    scopes: ['read:user', 'user:email'],
+    map: { avatar: 'avatar_url' },
+    emails: 'github',
+    trustEmail: false,
+    reauthenticate: { prompt: 'select_account' },
+  },
+  bitbucket: {
+    label: 'Bitbucket',
+    authorization_url: 'https://bitbucket.org/site/oauth2/authorize',
+    token_url: 'https://bitbucket.org/site/oauth2/access_token',
+    userinfo_url: 'https://api.bitbucket.org/2.0/user',
+    scopes: ['account', 'email'],
+    map: { id: 'uuid', name: 'display_name', avatar: 'links.avatar.href' },
+    emails: 'bitbucket',
+    trustEmail: false,
+  },
+  facebook: {
+    label: 'Facebook',
+    authorization_url: 'https://www.facebook.com/v23.0/dialog/oauth',
+    token_url: 'https://graph.facebook.com/v23.0/oauth/access_token',
+    userinfo_url: 'https://graph.facebook.com/v23.0/me?fields=id,name,email,picture',
+    scopes: ['public_profile', 'email'],
+    scopeSeparator: ',',
+    map: { avatar: 'picture.data.url' },
+    trustEmail: false,
+    appSecretProof: true,
+    reauthenticate: { auth_type: 'reauthenticate' },
+  },
+  x: {
+    label: 'X',
+    authorization_url: 'https://x.com/i/oauth2/authorize',
+    token_url: 'https://api.x.com/2/oauth2/token',
+    userinfo_url: 'https://api.x.com/2/users/me?user.fields=profile_image_url,confirmed_email',
+    scopes: ['users.read', 'tweet.read', 'users.email'],
+    map: { id: 'data.id', email: 'data.confirmed_email', name: 'data.name', avatar: 'data.profile_image_url' },
+    clientAuthentication: 'basic',
+    trustEmail: false,
+  },
+  discord: {
+    label: 'Discord',
+    authorization_url: 'https://discord.com/oauth2/authorize',
+    token_url: 'https://discord.com/api/oauth2/token',
+    userinfo_url: 'https://discord.com/api/users/@me',
+    scopes: ['identify', 'email'],
+    map: { email_verified: 'verified', name: 'global_name' },
+    trustEmail: false,
+    reauthenticate: { prompt: 'consent' },
+  },
+}
+
+/** Where the profile of a plain OAuth 2.0 provider keeps what, unless it says otherwise. */
+export const plainMap: ProfileMap = {
+  id: 'id',
+  email: 'email',
+  email_verified: 'email_verified',
+  name: 'name',
+  avatar: 'avatar_url',
+}

@@ -1,0 +1,108 @@
+import type { Config } from '../../config/schema.ts'
+import { oauth2Presets, openIdPresets, ownOpenId, type ProfileMap, plainMap } from './presets.ts'
+
+export type ProviderConfig = Config['social'][string]
+
+/** One identity provider: what the configuration says of it, filled from what is known of its name. */
+export interface SocialProvider {
+  id: string
+  label: string
+  config: ProviderConfig
+  /** Of OpenID providers; empty for plain OAuth 2.0. */
+  issuer: string
+  /** Of plain OAuth 2.0 providers; the others' are discovered. */
+  endpoints: { authorization: string; token: string; userinfo: string } | null
+  scope: string
+  authorize: Readonly<Record<string, string>>
+  reauthenticate: Readonly<Record<string, string>>
+  provesTime: boolean
+  usesNonce: boolean
+  usesPkce: boolean
+  trustsEmail: boolean
+  flagsAsText: boolean
+  map: ProfileMap
+  emails: 'github' | 'bitbucket' | null
+  clientAuthentication: 'basic' | 'body'
+  appSecretProof: boolean
+}
+
+/** The provider of this name in the configuration, or null. */
+export function findProvider({ social }: Config, id: string): SocialProvider | null {
+  const config = Object.hasOwn(social, id) ? social[id] : undefined
+  if (!config) return null
+  return isOpenId(id, config) ? openIdProvider(id, config) : oauth2Provider(id, config)
+}
+
+/** Every configured provider, in the order of the file. */
+export const listProviders = (config: Config): SocialProvider[] =>
+  Object.keys(config.social).flatMap((id) => findProvider(config, id) ?? [])
+
+const isOpenId = (id: string, { issuer, authorization_url }: ProviderConfig): boolean =>
+  issuer !== undefined || (authorization_url === undefined && Object.hasOwn(openIdPresets, id))
+
+/** A name on a button where nobody gave one. */
+const titled = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
+
+function openIdProvider(id: string, config: ProviderConfig): SocialProvider {
+  const preset = openIdPresets[id]
+  const known = preset ?? ownOpenId
+  // Somebody else's issuer under a known name behaves as any other does, but for what the name says of its addresses.
+  const kind = config.issuer === undefined ? known : { ...ownOpenId, trustEmail: known.trustEmail }
+  const { authorize = {}, reauthenticate = {}, lacks = [], provesTime = false, flagsAsText = false } = kind
+  return {
+    id,
+    label: config.label ?? preset?.label ?? titled(id),
+    config,
+    issuer: config.issuer ?? preset?.issuer({ tenant: config.tenant, host: config.host }) ?? '',
+    endpoints: null,
+    scope: [...new Set(['openid', ...(config.scopes ?? kind.scopes)])].join(' '),
+    authorize,
+    reauthenticate,
+    provesTime,
+    usesNonce: !lacks.includes('nonce'),
+    usesPkce: !lacks.includes('pkce'),
+    trustsEmail: config.trust_email ?? kind.trustEmail,
+    flagsAsText,
+    map: {
+      ...plainMap,
+      id: 'sub',
+      avatar: 'picture',
+      ...mapped(config),
+    },
+    emails: null,
+    // All must take it (RFC 6749 section 2.3.1); those that are known take the body, and are used to it.
+    clientAuthentication: config.issuer === undefined ? 'body' : 'basic',
+    appSecretProof: false,
+  }
+}
+
+function oauth2Provider(id: string, config: ProviderConfig): SocialProvider {
+  const preset = oauth2Presets[id]
+  return {
+    id,
+    label: config.label ?? preset?.label ?? titled(id),
+    config,
+    issuer: '',
+    endpoints: {
+      authorization: config.authorization_url ?? preset?.authorization_url ?? '',
+      token: config.token_url ?? preset?.token_url ?? '',
+      userinfo: config.userinfo_url ?? preset?.userinfo_url ?? '',
+    },
+    scope: (config.scopes ?? preset?.scopes ?? []).join(preset?.scopeSeparator ?? ' '),
+    authorize: preset?.authorize ?? {},
+    reauthenticate: preset?.reauthenticate ?? {},
+    provesTime: false,
+    usesNonce: false,
+    usesPkce: true,
+    trustsEmail: config.trust_email ?? preset?.trustEmail ?? false,
+    flagsAsText: false,
+    map: { ...plainMap, ...preset?.map, ...mapped(config) },
+    emails: preset?.emails ?? null,
+    clientAuthentication: preset?.clientAuthentication ?? 'body',
+    appSecretProof: preset?.appSecretProof ?? false,
+  }
+}
+
+/** What the operator says of the fields. */
+const mapped = ({ map = {} }: ProviderConfig): Partial<ProfileMap> =>
+  Object.fromEntries(Object.entries(map).filter(([, field]) => field !== undefined))

@@ -1,0 +1,241 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { deriveCipher } from '../../crypto/keys.ts'
+import { notFound, validationFailed } from '../../errors.ts'
+import { beginChallenge } from '../../login/challenge.ts'
+import { markConfirmed } from '../../login/recent-password.ts'
+import { signIn } from '../../login/sign-in.ts'
+import { isNavigation } from '../../plugins/navigation.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import type { UserWithPassword } from '../../users/users.ts'
+import type { ClaimAccount } from './account.ts'
+import { Connections } from './connections.ts'
+import { arrival, challengePage, failurePage } from './destination.ts'
+import { socialFailure } from './failure.ts'
+import { reportFailure } from './failure-report.ts'
+import { beginFlow, callbackPath, finishFlow, finishMobile } from './flow.ts'
+import linkRoutes from './links/routes.ts'
+import { findProvider, listProviders, type SocialProvider } from './provider.ts'
+import {
+  CallbackBody,
+  CallbackQuery,
+  ProviderList,
+  ProviderParams,
+  RedirectQuery,
+  TokenAnswer,
+  TokenBody,
+  UrlAnswer,
+} from './schemas.ts'
+import { type IssueToken, tokenFor, tokenForChallenge } from './second-step.ts'
+import { cookieAge, cookieName, type Flow, openFlow, proofsOf, sealFlow } from './state.ts'
+import { required, type Wish, wishOf } from './wish.ts'
+
+/** What other slices do for this one. */
+interface SocialOptions {
+  claimAccount: ClaimAccount
+  issueToken: IssueToken
+}
+
+const guest = { access: { family: 'session', caller: 'guest' } } as const
+
+/** Sign-in through other identity providers, of which svc is a client. */
+const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount, issueToken }) => {
+  const { secret } = app.config.current().app
+  const cipher = deriveCipher(secret, 'social-flow')
+  const tokenCipher = deriveCipher(secret, 'social-tokens')
+  const parts = { connections: new Connections(app), tokenCipher, claimAccount }
+  const tokens = { cipher, issueToken }
+
+  function providerOf(id: string): SocialProvider {
+    const provider = findProvider(app.config.current(), id)
+    if (!provider) throw notFound()
+    return provider
+  }
+
+  const cookieOf = (provider: string) => ({
+    path: callbackPath(provider),
+    httpOnly: true,
+    // Providers send browsers back from another site.
+    sameSite: 'lax' as const,
+    secure: app.sessions.attributes().secure,
+  })
+
+  /** Begins a flow, and hands its browser what it has to come back with. */
+  async function begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    provider: SocialProvider,
+    wish: Wish,
+  ): Promise<string> {
+    const { url, flow } = await beginFlow(request, parts, provider, wish)
+    const name = cookieName(proofsOf(flow).state)
+    reply.setCookie(name, sealFlow(cipher, flow), { ...cookieOf(provider.id), maxAge: cookieAge })
+    return url
+  }
+
+  /** The flow that this browser comes back to, whose cookie is taken from it; null for one that it did not begin. */
+  function take(request: FastifyRequest, reply: FastifyReply, provider: SocialProvider): Flow | null {
+    const states = new URLSearchParams(request.url.split('?')[1]).getAll('state')
+    const [state = ''] = states
+    const name = cookieName(state)
+    const cookie = request.cookies?.[name]
+    if (states.length !== 1 || cookie === undefined) return null
+    const flow = openFlow(cipher, state, cookie)
+    if (flow?.provider !== provider.id) return null
+    reply.clearCookie(name, cookieOf(provider.id))
+    return flow
+  }
+
+  app.get(
+    '/auth/providers',
+    {
+      config: { access: { family: 'none' } },
+      schema: { summary: 'List the identity providers', response: { 200: ProviderList } },
+    },
+    async () => listProviders(app.config.current()).map(({ id, label }) => ({ id, label })),
+  )
+
+  app.get(
+    '/auth/:provider/redirect',
+    {
+      config: { ...guest, alsoAnswers: [400, 401, 404, 422] },
+      schema: {
+        summary: 'Begin a sign-in at a provider',
+        description: 'A browser is sent there; other callers are told where.',
+        params: ProviderParams,
+        querystring: RedirectQuery,
+        response: { 200: UrlAnswer, 302: Type.Null({ description: 'To the provider.' }) },
+      },
+    },
+    async (request, reply) => {
+      const provider = providerOf(request.params.provider)
+      const wish = wishOf(request, request.query)
+      const isPerson = isNavigation(request)
+      try {
+        const url = await begin(request, reply, provider, wish)
+        return isPerson ? reply.redirect(url, 302) : { url }
+      } catch (error) {
+        const failure = await reportFailure(request, provider, error, { isRecorded: false })
+        if (!isPerson || wish.mode === 'stateless') throw failure
+        return reply.redirect(failurePage(app.config.current(), wish, failure.code), 302)
+      }
+    },
+  )
+
+  app.get(
+    '/auth/:provider/callback',
+    {
+      config: { ...guest, alsoAnswers: [400, 403, 404, 409, 422] },
+      schema: {
+        summary: 'Come back from a provider',
+        params: ProviderParams,
+        querystring: CallbackQuery,
+        response: {
+          200: TokenAnswer,
+          302: Type.Null({ description: 'On to the front end: signed in, or with `error`.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const provider = providerOf(request.params.provider)
+      const flow = take(request, reply, provider)
+      try {
+        if (!flow) throw socialFailure('invalid_state')
+        const found = await finishFlow(request, parts, provider, flow)
+        if (flow.mode === 'stateless') return await tokenFor(request, tokens, found, flow.deviceName ?? '')
+        return reply.redirect(await arrive(request, reply, flow, found), 302)
+      } catch (error) {
+        const failure = await reportFailure(request, provider, error, { isRecorded: flow !== null })
+        if (!isNavigation(request) || flow?.mode === 'stateless') throw failure
+        return reply.redirect(failurePage(app.config.current(), flow, failure.code), 302)
+      }
+    },
+  )
+
+  /** Makes of a flow what it was begun for; answers where the browser goes. */
+  async function arrive(request: FastifyRequest, reply: FastifyReply, flow: Flow, found: UserWithPassword) {
+    const config = app.config.current()
+    if (flow.intent === 'confirm') {
+      const facts = { userId: found.user.id, data: { method: 'social', provider: flow.provider } }
+      await app.database.transaction((tx) =>
+        recordEvent(tx, originOf(request), { type: 'password_confirmed', ...facts }),
+      )
+      await markConfirmed(request)
+    }
+    if (flow.intent !== 'sign_in') return arrival(config, flow)
+    const login = { ...found, remember: false, method: 'social' } as const
+    if (app.secondFactor.isAskedOf(found.user)) {
+      await beginChallenge(request, reply, login)
+      return challengePage(config, flow)
+    }
+    await signIn(request, reply, login)
+    return arrival(config, flow)
+  }
+
+  app.post(
+    '/auth/:provider/callback',
+    {
+      config: { access: { family: 'none' } },
+      schema: {
+        summary: 'Come back from a provider that posts its answer',
+        description: 'Sent on as a GET: a posted answer of another site brings no cookie.',
+        params: ProviderParams,
+        body: CallbackBody,
+        response: { 303: Type.Null({ description: 'To the same path with the same parameters.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = providerOf(request.params.provider)
+      const url = new URL(callbackPath(id), app.config.current().app.url)
+      for (const [name, value] of Object.entries(request.body)) {
+        if (typeof value === 'string') url.searchParams.append(name, value)
+      }
+      return reply.redirect(url.href, 303)
+    },
+  )
+
+  app.post(
+    '/auth/:provider/token',
+    {
+      config: { access: { family: 'none' }, alsoAnswers: [400, 403, 404, 409, 429] },
+      schema: {
+        summary: 'Sign a device in: an API token for the code that a mobile app got from a provider',
+        description: 'Where a second factor is asked for, the answer has a `challenge` to hand in with its `code`.',
+        params: ProviderParams,
+        body: TokenBody,
+        response: { 200: TokenAnswer },
+      },
+    },
+    async (request) => {
+      const provider = providerOf(request.params.provider)
+      const { body } = request
+      if (body.challenge) return tokenForChallenge(request, tokens, body.challenge, body)
+      const fields = required(body, [
+        'code',
+        'redirect_uri',
+        'device_name',
+        ...(provider.usesPkce ? ['code_verifier' as const] : []),
+        ...(provider.usesNonce ? ['nonce' as const] : []),
+      ])
+      if (!provider.config.redirect_uris.includes(fields.redirect_uri)) {
+        throw validationFailed({ redirect_uri: ['The selected redirect uri is invalid.'] })
+      }
+      const code = {
+        code: fields.code,
+        redirectUri: fields.redirect_uri,
+        verifier: body.code_verifier ?? null,
+        nonce: body.nonce ?? null,
+      }
+      try {
+        return await tokenFor(request, tokens, await finishMobile(request, parts, provider, code), fields.device_name)
+      } catch (error) {
+        throw await reportFailure(request, provider, error, { isRecorded: true })
+      }
+    },
+  )
+
+  await app.register(linkRoutes, { begin, providerOf })
+}
+
+export default social

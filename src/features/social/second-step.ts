@@ -1,0 +1,76 @@
+import type { FastifyRequest } from 'fastify'
+import { passwordMark, passwordMarkFits } from '../../access/password-mark.ts'
+import type { Cipher } from '../../crypto/cipher.ts'
+import { randomId } from '../../crypto/random.ts'
+import { validationFailed } from '../../errors.ts'
+import { type Proof, secondFactorErrors } from '../../login/second-factor.ts'
+import { findUserById, type UserWithPassword } from '../../users/users.ts'
+import { socialFailure } from './failure.ts'
+import { useOnce } from './store.ts'
+
+/** Issues an API token that rests on the password hash that was read; answers its plain text. */
+export type IssueToken = (request: FastifyRequest, found: UserWithPassword, name: string) => Promise<string>
+
+/** A sign-in without a session that waits for its second factor: its client keeps it, encrypted. */
+interface Waiting {
+  id: string
+  userId: number
+  passwordMark: string
+  deviceName: string
+  /** Unix milliseconds. */
+  expiresAt: number
+}
+
+/** How long a code may be looked for: ten minutes. */
+const patience = 600_000
+
+const place = 'challenge'
+
+const over = () => validationFailed({ challenge: ['The challenge is invalid or has expired.'] })
+
+/** The API token of a user whom a provider vouched for. Throws 422 with a challenge where a second factor is asked for. */
+export async function tokenFor(
+  request: FastifyRequest,
+  { cipher, issueToken }: { cipher: Cipher; issueToken: IssueToken },
+  found: UserWithPassword,
+  deviceName: string,
+) {
+  const { config, clock, secondFactor } = request.server
+  const { user, password } = found
+  if (config.current().registration.require_verified_email && user.email_verified_at === null) {
+    throw socialFailure('email_unverified')
+  }
+  if (secondFactor.isAskedOf(user)) {
+    const waiting: Waiting = {
+      id: randomId(),
+      userId: user.id,
+      passwordMark: passwordMark(password),
+      deviceName,
+      expiresAt: clock.now() + patience,
+    }
+    const challenge = cipher.encrypt(JSON.stringify(waiting), place)
+    throw validationFailed({ code: ['The two factor authentication code is required.'] }, { challenge })
+  }
+  return { token: await issueToken(request, found, deviceName), user }
+}
+
+/** The API token that a challenge and a second factor open; throws 422 for either. */
+export async function tokenForChallenge(
+  request: FastifyRequest,
+  { cipher, issueToken }: { cipher: Cipher; issueToken: IssueToken },
+  challenge: string,
+  proof: Proof,
+) {
+  const { database, clock, secondFactor } = request.server
+  const text = cipher.decrypt(challenge, place)
+  const waiting: Waiting | null = text === null ? null : JSON.parse(text)
+  if (!waiting || clock.now() >= waiting.expiresAt) throw over()
+  const found = await findUserById(database, waiting.userId)
+  if (!found || found.user.disabled || !passwordMarkFits(waiting.passwordMark, found.password)) throw over()
+  if (!secondFactor.isAskedOf(found.user)) throw over()
+  if (!(await secondFactor.check(request, found.user, proof, 'social'))) {
+    throw validationFailed(secondFactorErrors(proof))
+  }
+  if (!(await useOnce(database, 'SocialChallenge', waiting.id, waiting.expiresAt))) throw over()
+  return { token: await issueToken(request, found, waiting.deviceName), user: found.user }
+}

@@ -1,0 +1,52 @@
+import type { Cipher } from '../../crypto/cipher.ts'
+import { sha256Hex } from '../../crypto/hash.ts'
+import { randomId } from '../../crypto/random.ts'
+
+/** A sign-in under way: the browser that began it keeps it, encrypted, in a cookie of its own. */
+export interface Flow {
+  provider: string
+  /** What state, nonce and verifier are made of. */
+  secret: string
+  intent: 'sign_in' | 'link' | 'confirm'
+  /** The public id of the session that began it, where the intent concerns its user. */
+  session: string | null
+  /** Where it began: the application, svc's own sign-in page, or a client that wants an API token. */
+  mode: 'browser' | 'page' | 'stateless'
+  deviceName: string | null
+  returnTo: string | null
+  /** Unix milliseconds. */
+  startedAt: number
+}
+
+/** How long the provider may take, in milliseconds. */
+export const patience = 600_000
+
+/** How long the cookie stays, in seconds: longer, so that a late answer is told from one that nobody asked for. */
+export const cookieAge = 3_600
+
+/** The longest path to go back to that is kept: a browser takes cookies of 4096 bytes. */
+export const longestReturn = 1_500
+
+/** A new flow. */
+export const newFlow = (facts: Omit<Flow, 'secret'>): Flow => ({ ...facts, secret: randomId() })
+
+/** The values that go to the provider, or come back from it: nobody makes one of them from another. */
+export const proofsOf = ({ secret }: Flow) => ({
+  state: sha256Hex(`state ${secret}`),
+  nonce: sha256Hex(`nonce ${secret}`),
+  verifier: sha256Hex(`verifier ${secret}`),
+})
+
+/** The name of the cookie of a state: many tabs may sign in at once. */
+export const cookieName = (state: string): string => `svc_social_${state.slice(0, 16)}`
+
+/** The cookie's value. */
+export const sealFlow = (cipher: Cipher, flow: Flow): string =>
+  cipher.encrypt(JSON.stringify(flow), `flow ${proofsOf(flow).state}`)
+
+/** The flow of a state, or null when the cookie is not that one's. */
+export function openFlow(cipher: Cipher, state: string, cookie: string | undefined): Flow | null {
+  // The state is what it is encrypted for: only the one that was made with it opens it.
+  const text = cookie === undefined ? null : cipher.decrypt(cookie, `flow ${state}`)
+  return text === null ? null : JSON.parse(text)
+}

@@ -1,0 +1,119 @@
+import type { Static } from 'typebox'
+import { sha256Hex } from '../../crypto/hash.ts'
+import type { Database, Tx } from '../../plugins/database/database.ts'
+import { canonicalEmail } from '../../users/user.ts'
+import { wireDate } from '../../users/wire-date.ts'
+import type { SocialProfile } from './profile.ts'
+import type { SocialAccountRecord } from './schemas.ts'
+
+type Record = Static<typeof SocialAccountRecord>
+
+/** A profile, and the provider's tokens as they are kept: encrypted, or null. */
+export interface StoredIdentity extends SocialProfile {
+  tokens: string | null
+}
+
+const largestId = 2n ** 63n - 1n
+
+/** Uses something up that is good once: of all who present it one gets true. */
+export async function useOnce({ prisma }: Database, kind: string, key: string, expiresAt: number): Promise<boolean> {
+  const id = sha256Hex(`${kind}\0${key}`)
+  // One statement: the mark is there already, or it is this one's.
+  const count = await prisma.$executeRaw`
+    INSERT INTO oauth_records (id, kind, payload, expires_at) VALUES (${id}, ${kind}, '{}', ${BigInt(expiresAt)})
+    ON CONFLICT (id) DO NOTHING`
+  return count > 0
+}
+
+/** Whose an identity is by the provider's id of it; null for nobody's. */
+export async function ownerOf(
+  tx: Tx,
+  { provider, issuer, providerId }: SocialProfile,
+): Promise<{ id: bigint; userId: number } | null> {
+  const where = { provider_issuer_providerId: { provider, issuer, providerId } }
+  const row = await tx.socialAccount.findUnique({ where, select: { id: true, userId: true } })
+  return row && { id: row.id, userId: Number(row.userId) }
+}
+
+/** Lets one transaction at a time decide about the account of an address. SQLite runs one writing transaction at a time anyway. */
+export async function lockByEmail({ engine }: Pick<Database, 'engine'>, tx: Tx, email: string): Promise<void> {
+  if (engine === 'sqlite') return
+  await tx.$queryRaw`SELECT 1 FROM users WHERE email = ${canonicalEmail(email)} FOR NO KEY UPDATE`
+}
+
+/** Links the identity to a user; false when it is linked already, to whomever. */
+export async function insertLink(tx: Tx, userId: number, identity: StoredIdentity, now: number): Promise<boolean> {
+  const { provider, issuer, providerId, name, avatar, tokens } = identity
+  const [owner, date, email] = [BigInt(userId), new Date(now), identity.email?.address ?? null]
+  // One statement: of two that link one identity at once, the second is told so, and no transaction breaks.
+  const count = await tx.$executeRaw`
+    INSERT INTO social_accounts
+      (user_id, provider, issuer, provider_id, email, name, avatar, tokens, created_at, updated_at, last_used_at)
+    VALUES (${owner}, ${provider}, ${issuer}, ${providerId}, ${email}, ${name}, ${avatar}, ${tokens}, ${date}, ${date}, ${date})
+    ON CONFLICT (provider, issuer, provider_id) DO NOTHING`
+  return count > 0
+}
+
+/** Notes that an identity was used, and what the provider says of it today; false when the link is gone. */
+export async function noteUse(tx: Tx, id: bigint, identity: StoredIdentity, now: number): Promise<boolean> {
+  const { name, avatar, tokens } = identity
+  const date = new Date(now)
+  const email = identity.email?.address ?? null
+  const { count } = await tx.socialAccount.updateMany({
+    where: { id },
+    data: { email, name, avatar, tokens, updatedAt: date, lastUsedAt: date },
+  })
+  return count > 0
+}
+
+/** The user's linked identities, oldest first. */
+export async function listLinks({ prisma }: Database, userId: number): Promise<Record[]> {
+  const rows = await prisma.socialAccount.findMany({ where: { userId: BigInt(userId) }, orderBy: { id: 'asc' } })
+  return rows.map((row) => ({
+    id: Number(row.id),
+    provider: row.provider,
+    provider_id: row.providerId,
+    email: row.email,
+    name: row.name,
+    avatar: row.avatar,
+    created_at: wireDate(row.createdAt),
+    last_used_at: wireDate(row.lastUsedAt),
+  }))
+}
+
+/** The ways into an account that count beside its password. */
+export interface WaysIn {
+  /** Providers that are configured. */
+  providers: readonly string[]
+  passkeys: boolean
+}
+
+/** Deletes the user's link of this id, unless it is the last way into the account; answers its provider. */
+export async function deleteLink(
+  { engine }: Pick<Database, 'engine'>,
+  tx: Tx,
+  { id, userId }: { id: bigint; userId: number },
+  ways: WaysIn,
+): Promise<{ outcome: 'deleted'; provider: string } | { outcome: 'last' | 'none' }> {
+  if (id > largestId) return { outcome: 'none' }
+  const owner = BigInt(userId)
+  // One at a time, with the deletions of passkeys too: no two of them leave each other as the way in.
+  if (engine !== 'sqlite') await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${owner} FOR NO KEY UPDATE`
+  const row = await tx.socialAccount.findFirst({ where: { id, userId: owner }, select: { provider: true } })
+  if (!row) return { outcome: 'none' }
+  const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
+  const hasOther =
+    (user?.password ?? null) !== null ||
+    (ways.passkeys && (await tx.passkey.count({ where: { userId: owner } })) > 0) ||
+    (await tx.socialAccount.count({
+      where: { userId: owner, id: { not: id }, provider: { in: [...ways.providers] } },
+    })) > 0
+  if (!hasOther) return { outcome: 'last' }
+  await tx.socialAccount.deleteMany({ where: { id, userId: owner } })
+  return { outcome: 'deleted', provider: row.provider }
+}
+
+/** Deletes every link of the user. */
+export async function deleteLinksOf(tx: Tx, userId: number): Promise<void> {
+  await tx.socialAccount.deleteMany({ where: { userId: BigInt(userId) } })
+}

@@ -1,0 +1,54 @@
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { unauthenticated, validationFailed } from '../../errors.ts'
+import { isSet } from '../../plugins/flag.ts'
+import { localPath } from '../../plugins/return-to.ts'
+import { displayName } from '../../plugins/validation.ts'
+import type { RedirectQuery, TokenBody } from './schemas.ts'
+import { type Flow, longestReturn } from './state.ts'
+
+/** What somebody begins a flow for. */
+export type Wish = Pick<Flow, 'intent' | 'mode' | 'deviceName' | 'returnTo' | 'session'>
+
+type Body = Static<typeof TokenBody>
+
+const longestDeviceName = 255
+
+/** A path to go back to, unless it is longer than a cookie holds. */
+export function returnOf(value: unknown): string | null {
+  const path = localPath(value)
+  return path !== null && path.length <= longestReturn ? path : null
+}
+
+/** The wish of a redirect's query; throws 401 for a confirmation of nobody, 422 for a device without a usable name. */
+export function wishOf({ caller }: FastifyRequest, query: Static<typeof RedirectQuery>): Wish {
+  const returnTo = returnOf(query.return_to)
+  if (isSet(query.stateless)) {
+    return { intent: 'sign_in', mode: 'stateless', deviceName: deviceName(query.device_name), returnTo, session: null }
+  }
+  const mode = isSet(query.page) ? 'page' : 'browser'
+  if (!isSet(query.confirm)) return { intent: 'sign_in', mode, deviceName: null, returnTo, session: null }
+  if (caller?.kind !== 'session') throw unauthenticated()
+  return { intent: 'confirm', mode, deviceName: null, returnTo, session: caller.credentialId }
+}
+
+function deviceName(value: unknown): string {
+  const name = typeof value === 'string' ? value.trim() : ''
+  if (name === '') throw validationFailed({ device_name: ['The device name field is required.'] })
+  const isStorable = !name.includes('\0') && name.isWellFormed()
+  if (isStorable && [...name].length <= longestDeviceName) return name
+  throw validationFailed({
+    device_name: [`The device name field must not be greater than ${longestDeviceName} characters.`],
+  })
+}
+
+/** The fields that must be there; throws 422 for all that are not. */
+export function required<Name extends keyof Body>(body: Body, names: readonly Name[]): Record<Name, string> {
+  const missing = names.filter((name) => !body[name])
+  if (missing.length > 0) {
+    throw validationFailed(
+      Object.fromEntries(missing.map((name) => [name, [`The ${displayName(name)} field is required.`]])),
+    )
+  }
+  return Object.fromEntries(names.map((name) => [name, body[name] ?? ''])) as Record<Name, string>
+}

@@ -1,0 +1,21 @@
+import type { FastifyInstance } from 'fastify'
+import { pruneEnded } from './access/prune.ts'
+import { pruneExpiredTokens } from './features/tokens/prune.ts'
+import { startSchedule } from './plugins/schedule.ts'
+
+/** Runs once a day what the server does for itself, on one replica at a time. */
+export function startUpkeep(app: FastifyInstance): void {
+  startSchedule(app, [
+    {
+      name: 'prune-expired',
+      every: 86_400_000,
+      run: async () => {
+        const now = app.clock.now()
+        const config = app.config.current()
+        await pruneExpiredTokens(app.database, config, config.tokens.prune_after_hours, now)
+        await pruneEnded(app.database, config, now)
+        await app.outbox.prune()
+      },
+    },
+  ])
+}
