@@ -1,0 +1,192 @@
+import t from 'tap'
+import { Authenticator } from '../../support/authenticator.ts'
+import { challenged, enrol } from '../../support/totp.ts'
+import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
+
+t.setTimeout(110_000)
+
+const email = 'grace@example.com'
+
+/** Everything that opens an account. */
+async function keysOf({ database: { prisma } }: Social, id: number) {
+  const userId = BigInt(id)
+  const row = await prisma.user.findUniqueOrThrow({ where: { id: userId } })
+  return {
+    password: row.password !== null,
+    factor: row.twoFactorSecret !== null,
+    verified: row.emailVerifiedAt !== null,
+    sessions: await prisma.session.count({ where: { userId } }),
+    remembered: await prisma.rememberToken.count({ where: { userId } }),
+    tokens: await prisma.personalAccessToken.count({ where: { tokenableId: userId } }),
+    passkeys: await prisma.passkey.count({ where: { userId } }),
+    links: await prisma.socialAccount.findMany({ where: { userId }, select: { provider: true, providerId: true } }),
+  }
+}
+
+const nobody = { links: [{ provider: 'acme', providerId: 'grace' }] }
+
+t.test('who made an account of an address beforehand keeps nothing of it when its owner comes', async (t) => {
+  const svc = await buildSocial(t, { acme: { trust_email: true } })
+  const user = await svc.createUser({ email, verified: false })
+  const { prisma } = svc.database
+  const thief = await enrol(svc, user)
+  const remembered = await challenged(svc, email, { remember: true })
+  await remembered.post('/two-factor-challenge', { code: thief.code() })
+  const apiToken = await svc.createToken(user)
+  const authenticator = new Authenticator()
+  const { options } = (await thief.browser.get('/user/passkeys/options')).json()
+  await thief.browser.post('/user/passkeys', { name: 'Mine', credential: authenticator.register(options) })
+  const waiting = await challenged(svc, email)
+  const now = new Date(svc.clock.now())
+  const link = { provider: 'github', providerId: '666', userId: BigInt(user.id), createdAt: now, updatedAt: now }
+  await prisma.socialAccount.create({ data: link })
+  t.match(await keysOf(svc, user.id), {
+    password: true,
+    factor: true,
+    sessions: 2,
+    remembered: 1,
+    tokens: 1,
+    passkeys: 1,
+  })
+
+  const owner = new Visitor(svc)
+  t.equal((await owner.signIn('grace')).headers.location, `${frontEnd}/`, 'without a second factor of the thief')
+  t.match(await owner.user(), { id: user.id, email, email_verified_at: String })
+  t.strictSame(await keysOf(svc, user.id), {
+    ...{ password: false, factor: false, verified: true, sessions: 1, remembered: 0, tokens: 0, passkeys: 0 },
+    ...nobody,
+  })
+  for (const spa of [thief.browser, remembered]) t.equal((await spa.get('/api/user')).statusCode, 401)
+  t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 401)
+  t.equal((await svc.browser().signIn(email)).statusCode, 401, 'the password')
+  t.equal((await waiting.post('/two-factor-challenge', { code: thief.code(1) })).statusCode, 422)
+  t.equal(await prisma.event.count({ where: { type: 'account_claimed' } }), 1)
+})
+
+t.test('a verified address at both sides is one person, who keeps everything', async (t) => {
+  const svc = await buildSocial(t, { acme: { trust_email: true } })
+  const user = await svc.createUser({ email: 'GRACE@example.com' })
+  const apiToken = await svc.createToken(user)
+  const spa = svc.browser()
+  await spa.signIn(email)
+  const grace = new Visitor(svc)
+  t.equal((await grace.signIn('grace')).headers.location, `${frontEnd}/`)
+  t.equal((await grace.user())?.id, user.id)
+  t.match(await keysOf(svc, user.id), { password: true, sessions: 2, tokens: 1, ...nobody })
+  t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 200)
+  t.equal((await spa.get('/api/user')).statusCode, 200)
+  const notices = (await svc.mailbox.to(user.email)).map(({ subject, text }) => subject + text)
+  t.ok(
+    notices.some((text) => text.includes('Acme')),
+    'the owner is told of the link',
+  )
+})
+
+t.test('an address that the provider did not verify, or is not trusted to verify, never links', async (t) => {
+  const svc = await buildSocial(t, { acme: { trust_email: true } })
+  const distrusted = await buildSocial(t, { acme: { trust_email: false } })
+  for (const verified of [true, false]) {
+    for (const [at, login] of [
+      [svc, 'unproven'],
+      [distrusted, 'grace'],
+    ] as const) {
+      const address = `${login}@example.com`
+      await at.database.prisma.user.deleteMany({ where: { email: address } })
+      const { id } = await at.createUser({ email: address, verified })
+      const visitor = new Visitor(at)
+      t.equal(failure(await visitor.signIn(login)), 'account_exists', `${login}, ${verified}`)
+      t.equal(await visitor.user(), null)
+      t.match(await keysOf(at, id), { password: true, verified, sessions: 0, links: [] })
+      const program = new Visitor(at)
+      const back = await program.allow(await program.begin(), login)
+      const answer = await program.browser.get(back.pathname + back.search)
+      t.equal(answer.statusCode, 409)
+      t.match(answer.json(), { code: 'account_exists' })
+    }
+  }
+  for (const odd of ['true', 1, 'yes', [true], {}]) {
+    await svc.database.prisma.user.deleteMany({ where: { email } })
+    await svc.createUser({ email })
+    svc.acme.changeUserinfo((claims) => ({ ...claims, email_verified: odd }))
+    const visitor = new Visitor(svc)
+    t.ok(failure(await visitor.signIn('grace')), `email_verified: ${JSON.stringify(odd)}`)
+    t.equal(await visitor.user(), null)
+  }
+})
+
+t.test('an account that is no longer at the provider as it was, is still found by its id', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  const id = (await grace.user())?.id
+  const other = await svc.createUser({ email: 'other@example.com' })
+  svc.acme.accounts.set('grace', { sub: 'grace', email: 'other@example.com', email_verified: true, name: 'New' })
+  const later = new Visitor(svc)
+  await later.signIn('grace')
+  t.match(await later.user(), { id, email, name: 'Grace Acme' }, 'what the user is called here is theirs')
+  t.same((await keysOf(svc, other.id)).links, [])
+  const moved = await buildSocial(t)
+  t.not(moved.acme.issuer, svc.acme.issuer)
+})
+
+t.test('without an address, or one that is none, nobody is made', async (t) => {
+  const svc = await buildSocial(t)
+  t.equal(failure(await new Visitor(svc).signIn('nameless')), 'email_missing')
+  for (const address of [
+    '',
+    ' ',
+    'no address',
+    'a@b@c',
+    null,
+    7,
+    ['x@example.com'],
+    `${'a'.repeat(300)}@example.com`,
+    'a\0@example.com',
+  ]) {
+    svc.acme.changeUserinfo((claims) => ({ ...claims, email: address }))
+    const told = failure(await new Visitor(svc).signIn('grace'))
+    t.ok(['email_missing', 'provider_error'].includes(String(told)), `${JSON.stringify(address)}: ${told}`)
+  }
+  const program = new Visitor(svc)
+  const back = await program.allow(await program.begin(), 'nameless')
+  const answer = await program.browser.get(back.pathname + back.search)
+  t.equal(answer.statusCode, 422)
+  t.match(answer.json(), { code: 'email_missing' })
+  t.equal(await svc.database.prisma.user.count(), 0)
+})
+
+t.test('where registration is closed, those who are known come in', async (t) => {
+  const svc = await buildSocial(t, {
+    acme: { trust_email: true },
+    settings: { app: { frontend_url: frontEnd }, registration: { enabled: false } },
+  })
+  const alan = new Visitor(svc)
+  t.equal(failure(await alan.signIn('alan')), 'registration_disabled')
+  const back = await alan.allow(await alan.begin(), 'alan')
+  const answer = await alan.browser.get(back.pathname + back.search)
+  t.equal(answer.statusCode, 403)
+  t.match(answer.json(), { code: 'registration_disabled' })
+  await svc.createUser({ email })
+  for (let times = 0; times < 2; times++) {
+    const grace = new Visitor(svc)
+    t.equal((await grace.signIn('grace')).headers.location, `${frontEnd}/`)
+    t.match(await grace.user(), { email })
+  }
+  t.equal(await svc.database.prisma.user.count(), 1)
+})
+
+t.test('a disabled user is not let in, and another user is not made', async (t) => {
+  const svc = await buildSocial(t, { acme: { trust_email: true } })
+  const { prisma } = svc.database
+  await new Visitor(svc).signIn('grace')
+  await prisma.user.updateMany({ data: { disabledAt: new Date(svc.clock.now()) } })
+  const linked = new Visitor(svc)
+  t.ok(failure(await linked.signIn('grace')))
+  t.equal(await linked.user(), null)
+  await svc.createUser({ email: 'alan@example.com' })
+  await prisma.user.updateMany({ data: { disabledAt: new Date(svc.clock.now()) } })
+  const byAddress = new Visitor(svc)
+  t.ok(failure(await byAddress.signIn('alan')))
+  t.equal(await byAddress.user(), null)
+  t.equal(await prisma.user.count(), 2)
+})

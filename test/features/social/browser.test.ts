@@ -1,0 +1,182 @@
+import t from 'tap'
+import { minute } from '../../support/clock.ts'
+import { enrol } from '../../support/totp.ts'
+import { buildSocial, callbackUri, failure, frontEnd, Visitor } from './visitor.ts'
+
+t.setTimeout(110_000)
+
+t.test('from the button to a session, and on to where one was going', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  await grace.browser.get('/svc/csrf-cookie')
+  const anonymous = await grace.browser.cookie('svc_session')
+  const at = await grace.begin('acme', { return_to: '/orders?page=2#last' })
+  t.equal(at.origin, svc.acme.issuer)
+  const query = Object.fromEntries(at.searchParams)
+  t.match(query, {
+    client_id: 'svc',
+    redirect_uri: callbackUri('acme'),
+    response_type: 'code',
+    state: /^.{32,}$/,
+    nonce: /^.{32,}$/,
+    code_challenge: /^[\w-]{43}$/,
+    code_challenge_method: 'S256',
+  })
+  t.same(query.scope?.split(' ').sort(), ['email', 'openid', 'profile'])
+  const answer = await grace.back(await grace.allow(at, 'grace'))
+  t.ok([302, 303].includes(answer.statusCode), answer.body)
+  t.equal(answer.headers.location, `${frontEnd}/orders?page=2#last`)
+  t.not(await grace.browser.cookie('svc_session'), anonymous, 'another session than the one before')
+  const user = await grace.user()
+  t.match(user, { email: 'grace@example.com', name: 'Grace Acme', email_verified_at: String })
+
+  const [call] = svc.acme.callsTo('/token')
+  t.match(Object.fromEntries(call?.form ?? []), {
+    grant_type: 'authorization_code',
+    redirect_uri: callbackUri('acme'),
+    code_verifier: /^[\w.~-]{43,128}$/,
+  })
+  const rows = await svc.database.prisma.socialAccount.findMany()
+  const facts = { provider: 'acme', issuer: svc.acme.issuer, providerId: 'grace', tokens: null }
+  t.match(rows, [{ ...facts, userId: BigInt(user?.id ?? 0), email: 'grace@example.com' }])
+
+  svc.clock.advance(minute)
+  const again = new Visitor(svc)
+  t.equal((await again.signIn('grace')).headers.location, `${frontEnd}/`)
+  t.equal((await again.user())?.id, user?.id)
+  t.equal(await svc.database.prisma.user.count(), 1)
+  const later = await svc.database.prisma.event.findMany({ where: { type: 'login' } })
+  t.equal(later.length, 2, 'each sign-in is recorded')
+})
+
+t.test('each beginning has a state, nonce and verifier of its own', async (t) => {
+  const svc = await buildSocial(t)
+  const one = new Visitor(svc)
+  const begun = [await one.begin(), await one.begin(), await new Visitor(svc).begin()]
+  for (const name of ['state', 'nonce', 'code_challenge']) {
+    t.equal(new Set(begun.map(({ searchParams }) => searchParams.get(name))).size, 3, name)
+  }
+})
+
+t.test('an SPA is told where to go', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  const answer = await grace.browser.get('/auth/acme/redirect?return_to=/here')
+  t.equal(answer.statusCode, 200)
+  t.strictSame(Object.keys(answer.json()), ['url'])
+  const back = await grace.back(await grace.allow(new URL(answer.json().url), 'grace'))
+  t.equal(back.headers.location, `${frontEnd}/here`)
+  t.match(await grace.user(), { email: 'grace@example.com' })
+  t.equal((await grace.browser.get('/auth/nobody/redirect')).statusCode, 404)
+  t.equal((await grace.browser.get('/auth/__proto__/redirect')).statusCode, 404)
+  t.equal((await grace.browser.get('/auth/nobody/callback?code=x&state=y')).statusCode, 404)
+})
+
+t.test('ten tabs of one browser, each of which ends in a session', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  const began = []
+  for (let tab = 0; tab < 10; tab++) began.push(await grace.begin('acme', { return_to: `/tab-${tab}` }))
+  const backs = []
+  for (const at of began) backs.push(await grace.allow(at, 'grace'))
+  const order = [7, 0, 9, 3, 1, 8, 2, 6, 5, 4]
+  for (const tab of order) {
+    const answer = await grace.back(backs[tab] ?? began[0] ?? new URL('about:blank'))
+    t.equal(answer.headers.location, `${frontEnd}/tab-${tab}`)
+    t.match(await grace.user(), { email: 'grace@example.com' })
+  }
+  t.equal(await svc.database.prisma.user.count(), 1)
+})
+
+t.test('two first sign-ins at once make one account', async (t) => {
+  const svc = await buildSocial(t)
+  const visitors = Array.from({ length: 4 }, () => new Visitor(svc))
+  const backs = await Promise.all(visitors.map(async (visitor) => visitor.allow(await visitor.begin(), 'grace')))
+  const answers = await Promise.all(visitors.map((visitor, index) => visitor.back(backs[index] ?? new URL('x:'))))
+  for (const answer of answers) t.equal(answer.headers.location, `${frontEnd}/`, answer.body)
+  t.equal(await svc.database.prisma.user.count(), 1)
+  t.equal(await svc.database.prisma.socialAccount.count(), 1)
+})
+
+t.test('nothing leads elsewhere than to the front end', async (t) => {
+  const svc = await buildSocial(t)
+  const odd = [
+    'https://evil.example/',
+    '//evil.example',
+    '/\\evil.example',
+    '\\\\evil.example',
+    '/\t/evil.example',
+    '\t//evil.example',
+    '/\n/evil.example',
+    ' //evil.example',
+    '/.//evil.example',
+    '/..//evil.example',
+    '@evil.example',
+    'evil.example',
+    '.evil.example',
+    ':80@evil.example',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    '///evil.example',
+    `/${'a'.repeat(5000)}`,
+  ]
+  for (const return_to of odd) {
+    const visitor = new Visitor(svc)
+    const start = await visitor.open(`/auth/acme/redirect?${new URLSearchParams({ return_to })}`)
+    if (start.statusCode >= 400) continue
+    const target = new URL(String(start.headers.location))
+    t.ok([svc.acme.issuer, frontEnd].includes(target.origin), return_to)
+    if (target.origin === frontEnd) continue
+    const answer = await visitor.back(await visitor.allow(target, 'grace'))
+    const led = new URL(String(answer.headers.location))
+    t.equal(led.origin, frontEnd, `${return_to}: ${led.href}`)
+    t.notMatch(led.href.slice(frontEnd.length, frontEnd.length + 2), /^\/[/\\]/, return_to)
+  }
+  const long = await new Visitor(svc).open(`/auth/acme/redirect?return_to=/${'a'.repeat(3_000)}`)
+  for (const line of [long.headers['set-cookie'] ?? []].flat()) t.ok(line.length < 4_096, 'a cookie that browsers keep')
+  const twice = await new Visitor(svc).open('/auth/acme/redirect?return_to=/a&return_to=//evil.example')
+  t.ok(twice.statusCode < 500)
+})
+
+t.test('a second factor is asked for as after a password', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  const userId = BigInt((await grace.user())?.id ?? 0)
+  const user = await svc.createUser({ email: 'factor@example.com' })
+  const ada = await enrol(svc, user)
+  await svc.database.prisma.socialAccount.updateMany({ where: { userId }, data: { userId: BigInt(user.id) } })
+  const visitor = new Visitor(svc)
+  const answer = await visitor.signIn('grace', 'acme', { return_to: '/orders' })
+  t.match(answer.headers.location, `${frontEnd}/two-factor-challenge`)
+  t.equal(await visitor.user(), null, 'nobody before the code')
+  t.equal((await visitor.browser.post('/two-factor-challenge', { code: ada.wrong() })).statusCode, 422)
+  t.equal(await visitor.user(), null)
+  t.equal((await visitor.browser.post('/two-factor-challenge', { code: ada.code() })).statusCode, 204)
+  t.equal((await visitor.user())?.id, user.id)
+})
+
+t.test('what is offered: to SPAs as a list, on the sign-in page as links that lead back', async (t) => {
+  const svc = await buildSocial(t, { settings: { app: {} } })
+  const list = await svc.app.inject('/auth/providers')
+  t.strictSame(list.json(), [
+    { id: 'acme', label: 'Acme' },
+    { id: 'github', label: 'GitHub' },
+  ])
+  t.notMatch(list.body, /secret|client/)
+  const visitor = new Visitor(svc)
+  const { body } = await visitor.open('/oauth/login?return_to=/test-tokens')
+  const links = [...body.matchAll(/href="(\/auth\/[^"]+)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'))
+  t.same(
+    links.map((href) => href.split('?')[0]),
+    ['/auth/acme/redirect', '/auth/github/redirect'],
+  )
+  for (const name of ['Acme', 'GitHub']) t.match(body, name)
+  const start = await visitor.open(links[0] ?? '')
+  const answer = await visitor.back(await visitor.allow(new URL(String(start.headers.location)), 'grace'))
+  t.equal(new URL(String(answer.headers.location), 'http://localhost:8000').href, 'http://localhost:8000/test-tokens')
+  const none = await buildSocial(t, { settings: { social: {}, app: {} } })
+  t.strictSame((await none.app.inject('/auth/providers')).json(), [])
+  t.notMatch((await new Visitor(none).open('/oauth/login')).body, '/auth/')
+  t.equal(failure(await new Visitor(none).open('/auth/acme/redirect')), null)
+})

@@ -1,0 +1,188 @@
+import t from 'tap'
+import { hour } from '../../support/clock.ts'
+import { buildSocial, failure, frontEnd, replicaOf, type Social, Visitor } from './visitor.ts'
+
+t.setTimeout(110_000)
+
+const changed = (url: URL, change: (query: URLSearchParams) => void): URL => {
+  const other = new URL(url)
+  change(other.searchParams)
+  return other
+}
+
+/** A visitor who has come back from the provider, but not yet to svc. */
+async function returning(svc: Social, provider = 'acme', login = 'grace') {
+  const visitor = new Visitor(svc)
+  return { visitor, url: await visitor.allow(await visitor.begin(provider), login) }
+}
+
+t.test('a callback counts once', async (t) => {
+  const svc = await buildSocial(t)
+  const { visitor, url } = await returning(svc)
+  const before = await visitor.browser.jar.clone()
+  t.equal((await visitor.back(url)).headers.location, `${frontEnd}/`)
+  t.equal(failure(await visitor.back(url)), 'invalid_state')
+  t.match(await visitor.user(), { email: 'grace@example.com' }, 'who is signed in stays so')
+  const replay = new Visitor(svc)
+  for (const cookie of await before.getCookies('http://localhost:8000/auth/acme/callback')) {
+    await replay.browser.jar.setCookie(cookie, 'http://localhost:8000/auth/acme/callback')
+  }
+  t.equal(failure(await replay.back(url)), 'invalid_state', 'nor with the cookies of before')
+  t.equal(await replay.user(), null)
+  t.equal(svc.acme.callsTo('/token').length, 1, 'the provider is asked once')
+})
+
+t.test('a callback counts once among replicas too', async (t) => {
+  const svc = await buildSocial(t)
+  const other = await replicaOf(t, svc)
+  for (let round = 0; round < 3; round++) {
+    svc.acme.calls.length = 0
+    const { visitor, url } = await returning(svc)
+    const home = 'http://localhost:8000/auth/acme/callback'
+    const copies = [svc, other, svc, other].map((app) => new Visitor(app))
+    for (const copy of copies) {
+      for (const cookie of await visitor.browser.jar.getCookies(home)) await copy.browser.jar.setCookie(cookie, home)
+    }
+    const answers = await Promise.all(copies.map((copy) => copy.back(url)))
+    t.equal(answers.filter((answer) => answer.headers.location === `${frontEnd}/`).length, 1)
+    t.same(new Set(answers.map(failure)), new Set([null, 'invalid_state']))
+    t.equal(svc.acme.callsTo('/token').length, 1)
+    const users = await Promise.all(copies.map((copy) => copy.user()))
+    t.equal(users.filter((user) => user !== null).length, 1)
+  }
+})
+
+t.test('only the browser that began comes back', async (t) => {
+  const svc = await buildSocial(t)
+  const { url } = await returning(svc)
+  const fresh = new Visitor(svc)
+  t.equal(failure(await fresh.back(url)), 'invalid_state', 'a browser that began nothing')
+  const busy = await returning(svc, 'acme', 'alan')
+  t.equal(failure(await busy.visitor.back(url)), 'invalid_state', 'a browser that began another one')
+  const spliced = changed(url, (query) => query.set('state', busy.url.searchParams.get('state') ?? ''))
+  t.ok(failure(await busy.visitor.back(spliced)), "another's code with one's own state")
+  const ada = await svc.createUser()
+  const signedIn = svc.browser()
+  await signedIn.signIn(ada.email)
+  t.equal(failure(await new Visitor(svc, signedIn).back(url)), 'invalid_state')
+  t.equal((await signedIn.get('/api/user')).json().id, ada.id, 'and is not signed in as somebody else')
+  for (const visitor of [fresh, busy.visitor]) t.equal(await visitor.user(), null)
+  t.equal(await svc.database.prisma.socialAccount.count(), 0)
+})
+
+t.test('a state that is none is refused before the provider is asked', async (t) => {
+  const svc = await buildSocial(t)
+  const states = {
+    wrong: (query: URLSearchParams) => query.set('state', 'x'.repeat(43)),
+    missing: (query: URLSearchParams) => query.delete('state'),
+    empty: (query: URLSearchParams) => query.set('state', ''),
+    longer: (query: URLSearchParams) => query.set('state', `${query.get('state')}x`),
+    shorter: (query: URLSearchParams) => query.set('state', query.get('state')?.slice(0, -1) ?? ''),
+    'in capitals': (query: URLSearchParams) => query.set('state', query.get('state')?.toUpperCase() ?? ''),
+    twice: (query: URLSearchParams) => query.append('state', 'x'),
+    undefined: (query: URLSearchParams) => query.set('state', 'undefined'),
+    __proto__: (query: URLSearchParams) => query.set('state', '__proto__'),
+  }
+  for (const [name, change] of Object.entries(states)) {
+    const { visitor, url } = await returning(svc)
+    t.equal(failure(await visitor.back(changed(url, change))), 'invalid_state', name)
+    t.equal(await visitor.user(), null, name)
+  }
+  t.equal(svc.acme.callsTo('/token').length, 0)
+  const { visitor, url } = await returning(svc)
+  const crossed = new URL(url.href.replace('/auth/acme/', '/auth/github/'))
+  t.equal(failure(await visitor.back(crossed)), 'invalid_state', 'of another provider')
+  t.equal(svc.forge.callsTo('/login/oauth/access_token').length, 0, 'whose code goes to nobody else')
+})
+
+t.test('whoever takes too long begins anew', async (t) => {
+  const svc = await buildSocial(t)
+  const { visitor, url } = await returning(svc)
+  svc.clock.advance(hour)
+  t.equal(failure(await visitor.back(url)), 'expired')
+  t.equal(await visitor.user(), null)
+  t.equal(svc.acme.callsTo('/token').length, 0)
+})
+
+t.test('denied, without a code, and with the errors of the provider', async (t) => {
+  const svc = await buildSocial(t)
+  const visitor = new Visitor(svc)
+  const denied = await visitor.allow(await visitor.begin('acme', { return_to: '/orders' }), 'grace', 'deny')
+  const answer = await visitor.back(denied)
+  t.equal(failure(answer), 'access_denied')
+  t.notMatch(answer.headers.location, /access_denied.*access_denied|description/)
+  t.equal(failure(await visitor.back(denied)), 'invalid_state', 'which is told once')
+  const errors = {
+    server_error: 'provider_error',
+    temporarily_unavailable: 'provider_error',
+    "<script>alert('x')</script>": 'provider_error',
+    '': 'provider_error',
+  }
+  for (const [error, told] of Object.entries(errors)) {
+    const other = await returning(svc)
+    const wrong = changed(other.url, (query) => {
+      query.delete('code')
+      query.set('error', error)
+      query.set('error_description', 'Come to https://evil.example')
+    })
+    const { headers } = await other.visitor.back(wrong)
+    t.match(headers.location, `error=${told}`, error)
+    t.notMatch(headers.location, /evil|script/)
+  }
+  const empty = await returning(svc)
+  const without = changed(empty.url, (query) => query.delete('code'))
+  t.equal(failure(await empty.visitor.back(without)), 'provider_error', 'no code')
+  t.equal(svc.acme.callsTo('/token').length, 0)
+})
+
+t.test('an answer of another issuer is not taken for that of this one', async (t) => {
+  const svc = await buildSocial(t)
+  for (const change of [
+    (query: URLSearchParams) => query.set('iss', 'https://evil.example'),
+    (query: URLSearchParams) => query.delete('iss'),
+    (query: URLSearchParams) => query.set('iss', `${svc.acme.issuer}/`),
+    (query: URLSearchParams) => query.append('iss', 'https://evil.example'),
+  ]) {
+    const { visitor, url } = await returning(svc)
+    const told = failure(await visitor.back(changed(url, change)))
+    t.ok(['provider_error', 'invalid_state'].includes(String(told)), String(told))
+    t.equal(await visitor.user(), null)
+  }
+  t.equal(svc.acme.callsTo('/token').length, 0, 'the code is not sent')
+})
+
+t.test('a posted callback, which brings no cookie, is sent on as a GET', async (t) => {
+  const svc = await buildSocial(t)
+  const { visitor, url } = await returning(svc)
+  const answer = await svc.app.inject({
+    method: 'POST',
+    url: url.pathname,
+    headers: {
+      accept: 'text/html',
+      origin: svc.acme.issuer,
+      'content-type': 'application/x-www-form-urlencoded',
+      'sec-fetch-site': 'cross-site',
+    },
+    payload: url.search.slice(1),
+  })
+  t.equal(answer.statusCode, 303)
+  const target = new URL(String(answer.headers.location), 'http://localhost:8000')
+  t.equal(target.pathname, url.pathname)
+  t.equal(target.origin, 'http://localhost:8000')
+  for (const [name, value] of url.searchParams) t.equal(target.searchParams.get(name), value, name)
+  t.equal((await visitor.back(target)).headers.location, `${frontEnd}/`)
+  t.match(await visitor.user(), { email: 'grace@example.com' })
+})
+
+t.test('a program is told by status and code', async (t) => {
+  const svc = await buildSocial(t)
+  const { visitor, url } = await returning(svc)
+  const ask = (target: URL) => visitor.browser.get(target.pathname + target.search)
+  const wrong = await ask(changed(url, (query) => query.set('state', 'x')))
+  t.equal(wrong.statusCode, 400)
+  t.match(wrong.json(), { code: 'invalid_state', message: String })
+  visitor.leave()
+  const answer = await ask(await visitor.allow(await visitor.begin(), 'grace', 'deny'))
+  t.equal(answer.statusCode, 400)
+  t.match(answer.json(), { code: 'access_denied', message: String })
+})

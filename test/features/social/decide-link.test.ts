@@ -1,0 +1,163 @@
+// engine: none
+import t from 'tap'
+import { decideLink, type LinkFacts } from '../../../src/features/social/decide-link.ts'
+
+const [me, other] = [1, 2]
+
+const askers: LinkFacts['asker'][] = [null, { intent: 'link', userId: me }, { intent: 'confirm', userId: me }]
+const owners: LinkFacts['owner'][] = [
+  null,
+  { userId: me, disabled: false },
+  { userId: other, disabled: false },
+  { userId: other, disabled: true },
+]
+const emails: LinkFacts['email'][] = [null, { verified: true }, { verified: false }]
+const accounts: LinkFacts['account'][] = [
+  null,
+  ...[me, other].flatMap((userId) =>
+    [true, false].flatMap((verified) => [true, false].map((disabled) => ({ userId, verified, disabled }))),
+  ),
+]
+
+const all: LinkFacts[] = askers.flatMap((asker) =>
+  owners.flatMap((owner) =>
+    emails.flatMap((email) =>
+      accounts.flatMap((account) =>
+        [true, false].map((registrationEnabled) => ({ asker, owner, email, account, registrationEnabled })),
+      ),
+    ),
+  ),
+)
+
+const facts: LinkFacts = {
+  asker: null,
+  owner: null,
+  email: { verified: true },
+  account: null,
+  registrationEnabled: true,
+}
+const known = { userId: other, verified: true, disabled: false }
+
+/** One line for each case that the specification names. */
+const table: [string, Partial<LinkFacts>, object][] = [
+  ['known by its id', { owner: { userId: other, disabled: false } }, { action: 'sign_in', userId: other }],
+  [
+    'known by its id, whatever its address is today',
+    { owner: { userId: other, disabled: false }, email: null, account: { ...known, userId: me } },
+    { action: 'sign_in', userId: other },
+  ],
+  [
+    'known by its id, where registration is closed',
+    { owner: { userId: other, disabled: false }, registrationEnabled: false },
+    { action: 'sign_in', userId: other },
+  ],
+  [
+    'known by its id, disabled',
+    { owner: { userId: other, disabled: true } },
+    { action: 'refuse', code: 'access_denied' },
+  ],
+  ['verified at both sides', { account: known }, { action: 'link', userId: other, claim: false }],
+  [
+    'verified at both sides, where registration is closed',
+    { account: known, registrationEnabled: false },
+    { action: 'link', userId: other, claim: false },
+  ],
+  [
+    'verified there alone: its owner takes the account over',
+    { account: { ...known, verified: false } },
+    { action: 'link', userId: other, claim: true },
+  ],
+  ['verified here alone', { email: { verified: false }, account: known }, { action: 'refuse', code: 'account_exists' }],
+  [
+    'verified nowhere',
+    { email: { verified: false }, account: { ...known, verified: false } },
+    { action: 'refuse', code: 'account_exists' },
+  ],
+  ['disabled', { account: { ...known, disabled: true } }, { action: 'refuse', code: 'access_denied' }],
+  [
+    'disabled before it was verified',
+    { account: { ...known, verified: false, disabled: true } },
+    { action: 'refuse', code: 'access_denied' },
+  ],
+  [
+    'disabled, by an address that is not verified: no word of it',
+    { email: { verified: false }, account: { ...known, disabled: true } },
+    { action: 'refuse', code: 'account_exists' },
+  ],
+  ['new', {}, { action: 'create' }],
+  [
+    'new, where registration is closed',
+    { registrationEnabled: false },
+    { action: 'refuse', code: 'registration_disabled' },
+  ],
+  ['new, not verified', { email: { verified: false } }, { action: 'refuse', code: 'email_unverified' }],
+  ['new, without an address', { email: null }, { action: 'refuse', code: 'email_missing' }],
+  ['linked', { asker: { intent: 'link', userId: me } }, { action: 'link', userId: me, claim: false }],
+  [
+    'linked, whoever has its address',
+    { asker: { intent: 'link', userId: me }, account: known },
+    { action: 'link', userId: me, claim: false },
+  ],
+  [
+    'linked without an address, where registration is closed',
+    { asker: { intent: 'link', userId: me }, email: null, registrationEnabled: false },
+    { action: 'link', userId: me, claim: false },
+  ],
+  [
+    'linked again',
+    { asker: { intent: 'link', userId: me }, owner: { userId: me, disabled: false } },
+    { action: 'link', userId: me, claim: false },
+  ],
+  [
+    "linked although it is another's",
+    { asker: { intent: 'link', userId: me }, owner: { userId: other, disabled: false } },
+    { action: 'refuse', code: 'account_exists' },
+  ],
+  [
+    'confirmed',
+    { asker: { intent: 'confirm', userId: me }, owner: { userId: me, disabled: false } },
+    { action: 'confirm', userId: me },
+  ],
+  [
+    "confirmed with another's",
+    { asker: { intent: 'confirm', userId: me }, owner: { userId: other, disabled: false } },
+    { action: 'refuse', code: 'access_denied' },
+  ],
+  [
+    'confirmed with one that is not linked, of the same address',
+    { asker: { intent: 'confirm', userId: me }, account: { ...known, userId: me } },
+    { action: 'refuse', code: 'access_denied' },
+  ],
+]
+
+t.test('the cases', async (t) => {
+  for (const [name, change, decision] of table) t.strictSame(decideLink({ ...facts, ...change }), decision, name)
+})
+
+t.test('what holds of every combination', async (t) => {
+  t.equal(all.length, 3 * 4 * 3 * 9 * 2)
+  for (const each of all) {
+    const { asker, owner, email, account, registrationEnabled } = each
+    const decision = decideLink(each)
+    const name = `${JSON.stringify(each)}: ${JSON.stringify(decision)}`
+    const opened = 'userId' in decision ? decision.userId : null
+    if (opened !== null) {
+      const isByAddress = email?.verified === true && account?.userId === opened
+      t.ok(opened === asker?.userId || opened === owner?.userId || isByAddress, `nobody else's account ${name}`)
+      if (owner && opened !== asker?.userId) t.notOk(owner.disabled, `none that is disabled ${name}`)
+      if (!owner && !asker) t.notOk(account?.disabled, `none that is disabled ${name}`)
+      if (owner) t.equal(opened, owner.userId, `an identity has one owner ${name}`)
+      if (asker) t.equal(opened, asker.userId, `who asks stays who they are ${name}`)
+    }
+    if (decision.action === 'link' && !asker) {
+      t.ok(email?.verified && account, `no address that is not verified ${name}`)
+      t.equal(decision.claim, !account?.verified, `what was never verified is taken over empty ${name}`)
+    }
+    if (decision.action === 'link' && asker) t.notOk(decision.claim, `nobody loses anything by linking ${name}`)
+    if (decision.action === 'create') {
+      t.ok(registrationEnabled && email?.verified && !account && !owner && !asker, `nobody is made twice ${name}`)
+    }
+    if (decision.action === 'confirm') t.equal(owner?.userId, asker?.userId, name)
+    if (decision.action === 'sign_in') t.ok(owner && !asker, name)
+  }
+})

@@ -1,0 +1,213 @@
+import t from 'tap'
+import { takePassword } from '../../support/accounts.ts'
+import { day, hour, minute } from '../../support/clock.ts'
+import { confirmedBrowser } from '../../support/totp.ts'
+import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
+
+t.setTimeout(110_000)
+
+const list = '/user/social-accounts'
+
+/** A user who has confirmed the password, in a browser that may go to providers. */
+async function confirmed(svc: Social, email = 'ada@example.com') {
+  const user = await svc.createUser({ email })
+  return { user, visitor: new Visitor(svc, await confirmedBrowser(svc, email)) }
+}
+
+/** The whole way of linking. */
+async function link({ visitor }: { visitor: Visitor }, login: string, provider = 'acme') {
+  const answer = await visitor.browser.post(`${list}/${provider}`, {})
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+  visitor.leave()
+  return visitor.back(await visitor.allow(new URL(answer.json().url), login))
+}
+
+t.test('link, sign in by it, unlink', async (t) => {
+  const svc = await buildSocial(t)
+  const ada = await confirmed(svc)
+  const { visitor, user } = ada
+  const session = await visitor.browser.cookie('svc_session')
+  const answer = await link(ada, 'unproven')
+  t.ok(
+    String(answer.headers.location).startsWith(frontEnd) && failure(answer) === null,
+    String(answer.headers.location),
+  )
+  t.equal((await visitor.user())?.id, user.id, 'the session goes on')
+  t.equal(await visitor.browser.cookie('svc_session'), session)
+  const linked = (await visitor.browser.get(list)).json()
+  t.match(linked, [{ id: Number, provider: 'acme', email: 'unproven@example.com' }])
+  t.notMatch(JSON.stringify(linked), /token|secret/)
+  const notices = async () => (await svc.mailbox.to(user.email)).filter(({ text }) => text.includes('Acme')).length
+  t.equal(await notices(), 1)
+
+  const other = new Visitor(svc)
+  await other.signIn('unproven')
+  t.equal((await other.user())?.id, user.id, 'linked by the owner: the address does not matter')
+  t.match(await other.user(), { email: 'ada@example.com' })
+
+  const gone = await visitor.browser.delete(`${list}/${linked[0].id}`)
+  t.ok([200, 204].includes(gone.statusCode), gone.body)
+  t.same((await visitor.browser.get(list)).json(), [])
+  t.equal(await notices(), 2)
+  t.equal((await visitor.browser.delete(`${list}/${linked[0].id}`)).statusCode, 404)
+  const types = (await svc.database.prisma.event.findMany()).map(({ type }) => type)
+  t.ok(types.includes('social_linked') && types.includes('social_unlinked'))
+})
+
+t.test('linking asks for a session, CSRF and a recent password', async (t) => {
+  const svc = await buildSocial(t)
+  const nobody = svc.browser()
+  await nobody.get('/svc/csrf-cookie')
+  t.equal((await nobody.post(`${list}/acme`, {})).statusCode, 401)
+  t.equal((await nobody.get(list)).statusCode, 401)
+  t.equal((await nobody.delete(`${list}/1`)).statusCode, 401)
+  const user = await svc.createUser()
+  const token = await svc.createToken(user)
+  t.equal((await svc.bearer(token, 'POST', `${list}/acme`, {})).statusCode, 401, 'sessions only')
+  t.equal((await svc.bearer(token, 'GET', list)).statusCode, 401)
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  t.equal((await spa.post(`${list}/acme`, {})).statusCode, 423)
+  await spa.post('/user/confirm-password', { password: 'correct horse' })
+  t.equal((await spa.post(`${list}/acme`, {}, { 'x-xsrf-token': undefined })).statusCode, 419)
+  t.equal((await spa.get(`${list}/acme`)).statusCode, 405, 'no link begins by a click')
+  t.equal((await spa.post(`${list}/nobody`, {})).statusCode, 404)
+  t.equal((await spa.post(`${list}/acme`, {})).statusCode, 200)
+  svc.clock.advance(4 * hour)
+  t.equal((await spa.post(`${list}/acme`, {})).statusCode, spa ? 401 : 423)
+})
+
+t.test('a sign-in while somebody is signed in links nothing', async (t) => {
+  const svc = await buildSocial(t)
+  const { visitor, user } = await confirmed(svc)
+  const answer = await visitor.signIn('grace')
+  t.equal(answer.headers.location, `${frontEnd}/`)
+  t.not((await visitor.user())?.id, user.id)
+  t.equal(await svc.database.prisma.socialAccount.count({ where: { userId: BigInt(user.id) } }), 0)
+})
+
+t.test('a link ends in the session that began it, or nowhere', async (t) => {
+  const svc = await buildSocial(t)
+  const { visitor, user } = await confirmed(svc)
+  const begun = new URL((await visitor.browser.post(`${list}/acme`, {})).json().url)
+  const back = await visitor.allow(begun, 'grace')
+  const thief = await confirmed(svc, 'thief@example.com')
+  t.equal(failure(await thief.visitor.back(back)), 'invalid_state', 'of another browser')
+  await visitor.browser.post('/logout')
+  await visitor.browser.signIn('thief@example.com')
+  t.ok(failure(await visitor.back(back)), 'of the same browser, for somebody else')
+  t.equal(await svc.database.prisma.socialAccount.count(), 0)
+  t.ok(user.id)
+})
+
+t.test('who signs out, or is disabled, while the provider is asked', async (t) => {
+  const svc = await buildSocial(t)
+  const { visitor } = await confirmed(svc)
+  const begun = new URL((await visitor.browser.post(`${list}/acme`, {})).json().url)
+  const back = await visitor.allow(begun, 'grace')
+  svc.acme.instead.set('/token', async (answer) => {
+    await visitor.browser.post('/logout')
+    return answer
+  })
+  t.equal(failure(await visitor.back(back)), 'invalid_state')
+  t.equal(await svc.database.prisma.socialAccount.count(), 0)
+  svc.acme.instead.clear()
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  svc.acme.instead.set('/token', async (answer) => {
+    const disabledAt = new Date(svc.clock.now())
+    await svc.database.prisma.user.updateMany({ where: { email: 'grace@example.com' }, data: { disabledAt } })
+    return answer
+  })
+  const later = new Visitor(svc)
+  t.equal(failure(await later.signIn('grace')), 'access_denied')
+  t.equal(await later.user(), null)
+})
+
+t.test("somebody else's account is not taken over, and one's own is not linked twice", async (t) => {
+  const svc = await buildSocial(t)
+  const owner = new Visitor(svc)
+  await owner.signIn('grace')
+  const ownerId = (await owner.user())?.id ?? 0
+  const ada = await confirmed(svc)
+  t.equal(failure(await link(ada, 'grace')), 'account_exists')
+  const rows = await svc.database.prisma.socialAccount.findMany()
+  t.match(rows, [{ userId: BigInt(ownerId) }])
+  t.equal((await ada.visitor.user())?.id, ada.user.id)
+  await link(ada, 'alan')
+  await link(ada, 'alan')
+  t.equal((await ada.visitor.browser.get(list)).json().length, 1)
+  const id = rows[0]?.id
+  t.equal((await ada.visitor.browser.delete(`${list}/${id}`)).statusCode, 404)
+  for (const odd of ['0', '-1', 'x', '9'.repeat(30), '1.5', '%00']) {
+    t.equal((await ada.visitor.browser.delete(`${list}/${odd}`)).statusCode, 404, odd)
+  }
+  t.equal(await svc.database.prisma.socialAccount.count(), 2)
+})
+
+t.test('the last way in stays', async (t) => {
+  const svc = await buildSocial(t)
+  const ada = await confirmed(svc)
+  await link(ada, 'grace')
+  await link(ada, 'wayland', 'github')
+  await takePassword(svc, ada.user.id)
+  const { browser } = ada.visitor
+  const [first, second] = (await browser.get(list)).json()
+  const answers = await Promise.all([first, second].map(({ id }) => browser.delete(`${list}/${id}`)))
+  const statuses = answers.map(({ statusCode }) => statusCode)
+  t.equal(statuses.filter((status) => status < 300).length, 1, `${statuses}`)
+  const [last] = (await browser.get(list)).json()
+  const kept = await browser.delete(`${list}/${last.id}`)
+  t.ok([409, 422].includes(kept.statusCode), kept.body)
+  t.equal((await browser.get(list)).json().length, 1)
+  const again = new Visitor(svc)
+  await again.signIn(last.provider === 'acme' ? 'grace' : 'wayland', last.provider)
+  t.equal((await again.user())?.id, ada.user.id)
+})
+
+t.test('link: false', async (t) => {
+  const svc = await buildSocial(t, { acme: { link: false } })
+  const ada = await confirmed(svc)
+  t.ok([403, 404].includes((await ada.visitor.browser.post(`${list}/acme`, {})).statusCode))
+  t.equal((await ada.visitor.browser.post(`${list}/github`, {})).statusCode, 200)
+  t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`, 'signing in is another thing')
+})
+
+t.test('who has no password confirms at the provider', async (t) => {
+  const short = { app: { frontend_url: frontEnd }, passwords: { confirm_timeout: '10m' } }
+  const svc = await buildSocial(t, { settings: short })
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  const user = await grace.user()
+  const session = await grace.browser.cookie('svc_session')
+  const isConfirmed = async () => (await grace.browser.post(`${list}/github`, {})).statusCode === 200
+  t.notOk(await isConfirmed(), 'a sign-in is no confirmation')
+  const at = await grace.begin('acme', { confirm: '1', return_to: '/settings' })
+  t.equal(at.searchParams.get('prompt'), 'login')
+  t.equal(at.searchParams.get('max_age'), '0')
+  const answer = await grace.back(await grace.allow(at, 'grace'))
+  t.equal(answer.headers.location, `${frontEnd}/settings`)
+  t.equal(await grace.browser.cookie('svc_session'), session)
+  t.ok(await isConfirmed())
+  svc.clock.advance(11 * minute)
+  t.notOk(await isConfirmed(), 'for a while')
+
+  grace.leave()
+  t.ok(failure(await grace.back(await grace.allow(await grace.begin('acme', { confirm: '1' }), 'alan'))))
+  t.equal((await grace.user())?.id, user?.id, 'another account confirms nothing, and signs nobody in')
+  t.notOk(await isConfirmed())
+  t.equal(await svc.database.prisma.user.count(), 1)
+  grace.leave()
+  svc.acme.changeIdToken((claims) => ({ ...claims, auth_time: Math.floor((Date.now() - day) / 1000) }))
+  const old = await grace.back(await grace.allow(await grace.begin('acme', { confirm: '1' }), 'grace'))
+  t.ok(failure(old), 'who signed in there long ago')
+  t.notOk(await isConfirmed())
+  const nobody = await new Visitor(svc).open('/auth/acme/redirect?confirm=1')
+  t.not(
+    new URL(String(nobody.headers.location ?? 'x:'), frontEnd).origin,
+    svc.acme.issuer,
+    'who is nobody confirms nothing',
+  )
+  const program = await svc.browser().get('/auth/acme/redirect?confirm=1')
+  t.equal(program.statusCode, 401)
+})

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { hour, minute } from '../../support/clock.ts'
+import { enrol } from '../../support/totp.ts'
+import { buildSocial, callbackUri, mobileUri, type Social, Visitor } from './visitor.ts'
+
+t.setTimeout(110_000)
+
+const home = callbackUri('acme')
+
+t.test('without a session: a token in the answer of the callback', async (t) => {
+  const svc = await buildSocial(t)
+  const visitor = new Visitor(svc)
+  const start = await visitor.open('/auth/acme/redirect?stateless=1&device_name=Phone')
+  const set = [start.headers['set-cookie'] ?? []].flat()
+  t.ok(
+    set.some((line) => /HttpOnly/i.test(line) && /SameSite=Lax/i.test(line)),
+    'the state is in a cookie',
+  )
+  t.equal(await svc.database.prisma.session.count(), 0)
+  const back = await visitor.allow(new URL(String(start.headers.location)), 'grace')
+  t.notMatch(set.join(), back.searchParams.get('state')?.slice(0, 20) ?? 'x', 'which does not say it')
+  const cookies = await visitor.browser.jar.getCookies(home)
+  const answer = await visitor.back(back)
+  t.equal(answer.statusCode, 200, answer.body)
+  t.same(Object.keys(answer.json()).sort(), ['token', 'user'])
+  t.match(answer.json(), { user: { email: 'grace@example.com', two_factor_enabled: false } })
+  t.match(answer.headers['cache-control'], 'no-store')
+  const api = await svc.bearer(answer.json().token, 'GET', '/api/user')
+  t.equal(api.json().email, 'grace@example.com')
+  const tokens = (await svc.bearer(answer.json().token, 'GET', '/api/tokens')).json()
+  t.match(tokens, [{ name: 'Phone' }])
+  t.equal(await visitor.user(), null, 'no session')
+  t.equal(await svc.database.prisma.session.count(), 0)
+
+  for (const cookie of cookies) await visitor.browser.jar.setCookie(cookie, home)
+  const replay = await visitor.browser.get(back.pathname + back.search)
+  t.equal(replay.statusCode, 400)
+  t.match(replay.json(), { code: 'invalid_state' })
+  t.equal(svc.acme.callsTo('/token').length, 1)
+})
+
+t.test('the cookie is of one browser, one time and one state', async (t) => {
+  const svc = await buildSocial(t)
+  const begin = async () => {
+    const visitor = new Visitor(svc)
+    return {
+      visitor,
+      back: await visitor.allow(await visitor.begin('acme', { stateless: '1', device_name: 'P' }), 'grace'),
+    }
+  }
+  const ask = ({ visitor, back }: Awaited<ReturnType<typeof begin>>) => visitor.browser.get(back.pathname + back.search)
+  const [one, other] = [await begin(), await begin()]
+  t.equal((await ask({ visitor: other.visitor, back: one.back })).json().code, 'invalid_state')
+  t.equal((await ask({ visitor: new Visitor(svc), back: one.back })).json().code, 'invalid_state')
+  const forged = await begin()
+  for (const cookie of await forged.visitor.browser.jar.getCookies(home)) {
+    cookie.value = `${cookie.value.slice(0, -4)}AAAA`
+    await forged.visitor.browser.jar.setCookie(cookie, home)
+  }
+  t.equal((await ask(forged)).json().code, 'invalid_state', 'changed')
+  const late = await begin()
+  svc.clock.advance(hour)
+  const code = (await ask(late)).json().code
+  t.ok(['expired', 'invalid_state'].includes(code), code)
+  t.equal(svc.acme.callsTo('/token').length, 0)
+  const parallel = await begin()
+  const answers = await Promise.all(Array.from({ length: 5 }, () => ask(parallel)))
+  t.equal(answers.filter(({ statusCode }) => statusCode === 200).length, 1, 'once')
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 1)
+  const denied = new Visitor(svc)
+  const refused = await denied.allow(await denied.begin('acme', { stateless: '1', device_name: 'P' }), 'grace', 'deny')
+  const told = await denied.back(refused)
+  t.equal(told.statusCode, 400, 'told as JSON, whoever asks')
+  t.equal(told.json().code, 'access_denied')
+})
+
+const verifier = 'a-verifier-that-the-app-alone-knows-0123456789'
+const challenge = createHash('sha256').update(verifier).digest('base64url')
+
+/** The code that a mobile app gets at the provider by itself, with the fields that it hands in. */
+async function handIn(svc: Social, login: string, more: object = {}) {
+  const url = new URL(`${svc.acme.issuer}/auth`)
+  const query = { client_id: 'svc', redirect_uri: mobileUri, response_type: 'code', scope: 'openid email profile' }
+  const own = { state: 's', nonce: 'the-nonce', code_challenge: challenge, code_challenge_method: 'S256' }
+  url.search = new URLSearchParams({ ...query, ...own }).toString()
+  const { searchParams } = await new Visitor(svc).allow(url, login)
+  const fields = {
+    code: searchParams.get('code'),
+    redirect_uri: mobileUri,
+    code_verifier: verifier,
+    nonce: 'the-nonce',
+  }
+  return { ...fields, device_name: 'Phone', ...more }
+}
+
+const exchange = (svc: Social, payload: object, provider = 'acme') =>
+  svc.app.inject({ method: 'POST', url: `/auth/${provider}/token`, headers: { accept: 'application/json' }, payload })
+
+t.test('a mobile app hands in a code of its own', async (t) => {
+  const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] } })
+  const good = await handIn(svc, 'grace')
+  const answer = await exchange(svc, good)
+  t.equal(answer.statusCode, 200, answer.body)
+  t.match(answer.json(), { token: String, user: { email: 'grace@example.com' } })
+  t.same(answer.headers['set-cookie'] ?? [], [])
+  t.match((await svc.bearer(answer.json().token, 'GET', '/api/tokens')).json(), [{ name: 'Phone' }])
+  t.match((await exchange(svc, good)).json(), { code: 'provider_error' }, 'the code once')
+  for (const more of [{ nonce: 'another' }, { code_verifier: `${verifier}x` }, { code: 'nonsense' }]) {
+    const wrong = await exchange(svc, await handIn(svc, 'grace', more))
+    t.equal(wrong.statusCode, 400, JSON.stringify(more))
+    t.equal(wrong.json().code, 'provider_error')
+  }
+  const asked = svc.acme.callsTo('/token').length
+  for (const more of [
+    { redirect_uri: 'https://evil.example/cb' },
+    { redirect_uri: callbackUri('acme') },
+    { redirect_uri: `${mobileUri}/` },
+    { nonce: undefined },
+    { code_verifier: undefined },
+    { device_name: undefined },
+    { device_name: 'x'.repeat(300) },
+    { code: undefined },
+    { code: ['a'] },
+    { nonce: '' },
+  ]) {
+    const wrong = await exchange(svc, await handIn(svc, 'grace', more))
+    t.equal(wrong.statusCode, 422, JSON.stringify(more))
+    t.equal(wrong.json().code, 'validation_failed')
+  }
+  t.equal(svc.acme.callsTo('/token').length, asked, 'no code is sent for them')
+  t.equal((await exchange(svc, good, 'nobody')).statusCode, 404)
+  t.match((await exchange(svc, await handIn(svc, 'nameless'))).json(), { code: 'email_missing' })
+  const none = await buildSocial(t)
+  t.equal((await exchange(none, await handIn(none, 'grace'))).statusCode, 422, 'nothing is listed')
+})
+
+t.test('a second factor without a session: a challenge for one try', async (t) => {
+  const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] } })
+  const first = await exchange(svc, await handIn(svc, 'grace'))
+  const userId = BigInt(first.json().user.id)
+  const user = await svc.createUser({ email: 'factor@example.com' })
+  const ada = await enrol(svc, user)
+  await svc.database.prisma.socialAccount.updateMany({ where: { userId }, data: { userId: BigInt(user.id) } })
+  await svc.database.prisma.personalAccessToken.deleteMany()
+
+  const visitor = new Visitor(svc)
+  const callback = await visitor.signIn('grace', 'acme', { stateless: '1', device_name: 'Phone' })
+  t.equal(callback.statusCode, 422, callback.body)
+  t.match(callback.json(), { errors: { code: [String] }, challenge: String })
+  const asked = await exchange(svc, await handIn(svc, 'grace'))
+  t.equal(asked.statusCode, 422)
+  t.match(asked.json(), { code: 'validation_failed', errors: { code: [String] }, challenge: String })
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
+  const late = callback.json().challenge
+  for (const odd of ['x', `${late.slice(0, -4)}AAAA`, late.slice(1), 'a.b.c', '__proto__']) {
+    const wrong = await exchange(svc, { challenge: odd, code: ada.code() })
+    t.equal(wrong.statusCode, 422, odd)
+    t.match(wrong.json(), { errors: { challenge: [String] } }, odd)
+  }
+  t.match((await exchange(svc, { challenge: late, code: ada.wrong() })).json(), { errors: { code: [String] } })
+  t.equal((await exchange(svc, { challenge: late })).statusCode, 422)
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
+  const { challenge: waiting } = asked.json()
+  const answer = await exchange(svc, { challenge: waiting, code: ada.code(), device_name: 'Phone' })
+  t.equal(answer.statusCode, 200, answer.body)
+  t.equal((await svc.bearer(answer.json().token, 'GET', '/api/user')).json().id, user.id)
+  const replay = await exchange(svc, { challenge: waiting, code: ada.code(1), device_name: 'Phone' })
+  t.equal(replay.statusCode, 422)
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 1)
+  const changes = {
+    'ten minutes': async () => svc.clock.advance(10 * minute),
+    'a disabled user': () => svc.database.prisma.user.updateMany({ data: { disabledAt: new Date(svc.clock.now()) } }),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    const { challenge: begun } = (await exchange(svc, await handIn(svc, 'grace'))).json()
+    await change()
+    const [recovery_code] = ada.recoveryCodes
+    t.equal((await exchange(svc, { challenge: begun, recovery_code })).statusCode, 422, name)
+  }
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 1)
+})
