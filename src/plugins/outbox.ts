@@ -16,7 +16,7 @@ export interface Delivery {
 }
 
 /** Does one piece of work; it may throw, and it may be called again for work that it had done when the process died. */
-type Handler = (payload: unknown, delivery: Delivery) => Promise<void>
+type Handler<Payload> = (payload: Payload, delivery: Delivery) => Promise<void>
 
 /** Thrown by a handler when no further attempt can succeed. */
 export class UndeliverableError extends Error {}
@@ -65,7 +65,7 @@ export class Outbox {
   readonly #clock: Clock
   readonly #log: FastifyBaseLogger
   readonly #cipher: Cipher
-  readonly #handlers = new Map<string, Handler>()
+  readonly #handlers = new Map<string, (text: string, delivery: Delivery) => Promise<void>>()
   readonly #workers = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   #isClosed = false
@@ -80,8 +80,9 @@ export class Outbox {
   }
 
   /** Registers who does work of a kind; what nobody here does is left to a process that does it. */
-  handle(kind: string, handler: Handler): void {
-    this.#handlers.set(kind, handler)
+  handle<Payload>(kind: string, handler: Handler<Payload>): void {
+    // What decrypts under the kind was added under it: nobody else can have written it.
+    this.#handlers.set(kind, (text, delivery) => handler(JSON.parse(text), delivery))
   }
 
   /** Adds work, encrypted, in the transaction of its cause; it begins a moment after the commit. */
@@ -184,7 +185,7 @@ export class Outbox {
     signal.addEventListener('abort', abort)
     try {
       const handler = this.#handlers.get(kind)
-      await Promise.race([handler?.(JSON.parse(text), { id, attempts, signal }), aborted.promise])
+      await Promise.race([handler?.(text, { id, attempts, signal }), aborted.promise])
     } finally {
       signal.removeEventListener('abort', abort)
     }

@@ -1,6 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { type Static, Type } from 'typebox'
-import { Value } from 'typebox/value'
 import type { CurrentConfig } from '../../config/current.ts'
 import { randomAlphanumeric } from '../../crypto/random.ts'
 import type { Clock } from '../clock.ts'
@@ -21,14 +19,12 @@ export interface MailDraft {
   expiresAt?: number
 }
 
-const QueuedMail = Type.Object({
-  id: Type.String(),
-  to: Type.String(),
-  template: Type.String(),
-  data: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Null()])),
-  at: Type.Number(),
-  expiresAt: Type.Optional(Type.Number()),
-})
+/** A mail as it waits: what is the same in every attempt to send it. */
+interface QueuedMail extends MailDraft {
+  id: string
+  /** When it was queued, in unix milliseconds. */
+  at: number
+}
 
 /** Sends mail through the outbox. */
 class Mail {
@@ -41,13 +37,13 @@ class Mail {
     this.#outbox = parts.outbox
     this.#clock = parts.clock
     this.#config = parts.config
-    this.#outbox.handle('mail', (payload, delivery) => this.#deliver(payload, delivery))
+    this.#outbox.handle<QueuedMail>('mail', (mail, delivery) => this.#deliver(mail, delivery))
   }
 
   /** Queues a mail in the transaction of its cause; nothing about it can fail but the database. */
   async queue(tx: Tx, draft: MailDraft): Promise<void> {
     // Made once, so that a repetition bears the same Message-ID; random, so that it does not count our mails.
-    const mail: Static<typeof QueuedMail> = { id: randomAlphanumeric(24), at: this.#clock.now(), ...draft }
+    const mail: QueuedMail = { id: randomAlphanumeric(24), at: this.#clock.now(), ...draft }
     await this.#outbox.add(tx, 'mail', mail)
   }
 
@@ -57,9 +53,7 @@ class Mail {
     this.#open = null
   }
 
-  async #deliver(payload: unknown, { signal }: Delivery): Promise<void> {
-    if (!Value.Check(QueuedMail, payload)) throw new UndeliverableError('This is no mail.')
-    const { id, to, template, data, at, expiresAt } = payload
+  async #deliver({ id, to, template, data, at, expiresAt }: QueuedMail, { signal }: Delivery): Promise<void> {
     if (expiresAt !== undefined && this.#clock.now() > expiresAt)
       throw new UndeliverableError('The mail is out of date.')
     const { app, mail, templates } = this.#config.current()
@@ -70,14 +64,17 @@ class Mail {
       it: { app: { name: oneLine(app.name), url: app.url }, data: Object.fromEntries(facts) },
     })
     const message = addressed({ id, at, from: mail.from, to, host: new URL(app.url).hostname, ...content })
-    await this.#transport(mail.url).send(message, signal)
+    await (await this.#transport(mail.url)).send(message, signal)
   }
 
-  #transport(url: string): Transport {
-    if (this.#open?.url !== url) {
+  async #transport(url: string): Promise<Transport> {
+    const transport = this.#open?.url === url ? null : await openTransport(url)
+    // Of two that begin at once the second uses what the first opened.
+    if (transport && this.#open?.url !== url) {
       this.close()
-      this.#open = { url, transport: openTransport(url) }
-    }
+      this.#open = { url, transport }
+    } else transport?.close()
+    if (!this.#open) throw new Error('The mail server was changed meanwhile.')
     return this.#open.transport
   }
 }

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createTransport } from 'nodemailer'
 import { composed, type Message } from './message.ts'
-import { smtpTransport } from './smtp.ts'
 
 /** A way for mail to leave. */
 export interface Transport {
@@ -12,10 +10,11 @@ export interface Transport {
   close(): void
 }
 
-/** The transport of a `mail.url`. */
-export function openTransport(url: string): Transport {
+/** The transport of a `mail.url`; what it needs is loaded with the first mail. */
+export async function openTransport(url: string): Promise<Transport> {
   if (url === 'log:') return printing
   if (url.startsWith('file:')) return writingTo(url.slice('file:'.length))
+  const { smtpTransport } = await import('./smtp.ts')
   return smtpTransport(new URL(url))
 }
 
@@ -28,7 +27,8 @@ const printing: Transport = {
   close: () => undefined,
 }
 
-function writingTo(directory: string): Transport {
+async function writingTo(directory: string): Promise<Transport> {
+  const { createTransport } = await import('nodemailer')
   const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   return {
     send: async (message) => {

@@ -57,7 +57,7 @@ export class ProtocolHolder {
       knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
     })
     app.addHook('onClose', async () => this.#keys?.close())
-    app.outbox.handle(logoutWork, async (payload) => (await this.current()).sendLogout(payload as Logout))
+    app.outbox.handle<Logout>(logoutWork, async (logout) => (await this.current()).sendLogout(logout))
   }
 
   /** Loads the signing keys, once; the server does so before it listens. */
