@@ -202,7 +202,8 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const [id, user] = [BigInt(request.params.id), userOf(request)]
       const outcome = await app.database.transaction(async (tx) => {
-        const done = await deletePasskey(app.database, tx, id, user.id)
+        const providers = Object.keys(app.config.current().social)
+        const done = await deletePasskey(app.database, tx, { id, userId: user.id }, providers)
         if (done !== 'deleted') return done
         await requireStillSignedIn(tx, request)
         const origin = originOf(request)

@@ -154,16 +154,18 @@ export async function renamePasskey(
 export async function deletePasskey(
   { engine }: Pick<Database, 'engine'>,
   tx: Tx,
-  id: bigint,
-  userId: number,
+  { id, userId }: { id: bigint; userId: number },
+  /** Identity providers that are configured: accounts there are ways in too. */
+  providers: readonly string[],
 ): Promise<'deleted' | 'last' | 'none'> {
   const owner = BigInt(userId)
-  // One deletion at a time, so that two of them cannot both leave the other's passkey as the way in. SQLite runs one
+  // One deletion at a time, so that two of them cannot both leave what the other deletes as the way in. SQLite runs one
   // writing transaction at a time anyway.
   if (engine !== 'sqlite') await lockUser(tx, userId)
   const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
   const others = await tx.passkey.count({ where: { userId: owner, id: { not: id } } })
-  const isLast = user?.password === null && others === 0
+  const linked = await tx.socialAccount.count({ where: { userId: owner, provider: { in: [...providers] } } })
+  const isLast = user?.password === null && others === 0 && linked === 0
   if (isLast) return (await tx.passkey.count({ where: { id, userId: owner } })) > 0 ? 'last' : 'none'
   const { count } = await tx.passkey.deleteMany({ where: { id, userId: owner } })
   return count > 0 ? 'deleted' : 'none'

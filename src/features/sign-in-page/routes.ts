@@ -22,6 +22,7 @@ const Query = Type.Object({
   prompt: Type.Optional(Type.Unknown({ description: '`login` asks for the password although somebody is signed in.' })),
   login_hint: Type.Optional(Type.Unknown({ description: 'The address to begin with.' })),
   reset: Type.Optional(Type.Unknown({ description: 'Says that the password was reset.' })),
+  error: Type.Optional(Type.Unknown({ description: 'Why a sign-in by another provider came to nothing.' })),
 })
 
 const FormBody = Type.Object(
@@ -39,6 +40,23 @@ const FormBody = Type.Object(
 type Form = Static<typeof FormBody>
 
 const wrongCredentials: FieldErrors = { email: ['These credentials do not match our records.'] }
+
+/** What is said of a code that a sign-in by another provider ended with. */
+function alertOf(code: unknown): TextName | null {
+  switch (code) {
+    case undefined:
+      return null
+    case 'access_denied':
+    case 'expired':
+    case 'email_missing':
+    case 'email_unverified':
+    case 'account_exists':
+    case 'registration_disabled':
+      return `login.${code}`
+    default:
+      return 'login.provider_failed'
+  }
+}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
@@ -62,7 +80,12 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
   const loginPage = (
     reply: FastifyReply,
     returnTo: string | null,
-    { errors = {}, form = {}, notice = null }: { errors?: FieldErrors; form?: Form; notice?: TextName | null },
+    {
+      errors = {},
+      form = {},
+      notice = null,
+      alert = null,
+    }: { errors?: FieldErrors; form?: Form; notice?: TextName | null; alert?: TextName | null },
     status = 200,
   ) =>
     reply.page(
@@ -74,6 +97,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         remember: isSet(form.remember),
         errors,
         notice,
+        alert,
         forgotHref: '/oauth/forgot-password',
         passkeys: app.config.current().passkeys.enabled,
         social: socialButtons(returnTo),
@@ -120,7 +144,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
       if (request.caller && request.query.prompt !== 'login') return goOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
-      return loginPage(reply, returnTo, { notice, form: { email: text(request.query.login_hint) } })
+      const alert = alertOf(request.query.error)
+      return loginPage(reply, returnTo, { notice, alert, form: { email: text(request.query.login_hint) } })
     },
   )
 

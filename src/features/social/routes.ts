@@ -29,7 +29,7 @@ import {
 } from './schemas.ts'
 import { type IssueToken, tokenFor, tokenForChallenge } from './second-step.ts'
 import { cookieAge, cookieName, type Flow, openFlow, proofsOf, sealFlow } from './state.ts'
-import { required, type Wish, wishOf } from './wish.ts'
+import { requireFields, type Wish, wishOf } from './wish.ts'
 
 /** What other slices do for this one. */
 interface SocialOptions {
@@ -211,24 +211,23 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       const provider = providerOf(request.params.provider)
       const { body } = request
       if (body.challenge) return tokenForChallenge(request, tokens, body.challenge, body)
-      const fields = required(body, [
+      requireFields(body, [
         'code',
         'redirect_uri',
         'device_name',
-        ...(provider.usesPkce ? ['code_verifier' as const] : []),
-        ...(provider.usesNonce ? ['nonce' as const] : []),
+        ...(provider.usesPkce ? (['code_verifier'] as const) : []),
+        ...(provider.usesNonce ? (['nonce'] as const) : []),
       ])
-      if (!provider.config.redirect_uris.includes(fields.redirect_uri)) {
+      const redirectUri = body.redirect_uri ?? ''
+      if (!provider.config.redirect_uris.includes(redirectUri)) {
         throw validationFailed({ redirect_uri: ['The selected redirect uri is invalid.'] })
       }
-      const code = {
-        code: fields.code,
-        redirectUri: fields.redirect_uri,
-        verifier: body.code_verifier ?? null,
-        nonce: body.nonce ?? null,
-      }
+      const verifier = provider.usesPkce ? (body.code_verifier ?? null) : null
+      const nonce = provider.usesNonce ? (body.nonce ?? null) : null
+      const code = { code: body.code ?? '', redirectUri, verifier, nonce }
       try {
-        return await tokenFor(request, tokens, await finishMobile(request, parts, provider, code), fields.device_name)
+        const found = await finishMobile(request, parts, provider, code)
+        return await tokenFor(request, tokens, found, body.device_name ?? '')
       } catch (error) {
         throw await reportFailure(request, provider, error, { isRecorded: true })
       }

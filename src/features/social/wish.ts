@@ -42,13 +42,11 @@ function deviceName(value: unknown): string {
   })
 }
 
-/** The fields that must be there; throws 422 for all that are not. */
-export function required<Name extends keyof Body>(body: Body, names: readonly Name[]): Record<Name, string> {
+/** Throws 422 for every named field that is missing. */
+export function requireFields(body: Body, names: readonly (keyof Body)[]): void {
   const missing = names.filter((name) => !body[name])
-  if (missing.length > 0) {
-    throw validationFailed(
-      Object.fromEntries(missing.map((name) => [name, [`The ${displayName(name)} field is required.`]])),
-    )
-  }
-  return Object.fromEntries(names.map((name) => [name, body[name] ?? ''])) as Record<Name, string>
+  if (missing.length === 0) return
+  throw validationFailed(
+    Object.fromEntries(missing.map((name) => [name, [`The ${displayName(name)} field is required.`]])),
+  )
 }

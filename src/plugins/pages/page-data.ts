@@ -21,6 +21,8 @@ export interface PageData {
     errors: FormErrors
     /** Something good to know, such as that the password was reset. */
     notice: TextName | null
+    /** Why another way to sign in did not work. */
+    alert?: TextName | null
     /** The page for a forgotten password; null where there is none. */
     forgotHref: string | null
     /** Whether the page offers passkeys, to browsers that have them. */

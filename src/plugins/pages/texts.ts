@@ -14,6 +14,14 @@ export const defaultTexts = {
   'login.forgot': 'Forgot your password?',
   'login.or': 'or',
   'login.after_reset': 'Your password has been reset. Please sign in with the new one.',
+  // Why a sign-in by another provider came to nothing.
+  'login.access_denied': 'Access was denied.',
+  'login.expired': 'That took too long. Please try again.',
+  'login.email_missing': 'The provider gave us no email address.',
+  'login.email_unverified': 'Your email address is not verified at the provider.',
+  'login.account_exists': 'There is an account with this email address already. Sign in to it another way.',
+  'login.registration_disabled': 'There is no account for you here.',
+  'login.provider_failed': 'Signing in there did not work. Please try again, or use another way.',
   'login.passkey': 'Sign in with a passkey',
   'login.passkey_failed': 'Signing in with a passkey did not work. Please try again, or use your password.',
 
