@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { emailUnverified, HttpError, unauthenticated } from '../errors.ts'
+import type { User } from '../users/user.ts'
 import { type AbilityRule, requireAbilities } from './abilities.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { checkCsrf } from './csrf.ts'
@@ -161,4 +162,11 @@ const abilityHook =
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw unauthenticated()
   return request.caller
+}
+
+/** The user of a route that only users call: 401 for a machine. */
+export function userOf(request: FastifyRequest): User {
+  const { user } = callerOf(request)
+  if (!user) throw unauthenticated()
+  return user
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/access.ts'
+import { userOf } from '../../access/access.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
 import { beginChallenge } from '../../login/challenge.ts'
@@ -11,7 +11,6 @@ import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo } from '../../plugins/links.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
-import type { User } from '../../users/user.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
 import { limitOptions } from './options-limit.ts'
 import { proveByPasskey } from './proof.ts'
@@ -50,12 +49,6 @@ function flagOf(value: unknown): boolean {
   if (value === undefined || value === false || value === 0 || value === '0') return false
   if (value === true || value === 1 || value === '1') return true
   throw validationFailed({ remember: ['The remember field must be true or false.'] })
-}
-
-function userOf(request: FastifyRequest): User {
-  const { user } = callerOf(request)
-  if (!user) throw forbidden()
-  return user
 }
 
 /** Passkeys (WebAuthn): sign-in, confirmation, registration and management. */

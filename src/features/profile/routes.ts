@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/access.ts'
+import { userOf } from '../../access/access.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
@@ -13,7 +12,7 @@ import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { NewPassword } from '../../plugins/validation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
-import { canonicalEmail, type User } from '../../users/user.ts'
+import { canonicalEmail } from '../../users/user.ts'
 import { setPassword } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
 import { deleteUser, holdPassword, updateProfile } from './store.ts'
@@ -36,12 +35,6 @@ const PasswordBody = Type.Object(
 )
 
 const own = { access: { family: 'session', caller: 'required' } } as const
-
-const userOf = (request: FastifyRequest): User => {
-  const { user } = callerOf(request)
-  if (!user) throw unauthenticated()
-  return user
-}
 
 const wrongPassword = () =>
   validationFailed({ current_password: ['The provided password does not match your current password.'] })

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/access.ts'
-import { notFound, unauthenticated, validationFailed } from '../../errors.ts'
+import { callerOf, userOf } from '../../access/access.ts'
+import { notFound, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { endSessionsOf, signOut } from '../../login/sign-in.ts'
@@ -27,12 +27,6 @@ const ListedSession = Type.Object(
 const MessageAnswer = Type.Object({ message: Type.String() })
 
 const own = { access: { family: 'session', caller: 'required' } } as const
-
-const userOf = (request: FastifyRequest): User => {
-  const { user } = callerOf(request)
-  if (!user) throw unauthenticated()
-  return user
-}
 
 /** Throws unless the body holds the user's password; a user without one must have confirmed lately (423). */
 async function requirePassword(request: FastifyRequest<{ Body: { password?: unknown } }>, user: User): Promise<void> {

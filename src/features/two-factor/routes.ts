@@ -2,23 +2,16 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { renderSVG } from 'uqr'
-import { callerOf } from '../../access/access.ts'
-import { notFound, unauthenticated, validationFailed } from '../../errors.ts'
+import { userOf } from '../../access/access.ts'
+import { notFound, validationFailed } from '../../errors.ts'
 import { completeChallenge } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { otpauthUrl } from '../../login/totp.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { isSet } from '../../plugins/flag.ts'
 import { findTwoFactor } from '../../users/two-factor.ts'
-import type { User } from '../../users/user.ts'
 import { disable, enable, regenerate } from './change.ts'
 import { ChallengeBody, ConfirmBody, EnableBody, QrCodeAnswer, SecretAnswer } from './schemas.ts'
-
-const userOf = (request: FastifyRequest): User => {
-  const { user } = callerOf(request)
-  if (!user) throw unauthenticated()
-  return user
-}
 
 /** The second factor by authenticator app: the challenge at sign-in, and what users do with their own. */
 const twoFactor: FastifyPluginAsyncTypebox = async (app) => {

@@ -1,10 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../../access/access.ts'
+import { callerOf, userOf } from '../../../access/access.ts'
 import { notFound, unauthenticated, validationFailed } from '../../../errors.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
-import type { User } from '../../../users/user.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { personalOrigin, sessionOrigin } from '../alive.ts'
 import { firstPartyClient, personalClient } from '../protocol/clients.ts'
@@ -185,12 +183,6 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       return { access_token: accessToken, token_type: 'Bearer' as const, expires_in }
     },
   )
-}
-
-function userOf(request: FastifyRequest): User {
-  const { user } = callerOf(request)
-  if (!user) throw unauthenticated()
-  return user
 }
 
 export default applications
