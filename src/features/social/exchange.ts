@@ -29,7 +29,8 @@ export async function exchange(
   const token = answer.access_token
   const claims = answer.claims()
   const profile = claims
-    ? profileOf(provider, await openIdClaims(connection, token, claimsOf(claims)))
+    ? // Who issued it, of many tenants too: two of them may know somebody by the same id.
+      { ...profileOf(provider, await openIdClaims(connection, token, claimsOf(claims))), issuer: claims.iss }
     : await oauth2Profile(connection, provider, token)
   return {
     profile,

@@ -32,13 +32,20 @@ export function socialFailure(code: SocialFailure, cause?: unknown): HttpError {
 export const isSocialFailure = (text: unknown): text is SocialFailure =>
   typeof text === 'string' && Object.hasOwn(answers, text)
 
-/** What the log says of a cause: its kind and code, and nothing that the provider wrote. */
+/** An error code of the protocol (RFC 6749 section 5.2), and no other text of a provider. */
+const protocolCode = /^[a-z_]{1,40}$/
+
+/** What the log says of a cause: its kind and codes, and nothing else that the provider wrote. */
 export function reasonOf(cause: unknown): string | null {
   if (cause === undefined) return null
   if (typeof cause === 'string') return cause
   if (!(cause instanceof Error)) return 'unknown'
-  const { name, message } = cause
   const code = 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : ''
-  const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''
-  return `${name}${code}: ${message}${inner}`.slice(0, 200)
+  const told = 'error' in cause && typeof cause.error === 'string' && protocolCode.test(cause.error)
+  const error = told ? ` ${cause.error}` : ''
+  const inner = cause.cause instanceof Error ? `: ${messageOf(cause.cause)}` : ''
+  return `${cause.name}${code}: ${messageOf(cause)}${error}${inner}`.slice(0, 200)
 }
+
+/** The message, unless it quotes what could not be read: that may be a token. */
+const messageOf = (error: Error): string => (error instanceof SyntaxError ? 'it is no JSON' : error.message)

@@ -30,7 +30,10 @@ export interface FlowParts {
 /** The URI that a provider sends browsers back to. */
 export const callbackPath = (provider: string): string => `/auth/${provider}/callback`
 
-/** What the provider is told of a failed flow when it says itself that somebody declined. */
+/** The query of a request as it came, without its question mark. */
+export const queryOf = ({ url }: FastifyRequest): string => url.split('?').slice(1).join('?')
+
+/** What providers call it that somebody declined. */
 const denials = new Set(['access_denied', 'user_cancelled_login', 'user_cancelled_authorize'])
 
 /** Begins a flow: where the browser goes, and what it has to keep. Throws `provider_error` when the provider cannot be had. */
@@ -78,7 +81,7 @@ export async function finishFlow(
   }
   const asker = askerOf(request, flow)
   const response = new URL(callbackPath(provider.id), config.current().app.url)
-  response.search = request.url.split('?')[1] ?? ''
+  response.search = queryOf(request)
   // Whose answer it is shows the path: each provider has its own (RFC 9700 section 4.4.2).
   if (provider.endpoints) response.searchParams.delete('iss')
   const exchanged = await redeem(parts, provider, response, {

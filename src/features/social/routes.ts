@@ -14,7 +14,7 @@ import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage } from './destination.ts'
 import { socialFailure } from './failure.ts'
 import { reportFailure } from './failure-report.ts'
-import { beginFlow, callbackPath, finishFlow, finishMobile } from './flow.ts'
+import { beginFlow, callbackPath, finishFlow, finishMobile, queryOf } from './flow.ts'
 import linkRoutes from './links/routes.ts'
 import { findProvider, listProviders, type SocialProvider } from './provider.ts'
 import {
@@ -76,7 +76,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
 
   /** The flow that this browser comes back to, whose cookie is taken from it; null for one that it did not begin. */
   function take(request: FastifyRequest, reply: FastifyReply, provider: SocialProvider): Flow | null {
-    const states = new URLSearchParams(request.url.split('?')[1]).getAll('state')
+    const states = new URLSearchParams(queryOf(request)).getAll('state')
     const [state = ''] = states
     const name = cookieName(state)
     const cookie = request.cookies?.[name]

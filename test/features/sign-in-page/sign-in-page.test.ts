@@ -226,3 +226,16 @@ t.test('where the application has a sign-in page, svc sends there', async (t) =>
     t.notMatch(String((await visitor.open(`${login}?return_to=//evil.example`)).headers.location), 'evil')
   }
 })
+
+t.test("why a provider let nobody in is said in svc's own words", async (t) => {
+  const visitor = new Plain(await buildTestApp(t))
+  const alert = async (code: string) => {
+    const { body } = await visitor.open(`${login}?error=${encodeURIComponent(code)}`)
+    return /role="alert" id="form-error"><div><p>([^<]*)/.exec(body)?.[1] ?? null
+  }
+  t.match(await alert('account_exists'), 'There is an account with this email address already')
+  t.match(await alert('access_denied'), 'Access was denied')
+  const other = await alert('provider_error')
+  t.match(other, 'did not work')
+  for (const odd of ['<b>Call 555</b>', 'title', 'toString', '']) t.equal(await alert(odd), other, odd)
+})
