@@ -165,11 +165,11 @@ export class OidcProvider {
 
   async #relay(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = 'GET', url = '/', headers } = request
-    if (!this.isUp) return void request.socket.destroy()
     const body = await buffer(request)
     const { pathname: path } = new URL(url, this.issuer)
     const form = new URLSearchParams(body.toString())
     this.calls.push({ method, path, headers, form })
+    if (!this.isUp) throw new Error('nothing answers')
     const sent = new Headers({ 'x-forwarded-host': new URL(this.issuer).host, 'x-forwarded-proto': 'http' })
     for (const name of ['accept', 'authorization', 'content-type', 'cookie']) {
       const value = headers[name]

@@ -92,6 +92,10 @@ t.test('a state that is none is refused before the provider is asked', async (t)
   const { visitor, url } = await returning(svc)
   const crossed = new URL(url.href.replace('/auth/acme/', '/auth/github/'))
   t.equal(failure(await visitor.back(crossed)), 'invalid_state', 'of another provider')
+  const [cookie] = await visitor.browser.jar.getCookies('http://localhost:8000/auth/acme/callback')
+  const headers = { accept: 'text/html', cookie: `${cookie?.key}=${cookie?.value}` }
+  const planted = await svc.app.inject({ url: crossed.href.replace(crossed.origin, ''), headers })
+  t.equal(failure(planted), 'invalid_state', 'not with its cookie either')
   t.equal(svc.forge.callsTo('/login/oauth/access_token').length, 0, 'whose code goes to nobody else')
 })
 

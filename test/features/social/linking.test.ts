@@ -1,5 +1,6 @@
 import t from 'tap'
 import { takePassword } from '../../support/accounts.ts'
+import { Authenticator } from '../../support/authenticator.ts'
 import { day, hour, minute } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
@@ -163,6 +164,27 @@ t.test('the last way in stays', async (t) => {
   const again = new Visitor(svc)
   await again.signIn(last.provider === 'acme' ? 'grace' : 'wayland', last.provider)
   t.equal((await again.user())?.id, ada.user.id)
+})
+
+t.test('a passkey is a way in beside a link, and one of the two stays', async (t) => {
+  const svc = await buildSocial(t)
+  const ada = await confirmed(svc)
+  const { browser } = ada.visitor
+  await link(ada, 'grace')
+  const { options } = (await browser.get('/user/passkeys/options')).json()
+  const credential = new Authenticator().register(options)
+  t.equal((await browser.post('/user/passkeys', { name: 'Mine', credential })).statusCode, 200)
+  await takePassword(svc, ada.user.id)
+  const { prisma } = svc.database
+  const [passkey, linked] = [await prisma.passkey.findFirstOrThrow(), await prisma.socialAccount.findFirstOrThrow()]
+  const answers = await Promise.all([
+    browser.delete(`${list}/${linked.id}`),
+    browser.delete(`/user/passkeys/${passkey.id}`),
+  ])
+  t.same(answers.map(({ statusCode }) => statusCode < 300).sort(), [false, true])
+  t.equal((await prisma.passkey.count()) + (await prisma.socialAccount.count()), 1)
+  t.equal((await browser.delete('/user')).statusCode < 300, true)
+  t.equal((await prisma.passkey.count()) + (await prisma.socialAccount.count()), 0, 'nothing stays of a deleted user')
 })
 
 t.test('link: false', async (t) => {
