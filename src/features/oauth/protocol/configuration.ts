@@ -1,4 +1,5 @@
 import { type ClientAuthMethod, type Configuration, interactionPolicy, type JWKS } from 'oidc-provider'
+import type { Config } from '../../../config/schema.ts'
 import { deriveSecret } from '../../../crypto/keys.ts'
 import type { OutboundFetch } from '../../../plugins/outbound.ts'
 import { proofAlgorithms } from '../dpop.ts'
@@ -29,7 +30,7 @@ const clientAuthMethods: ClientAuthMethod[] = ['client_secret_basic', 'client_se
 const signing = ['RS256', 'ES256', 'EdDSA'] as const
 
 /** Signing in is asked for where svc's own session and the library's disagree about who is there. */
-function interactionPolicyOf() {
+function interactionPolicyOf(config: Config) {
   const policy = interactionPolicy.base()
   policy.get('login')?.checks.add(
     new interactionPolicy.Check(
@@ -44,6 +45,14 @@ function interactionPolicyOf() {
         return isSame ? interactionPolicy.Check.NO_NEED_TO_PROMPT : interactionPolicy.Check.REQUEST_PROMPT
       },
     ),
+  )
+  // Where consent is not asked there would be no page to say so.
+  policy.get('consent')?.checks.add(
+    new interactionPolicy.Check('email_unverified', 'the address is not verified', 'interaction_required', (ctx) => {
+      const isRefused =
+        config.registration.require_verified_email && handedOf(ctx.req).signedIn?.user.email_verified_at === null
+      return isRefused ? interactionPolicy.Check.REQUEST_PROMPT : interactionPolicy.Check.NO_NEED_TO_PROMPT
+    }),
   )
   return policy
 }
@@ -109,7 +118,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     }),
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {
-      policy: interactionPolicyOf(),
+      policy: interactionPolicyOf(config),
       url: (_ctx, interaction) => `/oauth/interaction/${interaction.uid}`,
     },
     renderError,

@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose'
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
+import { TestClock } from '../../../support/clock.ts'
 import {
   codeFlow,
   hiddenFields,
@@ -151,4 +152,20 @@ t.test('somebody else who signs in at the same browser is asked anew', async (t)
   const again = await browser.go(asked.path)
   t.ok(again.page === 'Authorize' || again.page === 'Sign in' || again.page === 'Error', `it ends: ${again.page}`)
   t.notMatch(again.answer.body, ada.email)
+})
+
+t.test('who must verify an address first is told so, also where nobody is asked for consent', async (t) => {
+  const settings = { ...oauthSettings, registration: { require_verified_email: true } }
+  const svc = await buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+  const user = await svc.createUser({ verified: false })
+  for (const client of ['own', 'web']) {
+    const stop = await new Person(svc, user.email).allow(request(client))
+    t.equal(stop.out, null, `${client} gets nothing`)
+    t.equal(stop.answer.statusCode, 403)
+    t.match(stop.answer.body, 'Your email address is not verified')
+  }
+  const silent = await new Person(svc, user.email).allow(request('own', { prompt: 'none' }))
+  t.match(response(silent), { error: 'login_required' })
+  await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { emailVerifiedAt: new Date() } })
+  t.ok(response(await new Person(svc, user.email).allow(request('own'))).code)
 })
