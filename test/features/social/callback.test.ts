@@ -30,6 +30,10 @@ t.test('a callback counts once', async (t) => {
   t.equal(failure(await replay.back(url)), 'invalid_state', 'nor with the cookies of before')
   t.equal(await replay.user(), null)
   t.equal(svc.acme.callsTo('/token').length, 1, 'the provider is asked once')
+  t.equal(await svc.database.prisma.oauthRecord.count(), 1)
+  svc.clock.advance(2 * hour)
+  await svc.app.oauth.prune()
+  t.equal(await svc.database.prisma.oauthRecord.count(), 0, 'what was used up is forgotten when it is over')
 })
 
 t.test('a callback counts once among replicas too', async (t) => {
