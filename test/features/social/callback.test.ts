@@ -1,5 +1,6 @@
 import t from 'tap'
 import { hour } from '../../support/clock.ts'
+import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, replicaOf, type Social, Visitor } from './visitor.ts'
 
 t.setTimeout(110_000)
@@ -180,6 +181,22 @@ t.test('a posted callback, which brings no cookie, is sent on as a GET', async (
   for (const [name, value] of url.searchParams) t.equal(target.searchParams.get(name), value, name)
   t.equal((await visitor.back(target)).headers.location, `${frontEnd}/`)
   t.match(await visitor.user(), { email: 'grace@example.com' })
+})
+
+t.test('where a front end has a page to sign in, it is told there; who was linking, where they were', async (t) => {
+  const settings = { app: { frontend_url: frontEnd }, links: { login: `${frontEnd}/sign-in?lang=en` } }
+  const svc = await buildSocial(t, { settings })
+  const visitor = new Visitor(svc)
+  const begun = await visitor.begin('acme', { return_to: '/orders' })
+  const { location } = (await visitor.back(await visitor.allow(begun, 'grace', 'deny'))).headers
+  const told = new URL(String(location))
+  t.equal(told.origin + told.pathname, `${frontEnd}/sign-in`)
+  t.match(Object.fromEntries(told.searchParams), { lang: 'en', error: 'access_denied' })
+  const linking = new Visitor(svc, await confirmedBrowser(svc, (await svc.createUser()).email))
+  const body = { return_to: '/settings?tab=2' }
+  const { url } = (await linking.browser.post('/user/social-accounts/acme', body)).json()
+  const back = await linking.back(await linking.allow(new URL(url), 'grace', 'deny'))
+  t.equal(back.headers.location, `${frontEnd}/settings?tab=2&error=access_denied`)
 })
 
 t.test('a program is told by status and code', async (t) => {

@@ -117,6 +117,9 @@ t.test('denied there', async (t) => {
   const svc = await buildSocial(t)
   const smith = new Visitor(svc)
   t.equal(failure(await smith.back(await smith.allow(await smith.begin('github'), 'wayland', 'deny'))), 'access_denied')
+  const back = await smith.allow(await smith.begin('github'), 'wayland')
+  back.searchParams.set('iss', 'https://github.example/login/oauth')
+  t.equal((await smith.back(back)).headers.location, `${frontEnd}/`, 'an issuer means nothing in plain OAuth 2.0')
 })
 
 t.test('a provider of which nothing is known but its endpoints and fields', async (t) => {

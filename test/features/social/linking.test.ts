@@ -168,14 +168,23 @@ t.test('the last way in stays', async (t) => {
 
 t.test('a passkey is a way in beside a link, and one of the two stays', async (t) => {
   const svc = await buildSocial(t)
-  const ada = await confirmed(svc)
-  const { browser } = ada.visitor
-  await link(ada, 'grace')
-  const { options } = (await browser.get('/user/passkeys/options')).json()
-  const credential = new Authenticator().register(options)
-  t.equal((await browser.post('/user/passkeys', { name: 'Mine', credential })).statusCode, 200)
-  await takePassword(svc, ada.user.id)
+  const begin = async (email: string, login: string) => {
+    const { user, visitor } = await confirmed(svc, email)
+    await link({ visitor }, login)
+    const { options } = (await visitor.browser.get('/user/passkeys/options')).json()
+    const credential = new Authenticator().register(options)
+    await visitor.browser.post('/user/passkeys', { name: 'Mine', credential })
+    await takePassword(svc, user.id)
+    return visitor.browser
+  }
   const { prisma } = svc.database
+  const bob = await begin('bob@example.com', 'alan')
+  t.equal((await bob.delete(`/user/passkeys/${(await prisma.passkey.findFirstOrThrow()).id}`)).statusCode, 200)
+  const [left] = (await bob.get(list)).json()
+  t.equal((await bob.delete(`${list}/${left.id}`)).statusCode, 422)
+  t.equal((await bob.delete('/user')).statusCode < 300, true)
+
+  const browser = await begin('ada@example.com', 'grace')
   const [passkey, linked] = [await prisma.passkey.findFirstOrThrow(), await prisma.socialAccount.findFirstOrThrow()]
   const answers = await Promise.all([
     browser.delete(`${list}/${linked.id}`),

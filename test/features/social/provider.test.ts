@@ -105,10 +105,18 @@ t.test('a provider that does not answer in time costs its visitors a while, and 
   const never = new Promise<never>(() => undefined)
   svc.acme.instead.set('/token', () => never)
   const waiting = visitor.back(back)
+  const smith = new Visitor(svc)
+  const toForge = await smith.allow(await smith.begin('github'), 'wayland')
+  svc.forge.instead.set('/user', (response) => {
+    const drop = setInterval(() => response.write(' '), 200)
+    response.once('close', () => clearInterval(drop))
+  })
+  const dripping = smith.back(toForge)
   for (let tries = 0; tries < 5; tries++) t.equal((await svc.app.inject('/health/live')).statusCode, 200)
   t.ok(await new Visitor(svc).begin('github'), 'other providers go on')
   t.equal(failure(await waiting), 'provider_error')
   t.equal(await visitor.user(), null)
+  t.equal(failure(await dripping), 'provider_error', 'nor one that answers by the drop')
 })
 
 t.test('an issuer that is down when svc starts is found when it is up', async (t) => {
