@@ -2,12 +2,14 @@ import t from 'tap'
 import { takePassword } from '../../support/accounts.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { day, hour, minute } from '../../support/clock.ts'
+import { beginTogether } from '../../support/together.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
-import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
+import { buildSocial, failure, frontEnd, replicaOf, type Social, Visitor } from './visitor.ts'
 
 t.setTimeout(110_000)
 
 const list = '/user/social-accounts'
+const home = 'http://localhost:8000/'
 
 /** A user who has confirmed the password, in a browser that may go to providers. */
 async function confirmed(svc: Social, email = 'ada@example.com') {
@@ -153,8 +155,12 @@ t.test('the last way in stays', async (t) => {
   await link(ada, 'wayland', 'github')
   await takePassword(svc, ada.user.id)
   const { browser } = ada.visitor
+  const other = await replicaOf(t, svc)
+  const there = other.browser()
+  for (const cookie of await browser.jar.getCookies(home)) await there.jar.setCookie(cookie, home)
   const [first, second] = (await browser.get(list)).json()
-  const answers = await Promise.all([first, second].map(({ id }) => browser.delete(`${list}/${id}`)))
+  beginTogether(svc, other)
+  const answers = await Promise.all([browser.delete(`${list}/${first.id}`), there.delete(`${list}/${second.id}`)])
   const statuses = answers.map(({ statusCode }) => statusCode)
   t.equal(statuses.filter((status) => status < 300).length, 1, `${statuses}`)
   const [last] = (await browser.get(list)).json()

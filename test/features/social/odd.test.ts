@@ -133,12 +133,16 @@ t.test('no secret in a log line, whatever becomes of a sign-in', async (t) => {
   const leak = '{"error":"invalid_grant","error_description":"a-secret-of-the-provider"}'
   svc.acme.instead.set('/token', (answer) => ({ ...answer, status: 400, body: leak }))
   await walk('acme', 'grace')
-  svc.acme.instead.set('/token', (answer) => ({ ...answer, body: '{"access_token":"a-secret-of-the-provider' }))
-  await walk('acme', 'grace')
+  for (const body of ['{"access_token":"a-secret-of-the-provider', 'Zq7-secret']) {
+    svc.acme.instead.set('/token', (answer) => ({ ...answer, body }))
+    await walk('acme', 'grace')
+  }
   svc.acme.instead.clear()
   svc.acme.changeUserinfo((claims) => ({ ...claims, sub: 'a-secret-of-the-provider' }))
   await walk('acme', 'grace')
   svc.forge.instead.set('/user', (response) => response.writeHead(500).end('a-secret-of-the-provider'))
+  await walk('github', 'wayland')
+  svc.forge.instead.set('/user', (response) => response.end('Zq7-secret'))
   await walk('github', 'wayland')
   const verifier = 'the-verifier-that-an-app-handed-in-0123456789'
   const handed = { code: 'the-code-that-an-app-handed-in', redirect_uri: mobileUri, code_verifier: verifier }
@@ -148,7 +152,7 @@ t.test('no secret in a log line, whatever becomes of a sign-in', async (t) => {
   const log = svc.logs.join('\n')
   const secrets = [...secretsOf(svc, urls), ...cookies, ...Object.values(payload).slice(0, 1), verifier, payload.nonce]
   t.ok(secrets.length > 40)
-  for (const secret of [...secrets, token, 'a-secret-of-the-provider', 'gho_', 'grace@example.com']) {
+  for (const secret of [...secrets, token, 'a-secret-of-the-provider', 'Zq7-secret', 'gho_', 'grace@example.com']) {
     t.notOk(log.includes(secret), secret)
     t.notOk(log.includes(encodeURIComponent(secret)), secret)
   }
