@@ -6,6 +6,8 @@ const asking = new Set(['authorization', 'device_authorization', 'pushed_authori
 
 type Fields = Record<string, unknown>
 
+type Context = InstanceType<Provider['OIDCContext']>
+
 /** What the library has read of a request when it learns which client asks. */
 interface Reading {
   route: string
@@ -22,9 +24,9 @@ export function giveDefaultScope(provider: Provider, registry: Registry): void {
   const { prototype } = provider.OIDCContext
   const { entity } = prototype
   if (typeof entity !== 'function') throw new Error('The OAuth library notes its entities elsewhere.')
-  prototype.entity = function noteClient(key: string, value: { clientId?: string }) {
+  prototype.entity = function noteClient(this: Context & Reading, key: string, value: { clientId?: string }) {
     entity.call(this, key, value)
-    if (key === 'Client') complete(this as unknown as Reading, value.clientId)
+    if (key === 'Client') complete(this, value.clientId)
   }
 
   function complete({ route, params, body }: Reading, clientId: string | undefined): void {
