@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import type { CDPSession, Page } from 'playwright-core'
+import type { CDPSession, Page, Route } from 'playwright-core'
 import t from 'tap'
 import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
@@ -102,9 +102,13 @@ if (hasChromium(t)) {
 
       await authenticator.touch(false)
       await page.click('#sign-out')
+      // The suggestions ask while nobody touches the authenticator, and go on waiting when somebody does.
+      const suggestions = page.waitForResponse('**/passkeys/login/options')
       await page.goto(`${svc.url}/oauth/login?return_to=${encodeURIComponent('/?verified=1')}`)
-      await page.locator('#passkey-login').click()
+      await (await suggestions).finished()
+      await page.waitForTimeout(200)
       await authenticator.touch(true)
+      await page.locator('#passkey-login').click()
       await page.waitForURL(`${svc.url}/?verified=1`)
       t.match(await page.textContent('#user-email'), ada.email)
 
@@ -113,6 +117,30 @@ if (hasChromium(t)) {
       await page.waitForURL(`${svc.url}/`)
       t.match(await page.textContent('#user-email'), ada.email, 'chosen among the suggestions')
       t.same(complaints, [])
+    })
+
+    await t.test('a click that is quicker than the suggestions is not undone by them', async (t) => {
+      const browser = await openChromium(t)
+      const page = await browser.newPage()
+      const authenticator = await addAuthenticator(await browser.newCDPSession(page))
+      await authenticator.touch(false)
+      const requests: Route[] = []
+      await page.route('**/passkeys/login/options', (route) => void requests.push(route))
+      const suggestions = page.waitForRequest('**/passkeys/login/options')
+      await page.goto(`${svc.url}/oauth/login`)
+      await suggestions
+      const clicked = page.waitForRequest('**/passkeys/login/options')
+      const button = page.locator('#passkey-login')
+      await button.click()
+      await clicked
+      t.equal(requests.length, 2)
+      for (const route of requests.reverse()) {
+        const answered = page.waitForResponse('**/passkeys/login/options')
+        await route.continue()
+        await (await answered).finished()
+        await page.waitForTimeout(200)
+        t.ok(await button.isDisabled(), 'the button still waits for the authenticator')
+      }
     })
   })
 }

@@ -18,10 +18,22 @@ function xsrfToken() {
   return decodeURIComponent(cookie?.slice('XSRF-TOKEN='.length) ?? '')
 }
 
-/** Asks for a passkey; the promise of one from the suggestions stays open until one is chosen. */
-async function askForPasskey(useBrowserAutofill) {
+async function askForPasskey() {
   const { options } = await fetchJson('/passkeys/login/options')
-  return startAuthentication({ optionsJSON: options, useBrowserAutofill })
+  return startAuthentication({ optionsJSON: options })
+}
+
+/** Offers passkeys among the suggestions; nobody misses them where they cannot be had. */
+async function suggestPasskeys() {
+  const suggested = await fetchSuggestion().catch(() => undefined)
+  if (suggested) await signIn(suggested).catch(report)
+}
+
+/** Stays open until one is chosen; the button ends it, and is not ended by it when the click was quicker. */
+async function fetchSuggestion() {
+  if (!(await browserSupportsWebAuthnAutofill())) return
+  const { options } = await fetchJson('/passkeys/login/options')
+  if (!button.disabled) return startAuthentication({ optionsJSON: options, useBrowserAutofill: true })
 }
 
 /** Where the second factor is asked for, after a passkey that did not verify who holds it. */
@@ -51,7 +63,7 @@ async function onClick() {
   button.disabled = true
   button.setAttribute('aria-busy', 'true')
   try {
-    await signIn(await askForPasskey(false))
+    await signIn(await askForPasskey())
   } catch (error) {
     report(error)
   }
@@ -63,10 +75,5 @@ async function onClick() {
 if (browserSupportsWebAuthn()) {
   section.hidden = false
   button.addEventListener('click', onClick)
-  // Suggestions that cannot be had are not missed, as nobody asked for them.
-  if (await browserSupportsWebAuthnAutofill())
-    askForPasskey(true).then(
-      (chosen) => signIn(chosen).catch(report),
-      () => {},
-    )
+  void suggestPasskeys()
 }
