@@ -209,7 +209,10 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
       config: { access: { family: 'none' } },
       schema: { summary: 'This description', response: { 200: ApiDescription } },
     },
-    async () => app.swagger(),
+    async () => {
+      const { info, ...described } = app.swagger()
+      return { ...described, info: { ...info, title: config.current().app.name } }
+    },
   )
   methods.complete()
   startUpkeep(app)

@@ -80,7 +80,6 @@ const formOf = (fields: readonly string[]) => ({
 /** Describes every route at `/openapi.json` (OpenAPI 3.1), from the declarations that protect and validate it. */
 export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
   const { name, url } = app.config.current().app
-  const limited = () => (app.config.current().rate_limits.global ? [429] : [])
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
@@ -116,7 +115,8 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       const errors = Object.fromEntries(
         [
           ...(protocol ? [] : errorStatuses(access, schema ?? {}, method)),
-          ...limited(),
+          // `rate_limits.global` may be set while the server runs.
+          429,
           ...(route.config?.alsoAnswers ?? []),
         ]
           .filter((status) => !(status in own))

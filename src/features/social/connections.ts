@@ -92,8 +92,9 @@ export class Connections {
   }
 
   #fetchFor(provider: ProviderConfig): CustomFetch {
-    const ranges = new AddressRanges(this.#config.current().outbound.allow_private)
-    const fetch = outboundFetch((address) => provider.allow_private_addresses || ranges.has(address))
+    // Looked at with each call: a connection lasts longer than a configuration may.
+    const isListed = (address: string) => new AddressRanges(this.#config.current().outbound.allow_private).has(address)
+    const fetch = outboundFetch((address) => provider.allow_private_addresses || isListed(address))
     return (url, { method, headers, body, signal }) =>
       fetch(url, { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) })
   }

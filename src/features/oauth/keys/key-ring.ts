@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { ConfigError } from '../../../config/config-error.ts'
 import { type CurrentConfig, deepFreeze } from '../../../config/current.ts'
+import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 import type { Database } from '../../../plugins/database/database.ts'
 import { commandOrigin } from '../../../users/events.ts'
@@ -64,6 +65,8 @@ export class KeyRing {
   #set: KeySet | undefined
   /** When the set must be arranged anew: the next key's beginning. */
   #setUntil = Number.POSITIVE_INFINITY
+  /** The configuration that the set was arranged for. */
+  #setFor: Config | undefined
   #announced = ''
   #looking: Promise<void> | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
@@ -88,7 +91,8 @@ export class KeyRing {
   /** The keys as of now; a key whose time has come signs, however long ago the database was read. */
   current(): KeySet {
     const now = this.#parts.clock.now()
-    if (!this.#set || now >= this.#setUntil) this.#arrange(now)
+    const isStale = now >= this.#setUntil || this.#setFor !== this.#parts.config.current()
+    if (!this.#set || isStale) this.#arrange(now)
     if (!this.#set) throw new Error('The key ring is empty.')
     return this.#set
   }
@@ -174,8 +178,9 @@ export class KeyRing {
   }
 
   #arrange(now: number): void {
-    const rotation = rotationOf(this.#parts.config.current())
-    this.#set = arranged(this.#keys, rotation, now)
+    const config = this.#parts.config.current()
+    this.#set = arranged(this.#keys, rotationOf(config), now)
+    this.#setFor = config
     this.#setUntil = Math.min(...this.#keys.map((key) => key.signsFrom).filter((at) => at > now), Number.MAX_VALUE)
   }
 

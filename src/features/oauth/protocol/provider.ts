@@ -128,10 +128,11 @@ export class ProtocolHolder {
   }
 
   async #build(config: Config): Promise<Protocol> {
+    // Before anything is waited for: the clients of this configuration, and not of one that comes meanwhile.
+    const registry = this.registry()
     // Loaded with the first protocol request: a server that only checks tokens never has the library in memory.
     const { buildProvider } = await import('./library.ts')
     const { database, lookups, clock } = this.#app
-    const registry = this.registry()
     const { provider, sendLogout } = buildProvider({
       config,
       registry,
