@@ -5,7 +5,7 @@ import { addAccess, callerOf } from './access/access.ts'
 import { addCors } from './access/cors.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { postgresqlLookups } from './access/lookups/postgresql.ts'
-import { ApiDescription, addOpenApi } from './access/openapi.ts'
+import { ApiDescription, addOpenApi, describedNow } from './access/openapi.ts'
 import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
@@ -209,10 +209,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
       config: { access: { family: 'none' } },
       schema: { summary: 'This description', response: { 200: ApiDescription } },
     },
-    async () => {
-      const { info, ...described } = app.swagger()
-      return { ...described, info: { ...info, title: config.current().app.name } }
-    },
+    async () => describedNow(app),
   )
   methods.complete()
   startUpkeep(app)

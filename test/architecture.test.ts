@@ -38,7 +38,7 @@ const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
-  /^plugins\/(api-headers|empty-answer|error-handler|logging|methods|page-headers|pages\/pages)\.ts$/,
+  /^plugins\/(api-headers|empty-answer|error-handler|logging|methods|page-headers|pages\/pages|rate-limit)\.ts$/,
   /^access\/access\.ts$/,
   // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
   /^access\/sessions\.ts$/,

@@ -137,6 +137,12 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
   })
 }
 
+/** The description under the name that the service has now. */
+export function describedNow(app: FastifyInstance): object {
+  const { info, ...described } = app.swagger()
+  return { ...described, info: { ...info, title: app.config.current().app.name } }
+}
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Further error statuses that the handler answers, for the API description. */

@@ -1,7 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that very syntax is under test
 import { join } from 'node:path'
 import t from 'tap'
-import { CurrentConfig } from '../../../src/config/current.ts'
 import { loadConfig, parseConfig } from '../../../src/config/load.ts'
 import { configOf, linesOf, SECRET } from './problems.ts'
 
@@ -221,38 +220,5 @@ t.test('a key that nothing uses yet is checked, and named when it is set to some
   t.match(warningsOf('', { PORT: '9000' }), [/^app.url is still http:\/\/localhost:8000, but svc listens on port 9000/])
   t.strictSame(warningsOf('app: { url: http://localhost:9000 }', { PORT: '9000' }), [])
   t.strictSame(warningsOf('', { PORT: '0' }), [])
-  t.end()
-})
-
-t.test('a snapshot is frozen through and through, and swapped as a whole', (t) => {
-  const first = configOf('scopes: { a: b }')
-  for (const part of [first, first.app, first.app.secret, first.stateful, first.scopes, first.rate_limits.login]) {
-    t.ok(Object.isFrozen(part))
-  }
-  t.throws(() => Object.assign(first.session, { lifetime: 1 }), TypeError)
-  const current = new CurrentConfig(first)
-  t.equal(current.current(), first)
-  const second = structuredClone(configOf('app: { name: Two }'))
-  current.swap(second)
-  t.equal(current.current().app.name, 'Two')
-  t.ok(Object.isFrozen(current.current().app))
-  t.equal(first.app.name, 'svc')
-  t.end()
-})
-
-t.test('a swap keeps the parts that are the same, and everything where nothing changed', (t) => {
-  const text = (name: string) =>
-    `app: { name: ${name} }\nsocial: { google: { client_id: a, client_secret: b }, github: { client_id: ${name}, client_secret: b } }`
-  const current = new CurrentConfig(configOf(text('One')))
-  const first = current.current()
-  current.swap(configOf(text('One')))
-  t.equal(current.current(), first)
-  current.swap(configOf(text('Two')))
-  const second = current.current()
-  t.match([second.app.name, second.social.github?.client_id], ['Two', 'Two'])
-  t.equal(second.social.google, first.social.google)
-  t.equal(second.session, first.session)
-  t.not(second.social, first.social)
-  t.ok(Object.isFrozen(second.social) && Object.isFrozen(second.app))
   t.end()
 })
