@@ -7,6 +7,7 @@ import { checkCsrf } from './csrf.ts'
 import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { isStateful } from './stateful.ts'
+import { isWithoutStrictCookies, openAgain } from './strict-cookies.ts'
 
 /**
  * How a route is protected.
@@ -97,12 +98,14 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
       }
     }
 
-  async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async function requireSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
     if (!request.caller) throw unauthenticated()
   }
 
-  async function readSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async function readSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
     await sessions.read(request)
     if (!request.caller && request.presentedSessionId === null) sessions.sendPair(request, reply)

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
 
-type LimitName = 'register' | 'mail'
+type LimitName = 'register' | 'mail' | 'token'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,3 +1,4 @@
+// engine: none
 import type { BrowserContext, Page } from 'playwright-core'
 import t from 'tap'
 import { axeFindings } from '../support/axe.ts'
@@ -27,71 +28,77 @@ async function allow(page: Page, login: string): Promise<void> {
   await page.click('#allow')
 }
 
+/** Waits until the browser is back, and through the callback. */
+const returned = (page: Page, url: string) =>
+  page.waitForURL((at) => at.origin === url && !at.pathname.startsWith('/auth/'))
+
 if (hasChromium(t)) {
-  t.test('a person signs in by another provider, links one and takes it away again', async (t) => {
-    const port = await freePort()
-    const url = `http://localhost:${port}`
-    const acme = await OidcProvider.start(t, [grace, work], [`${url}/auth/acme/callback`])
-    const settings = { app: { url }, social: { acme: { ...acme.settings, label: 'Acme' } } }
-    const svc = await startWithAda(t, { PORT: String(port) }, settings)
+  for (const same_site of ['lax', 'strict']) {
+    t.test(`a person signs in by another provider, links one and takes it away again: ${same_site}`, async (t) => {
+      const port = await freePort()
+      const url = `http://localhost:${port}`
+      const acme = await OidcProvider.start(t, [grace, work], [`${url}/auth/acme/callback`])
+      const settings = { app: { url }, session: { same_site }, social: { acme: { ...acme.settings, label: 'Acme' } } }
+      const svc = await startWithAda(t, { PORT: String(port) }, settings)
 
-    await t.test('without JavaScript: the button, deny, allow', async (t) => {
-      const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
-      const complaints = complaintsOf(page)
-      await page.goto(`${url}/oauth/login`)
-      t.same(acme.calls, [], 'nothing is asked of the provider before')
-      await page.click('a[href^="/auth/acme/redirect"]')
-      t.ok(page.url().startsWith(acme.issuer))
-      await page.click('#deny')
-      t.ok(page.url().startsWith(svc.url), page.url())
-      t.match(page.url(), 'access_denied')
-      await page.goto(`${url}/oauth/login`)
-      await page.click('a[href^="/auth/acme/redirect"]')
-      await allow(page, 'grace')
-      t.equal(new URL(page.url()).origin, svc.url)
-      await page.goto(`${url}/`)
-      t.match(await page.textContent('#user-email'), grace.email)
-      t.same(complaints, [])
+      await t.test('without JavaScript: the button, deny, allow', async (t) => {
+        const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
+        const complaints = complaintsOf(page)
+        await page.goto(`${url}/oauth/login`)
+        t.same(acme.calls, [], 'nothing is asked of the provider before')
+        await page.click('a[href^="/auth/acme/redirect"]')
+        t.ok(page.url().startsWith(acme.issuer))
+        await page.click('#deny')
+        await returned(page, svc.url)
+        t.match(page.url(), 'access_denied')
+        await page.goto(`${url}/oauth/login`)
+        await page.click('a[href^="/auth/acme/redirect"]')
+        await allow(page, 'grace')
+        await returned(page, svc.url)
+        await page.goto(`${url}/`)
+        t.match(await page.textContent('#user-email'), grace.email)
+        t.same(complaints, [])
+      })
+
+      await t.test('with JavaScript: link in a session, sign in by it, unlink', async (t) => {
+        const context = await openChromium(t)
+        const page = await context.newPage()
+        const complaints = complaintsOf(page)
+        await page.goto(`${url}/oauth/login`)
+        t.same(await axeFindings(page), [])
+        const folder = process.env.SVC_TEST_PICTURES
+        if (folder) await page.screenshot({ path: `${folder}/social-login.png`, fullPage: true })
+        await page.fill('#email', ada.email)
+        await page.fill('#password', ada.password)
+        await page.click('#login-submit')
+        await page.waitForSelector('#sign-out')
+        await ask(context, `${url}/user/confirm-password`, 'POST', { password: ada.password })
+        const begun = await ask(context, `${url}/user/social-accounts/acme`, 'POST', {})
+        await page.goto(begun.url)
+        await allow(page, work.sub)
+        await returned(page, svc.url)
+        const linked = await ask(context, `${url}/user/social-accounts`, 'GET')
+        t.match(linked, [{ provider: 'acme', email: work.email }])
+
+        await page.goto(`${url}/`)
+        await page.click('#sign-out')
+        await page.goto(`${url}/oauth/login`)
+        await page.click('a[href^="/auth/acme/redirect"]')
+        await returned(page, svc.url)
+        await page.goto(`${url}/`)
+        t.match(await page.textContent('#user-email'), ada.email, 'the provider knew the browser, and svc whose it is')
+
+        await ask(context, `${url}/user/social-accounts/${linked[0].id}`, 'DELETE')
+        t.same(await ask(context, `${url}/user/social-accounts`, 'GET'), [])
+        await page.goto(`${url}/`)
+        await page.click('#sign-out')
+        await page.goto(`${url}/oauth/login`)
+        await page.click('a[href^="/auth/acme/redirect"]')
+        await returned(page, svc.url)
+        await page.goto(`${url}/`)
+        t.equal(await page.locator('#user-email').count(), 0, 'it opens nothing any more')
+        t.same(complaints, [])
+      })
     })
-
-    await t.test('with JavaScript: link in a session, sign in by it, unlink', async (t) => {
-      const context = await openChromium(t)
-      const page = await context.newPage()
-      const complaints = complaintsOf(page)
-      await page.goto(`${url}/oauth/login`)
-      t.same(await axeFindings(page), [])
-      const folder = process.env.SVC_TEST_PICTURES
-      if (folder) await page.screenshot({ path: `${folder}/social-login.png`, fullPage: true })
-      await page.fill('#email', ada.email)
-      await page.fill('#password', ada.password)
-      await page.click('#login-submit')
-      await page.waitForSelector('#sign-out')
-      await ask(context, `${url}/user/confirm-password`, 'POST', { password: ada.password })
-      const begun = await ask(context, `${url}/user/social-accounts/acme`, 'POST', {})
-      await page.goto(begun.url)
-      await allow(page, work.sub)
-      await page.waitForURL((at) => at.origin === svc.url)
-      const linked = await ask(context, `${url}/user/social-accounts`, 'GET')
-      t.match(linked, [{ provider: 'acme', email: work.email }])
-
-      await page.goto(`${url}/`)
-      await page.click('#sign-out')
-      await page.goto(`${url}/oauth/login`)
-      await page.click('a[href^="/auth/acme/redirect"]')
-      await page.waitForURL((at) => at.origin === svc.url)
-      await page.goto(`${url}/`)
-      t.match(await page.textContent('#user-email'), ada.email, 'the provider knew the browser, and svc whose it is')
-
-      await ask(context, `${url}/user/social-accounts/${linked[0].id}`, 'DELETE')
-      t.same(await ask(context, `${url}/user/social-accounts`, 'GET'), [])
-      await page.goto(`${url}/`)
-      await page.click('#sign-out')
-      await page.goto(`${url}/oauth/login`)
-      await page.click('a[href^="/auth/acme/redirect"]')
-      await page.waitForURL((at) => at.origin === svc.url)
-      await page.goto(`${url}/`)
-      t.equal(await page.locator('#user-email').count(), 0, 'it opens nothing any more')
-      t.same(complaints, [])
-    })
-  })
+  }
 }

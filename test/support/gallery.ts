@@ -2,6 +2,8 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
 import { csrfMismatch, notFound, tooManyRequests, validationFailed } from '../../src/errors.ts'
 import assets from '../../src/features/assets/routes.ts'
+import { markOf } from '../../src/features/social/marks.ts'
+import { oauth2Presets, openIdPresets } from '../../src/features/social/presets.ts'
 import type { PageData } from '../../src/plugins/pages/page-data.ts'
 import { addPages } from '../../src/plugins/pages/pages.ts'
 import { type Settings, testConfig } from './app.ts'
@@ -17,9 +19,15 @@ const login: PageData['login'] = {
   passkeys: false,
   social: [],
 }
+const presets = [...Object.keys(openIdPresets), ...Object.keys(oauth2Presets)]
 const social = [
-  { href: '/auth/google/redirect', label: 'Continue with Google', mark: 'G' },
-  { href: '/auth/acme/redirect', label: 'Continue with Acme', mark: 'A' },
+  ...presets.map((id) => ({
+    href: `/auth/${id}/redirect`,
+    label: `Continue with ${id}`,
+    mark: markOf(id),
+    letter: '',
+  })),
+  { href: '/auth/acme/redirect', label: 'Continue with Acme', mark: null, letter: 'A' },
 ]
 const challenge: PageData['challenge'] = {
   action: '/oauth/login/challenge',
@@ -106,7 +114,10 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
       notice: 'login.after_reset',
       forgotHref: hostile,
       passkeys: true,
-      social: [{ href: hostile, label: hostile + long, mark: hostile }],
+      social: [
+        { href: hostile, label: hostile + long, mark: { viewBox: hostile, path: hostile }, letter: hostile },
+        { href: hostile, label: hostile, mark: null, letter: hostile },
+      ],
     }),
   challenge: (reply) => reply.page('challenge', challenge),
   'challenge-failed': (reply) =>

@@ -93,15 +93,27 @@ export class OidcProvider {
 
   /** Changes the claims of the id_tokens, which are signed as ever, or by a key that nobody knows. */
   changeIdToken(change: (claims: JWTPayload) => JWTPayload, by: 'its own key' | 'another key' = 'its own key'): void {
+    const other = generateKeyPair('ES256').then(({ privateKey }) => privateKey)
+    this.#resign(change, by === 'its own key' ? this.#key : other, 'acme-1')
+  }
+
+  #resign(change: (claims: JWTPayload) => JWTPayload, key: CryptoKey | Promise<CryptoKey>, kid: string): void {
     this.instead.set('/token', async (answer) => {
       const body = JSON.parse(String(answer.body))
       if (!body.id_token) return answer
       const claims = JSON.parse(Buffer.from(body.id_token.split('.')[1], 'base64url').toString())
-      const signer = by === 'its own key' ? this.#key : (await generateKeyPair('ES256')).privateKey
-      const header = { alg: 'ES256', kid: 'acme-1' }
-      const id_token = await new SignJWT(change(claims)).setProtectedHeader(header).sign(signer)
-      return { ...answer, body: JSON.stringify({ ...body, id_token }) }
+      const token = new SignJWT(change(claims)).setProtectedHeader({ alg: 'ES256', kid })
+      return { ...answer, body: JSON.stringify({ ...body, id_token: await token.sign(await key) }) }
     })
+  }
+
+  /** Signs id_tokens with a new key from now on; answers what publishes it in place of the old one. */
+  async rotateKey(): Promise<() => void> {
+    const { privateKey, publicKey } = await generateKeyPair('ES256')
+    const kid = 'acme-2'
+    const jwk = { ...(await exportJWK(publicKey)), alg: 'ES256', kid, use: 'sig' }
+    this.#resign((claims) => claims, privateKey, kid)
+    return () => this.instead.set('/jwks', (answer) => ({ ...answer, body: JSON.stringify({ keys: [jwk] }) }))
   }
 
   /** Changes what the profile says. */

@@ -30,7 +30,13 @@ const KEYS_OF = {
   apple: { required: ['team_id', 'key_id', 'private_key'], allowed: ['team_id', 'key_id', 'private_key'] },
 } as const
 
-const rules: readonly Rule[] = [providerIsKnownOrDescribed, secretIsGiven, presetKeysFit, plainHttpIsLocal, noFragments]
+const rules: readonly Rule[] = [
+  providerIsKnownOrDescribed,
+  secretIsGiven,
+  presetKeysFit,
+  plainHttpIsLocal,
+  redirectUrisAreBare,
+]
 
 /** What must hold for identity providers, one rule each. */
 export const socialChecks: readonly ((config: Config, sink: Sink) => void)[] = [
@@ -89,8 +95,14 @@ function plainHttpIsLocal(_id: string, provider: Provider, report: Report, { app
   }
 }
 
-function noFragments(_id: string, { redirect_uris }: Provider, report: Report): void {
+/** The token request repeats the URI: in one spelling, and without what the answer adds to it. */
+function redirectUrisAreBare(_id: string, { redirect_uris }: Provider, report: Report): void {
   for (const [index, uri] of redirect_uris.entries()) {
-    if (uri.includes('#')) report(['redirect_uris', index], `must have no fragment (found "${uri}")`)
+    if (!URL.canParse(uri)) continue
+    const bare = new URL(uri)
+    bare.search = ''
+    bare.hash = ''
+    if (bare.href === uri) continue
+    report(['redirect_uris', index], `must be written as ${bare.href}, without query and fragment (found "${uri}")`)
   }
 }

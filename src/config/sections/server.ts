@@ -90,7 +90,10 @@ export const operationSections = {
       default: '6/1m',
       description: 'Requests that send a mail, by user or address, also successful ones.',
     }),
-    token: rate({ default: '60/1m', description: 'Failed client authentications, by client and address.' }),
+    token: rate({
+      default: '60/1m',
+      description: 'Failed client authentications, by client and address; provider codes of mobile apps, by address.',
+    }),
     global: rate({ default: null, description: 'Requests of any kind from one address.' }),
   }),
   outbound: section('Calls that svc makes to others.', {

@@ -10,6 +10,7 @@ import { isSet } from '../../plugins/flag.ts'
 import { isEmail } from '../../plugins/formats.ts'
 import { isOwnFrontEnd, signInPage, startPage } from '../../plugins/links.ts'
 import { allowFormTarget } from '../../plugins/page-headers.ts'
+import type { SocialLink } from '../../plugins/pages/page-data.ts'
 import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
 import type { TextName } from '../../plugins/pages/texts.ts'
 import { localPath } from '../../plugins/return-to.ts'
@@ -70,7 +71,7 @@ interface SignInPageOptions {
   /** Where a path to go on to ends in the browser, if that is out of svc. */
   formTarget: (returnTo: string | null) => Promise<string | null>
   /** Links to other identity providers, which lead back to a path of svc. */
-  socialButtons: (returnTo: string | null) => { label: string; href: string; mark: string }[]
+  socialButtons: (returnTo: string | null) => SocialLink[]
 }
 
 /** svc's own sign-in: password, second factor and passkey, as forms that work without JavaScript. */

@@ -6,6 +6,8 @@ import { notFound, validationFailed } from '../../errors.ts'
 import { beginChallenge } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
+import { isSet } from '../../plugins/flag.ts'
+import { signInPage } from '../../plugins/links.ts'
 import { isNavigation } from '../../plugins/navigation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import type { UserWithPassword } from '../../users/users.ts'
@@ -110,8 +112,11 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     },
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
-      const wish = wishOf(request, request.query)
       const isPerson = isNavigation(request)
+      if (isPerson && isSet(request.query.confirm) && request.caller?.kind !== 'session') {
+        return reply.redirect(signInPage(app.config.current(), request.url), 302)
+      }
+      const wish = wishOf(request, request.query)
       try {
         const url = await begin(request, reply, provider, wish)
         return isPerson ? reply.redirect(url, 302) : { url }
@@ -198,7 +203,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.post(
     '/auth/:provider/token',
     {
-      config: { access: { family: 'none' }, alsoAnswers: [400, 403, 404, 409, 429] },
+      config: { access: { family: 'none' }, limit: 'token', alsoAnswers: [400, 403, 404, 409, 429] },
       schema: {
         summary: 'Sign a device in: an API token for the code that a mobile app got from a provider',
         description: 'Where a second factor is asked for, the answer has a `challenge` to hand in with its `code`.',

@@ -8,6 +8,14 @@ interface Link {
   label: string
 }
 
+/** A way to sign in at another identity provider. */
+export interface SocialLink extends Link {
+  /** A drawing in one colour, as an SVG element takes it. */
+  mark: { viewBox: string; path: string } | null
+  /** The first letter of the label, shown where there is no mark. */
+  letter: string
+}
+
 /** What each page is made from; the name is that of its template in `src/templates/pages`. */
 export interface PageData {
   /** Posts `email`, `password`, `remember` and, unless it is null, `return_to`. */
@@ -27,8 +35,7 @@ export interface PageData {
     forgotHref: string | null
     /** Whether the page offers passkeys, to browsers that have them. */
     passkeys: boolean
-    /** Other ways to sign in; `mark` is a letter or sign before the label. */
-    social: readonly (Link & { mark: string })[]
+    social: readonly SocialLink[]
   }
   /** Two forms: one posts `code`, the other `recovery_code`; both post `return_to` unless it is null. */
   challenge: {

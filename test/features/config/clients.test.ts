@@ -125,7 +125,14 @@ table('social', [
   [provider('acme', 'issuer: http://acme.example, allow_private_addresses: true'), 'social.acme.issuer', /https/],
   [provider('acme', 'issuer: http://localhost:9000'), 'social.acme.issuer', /allow_private_addresses/],
   [provider('acme', 'issuer: http://localhost:9000, allow_private_addresses: true')],
+  [provider('google', 'redirect_uris: ["com.example:/cb", "https://a.example/"]')],
   [provider('google', 'redirect_uris: ["com.example:/cb#x"]'), 'social.google.redirect_uris[0]', /fragment/],
+  [provider('google', 'redirect_uris: ["com.example:/cb?x"]'), 'social.google.redirect_uris[0]', /query/],
+  [
+    provider('google', 'redirect_uris: ["https://A.example"]'),
+    'social.google.redirect_uris[0]',
+    /https:\/\/a.example\/,/,
+  ],
   [provider('providers', 'issuer: https://a.example'), 'social.providers', /not a name/],
   [provider('google', 'map: { uid: x }'), 'social.google.map.uid', /did you mean id/],
 ])

@@ -171,7 +171,11 @@ t.test('what is offered: to SPAs as a list, on the sign-in page as links that le
     links.map((href) => href.split('?')[0]),
     ['/auth/acme/redirect', '/auth/github/redirect'],
   )
-  for (const name of ['Acme', 'GitHub']) t.match(body, name)
+  t.match(body, /<span class="mark" aria-hidden="true">A<\/span><span>Acme<\/span>/)
+  t.match(
+    body,
+    /<svg class="mark" viewBox="0 0 \d+ \d+" aria-hidden="true"><path d="M[^"]{100,}"\/><\/svg><span>GitHub<\/span>/,
+  )
   const start = await visitor.open(links[0] ?? '')
   const answer = await visitor.back(await visitor.allow(new URL(String(start.headers.location)), 'grace'))
   t.equal(new URL(String(answer.headers.location), 'http://localhost:8000').href, 'http://localhost:8000/test-tokens')

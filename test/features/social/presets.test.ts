@@ -2,6 +2,7 @@
 import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
 import t from 'tap'
 import { appleSecret } from '../../../src/features/social/apple-secret.ts'
+import { socialButtons } from '../../../src/features/social/buttons.ts'
 import { appleName, primaryEmail, profileOf } from '../../../src/features/social/profile.ts'
 import { findProvider, listProviders } from '../../../src/features/social/provider.ts'
 import { buildTestApp, testConfig } from '../../support/app.ts'
@@ -53,6 +54,10 @@ t.test('eleven providers and one of the operator from their credentials alone', 
   const trusted = listProviders(config).filter(({ trustsEmail }) => trustsEmail)
   t.same(trusted.map(({ id }) => id).sort(), ['acme', 'apple', 'gitlab', 'google', 'linkedin', 'slack'])
   for (const { id, label } of listProviders(config)) t.match(label, /^[A-Z]/, id)
+  const buttons = socialButtons(config, null)
+  const marks = buttons.flatMap(({ mark }) => mark?.path ?? [])
+  t.equal(new Set(marks).size, 11, 'a mark of its own for each')
+  t.match(buttons.at(-1), { label: 'Acme', mark: null, letter: 'A' })
   t.equal(findProvider(config, 'toString'), null)
   t.equal(findProvider(config, '__proto__'), null)
   const hosted = testConfig({ social: { gitlab: { ...own(), host: 'git.example.com' } } }).current()

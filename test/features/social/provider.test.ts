@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Answer } from '../../support/oidc-provider.ts'
 import { freePort } from '../../support/process.ts'
+import { stopTime, travel } from '../../support/time.ts'
 import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
 
 t.setTimeout(110_000)
@@ -183,4 +184,16 @@ t.test('private addresses are called where that is allowed, and nowhere else', a
     t.equal(failure(await new Visitor(svc).open('/auth/home/redirect')), 'provider_error')
     t.ok(connections > 0, 'it is called')
   }
+})
+
+t.test('a provider that signs with a new key is believed once it has published it', async (t) => {
+  const clock = stopTime(t)
+  const svc = await buildSocial(t, { clock })
+  t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`)
+  const publish = await svc.acme.rotateKey()
+  t.equal(failure(await new Visitor(svc).signIn('grace')), 'provider_error', 'not published')
+  publish()
+  travel(svc, 61_000)
+  t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`)
+  t.equal(svc.acme.callsTo('/jwks').length, 2, 'asked for again when a key is unknown')
 })

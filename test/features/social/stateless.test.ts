@@ -135,6 +135,24 @@ t.test('a mobile app hands in a code of its own', async (t) => {
   t.equal((await exchange(none, await handIn(none, 'grace'))).statusCode, 422, 'nothing is listed')
 })
 
+t.test('codes are tried as often as rate_limits.token allows from one address', async (t) => {
+  const svc = await buildSocial(t, {
+    acme: { redirect_uris: [mobileUri] },
+    settings: { rate_limits: { token: '3/1m' } },
+  })
+  const statuses = []
+  for (let tries = 0; tries < 4; tries++)
+    statuses.push((await exchange(svc, await handIn(svc, 'grace', { code: 'x' }))).statusCode)
+  t.same(statuses, [400, 400, 400, 429])
+  const asked = svc.acme.callsTo('/token').length
+  const limited = await exchange(svc, await handIn(svc, 'grace'))
+  t.match(limited.json(), { code: 'too_many_requests' })
+  t.ok(Number(limited.headers['retry-after']) > 0)
+  t.equal(svc.acme.callsTo('/token').length, asked)
+  svc.clock.advance(minute)
+  t.equal((await exchange(svc, await handIn(svc, 'grace'))).statusCode, 200)
+})
+
 t.test('a second factor without a session: a challenge for one try', async (t) => {
   const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] } })
   const first = await exchange(svc, await handIn(svc, 'grace'))
