@@ -140,12 +140,13 @@ async function begin(db: Sqlite.Database): Promise<void> {
 
 function run(db: Sqlite.Database, { sql, args }: Statement) {
   const statement = db.prepare(sql).safeIntegers(true)
+  // As one list: a single null by itself would be taken for named parameters.
   const values = args.map(toSqlite)
   if (!statement.reader) {
-    return { columns: [], columnTypes: [], rows: [], rowsAffected: statement.run(...values).changes }
+    return { columns: [], columnTypes: [], rows: [], rowsAffected: statement.run(values).changes }
   }
   const columns = statement.columns()
-  const rows = statement.raw(true).all(...values) as unknown[][]
+  const rows = statement.raw(true).all(values) as unknown[][]
   return {
     columns: columns.map((column) => column.name),
     columnTypes: columns.map(typeOf),

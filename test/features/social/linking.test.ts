@@ -240,11 +240,30 @@ t.test('who has no password confirms at the provider', async (t) => {
   t.ok(failure(old), 'who signed in there long ago')
   t.notOk(await isConfirmed())
   const nobody = await new Visitor(svc).open('/auth/acme/redirect?confirm=1')
-  t.not(
-    new URL(String(nobody.headers.location ?? 'x:'), frontEnd).origin,
-    svc.acme.issuer,
-    'who is nobody confirms nothing',
+  const page = new URL(String(nobody.headers.location))
+  t.equal(
+    page.href,
+    'http://localhost:8000/oauth/login?return_to=%2Fauth%2Facme%2Fredirect%3Fconfirm%3D1',
+    'first sign in',
   )
   const program = await svc.browser().get('/auth/acme/redirect?confirm=1')
   t.equal(program.statusCode, 401)
+})
+
+t.test('a linked account whose own address is yet to be verified', async (t) => {
+  const registration = { require_verified_email: true }
+  const svc = await buildSocial(t, { settings: { app: { frontend_url: frontEnd }, registration } })
+  const user = await svc.createUser({ email: 'ada@example.com' })
+  const ada = { visitor: new Visitor(svc, await confirmedBrowser(svc, user.email)) }
+  t.equal((await link(ada, 'unproven')).statusCode, 302)
+  await svc.database.prisma.user.updateMany({ data: { emailVerifiedAt: null } })
+  const browser = new Visitor(svc)
+  await browser.signIn('unproven')
+  const api = await browser.browser.get('/api/tokens')
+  t.equal(api.statusCode, 403)
+  t.match(api.json(), { code: 'email_unverified' })
+  const program = await new Visitor(svc).signIn('unproven', 'acme', { stateless: '1', device_name: 'Phone' })
+  t.equal(program.statusCode, 422)
+  t.match(program.json(), { code: 'email_unverified' })
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
 })
