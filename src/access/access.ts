@@ -7,7 +7,7 @@ import { checkCsrf } from './csrf.ts'
 import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { isStateful } from './stateful.ts'
-import { isWithoutStrictCookies, openAgain } from './strict-cookies.ts'
+import { againPage, isWithoutStrictCookies } from './strict-cookies.ts'
 
 /**
  * How a route is protected.
@@ -154,6 +154,9 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
     route.preValidation = [...csrf, isGuest ? resumeGuest : resume, ...check, ...[route.preValidation ?? []].flat()]
   })
 }
+
+const openAgain = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  reply.type('text/html; charset=utf-8').send(againPage(request))
 
 const abilityHook =
   (rule: AbilityRule) => (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {

@@ -165,6 +165,17 @@ export class Visitor {
   }
 }
 
+/** Where a user's accounts at providers are listed. */
+export const list = '/user/social-accounts'
+
+/** The whole way of linking. */
+export async function link({ visitor }: { visitor: Visitor }, login: string, provider = 'acme') {
+  const answer = await visitor.browser.post(`${list}/${provider}`, {})
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+  visitor.leave()
+  return visitor.back(await visitor.allow(new URL(answer.json().url), login))
+}
+
 /** The error that a browser is sent to the front end with; null where it is sent elsewhere. */
 export function failure({ statusCode, headers }: LightMyRequestResponse): string | null {
   const url = new URL(String(headers.location ?? 'about:blank'), 'http://localhost:8000')
