@@ -1,9 +1,8 @@
-// Writes config/svc.schema.json, by which editors complete and check config/svc.yaml.
-// With --check it writes nothing and fails when the file is stale.
-import { readFileSync, writeFileSync } from 'node:fs'
+// Writes config/svc.schema.json, by which editors complete and check config/svc.yaml, and docs/configuration.md.
+// With --check it writes nothing and fails when one of them is stale.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { configSchema } from '../src/config/schema.ts'
-
-const file = new URL('../config/svc.schema.json', import.meta.url)
+import { referenceOf } from './config-reference.mjs'
 
 // Any value may be written as ${NAME}, whatever it must be in the end.
 const substitution = { type: 'string', pattern: '\\$\\{' }
@@ -43,18 +42,18 @@ function mapValues(object, change) {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]))
 }
 
-const schema = forEditors(JSON.parse(JSON.stringify(configSchema)))
-const text = `${JSON.stringify({ $schema: 'http://json-schema.org/draft-07/schema#', ...schema, type: 'object' }, null, 2)}\n`
+const plain = JSON.parse(JSON.stringify(configSchema))
+const schema = { $schema: 'http://json-schema.org/draft-07/schema#', ...forEditors(plain), type: 'object' }
+const files = {
+  'config/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n`,
+  'docs/configuration.md': referenceOf(plain),
+}
 
-if (process.argv.includes('--check')) {
-  let current = ''
-  try {
-    current = readFileSync(file, 'utf8')
-  } catch {}
-  if (current !== text) {
-    console.error('config/svc.schema.json is stale: run npm run config:schema')
+for (const [path, text] of Object.entries(files)) {
+  const file = new URL(`../${path}`, import.meta.url)
+  if (!process.argv.includes('--check')) writeFileSync(file, text)
+  else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
+    console.error(`${path} is stale: run npm run config:schema`)
     process.exitCode = 1
   }
-} else {
-  writeFileSync(file, text)
 }

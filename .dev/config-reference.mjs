@@ -1,0 +1,69 @@
+// The reference of the configuration for operators, as Markdown made from the schema.
+
+const introduction = `# Configuration reference
+
+Made from the schema by \`npm run config:schema\`; [\`config/svc.yaml\`](../config/svc.yaml) is the same as a commented file,
+with the reasons. The file is \`config/svc.yaml\`, or the one that \`SVC_CONFIG\` names. A mistake stops the start with exit
+code 78, naming every error with its line.
+
+- Any value may hold \`\${NAME}\` or \`\${NAME:-default}\`. A name that is not set and has no default is a mistake.
+- Any secret may be \`{ file: /run/secrets/name }\`.
+- Environment variables that win over the file: \`PORT\` (\`server.port\`), \`DATABASE_URL\` (\`database.url\`), \`REDIS_URL\`
+  (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, a comma list), \`SVC_STATEFUL_DOMAINS\` (\`stateful\`, a comma list).
+- Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`.
+- Changes marked *live* count when the file is read again; those marked *restart* with the next start.
+`
+
+/** The whole document. */
+export function referenceOf(schema) {
+  const sections = Object.entries(schema.properties).map(
+    ([name, section]) => `## ${name}\n\n${sectionText(name, section)}`,
+  )
+  return `${[introduction, ...sections].join('\n')}`
+}
+
+function sectionText(name, section) {
+  const entry = section.items?.properties ? section.items : Object.values(section.patternProperties ?? {})[0]
+  if (section.properties) return `${section.description}\n\n${table(rowsOf(section))}`
+  if (entry?.properties)
+    return `${section.description} ${changeText(section)}${entry.description}\n\n${table(rowsOf(entry))}`
+  return table([row(name, section)])
+}
+
+const changeText = (schema) => (schema['x-svc-reload'] ? `A change counts: ${schema['x-svc-reload']}. ` : '')
+
+/** A row for each key, and for those of the objects that it holds. */
+function rowsOf({ properties, required = [] }, path = '') {
+  return Object.entries(properties).flatMap(([key, schema]) => {
+    const inner = isSecret(schema) ? undefined : schema.properties
+    const own = row(path + key, schema, required.includes(key) && !('default' in schema))
+    return inner ? [own, ...rowsOf(schema, `${path}${key}.`)] : [own]
+  })
+}
+
+// A secret may be an object that names a file, which is its own business.
+const isSecret = (schema) => Boolean(schema['x-svc-fileable'])
+
+function row(key, schema, isRequired = false) {
+  const fallback = 'default' in schema ? code(JSON.stringify(schema.default)) : isRequired ? '**required**' : ''
+  return [code(key), fallback, allowed(schema), schema.description ?? '', schema['x-svc-reload'] ?? '']
+}
+
+function allowed(schema) {
+  const choices = schema.enum ?? schema.items?.enum
+  if (choices) return choices.map((choice) => code(String(choice))).join(' ')
+  const expected = schema['x-svc-expected'] ?? schema.items?.['x-svc-expected']
+  if (isSecret(schema)) return expected ?? 'text, or `{ file }`'
+  if (expected) return schema.items ? `a list: ${expected}` : expected
+  const { minimum, maximum } = schema
+  if (minimum !== undefined) return `${minimum} ${maximum === undefined ? 'or more' : `to ${maximum}`}`
+  const types = [schema.type ?? []].flat().filter((type) => type !== 'null')
+  return types.map((type) => (type === 'array' ? 'list' : type === 'object' ? 'mapping' : type)).join(' or ')
+}
+
+const code = (text) => `\`${text}\``
+
+function table(rows) {
+  const lines = [['Key', 'Default', 'Value', 'Meaning', 'Change'], ['---', '---', '---', '---', '---'], ...rows]
+  return `${lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replace(/<(?=\w+>)/g, '\\<')).join(' | ')} |`).join('\n')}\n`
+}
