@@ -4,7 +4,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequ
 import { addAccess, callerOf } from './access/access.ts'
 import { addCors } from './access/cors.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
-import { postgresqlLookups } from './access/lookups/postgresql.ts'
+import { openLookups } from './access/lookups/open.ts'
 import { ApiDescription, addOpenApi, describedNow } from './access/openapi.ts'
 import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
@@ -39,6 +39,7 @@ import { revoke, revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
 import { listTokens } from './features/tokens/store.ts'
 import twoFactor from './features/two-factor/routes.ts'
+import { startMetrics } from './gauges.ts'
 import { FailureLimits, type Limits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
@@ -58,6 +59,7 @@ import { addInputRules } from './plugins/input.ts'
 import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
 import { addMail } from './plugins/mail/mail.ts'
 import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
+import { addRequestMetrics, openMetrics } from './plugins/metrics/requests.ts'
 import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { openRedis, type Redis } from './plugins/redis.ts'
@@ -96,7 +98,7 @@ export interface AppParts {
 
 /** Builds the whole server: the ordered list of everything in it. */
 export async function buildApp({ config, database, clock, logger }: AppParts): Promise<FastifyInstance> {
-  const { server, database: where } = config.current()
+  const { server } = config.current()
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -118,9 +120,10 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   app.decorate('config', config)
   app.decorate('clock', clock)
   app.decorate('database', database)
-  const lookups = await openLookups(where, (error) => logger.warn({ err: error }, 'lost a database connection'))
+  await openMetrics(app)
+  const lookups = await openLookups(app)
   app.decorate('lookups', lookups)
-  app.decorate('hashing', new PasswordHashing())
+  app.decorate('hashing', new PasswordHashing(undefined, app.metrics))
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)
   const counted = new FailureLimits(database)
@@ -143,6 +146,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   addMail(app)
   addErrorHandler(app)
   addAccessLog(app)
+  addRequestMetrics(app)
   addForwardedWarning(app)
   addApiHeaders(app)
   await addGlobalLimit(app)
@@ -195,7 +199,8 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(social, {
     claimAccount: accounts.claimAccount,
     issueToken: async (request, { user, password }, name) => {
-      const grant = { abilities: config.current().tokens.default_abilities, expiresAt: null, proof: { password } }
+      const { default_abilities: abilities } = config.current().tokens
+      const grant = { abilities, expiresAt: null, proof: { password }, door: 'social' } as const
       return (await issueToken(request, user.id, name, grant)).plainTextToken
     },
   })
@@ -213,6 +218,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   )
   methods.complete()
   startUpkeep(app)
+  startMetrics(app)
   return app
 }
 
@@ -226,16 +232,6 @@ const testPageTokens = (database: Database) => ({
   list: (userId: number) => listTokens(database, userId),
   revoke: (request: FastifyRequest, userId: number, id: bigint) => revokeToken(database, userId, id, originOf(request)),
 })
-
-async function openLookups(
-  where: { engine: string; url: string; file: string | null },
-  onError: (error: Error) => void,
-) {
-  if (where.engine === 'postgresql') return postgresqlLookups(where.url, onError)
-  // Loaded only where it is used: the native driver would cost a server on PostgreSQL its memory.
-  const { sqliteLookups } = await import('./access/lookups/sqlite.ts')
-  return sqliteLookups(where.file ?? '')
-}
 
 const seconds = (milliseconds: number | null): number | null =>
   milliseconds === null ? null : Math.floor(milliseconds / 1000)

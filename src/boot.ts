@@ -7,6 +7,7 @@ import { loadConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { MigrationError } from './plugins/database/migrations.ts'
 import { isUnavailable } from './plugins/database/unavailable.ts'
+import { MetricsPortError } from './plugins/metrics/listener.ts'
 
 /** The configuration a process begins with. */
 export interface BootSettings {
@@ -71,7 +72,8 @@ const codeOf = (error: Error): string => ('code' in error ? String(error.code) :
 
 /** What an operator can mend, without a stack trace; null for what is a fault of svc. */
 function explanation(error: Error): string | null {
-  if ([ConfigError, MigrationError, StartError].some((kind) => error instanceof kind)) return error.message
+  if ([ConfigError, MigrationError, MetricsPortError, StartError].some((kind) => error instanceof kind))
+    return error.message
   if ('syscall' in error && error.syscall === 'listen' && 'port' in error) {
     const reason = codeOf(error) === 'EADDRINUSE' ? `port ${error.port} is in use` : error.message
     return `svc cannot listen: ${reason}. Set server.host and server.port (PORT) to an address that is free.`

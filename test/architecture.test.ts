@@ -16,8 +16,8 @@ const layers: readonly (readonly string[])[] = [
   ['access'],
   ['login'],
   ['features'],
-  // What several slices keep of one account.
-  ['accounts.ts', 'upkeep.ts'],
+  // What several slices keep of one account; what is told of all of them.
+  ['accounts.ts', 'gauges.ts', 'upkeep.ts'],
   ['app.ts', 'cli.ts'],
   ['main.ts'],
 ]
@@ -27,7 +27,7 @@ const touchDatabase = [
   /^users\//,
   /^features\/[\w-]+\/(.+\/)?store\.ts$/,
   /^plugins\/database\//,
-  /^plugins\/(outbox|schedule)\.ts$/,
+  /^plugins\/(outbox|outbox-state|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
   /^login\/(failure-limits|remember|sign-in|still-signed-in)\.ts$/,
@@ -39,7 +39,8 @@ const holdReply = [
   // Hooks and the framework's own errors.
   /^app\.ts$/,
   /^plugins\/(api-headers|empty-answer|error-handler|logging|methods|page-headers|pages\/pages|rate-limit)\.ts$/,
-  /^access\/access\.ts$/,
+  /^plugins\/metrics\/requests\.ts$/,
+  /^access\/(access|verdicts)\.ts$/,
   // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
   /^access\/sessions\.ts$/,
   /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,

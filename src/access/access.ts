@@ -8,6 +8,7 @@ import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { isStateful } from './stateful.ts'
 import { againPage, isWithoutStrictCookies } from './strict-cookies.ts'
+import { counted } from './verdicts.ts'
 
 /**
  * How a route is protected.
@@ -55,7 +56,7 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Gives every route the hooks that its declared access asks for, in the order 401, 419, 403. */
 export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered }: AccessParts): void {
-  const { sessions, touches } = app
+  const { sessions, touches, metrics } = app
   app.decorateRequest('caller', null)
   app.decorateRequest('remembered', null)
   app.decorateRequest('presentedSessionId', null)
@@ -145,7 +146,7 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
     const isUnsafe = [route.method].flat().some((method) => !safeMethods.has(method))
     const isGuest = access.caller === 'guest'
     const find = access.family === 'guard' ? guard(route.config?.testPage) : isGuest ? readSession : requireSession
-    route.onRequest = [find, ...[route.onRequest ?? []].flat()]
+    route.onRequest = [metrics ? counted(find, access.family, metrics) : find, ...[route.onRequest ?? []].flat()]
     const isChecked = isUnsafe && !('csrf' in access)
     const csrf = isChecked ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
     const abilities = access.family === 'guard' ? access.abilities : undefined

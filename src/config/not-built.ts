@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { childSchema, isMapping, type Schema } from './walk.ts'
 
 /** Keys that are validated but do nothing yet; whoever builds the feature deletes its lines. */
-const NOT_BUILT = ['metrics.port', 'webhooks']
+const NOT_BUILT = ['webhooks']
 
 /** One warning for each key that is set to something other than its default and that nothing uses yet. */
 export function notBuiltWarnings(given: unknown, schema: Schema): string[] {

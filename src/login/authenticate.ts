@@ -5,12 +5,13 @@ import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import { queueIsFull } from './hashing.ts'
+import type { Door } from './login-limiter.ts'
 
 interface Credentials {
   email: string
   password: string
   /** Which door was tried, for the audit trail. */
-  door: 'login' | 'page' | 'token' | 'test_page' | 'confirm' | 'change' | 'password_grant'
+  door: Door
 }
 
 /**
@@ -23,8 +24,11 @@ export async function authenticate(
 ): Promise<UserWithPassword | null> {
   const { server: app } = request
   // Before anything is written or looked up: a refusal must cost less than what it refuses.
-  if (app.hashing.isFull) throw queueIsFull()
-  const attempt = await app.loginLimiter.attempt(request, credentials.email)
+  if (app.hashing.isFull) {
+    app.metrics?.hashingRefused()
+    throw queueIsFull()
+  }
+  const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.door)
   let found: UserWithPassword | null
   let fits: boolean
   try {

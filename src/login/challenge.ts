@@ -9,6 +9,7 @@ interface PendingLogin {
   userId: number
   passwordMark: string
   remember: boolean
+  door: SignIn['door']
   /** How the first factor was proved; by password where it says nothing. */
   method?: SignIn['method']
   /** Unix milliseconds. */
@@ -33,10 +34,11 @@ export async function beginChallenge(request: FastifyRequest, reply: FastifyRepl
     userId: login.user.id,
     passwordMark: passwordMark(login.password),
     remember: login.remember,
+    door: login.door,
     ...(login.method ? { method: login.method } : {}),
     expiresAt: request.server.clock.now() + patience,
   }
-  const event = { type: 'two_factor_challenged', userId: login.user.id } as const
+  const event = { type: 'two_factor_challenged', userId: login.user.id, data: { door: login.door } } as const
   if (!request.caller) return beginAnonymous(request, reply, { pendingLogin }, event)
   // Under a new id first: whoever gave this browser a session of their own must not hold what waits in it.
   await renewSession(request, reply, event)
@@ -64,6 +66,6 @@ export async function completeChallenge(
 ): Promise<UserWithPassword | null> {
   const found = await challengedUser(request)
   if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
-  const { remember = false, method = 'password' } = request.session.pendingLogin ?? {}
-  return (await signIn(request, reply, { ...found, remember, method, completes: true })) ? found : null
+  const { remember = false, method = 'password', door = 'challenge' } = request.session.pendingLogin ?? {}
+  return (await signIn(request, reply, { ...found, remember, method, door, completes: true })) ? found : null
 }

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import { nobodysHash } from '../crypto/password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
-import type { HashingTask } from './hashing-worker.ts'
+import type { Metrics } from '../plugins/metrics/metrics.ts'
+import type { Hashed, HashingTask } from './hashing-worker.ts'
 
 /** How many checks may wait for each thread before more are refused: about a second's work of argon2id. */
 const waitersPerThread = 100
@@ -25,10 +26,12 @@ const allButOne = Math.max(1, availableParallelism() - 1)
 
 /** Hashes passwords on a few threads of their own, so that a flood of logins takes neither the event loop's time nor unbounded memory. */
 export class PasswordHashing {
-  readonly #pool: Piscina<HashingTask, string | boolean>
+  readonly #pool: Piscina<HashingTask, Hashed>
   readonly #most: number
+  readonly #metrics: Metrics | null
 
-  constructor(threads = allButOne) {
+  constructor(threads = allButOne, metrics: Metrics | null = null) {
+    this.#metrics = metrics
     this.#most = threads * waitersPerThread
     this.#pool = new Piscina({
       filename: worker,
@@ -68,8 +71,14 @@ export class PasswordHashing {
     return this.#pool.close()
   }
 
-  #run(task: HashingTask): Promise<string | boolean> {
-    if (this.isFull) throw queueIsFull()
-    return this.#pool.run(task)
+  async #run(task: HashingTask): Promise<string | boolean> {
+    if (this.isFull) {
+      this.#metrics?.hashingRefused()
+      throw queueIsFull()
+    }
+    const begin = performance.now()
+    const { answer, took } = await this.#pool.run(task)
+    this.#metrics?.hashed(Math.max(0, performance.now() - begin - took) / 1000, took / 1000)
+    return answer
   }
 }

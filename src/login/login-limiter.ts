@@ -9,6 +9,20 @@ import { limitedAddress } from '../plugins/client-address.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import type { LimitRule, Limits } from './failure-limits.ts'
 
+/** Where somebody proves who they are. */
+export type Door =
+  | 'login'
+  | 'page'
+  | 'token'
+  | 'test_page'
+  | 'confirm'
+  | 'change'
+  | 'password_grant'
+  | 'registration'
+  | 'passkey'
+  | 'social'
+  | 'challenge'
+
 const browserCookie = 'svc_browser'
 const year = 31_536_000
 const hour = 3_600_000
@@ -38,6 +52,7 @@ interface Counted {
   rule: LimitRule
   rate: Rate | null
   fields: string[]
+  door: Door
 }
 
 /** Limits failed passwords and second factors, for every door together: by account (and address), and by account in the long run. */
@@ -53,7 +68,7 @@ export class LoginLimiter {
   }
 
   /** Counts a password, or throws 429 with the seconds to wait. */
-  attempt(request: FastifyRequest, email: string): Promise<Attempt> {
+  attempt(request: FastifyRequest, email: string, door: Door): Promise<Attempt> {
     // As it is stored, and no further: of two accounts that look alike, neither clears the other's failures.
     const account = canonicalEmail(email)
     return this.#attempt(request, {
@@ -63,11 +78,12 @@ export class LoginLimiter {
       rule: accountRule,
       rate: this.#config.current().rate_limits.login,
       fields: ['email'],
+      door,
     })
   }
 
   /** Counts a second factor of the user, from wherever it is tried, or throws 429 with the seconds to wait. */
-  attemptSecondFactor(request: FastifyRequest, user: User): Promise<Attempt> {
+  attemptSecondFactor(request: FastifyRequest, user: User, door: Door): Promise<Attempt> {
     return this.#attempt(request, {
       account: user.email,
       here: `two-factor:${user.id}`,
@@ -75,22 +91,28 @@ export class LoginLimiter {
       rule: secondFactorRule,
       rate: this.#config.current().rate_limits.two_factor,
       fields: ['email', 'code'],
+      door,
     })
   }
 
   async #attempt(
     request: FastifyRequest,
-    { account, here, everywhere, rule, rate, fields }: Counted,
+    { account, here, everywhere, rule, rate, fields, door }: Counted,
   ): Promise<Attempt> {
-    const now = request.server.clock.now()
+    const { clock, metrics } = request.server
+    const now = clock.now()
     const local = rate === null ? null : await this.#limits.reserve(here, { ...rate, block: 'window' }, now)
-    if (rate && local && !local.allowed) throw refusal(local.until, now, rate.max, fields)
+    if (rate && local && !local.allowed) {
+      metrics?.login(door, 'limited')
+      throw refusal(local.until, now, rate.max, fields)
+    }
 
     // A browser that signed in before is not locked out by what others try on the account.
     const isKnown = this.#isKnownBrowser(request, account)
     const global = isKnown ? null : await this.#limits.reserve(everywhere, rule, now)
     if (global && !global.allowed) {
       if (rate) await this.#limits.release(here)
+      metrics?.login(door, 'limited')
       throw refusal(global.until, now, rule.max, fields)
     }
     const isLast =

@@ -10,6 +10,7 @@ import { originOf, recordEvent } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../users/two-factor.ts'
 import type { User } from '../users/user.ts'
+import type { Door } from './login-limiter.ts'
 import { requireStillSignedIn } from './still-signed-in.ts'
 import { newSecret, stepOfCode } from './totp.ts'
 
@@ -71,8 +72,11 @@ export class SecondFactor {
    * Whether the proof is good, and uses it up: no code works twice, even in parallel.
    * Throws 429 when there were too many failures on the account, at all doors together.
    */
-  async check(request: FastifyRequest, user: User, proof: Proof, door: string): Promise<boolean> {
-    if (!proof.code && !proof.recovery_code) return false
+  async check(request: FastifyRequest, user: User, proof: Proof, door: Door): Promise<boolean> {
+    if (!proof.code && !proof.recovery_code) {
+      request.server.metrics?.login(door, 'second_factor_needed')
+      return false
+    }
     return this.#attempted(
       request,
       user,
@@ -89,8 +93,8 @@ export class SecondFactor {
     return this.#attempted(request, user, 'confirm', () => this.#useCode(request, user, code, 'confirm'))
   }
 
-  async #attempted(request: FastifyRequest, user: User, door: string, work: () => Promise<boolean>): Promise<boolean> {
-    const attempt = await request.server.loginLimiter.attemptSecondFactor(request, user)
+  async #attempted(request: FastifyRequest, user: User, door: Door, work: () => Promise<boolean>): Promise<boolean> {
+    const attempt = await request.server.loginLimiter.attemptSecondFactor(request, user, door)
     let fits: boolean
     try {
       fits = await work()

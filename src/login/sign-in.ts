@@ -8,11 +8,13 @@ import type { Tx } from '../plugins/database/database.ts'
 import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
+import type { Door } from './login-limiter.ts'
 import type { SignInProof } from './session-follower.ts'
 
 /** Who signs in, and how. */
 export interface SignIn extends UserWithPassword {
   remember: boolean
+  door: Door
   /** How they proved who they are; by password unless it says otherwise. */
   method?: 'password' | 'passkey' | 'social'
   /** Whether this completes what the visitor's session holds: then it counts only if that session is still there. */
@@ -146,7 +148,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     await recordEvent(tx, originOf(request), {
       type: 'login',
       userId: user.id,
-      data: { remember, method },
+      data: { remember, method, door: login.door },
     })
     return token
   })

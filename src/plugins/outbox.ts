@@ -5,6 +5,7 @@ import type { Cipher } from '../crypto/cipher.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import type { Clock } from './clock.ts'
 import type { Database, Tx } from './database/database.ts'
+import { type WorkState, workStates } from './outbox-state.ts'
 
 /** One attempt at a piece of work. */
 export interface Delivery {
@@ -102,6 +103,11 @@ export class Outbox {
     while (!this.#isClosed && this.#workers.size >= atOnce) await Promise.race(this.#workers)
     this.#begin()
     while (this.#workers.size > 0) await Promise.all(this.#workers)
+  }
+
+  /** What waits and what was given up, by kind; every kind that is done here is there. */
+  state(): Promise<Map<string, WorkState>> {
+    return workStates(this.#database, [...this.#handlers.keys()], this.#clock.now())
   }
 
   /** Deletes what was given up 30 days ago. */

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { Tx } from '../plugins/database/database.ts'
+import type { Metrics } from '../plugins/metrics/metrics.ts'
 
 /** The security events that are recorded. */
 type EventType =
@@ -52,6 +53,7 @@ export interface Origin {
   userAgent: string | null
   requestId: string | null
   log: Pick<FastifyBaseLogger, 'info'> | null
+  metrics: Metrics | null
   now: number
 }
 
@@ -61,6 +63,7 @@ export const commandOrigin = (now: number): Origin => ({
   userAgent: null,
   requestId: null,
   log: null,
+  metrics: null,
   now,
 })
 
@@ -77,10 +80,11 @@ export const originOf = (request: FastifyRequest): Origin => ({
   userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
   requestId: request.id,
   log: request.log,
+  metrics: request.server.metrics,
   now: request.server.clock.now(),
 })
 
-/** Records a security event: a row in the transaction of its change, and a log line. */
+/** Records a security event: a row in the transaction of its change, a log line, and a count. */
 export async function recordEvent(tx: Tx, origin: Origin, { type, userId, data = {} }: EventFacts): Promise<void> {
   await tx.event.create({
     data: {
@@ -94,4 +98,5 @@ export async function recordEvent(tx: Tx, origin: Origin, { type, userId, data =
     },
   })
   origin.log?.info({ event: type, userId, ...data }, 'security event')
+  origin.metrics?.event(type, data)
 }

@@ -44,6 +44,7 @@ t.test('a notice says what happened, when and from where, and not who', async (t
     userAgent: 'Evil/1.0 (Windows NT 10.0; call https://evil.example) Gecko/20100101 Firefox/140.0',
     requestId: null,
     log: null,
+    metrics: null,
     now: svc.clock.now(),
   }
   const subjects: Record<NoticeKind, string> = {

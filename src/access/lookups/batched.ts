@@ -1,3 +1,4 @@
+import type { Metrics } from '../../plugins/metrics/metrics.ts'
 import { Batch } from './batch.ts'
 import type { Lookups } from './lookups.ts'
 import {
@@ -18,10 +19,25 @@ import {
 /** How an engine answers many keys of one kind at once. */
 export type Query = <Key, Row>(kind: LookupKind<Key, Row>) => (keys: Key[]) => Promise<Row[]> | Row[]
 
+type Run<Key, Row> = (keys: Key[]) => Promise<Row[]> | Row[]
+
+/** The same query, counted and timed. */
+const counted =
+  <Key, Row>(name: string, run: Run<Key, Row>, metrics: Metrics): Run<Key, Row> =>
+  async (keys) => {
+    const begin = performance.now()
+    try {
+      return await run(keys)
+    } finally {
+      metrics.lookup(name, keys.length, (performance.now() - begin) / 1000)
+    }
+  }
+
 /** The lookups over an engine's query, each kind with batches of its own. */
-export function batchedLookups(query: Query, close: () => Promise<void>): Lookups {
+export function batchedLookups(query: Query, close: () => Promise<void>, metrics: Metrics | null): Lookups {
   const batched = <Key, Row>(kind: LookupKind<Key, Row>) => {
-    const batch = new Batch(query(kind), kind.keyOf)
+    const run = query(kind)
+    const batch = new Batch(metrics ? counted(kind.name, run, metrics) : run, kind.keyOf)
     return (key: Key) => batch.find(key)
   }
   const denial = batched(oauthDenial)

@@ -52,6 +52,14 @@ export interface OauthRecordRow {
   sessionId: string | null
 }
 
+/** How a pool of connections is doing at the moment. */
+interface PoolState {
+  readonly totalCount: number
+  readonly idleCount: number
+  /** Queries that wait for a connection. */
+  readonly waitingCount: number
+}
+
 /**
  * The lookups of the hot path: each asks the database, and those that arrive in one turn of the event loop share a query.
  * Keys are parsed before they come here, so that none can fail the others; a failed query rejects with 503.
@@ -73,5 +81,7 @@ export interface Lookups {
   isDenied(hash: string): Promise<boolean>
   /** Whether there is still a personal access token of this jti. */
   hasPersonalToken(jti: string): Promise<boolean>
+  /** The connections of its own, where it has any. */
+  pool?: PoolState
   close(): Promise<void>
 }

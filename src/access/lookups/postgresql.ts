@@ -1,4 +1,5 @@
 import { Pool } from 'pg'
+import type { Metrics } from '../../plugins/metrics/metrics.ts'
 import { batchedLookups } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
@@ -7,7 +8,7 @@ import type { Value } from './rows.ts'
 const asText = { getTypeParser: () => (value: string) => value }
 
 /** Batched lookups on a small pool of their own: one prepared `= ANY($1)` for all keys of a turn. */
-export function postgresqlLookups(url: string, onError: (error: Error) => void): Lookups {
+export function postgresqlLookups(url: string, metrics: Metrics | null, onError: (error: Error) => void): Lookups {
   const pool = new Pool({
     connectionString: url,
     application_name: 'svc lookups',
@@ -19,7 +20,7 @@ export function postgresqlLookups(url: string, onError: (error: Error) => void):
   })
   pool.on('error', onError)
 
-  return batchedLookups(
+  const lookups = batchedLookups(
     ({ name, select, column, type, rowOf }) => {
       const text = `${select} WHERE ${column} = ANY($1::${type}[])`
       return async (keys) => {
@@ -28,5 +29,7 @@ export function postgresqlLookups(url: string, onError: (error: Error) => void):
       }
     },
     () => pool.end(),
+    metrics,
   )
+  return { ...lookups, pool }
 }

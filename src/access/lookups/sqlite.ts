@@ -1,10 +1,11 @@
 import { openSqliteReader } from '../../plugins/database/database.ts'
+import type { Metrics } from '../../plugins/metrics/metrics.ts'
 import { batchedLookups } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
 
 /** Batched lookups on the synchronous driver: one prepared statement, run for each key of a turn. */
-export function sqliteLookups(file: string): Lookups {
+export function sqliteLookups(file: string, metrics: Metrics | null): Lookups {
   const reader = openSqliteReader(file)
 
   return batchedLookups(
@@ -20,5 +21,6 @@ export function sqliteLookups(file: string): Lookups {
     async () => {
       reader.close()
     },
+    metrics,
   )
 }

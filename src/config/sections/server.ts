@@ -109,7 +109,7 @@ export const operationSections = {
         maximum: 65_535,
         reload: 'restart',
         expected: 'a port number from 1 to 65535, or null',
-        description: 'The port that serves /metrics; null serves none.',
+        description: 'The port that serves GET /metrics on server.host; null serves none.',
       }),
     ),
   }),

@@ -88,7 +88,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const remember = flagOf(request.body.remember)
       const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
-      const login = { user, password, remember, method: 'passkey' } as const
+      const login = { user, password, remember, method: 'passkey', door: 'passkey' } as const
       // A passkey whose user was verified is two factors in one; without that it is only the first.
       if (app.secondFactor.isAskedOf(user) && !userVerified) {
         await beginChallenge(request, reply, login)

@@ -42,7 +42,7 @@ export function answerRequests(app: FastifyInstance): void {
   app.outbox.handle<Requested>(kind, async ({ email, ...from }) => {
     const found = await findUserByEmail(app.database, email)
     if (!found || found.user.disabled) return
-    const origin: Origin = { ...from, log: app.log, now: app.clock.now() }
+    const origin: Origin = { ...from, log: app.log, metrics: app.metrics, now: app.clock.now() }
     await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
   })
 }

@@ -59,7 +59,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
         return created
       })
       if (!user) throw taken()
-      await signIn(request, reply, { user, password: hash, remember: isSet(remember) })
+      await signIn(request, reply, { user, password: hash, remember: isSet(remember), door: 'registration' })
       return sendEmpty(reply, 201)
     },
   )

@@ -56,7 +56,7 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
         const code = status === 401 ? 'unauthenticated' : 'validation_failed'
         throw new HttpError(status, code, wrongCredentials, { errors: { email: [wrongCredentials] } })
       }
-      const login = { ...found, remember: isSet(remember) }
+      const login = { ...found, remember: isSet(remember), door: 'login' } as const
       // A password alone opens nothing where a second factor was confirmed.
       if (app.secondFactor.isAskedOf(found.user)) {
         await beginChallenge(request, reply, login)

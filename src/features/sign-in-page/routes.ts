@@ -191,7 +191,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     if (Object.keys(errors).length > 0) return loginPage(reply, returnTo, { errors, form }, 422)
     const found = await authenticate(request, { email, password, door: 'page' })
     if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
-    const login = { ...found, remember: isSet(form.remember) }
+    const login = { ...found, remember: isSet(form.remember), door: 'page' } as const
     if (app.secondFactor.isAskedOf(found.user)) {
       await beginChallenge(request, reply, login)
       return reply.redirect(withReturn(returnTo), 303)

@@ -169,7 +169,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       await markConfirmed(request)
     }
     if (flow.intent !== 'sign_in') return arrival(config, flow)
-    const login = { ...found, remember: false, method: 'social' } as const
+    const login = { ...found, remember: false, method: 'social', door: 'social' } as const
     if (app.secondFactor.isAskedOf(found.user)) {
       await beginChallenge(request, reply, login)
       return challengePage(config, flow)

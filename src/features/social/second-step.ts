@@ -35,7 +35,7 @@ export async function tokenFor(
   found: UserWithPassword,
   deviceName: string,
 ) {
-  const { config, clock, secondFactor } = request.server
+  const { config, clock, secondFactor, metrics } = request.server
   const { user, password } = found
   if (config.current().registration.require_verified_email && user.email_verified_at === null) {
     throw socialFailure('email_unverified')
@@ -48,6 +48,7 @@ export async function tokenFor(
       deviceName,
       expiresAt: clock.now() + patience,
     }
+    metrics?.login('social', 'second_factor_needed')
     const challenge = cipher.encrypt(JSON.stringify(waiting), place)
     throw validationFailed({ code: ['The two factor authentication code is required.'] }, { challenge })
   }

@@ -73,7 +73,7 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
       if (!found || app.secondFactor.isAskedOf(found.user)) {
         return reply.page('test-login', { errors: { email: [wrongCredentials] } }, 401)
       }
-      await signIn(request, reply, { ...found, remember: false })
+      await signIn(request, reply, { ...found, remember: false, door: 'test_page' })
       const token = await tokens.create(request, found.user.id, 'test-token')
       setFlash(reply, { message: 'Token test-token created. It is shown this once:', token })
       return reply.redirect('/test-tokens', 302)

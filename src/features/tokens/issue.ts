@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Caller } from '../../access/caller.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../errors.ts'
+import type { Door } from '../../login/login-limiter.ts'
 import { millisecondsOf } from '../../plugins/formats.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { createToken, lockTokens, type NewAccessToken, type Proof, stillHolds } from './store.ts'
@@ -18,6 +19,8 @@ export interface TokenGrant {
   expiresAt: number | null
   /** What the grant rests on. */
   proof: Proof
+  /** Where somebody signed in to get it, if they did. */
+  door?: Door
 }
 
 /**
@@ -67,7 +70,7 @@ export function issueToken(
     await recordEvent(tx, originOf(request), {
       type: 'token_created',
       userId,
-      data: { token_id: created.accessToken.id, name },
+      data: { token_id: created.accessToken.id, name, ...(grant.door ? { door: grant.door } : {}) },
     })
     return created
   })

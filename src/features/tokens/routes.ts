@@ -46,7 +46,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
           throw validationFailed(secondFactorErrors(proof))
         }
         const abilities = tokens.default_abilities
-        const grant = { abilities, expiresAt: null, proof: { password: found.password } }
+        const grant = { abilities, expiresAt: null, proof: { password: found.password }, door: 'token' } as const
         const { plainTextToken } = await issueToken(request, user.id, device_name, grant)
         return { token: plainTextToken, user }
       },

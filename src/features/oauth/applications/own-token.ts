@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { SignJWT } from 'jose'
 import { randomId } from '../../../crypto/random.ts'
+import { personalOrigin } from '../alive.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
 
 /** What a token that svc issues by itself is to say. */
@@ -37,5 +38,6 @@ export async function signOwnToken(
     .setIssuedAt(Math.floor(issuedAt / 1000))
     .setExpirationTime(Math.floor(expiresAt / 1000))
     .sign(key)
+  server.metrics?.token('access_token', gid === personalOrigin ? 'personal' : 'first_party')
   return { jti, accessToken }
 }

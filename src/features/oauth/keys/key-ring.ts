@@ -4,6 +4,7 @@ import { type CurrentConfig, deepFreeze } from '../../../config/current.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 import type { Database } from '../../../plugins/database/database.ts'
+import type { Metrics } from '../../../plugins/metrics/metrics.ts'
 import { commandOrigin } from '../../../users/events.ts'
 import { type Algorithm, algorithms, type PrivateJwk, type PublicJwk, publicPart } from './jwk.ts'
 import {
@@ -40,6 +41,7 @@ interface KeyRingParts {
   clock: Clock
   config: CurrentConfig
   log: FastifyBaseLogger
+  metrics?: Metrics | null
 }
 
 /** A key of the ring: its times, and the key itself. */
@@ -97,6 +99,16 @@ export class KeyRing {
     return this.#set
   }
 
+  /** How long ago, in milliseconds, the key of each algorithm began to sign. */
+  signingAges(): Map<Algorithm, number> {
+    const now = this.#parts.clock.now()
+    const ages = algorithms.map((algorithm): [Algorithm, number] => {
+      const signer = signerOf(lineOf(this.#keys, algorithm), now)
+      return [algorithm, now - (signer?.signsFrom ?? now)]
+    })
+    return new Map(ages)
+  }
+
   /** Calls back, within seconds, whenever the set has another version. */
   onChange(listener: (set: KeySet) => void): void {
     this.#listeners.add(listener)
@@ -128,13 +140,13 @@ export class KeyRing {
   }
 
   async #look(): Promise<void> {
-    const { database, clock, config, log } = this.#parts
+    const { database, clock, config, log, metrics = null } = this.#parts
     const now = clock.now()
     this.#lookedAt = now
     const rotation = rotationOf(config.current())
     let stored = await listKeys(database)
     if (dueKeys(stored, rotation, now).length > 0) {
-      const origin = { ...commandOrigin(now), log }
+      const origin = { ...commandOrigin(now), log, metrics }
       await makeKeys({ database, seal: this.#seal, origin }, (keys) => dueKeys(keys, rotation, now))
       stored = await listKeys(database)
     }

@@ -1,6 +1,7 @@
 import Provider from 'oidc-provider'
 import { deriveKeys } from '../../../crypto/keys.ts'
 import type { Limits } from '../../../login/failure-limits.ts'
+import type { Metrics } from '../../../plugins/metrics/metrics.ts'
 import { adaptClientAuthentication } from './client-authentication.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
@@ -12,6 +13,7 @@ import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
 import { adaptLogout, type SendLogout } from './logout.ts'
 import { followBrowserSessions, type SessionParts } from './sessions.ts'
+import { countTokens } from './token-counts.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
 
 interface LibraryParts extends ProtocolParts, SessionParts {
@@ -22,6 +24,7 @@ interface LibraryParts extends ProtocolParts, SessionParts {
   codeLimits: Limits
   /** For how many seconds the published keys may be kept. */
   keysMaxAge: number
+  metrics: Metrics | null
 }
 
 /** The library with everything of svc's in it: configuration, models, grants. */
@@ -42,5 +45,6 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   answerFailures(provider)
   allowFormTargets(provider)
   adaptClientAuthentication(provider, { registry, limits })
+  if (parts.metrics) countTokens(provider, parts.metrics)
   return { provider, sendLogout }
 }

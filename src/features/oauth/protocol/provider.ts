@@ -70,8 +70,8 @@ export class ProtocolHolder {
   }
 
   async #open(): Promise<void> {
-    const { database, clock, config, log } = this.#app
-    this.#keys = await KeyRing.open({ database, clock, config, log })
+    const { database, clock, config, log, metrics } = this.#app
+    this.#keys = await KeyRing.open({ database, clock, config, log, metrics })
   }
 
   #keySet(): KeySet {
@@ -83,6 +83,12 @@ export class ProtocolHolder {
   async signingKey(): Promise<PrivateJwk> {
     await this.open()
     return this.#keySet().signing[this.#app.config.current().oauth.access_token_alg]
+  }
+
+  /** How long ago, in milliseconds, the key of each algorithm began to sign. */
+  async keyAges(): Promise<ReadonlyMap<string, number>> {
+    await this.open()
+    return this.#keys?.signingAges() ?? new Map()
   }
 
   /** The provider and registry in force now. */
@@ -149,6 +155,7 @@ export class ProtocolHolder {
       keysMaxAge: this.#keySet().maxAge,
       codeLimits: this.#app.limits,
       apiTokens: this.#apiTokens,
+      metrics: this.#app.metrics,
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })

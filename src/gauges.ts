@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify'
+import { serveMetrics } from './plugins/metrics/listener.ts'
+
+/** Callers at the same moment share one reading. */
+function shared<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined
+  return () => {
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+}
+
+/** Serves the metrics, if they are on, with what is read from the parts of the app when somebody asks. */
+export function startMetrics(app: FastifyInstance): void {
+  const { metrics, database, lookups, hashing, outbox, oauth } = app
+  const { server, metrics: wanted } = app.config.current()
+  if (!metrics || wanted.port === null) return
+  const pools = Object.entries({ main: database.pg, lookups: lookups.pool })
+  metrics.gauge(
+    'svc_database_connections',
+    'Connections to PostgreSQL by pool and state.',
+    ['pool', 'state'],
+    (set) => {
+      for (const [pool, state] of pools) {
+        if (!state) continue
+        set(state.totalCount - state.idleCount, { pool, state: 'used' })
+        set(state.idleCount, { pool, state: 'idle' })
+      }
+    },
+  )
+  metrics.gauge('svc_database_waiting', 'Queries that wait for a connection, by pool.', ['pool'], (set) => {
+    for (const [pool, state] of pools) if (state) set(state.waitingCount, { pool })
+  })
+  metrics.gauge('svc_database_up', 'Whether the database answers.', [], async (set) => {
+    await work().then(
+      () => set(1),
+      () => set(0),
+    )
+  })
+  metrics.gauge('svc_hashing_queue', 'Passwords that wait for a thread.', [], (set) => set(hashing.queued))
+  const work = shared(() => outbox.state())
+  metrics.gauge('svc_outbox_entries', 'Mails and other work, by kind and state.', ['kind', 'state'], async (set) => {
+    for (const [kind, { pending, failed }] of await work()) {
+      set(pending, { kind, state: 'pending' })
+      set(failed, { kind, state: 'failed' })
+    }
+  })
+  const oldest = 'The age of the oldest work that is pending, by kind; 0 without any.'
+  metrics.gauge('svc_outbox_oldest_age_seconds', oldest, ['kind'], async (set) => {
+    for (const [kind, { age }] of await work()) set(age / 1000, { kind })
+  })
+  const signing = 'How long the current key has been signing, by algorithm.'
+  metrics.gauge('svc_signing_key_age_seconds', signing, ['algorithm'], async (set) => {
+    for (const [algorithm, age] of await oauth.keyAges()) set(age / 1000, { algorithm })
+  })
+  serveMetrics(app, metrics, { host: server.host, port: wanted.port })
+}

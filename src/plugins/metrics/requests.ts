@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify'
+import { version } from '../../version.ts'
+import type { Metrics } from './metrics.ts'
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Null without `metrics.port`. */
+    metrics: Metrics | null
+  }
+}
+
+/** Adds `app.metrics`; the library is loaded only where they are wanted. */
+export async function openMetrics(app: FastifyInstance): Promise<void> {
+  const { config, database } = app
+  if (config.current().metrics.port === null) return void app.decorate('metrics', null)
+  const { Metrics } = await import('./metrics.ts')
+  app.decorate('metrics', new Metrics({ version, node: process.versions.node, database: database.engine }))
+}
+
+/** Counts each answer by the pattern of its route: what no route has is one, whatever was asked for. */
+export function addRequestMetrics(app: FastifyInstance): void {
+  const { metrics } = app
+  if (!metrics) return
+  app.addHook('onResponse', (request, reply, done) => {
+    const { url = '*' } = request.routeOptions
+    const method = methods.has(request.method) ? request.method : 'other'
+    metrics.request(method, url === '*' ? 'none' : url, reply.statusCode, reply.elapsedTime / 1000)
+    done()
+  })
+}
