@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from './config/config-error.ts'
 import { CurrentConfig } from './config/current.ts'
-import { loadConfig } from './config/load.ts'
-import type { Config } from './config/schema.ts'
+import { loadConfig, type ReadFile } from './config/load.ts'
+import type { Config, Settings } from './config/schema.ts'
 import { MigrationError } from './plugins/database/migrations.ts'
 import { isUnavailable } from './plugins/database/unavailable.ts'
 import { MetricsPortError } from './plugins/metrics/listener.ts'
@@ -12,16 +12,18 @@ import { MetricsPortError } from './plugins/metrics/listener.ts'
 /** The configuration a process begins with. */
 export interface BootSettings {
   config: CurrentConfig
+  /** What the configuration was derived from, without a secret that svc made itself. */
+  settings: Settings
   file: string | null
   warnings: string[]
 }
 
 /** Loads the configuration; in development, a missing secret is made once and kept beside the data. */
-export function loadSettings(): BootSettings {
-  const { config, file, warnings } = loadConfig()
-  if (config.app.secret.length > 0) return { config: new CurrentConfig(config), file, warnings }
+export function loadSettings(read?: ReadFile): BootSettings {
+  const { config, ...loaded } = loadConfig(read ? { read } : {})
+  if (config.app.secret.length > 0) return { ...loaded, config: new CurrentConfig(config) }
   const secret = developmentSecret(dataDirectory(config))
-  return { config: new CurrentConfig({ ...config, app: { ...config.app, secret: [secret] } }), file, warnings }
+  return { ...loaded, config: new CurrentConfig({ ...config, app: { ...config.app, secret: [secret] } }) }
 }
 
 /** Where svc keeps what it makes itself: beside the database file, else `data`. */

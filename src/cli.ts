@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline'
 import { exitOnError, loadSettings } from './boot.ts'
 import { type Command, CommandError } from './commands.ts'
-import { loadConfig } from './config/load.ts'
+import { configCommands } from './config-commands.ts'
 import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
 import { SignOut } from './features/oauth/protocol/sign-out.ts'
@@ -15,13 +15,6 @@ import { userCommands } from './users/commands.ts'
 
 const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...clientCommands, ...keyCommands]
 
-/** The one command that opens no database. */
-const configCheck = {
-  name: 'svc:config:check',
-  summary: 'Say whether the configuration is valid; exit 78 and every error if not',
-  options: [],
-}
-
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 // Whoever reads the output may stop early, as `head` does.
@@ -31,17 +24,22 @@ const usage = (): string =>
   [
     'Usage: svc <command> [options]   (the prefix svc: may be left out)',
     '',
-    ...[configCheck, ...commands].flatMap(({ name, options, summary }) => [
+    ...[...configCommands, ...commands].flatMap(({ name, options, summary }) => [
       `  ${name} ${options.join(' ')}`.trimEnd(),
       `      ${summary}`,
     ]),
   ].join('\n')
 
-/** `--name=value` and `--flag`; throws for anything that the command does not take. */
+/** `--name=value`, `--flag` and, where the command takes one, a `word`; throws for anything that it does not take. */
 function parseOptions(words: readonly string[], command: Pick<Command, 'options'>): Record<string, string | true> {
   const known = new Set(command.options.map((option) => /--([\w-]+)/.exec(option)?.[1]))
+  const takesWord = command.options.some((option) => !option.includes('--'))
   const options: Record<string, string | true> = {}
   for (const word of words) {
+    if (takesWord && options.word === undefined && !word.startsWith('-')) {
+      options.word = word
+      continue
+    }
     const match = /^--([\w-]+)(?:=(.*))?$/s.exec(word)
     const name = match?.[1]
     if (!name || !known.has(name)) throw new CommandError(`Unknown option ${word}.\n\n${usage()}`)
@@ -72,11 +70,10 @@ async function readPassword(): Promise<string> {
 async function run([word, ...words]: readonly string[]): Promise<void> {
   if (word === undefined || word === 'help' || word === '--help') return print(usage())
   const name = word.startsWith('svc:') ? word : `svc:${word}`
-  if (name === configCheck.name) {
-    parseOptions(words, configCheck)
-    const { file, warnings } = loadConfig()
-    for (const warning of warnings) process.stderr.write(`${warning}\n`)
-    return print(`${file ?? 'No configuration file: every value at its default'}: valid`)
+  const ofConfig = configCommands.find((candidate) => candidate.name === name)
+  if (ofConfig) {
+    process.exitCode = await ofConfig.run(parseOptions(words, ofConfig), print)
+    return
   }
   const command = commands.find((candidate) => candidate.name === name)
   if (!command) throw new CommandError(`Unknown command ${word}.\n\n${usage()}`)

@@ -1,35 +1,61 @@
 #!/usr/bin/env node
+import { isatty } from 'node:tty'
 import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import { exitOnError, loadSettings } from './boot.ts'
 import { isLoopback } from './config/hosts.ts'
 import { logLevel } from './config/load.ts'
-import type { Config } from './config/schema.ts'
+import type { Config, Settings } from './config/schema.ts'
 import { systemClock } from './plugins/clock.ts'
+import { keepSnapshot } from './plugins/config-snapshot.ts'
 import { openDatabase } from './plugins/database/database.ts'
 import { createLogger, standardOutput } from './plugins/logging.ts'
+import { FilesRead, Reloader } from './reload.ts'
+
+/** Whether a terminal is in front of the process. */
+const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor))
 
 /** How long requests in flight may take to finish after SIGTERM, in milliseconds. */
 const grace = 9_000
 
 async function start(): Promise<void> {
-  const { config, file, warnings } = loadSettings()
+  // SIGHUP ends no process of svc from here on; one that comes before it listens waits until then.
+  let isAsked = false
+  let onHangUp = () => {
+    isAsked = true
+  }
+  process.on('SIGHUP', () => onHangUp())
+  const hadTerminal = hasTerminal()
+  const files = new FilesRead()
+  const boot = loadSettings(files.read)
+  const { config, file, warnings } = boot
   const { server, database: where } = config.current()
   const output = standardOutput()
   const logger = createLogger(logLevel(), output)
   for (const warning of warnings) logger.warn(warning)
   const database = await openDatabase({ ...where, file: where.file ?? undefined, logger })
   const app = await buildApp({ config, database, clock: systemClock, logger })
+  const note = (settings: Settings) => keepSnapshot(database, config.current().app.secret, settings, systemClock.now())
+  const reloader = new Reloader({ boot, files, log: logger, note })
   const onTimeout = () => logger.error('stopping although requests are still in flight')
-  closeWithGrace({ delay: grace, logger: false, onTimeout }, async ({ err }) => {
+  const ending = closeWithGrace({ delay: grace, logger: false, onTimeout, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) logger.error({ err }, 'unexpected error: stopping')
+    const noted = reloader.close()
     await app.close()
+    await noted
     await database.close()
     output.flushSync()
   })
   // Before the first request: a server without keys that it can read must not start.
   await app.oauth.open()
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
+  reloader.start()
+  onHangUp = () => {
+    // The terminal is gone, and with it whoever started svc there.
+    if (hadTerminal && !hasTerminal()) ending.close()
+    else reloader.reload()
+  }
+  if (isAsked) onHangUp()
   // Through the log's own stream, so that it stands between whole lines.
   const listening = app.server.address()
   const port = typeof listening === 'object' && listening ? listening.port : server.port

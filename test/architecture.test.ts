@@ -16,8 +16,8 @@ const layers: readonly (readonly string[])[] = [
   ['access'],
   ['login'],
   ['features'],
-  // What several slices keep of one account; what is told of all of them.
-  ['accounts.ts', 'gauges.ts', 'upkeep.ts'],
+  // What several slices keep of one account; what is told of all of them, and what goes on beside them.
+  ['accounts.ts', 'gauges.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
   ['app.ts', 'cli.ts'],
   ['main.ts'],
 ]
@@ -27,7 +27,7 @@ const touchDatabase = [
   /^users\//,
   /^features\/[\w-]+\/(.+\/)?store\.ts$/,
   /^plugins\/database\//,
-  /^plugins\/(outbox|outbox-state|schedule)\.ts$/,
+  /^plugins\/(config-snapshot|outbox|outbox-state|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
   /^login\/(failure-limits|remember|sign-in|still-signed-in)\.ts$/,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { resolve as absolute } from 'node:path'
 import { crossFindings } from './checks/checks.ts'
 import { ConfigError, type Problem } from './config-error.ts'
@@ -10,42 +10,49 @@ import { areRelated, type Finding, pointer, printed } from './findings.ts'
 import { notBuiltWarnings } from './not-built.ts'
 import { productionFindings } from './production.ts'
 import { resolveConfig } from './resolve.ts'
-import { type Config, configSchema, type Settings } from './schema.ts'
+import { type Config, rootSchema, type Settings } from './schema.ts'
 import { settle } from './settle.ts'
 import type { Env } from './substitute.ts'
 import { createValidator } from './validate.ts'
-import type { Schema } from './walk.ts'
 
 const DEFAULT_FILE = 'config/svc.yaml'
+
+/** Reads a text file by its absolute path. */
+export type ReadFile = (path: string) => string
 
 interface Options {
   env?: Env
   /** Relative paths of the configuration are resolved against it. */
   cwd?: string
+  /** Another file than the one that is configured. */
+  file?: string | undefined
+  read?: ReadFile
 }
 
 /** What was loaded: a frozen snapshot, the file it came from, and what an operator should know. */
 export interface Loaded {
   config: Config
+  /** What the snapshot was derived from. */
+  settings: Settings
   /** The file's name as it was given; null when there is none. */
   file: string | null
+  /** Whether nothing at all stands in the file. */
+  isEmpty: boolean
   warnings: string[]
 }
 
-const schema = configSchema as unknown as Schema
-const validate = createValidator(schema)
+const readUtf8: ReadFile = (path) => readFileSync(path, 'utf8')
+const validate = createValidator(rootSchema)
 
 /** Loads the configuration from the environment and the file it names; throws a ConfigError with everything wrong. */
-export function loadConfig({ env = process.env, cwd = process.cwd() }: Options = {}): Loaded {
-  const named = env.SVC_CONFIG || undefined
-  const file = named ?? (existsSync(absolute(cwd, DEFAULT_FILE)) ? DEFAULT_FILE : null)
-  const { config, warnings } = parseConfig({
-    text: file === null ? '' : readText(file, cwd),
-    file: file ?? DEFAULT_FILE,
-    env,
-    cwd,
-  })
-  return { config, file, warnings }
+export function loadConfig(options: Options = {}): Loaded {
+  const { env = process.env, cwd = process.cwd(), read = readUtf8 } = options
+  const named = options.file ?? (env.SVC_CONFIG || undefined)
+  const file = named ?? DEFAULT_FILE
+  const found = readText(file, (path) => read(absolute(cwd, path)), named !== undefined)
+  const text = found ?? ''
+  const parsed = parseConfig({ text, file, env, cwd, read })
+  return { ...parsed, file: found === null ? null : file, isEmpty: text.trim() === '' }
 }
 
 /** The level of the log, from `LOG_LEVEL`; an unknown one is `info`. */
@@ -60,41 +67,53 @@ interface Given {
   file: string
   env: Env
   cwd: string
+  read?: ReadFile
 }
 
 /** Turns the text of a configuration file and an environment into a frozen snapshot. */
-export function parseConfig({ text, file, env, cwd }: Given): Omit<Loaded, 'file'> {
+export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): Omit<Loaded, 'file' | 'isEmpty'> {
   const source = readDocument(text, env)
   if (source.syntax.length > 0) throw new ConfigError(source.syntax.map((problem) => ({ file, key: '', ...problem })))
   const { value: raw, names } = overlay(source.value, env)
-  const settled = settle(raw, schema, (place) => source.substituted.has(place) || isUnder(place, names), cwd)
+  const settled = settle(
+    raw,
+    rootSchema,
+    (place) => source.substituted.has(place) || isUnder(place, names),
+    (path) => read(absolute(cwd, path)),
+  )
   const validated = validate(settled.value ?? {})
-  const config = deepFreeze(resolveConfig(convertUnits(validated.value, schema) as Settings, cwd))
+  const settings = deepFreeze(convertUnits(validated.value, rootSchema) as Settings)
+  const config = deepFreeze(resolveConfig(settings, cwd))
   const unread = [...source.findings, ...settled.findings]
   // What could not be read is told as that, not also as what is missing because of it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
-  const findings = [...broken, ...unrelated([...crossFindings(config), ...productionFindings(config)], broken)]
+  const findings = [...broken, ...unrelated(findingsOf(config), broken)]
   const place = { file, lines: source.lines, names }
   const problems = [
     ...findings.map((finding) => toProblem(finding, place)),
     ...source.duplicates.map(({ path, line, message }) => ({ file, line, key: printed(path), message })),
   ]
   if (problems.length > 0) throw new ConfigError(problems.sort((first, second) => first.line - second.line))
-  return { config, warnings: [...portWarnings(config), ...notBuiltWarnings(settled.value, schema)] }
+  return { config, settings, warnings: [...portWarnings(config), ...notBuiltWarnings(settled.value, rootSchema)] }
 }
+
+/** Everything wrong with a configuration whose keys are valid each by itself. */
+export const findingsOf = (config: Config): Finding[] => [...crossFindings(config), ...productionFindings(config)]
 
 /** A port of its own needs an address of its own: links and the same-origin pages would lead elsewhere. */
 function portWarnings({ app, server }: Config): string[] {
-  if (app.url !== schema.properties?.app?.properties?.url?.default || server.port === 0) return []
+  if (app.url !== rootSchema.properties?.app?.properties?.url?.default || server.port === 0) return []
   if (String(server.port) === new URL(app.url).port) return []
   return [`app.url is still ${app.url}, but svc listens on port ${server.port}: set app.url to what browsers use`]
 }
 
-function readText(file: string, cwd: string): string {
+/** The text of the file; null where there is none and need not be one. */
+function readText(file: string, read: ReadFile, isNeeded: boolean): string | null {
   try {
-    return readFileSync(absolute(cwd, file), 'utf8')
+    return read(file)
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? error.code : error
+    if (reason === 'ENOENT' && !isNeeded) return null
     throw new ConfigError([{ file, line: 0, key: '', message: `the configuration file cannot be read (${reason})` }])
   }
 }

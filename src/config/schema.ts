@@ -4,6 +4,7 @@ import { accountSections } from './sections/accounts.ts'
 import { oauthSections } from './sections/oauth.ts'
 import { appearanceSections, operationSections, serverSections } from './sections/server.ts'
 import { socialSections } from './sections/social.ts'
+import type { Schema } from './walk.ts'
 
 /** The one schema of the configuration file: validation, defaults, types and the text that editors show. */
 export const configSchema = Type.Object(
@@ -18,6 +19,9 @@ export const configSchema = Type.Object(
   },
   { additionalProperties: false, title: 'svc', description: 'The configuration of svc.' },
 )
+
+/** The same, as far as the walks over it look. */
+export const rootSchema = configSchema as unknown as Schema
 
 /** The file's values after validation, with durations in milliseconds, before anything is derived from them. */
 export type Settings = Static<typeof configSchema>

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { type Finding, pointer } from './findings.ts'
 import { isMapping, mapValue, type Schema, typesOf } from './walk.ts'
 
@@ -13,7 +11,7 @@ export function settle(
   raw: unknown,
   schema: Schema,
   isSubstituted: (pointer: string) => boolean,
-  cwd: string,
+  read: (file: string) => string,
 ): Settled {
   const findings: Finding[] = []
   const value = mapValue(raw, schema, (part, partSchema, path) => {
@@ -21,7 +19,7 @@ export function settle(
     if (!partSchema['x-svc-fileable'] || !isMapping(part) || Object.keys(part).length !== 1) return part
     if (typeof part.file !== 'string' || part.file === '') return part
     try {
-      return readFileSync(resolve(cwd, part.file), 'utf8').replace(/\r?\n$/, '')
+      return read(part.file).replace(/\r?\n$/, '')
     } catch (error) {
       findings.push({ path, message: `the file ${part.file} cannot be read (${codeOf(error)})` })
       return ''

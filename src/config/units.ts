@@ -16,3 +16,12 @@ export function toRate(text: string): Rate {
   const [max = '0', window = '0s'] = text.split('/')
   return { max: Number(max), window: toMilliseconds(window) }
 }
+
+/** Writes 900000 as `15m`: in the largest unit that it is a whole number of. */
+export function durationText(milliseconds: number): string {
+  const unit = Object.keys(MILLISECONDS).findLast((name) => milliseconds % (MILLISECONDS[name] ?? 0) === 0)
+  return `${milliseconds / (MILLISECONDS[unit ?? 's'] ?? 1)}${unit}`
+}
+
+/** Writes five attempts in 60000 milliseconds as `5/1m`. */
+export const rateText = ({ max, window }: Rate): string => `${max}/${durationText(window)}`

@@ -9,7 +9,7 @@ export type KeyPurpose = 'session-cookie' | 'xsrf' | 'remember' | 'known-browser
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce'
 
 /** What is encrypted: no two kinds share a key. */
-export type CipherPurpose = 'two-factor' | 'outbox' | 'oauth-keys' | 'social-flow' | 'social-tokens'
+export type CipherPurpose = 'two-factor' | 'outbox' | 'oauth-keys' | 'social-flow' | 'social-tokens' | 'config'
 
 /** The 32 bytes that a secret gives for a purpose, by HKDF-SHA256 (RFC 5869). */
 const derive = (secret: string, purpose: KeyPurpose | CipherPurpose | SecretPurpose): Buffer =>

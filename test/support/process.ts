@@ -22,6 +22,8 @@ export interface Running {
   url: string
   port: number
   cwd: string
+  /** What it was started with, for commands beside it. */
+  env: Record<string, string | undefined>
   stdout(): string
   stderr(): string
   /** Waits until standard output fits. */
@@ -107,6 +109,7 @@ export async function startMain(t: Test, { cwd = temporaryDirectory(t), env = {}
     url: `http://localhost:${port}`,
     port,
     cwd,
+    env,
     stdout: () => output.stdout,
     stderr: () => output.stderr,
     printed,

@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs'
+import { loadSettings } from './boot.ts'
+import { CommandError } from './commands.ts'
+import { type Change, changesBetween } from './config/changes.ts'
+import { loadConfig } from './config/load.ts'
+import { nextConfig } from './config/next.ts'
+import type { Settings } from './config/schema.ts'
+import { findSnapshot, withoutSecrets } from './plugins/config-snapshot.ts'
+import { openDatabase } from './plugins/database/database.ts'
+
+/** A command that needs no server; answers the exit code. */
+interface ConfigCommand {
+  name: `svc:${string}`
+  summary: string
+  /** As the usage shows them; one without dashes is a word of its own, under the name `word`. */
+  options: readonly string[]
+  run(options: Record<string, string | true>, print: (line: string) => void): Promise<number>
+}
+
+async function check(_options: object, print: (line: string) => void): Promise<number> {
+  const { file, warnings } = loadConfig()
+  for (const warning of warnings) process.stderr.write(`${warning}\n`)
+  print(`${file ?? 'No configuration file: every value at its default'}: valid`)
+  return 0
+}
+
+/** What a candidate is compared with. */
+interface Base {
+  name: string
+  settings: Settings
+}
+
+async function inForce(): Promise<Base> {
+  const { config } = loadSettings()
+  const { app, database: where } = config.current()
+  const never = 'No server has noted its configuration in this database yet; compare with a file by --against=<file>.'
+  if (where.file !== null && !existsSync(where.file)) throw new CommandError(never)
+  const database = await openDatabase({ ...where, file: where.file ?? undefined })
+  try {
+    const found = await findSnapshot(database, app.secret)
+    if (!found) throw new CommandError(never)
+    if (!found.settings) {
+      throw new CommandError(
+        'The configuration in force was noted under another app.secret; compare with a file by --against=<file>.',
+      )
+    }
+    return { name: `what is in force since ${found.appliedAt.toISOString()}`, settings: found.settings }
+  } finally {
+    await database.close()
+  }
+}
+
+function ofFile(file: string | undefined): Base {
+  const loaded = loadConfig({ file })
+  return { name: loaded.file ?? 'no file, every value at its default', settings: withoutSecrets(loaded.settings) }
+}
+
+const lineOf = ({ key, what, reload, shown }: Change): string =>
+  `  ${reload.padEnd(7)}  ${key}: ${shown ? `${shown.before} → ${shown.after}` : what}`
+
+async function diff(options: Record<string, string | true>, print: (line: string) => void): Promise<number> {
+  const textOf = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
+  const candidate = ofFile(textOf('word'))
+  const against = textOf('against')
+  const base = against === undefined ? await inForce() : ofFile(against)
+  const changes = changesBetween(base.settings, candidate.settings)
+  if (changes.length === 0) {
+    print(`${candidate.name} is the same as ${base.name}.`)
+    return 0
+  }
+  print(`${candidate.name}, compared with ${base.name}:`)
+  for (const change of changes) print(lineOf(change))
+  const waiting = changes.filter(({ reload }) => reload === 'restart').length
+  print(`${changes.length - waiting} take effect when it is reloaded, ${waiting} with a restart.`)
+  const { problems } = nextConfig(base.settings, candidate.settings)
+  if (problems.length > 0) {
+    print('A reload will refuse it, because beside what waits for a restart the rest is invalid:')
+    for (const problem of problems) print(`  ${problem}`)
+  }
+  return options['exit-code'] ? 1 : 0
+}
+
+/** The commands about the configuration itself. */
+export const configCommands: readonly ConfigCommand[] = [
+  {
+    name: 'svc:config:check',
+    summary: 'Say whether the configuration is valid; exit 78 and every error if not',
+    options: [],
+    run: check,
+  },
+  {
+    name: 'svc:config:diff',
+    summary: 'Say what a file changes in the configuration in force, and when; by default the configured file',
+    options: ['[<file>]', '[--against=<file>]', '[--exit-code]'],
+    run: diff,
+  },
+]

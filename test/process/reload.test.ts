@@ -1,0 +1,126 @@
+// engine: none
+import { mkdirSync, renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { stringify } from 'yaml'
+import { ada, startWithAda } from '../support/listening.ts'
+import { configLines, machineToken, nthLine, replaceFile, robot, settingsOf } from '../support/reloading.ts'
+import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
+
+// Starting processes takes its time on a busy machine.
+t.setTimeout(110_000)
+
+const [info, warn, error] = [30, 40, 50]
+
+t.test('SIGHUP puts what is valid in force, names what waits, and changes nothing otherwise', async (t) => {
+  const svc = await startWithAda(t, {}, { clients: [robot('first')], expiration: null })
+  const settings = settingsOf(svc)
+  const browser = remoteBrowser(svc.url, { url: svc.url })
+  t.equal((await browser.signIn(ada.email, ada.password)).statusCode, 200)
+  const old = (await machineToken(svc, 'first')).json().access_token
+  const whose = async () => (await askWithBearer(svc.url, old, '/orders?any=1')).statusCode
+  t.equal(await whose(), 403, 'a machine without the ability, but one that is known')
+
+  // The file as it is: the watch has nothing to do, and the signal reads it all the same.
+  svc.child.kill('SIGHUP')
+  t.match(await nthLine(svc, 1), { level: info, msg: /nothing that takes effect live has changed/ })
+
+  replaceFile(svc, {
+    ...settings,
+    app: { name: 'Acme', url: 'http://localhost:1' },
+    session: { cookie: 'another', lifetime: 10 },
+    clients: [robot('second', 'another-secret-that-is-long')],
+  })
+  svc.child.kill('SIGHUP')
+  t.match(await nthLine(svc, 3), { level: warn, keys: ['app.url', 'session.cookie'] })
+  t.match(configLines(svc)[1], { level: info, msg: 'the configuration was reloaded' })
+  t.same(configLines(svc)[1]?.changed, ['app.name', 'session.lifetime', 'clients.second', 'clients.first'])
+  t.notMatch(svc.stdout(), 'another-secret', 'no value is logged')
+  const cookie = String((await browser.get('/api/user')).headers['set-cookie'])
+  t.match(cookie, /svc_session=[^;]+; Max-Age=600;/, 'the session goes on, under the old name and the new lifetime')
+  t.match((await ask(svc.url, { url: '/openapi.json' })).json(), {
+    info: { title: 'Acme' },
+    servers: [{ url: svc.url }],
+  })
+  t.equal((await ask(svc.url, { url: '/.well-known/openid-configuration' })).json().issuer, svc.url)
+  t.equal((await machineToken(svc, 'first')).statusCode, 401, 'a client that is gone')
+  t.equal(await whose(), 401, 'and its token with it')
+  t.equal((await machineToken(svc, 'second', 'another-secret-that-is-long')).statusCode, 200)
+
+  replaceFile(svc, 'app: { name: Other }\nsession:\n  lifetime: soon\nnonsense: 1\n')
+  svc.child.kill('SIGHUP')
+  const refused = await nthLine(svc, 4)
+  t.match(refused, { level: error, msg: /^the configuration is invalid: nothing was changed$/ })
+  t.match(refused.problems, [
+    /^svc\.yaml:3: session\.lifetime: must be .*"soon"/,
+    /^svc\.yaml:4: nonsense: is not a known/,
+  ])
+  t.equal((await machineToken(svc, 'second', 'another-secret-that-is-long')).statusCode, 200)
+
+  // Valid by itself, and beside the address that waits for a restart it is not.
+  replaceFile(svc, { ...settings, app: { url: 'https://id.example.com' }, passkeys: { rp_id: 'example.com' } })
+  svc.child.kill('SIGHUP')
+  t.match(await nthLine(svc, 5), {
+    level: error,
+    msg: 'the configuration is invalid beside what waits for a restart (app.url): nothing was changed',
+    problems: [/^passkeys\.rp_id: /],
+  })
+  t.equal((await ask(svc.url, { url: '/openapi.json' })).json().info.title, 'Acme')
+  t.equal((await browser.get('/api/user')).statusCode, 200)
+  svc.child.kill('SIGHUP')
+  const { code } = await svc.stop()
+  t.equal(code, 0)
+})
+
+t.test('a change of the file is found: replaced, behind a changed link, or in the file of a secret', async (t) => {
+  const secretFile = 'robot.secret'
+  const svc = await startWithAda(t, {}, { clients: [] })
+  const settings = settingsOf(svc)
+  const place = (name: string) => join(svc.cwd, name)
+  const named = (name: string, more: object = {}) => ({ ...settings, app: { name, url: svc.url }, ...more })
+
+  replaceFile(svc, named('Renamed'))
+  t.same((await nthLine(svc, 1)).changed, ['app.name'])
+
+  // As Kubernetes mounts a ConfigMap: the file is a link through a link that is replaced.
+  for (const version of ['v1', 'v2']) mkdirSync(place(version))
+  const clients = [robot('robot', 'x')].map((client) => ({ ...client, secret: { file: secretFile } }))
+  writeFileSync(place(secretFile), 'the-first-secret-of-the-robot\n')
+  writeFileSync(place('v1/svc.yaml'), stringify(named('First')))
+  writeFileSync(place('v2/svc.yaml'), stringify(named('Second', { clients })))
+  symlinkSync('v1', place('..data'))
+  symlinkSync('..data/svc.yaml', place('link'))
+  renameSync(place('link'), place('svc.yaml'))
+  t.same((await nthLine(svc, 2)).changed, ['app.name'])
+  symlinkSync('v2', place('..data_tmp'))
+  renameSync(place('..data_tmp'), place('..data'))
+  t.same((await nthLine(svc, 3)).changed, ['app.name', 'clients.robot'])
+  t.equal((await machineToken(svc, 'robot', 'the-first-secret-of-the-robot')).statusCode, 200)
+
+  writeFileSync(place(secretFile), 'the-second-secret-of-the-robot\n')
+  t.same((await nthLine(svc, 4)).changed, ['clients.robot.secret'])
+  t.equal((await machineToken(svc, 'robot', 'the-second-secret-of-the-robot')).statusCode, 200)
+  t.equal((await machineToken(svc, 'robot', 'the-first-secret-of-the-robot')).statusCode, 401)
+
+  // What is invalid is told once, and the next change counts.
+  unlinkSync(place(secretFile))
+  t.match(await nthLine(svc, 5), {
+    level: error,
+    problems: [/clients\[0\]\.secret: the file robot\.secret cannot be read/],
+  })
+  t.equal((await machineToken(svc, 'robot', 'the-second-secret-of-the-robot')).statusCode, 200)
+  writeFileSync(place('v2/svc.yaml'), '\n')
+  t.match(await nthLine(svc, 6), { level: error, problems: ['svc.yaml: the file is empty'] })
+  writeFileSync(place(secretFile), 'the-third-secret-of-the-robot\n')
+  writeFileSync(place('v2/svc.yaml'), stringify(named('Second', { clients })))
+  t.same((await nthLine(svc, 7)).changed, ['clients.robot.secret'])
+
+  // Touched, and written with what it holds already: there is nothing to do, and the next line is the next change's.
+  const later = new Date(Date.now() + 60_000)
+  utimesSync(place('v2/svc.yaml'), later, later)
+  await sleep(1_500)
+  writeFileSync(place('v2/svc.yaml'), stringify(named('Third', { clients })))
+  t.same((await nthLine(svc, 8)).changed, ['app.name'])
+  t.equal((await svc.stop()).code, 0, 'looking keeps no process alive')
+})

@@ -1,0 +1,67 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { LightMyRequestResponse } from 'fastify'
+import { parse, stringify } from 'yaml'
+import type { Settings } from './app.ts'
+import type { Running } from './process.ts'
+import { ask } from './remote.ts'
+
+/** A line of the log. */
+export interface LogLine {
+  level: number
+  msg: string
+  changed?: string[]
+  keys?: string[]
+  problems?: string[]
+}
+
+const ofConfiguration = '"msg":"(?:the configuration|a restart)[^\\n]*\\n'
+
+/** The lines that a process logged about its configuration. */
+export const configLines = ({ stdout }: Running): LogLine[] =>
+  stdout()
+    .split(/(?<=\n)/)
+    .filter((line) => new RegExp(ofConfiguration).test(line))
+    .map((line) => JSON.parse(line))
+
+/** Waits until so many lines about the configuration are logged, and answers that one. */
+export async function nthLine(svc: Running, count: number): Promise<LogLine> {
+  await svc.printed(new RegExp(`(?:[^]*?${ofConfiguration}){${count}}`))
+  const line = configLines(svc)[count - 1]
+  if (!line) throw new Error('There is no such line.')
+  return line
+}
+
+/** What stands in the file of a process that `startWithAda` started. */
+export const settingsOf = ({ cwd }: Running): Settings => parse(readFileSync(join(cwd, 'svc.yaml'), 'utf8'))
+
+/** Replaces the file at once, as editors and deployments do. */
+export function replaceFile({ cwd }: Running, content: Settings | string): void {
+  const draft = join(cwd, 'draft.yaml')
+  writeFileSync(draft, typeof content === 'string' ? content : stringify(content))
+  renameSync(draft, join(cwd, 'svc.yaml'))
+}
+
+/** A machine client. */
+export const robot = (client_id: string, secret = 'a-secret-that-is-long-enough'): Settings => ({
+  client_id,
+  type: 'confidential',
+  secret,
+  grants: ['client_credentials'],
+})
+
+/** Asks for a token with a client's own credentials. */
+export const machineToken = (
+  { url }: Running,
+  client: string,
+  secret = 'a-secret-that-is-long-enough',
+): Promise<LightMyRequestResponse> =>
+  ask(url, {
+    method: 'POST',
+    url: '/oauth/token',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${client}:${secret}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    payload: 'grant_type=client_credentials',
+  })
