@@ -37,6 +37,14 @@ t.test('a mistake of ours is not an outage', async (t) => {
   }
   for (const error of [undefined, null, 'text', new Error('x'), { code: 7 }, { code: 'P2002' }])
     t.notOk(isUnavailable(error))
+  const late = database.prisma.$transaction(
+    async (tx) => {
+      await sleep(200)
+      await tx.sampleTask.count()
+    },
+    { timeout: 50 },
+  )
+  t.ok(isUnavailable(await caught(late)), 'a transaction that took too long is one')
 })
 
 if (testEngine === 'postgresql') {
@@ -79,6 +87,24 @@ if (testEngine === 'postgresql') {
       t.ok(error)
       t.ok(isUnavailable(error), String(error))
     }
+  })
+
+  t.test('a connection that is held for too long goes, with the transaction on it', async (t) => {
+    const place = await createTestDatabase()
+    const pool = openPostgresqlPool(place.url, { max: 1, longestUse: 300 })
+    const held = await pool.connect()
+    held.on('error', () => undefined)
+    await held.query('BEGIN')
+    const { rows: before } = await held.query('SELECT pg_backend_pid() AS pid')
+    t.ok(isUnavailable(await caught(held.query('SELECT pg_sleep(60)'))))
+    held.release()
+    const after = await pool.query('SELECT pg_backend_pid() AS pid, now() = statement_timestamp() AS alone')
+    t.not(after.rows[0].pid, before[0].pid)
+    t.equal(after.rows[0].alone, true, 'what comes next is in no transaction of others')
+    for (let uses = 0; uses < 5; uses++) await pool.query('SELECT pg_sleep(0.1)')
+    t.equal((await pool.query('SELECT pg_backend_pid() AS pid')).rows[0].pid, after.rows[0].pid, 'each use counts anew')
+    await pool.end()
+    await place.drop()
   })
 
   t.test('a pool that is used up', async (t) => {

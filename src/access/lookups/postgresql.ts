@@ -14,7 +14,7 @@ export function postgresqlLookups(url: string, metrics: Metrics | null, onError:
     application_name: 'svc lookups',
     max: 4,
     connectionTimeoutMillis: 5_000,
-    query_timeout: 10_000,
+    query_timeout: 5_000,
     keepAlive: true,
     types: asText,
   })

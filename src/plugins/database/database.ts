@@ -34,7 +34,7 @@ export interface DatabaseOptions {
 }
 
 // On SQLite every transaction waits for the one before, so the wait must cover a burst; the work itself is short.
-const TRANSACTION_LIMITS = { maxWait: 10_000, timeout: 15_000 }
+const TRANSACTION_LIMITS = { maxWait: 10_000, timeout: 10_000 }
 
 /** Opens the database, brings its tables up to date, and loads the one client that its engine needs. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {

@@ -17,15 +17,17 @@ const UNAVAILABLE = new Set([
 /** SQLite's primary codes BUSY, LOCKED, IOERR, FULL and CANTOPEN. */
 const SQLITE_UNAVAILABLE = new Set([5, 6, 10, 13, 14])
 
-// What the PostgreSQL driver throws without a code, and Prisma when its transaction could not begin in time.
+// What the PostgreSQL driver throws without a code, and Prisma when its transaction could not begin or end in time.
 const MESSAGES = [
   /^Connection terminated/,
   /^timeout exceeded when trying to connect/,
   /^timeout expired/,
+  /^Query read timeout/,
   /^Client has encountered a connection error/,
   /^Client was closed and is not queryable/,
   /^Cannot use a pool after calling end/,
   /Unable to start a transaction in the given time/,
+  /on an expired transaction/,
 ]
 
 /** Whether an error says that the database cannot be reached or cannot work now, and the request may be tried later. */
