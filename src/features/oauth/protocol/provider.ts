@@ -12,7 +12,7 @@ import type { SendLogout } from './logout.ts'
 import { clientFetch } from './outbound.ts'
 import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './sign-out.ts'
-import { RecordStore, recordId } from './store.ts'
+import { RecordStore } from './store.ts'
 import type { ApiTokens } from './token-models.ts'
 
 /** What an authorization asks of a person, as the library keeps it. */
@@ -121,8 +121,7 @@ export class ProtocolHolder {
 
   /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
   useOnce(name: string, expiresAt: number): Promise<boolean> {
-    if (!this.#quick) return this.#store.useOnce(name, expiresAt)
-    return this.#quick.useOnce(recordId('ReplayDetection', name), expiresAt, this.#app.clock.now())
+    return this.#store.useOnce(name, expiresAt)
   }
 
   /** Deletes records that ended, in batches. */

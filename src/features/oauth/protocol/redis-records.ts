@@ -3,13 +3,15 @@ import { unavailable } from '../../../errors.ts'
 import type { Redis } from '../../../plugins/redis.ts'
 import type { NewRecord } from './store.ts'
 
-/** Kinds that live for minutes and that nothing else refers to: what a Redis may hold in place of the database. */
+/**
+ * Kinds that live for minutes and that nothing else refers to: what a Redis may hold in place of the database. What it
+ * forgets is refused. So proofs and assertions that were used are not among them: forgotten, they would be good again.
+ */
 export const shortLived: ReadonlySet<string> = new Set([
   'Interaction',
   'AuthorizationCode',
   'DeviceCode',
   'PushedAuthorizationRequest',
-  'ReplayDetection',
 ])
 
 const keyOf = (id: string): string => `oauth:${id}`
@@ -37,12 +39,6 @@ export class RedisRecords {
     if (failed) throw unavailable(failed[0])
   }
 
-  /** Notes that something was used, until its end; false when it was before, at whichever replica. */
-  async useOnce(id: string, expiresAt: number, now: number): Promise<boolean> {
-    const life = Math.max(1, expiresAt - now)
-    return (await orRefuse(this.#redis.set(usedKeyOf(id), String(now), 'PX', life, 'NX'))) === 'OK'
-  }
-
   async find(id: string): Promise<OauthRecordRow | null> {
     const [text, used] = await orRefuse(this.#redis.mget(keyOf(id), usedKeyOf(id)))
     if (!text) return null
@@ -60,7 +56,7 @@ export class RedisRecords {
   async consume(id: string, now: number): Promise<boolean> {
     const left = await orRefuse(this.#redis.pttl(keyOf(id)))
     if (left <= 0) return false
-    return this.useOnce(id, now + left + clockSkew, now)
+    return (await orRefuse(this.#redis.set(usedKeyOf(id), String(now), 'PX', left + clockSkew, 'NX'))) === 'OK'
   }
 
   async destroy(id: string): Promise<void> {
