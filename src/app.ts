@@ -149,7 +149,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   addRequestMetrics(app)
   addForwardedWarning(app)
   addApiHeaders(app)
-  await addGlobalLimit(app)
+  await addGlobalLimit(app, redis)
   addBodyParsers(app)
   addValidation(app)
   await app.register(fastifyCookie, { hook: false })

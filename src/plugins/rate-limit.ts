@@ -1,10 +1,23 @@
-import fastifyRateLimit from '@fastify/rate-limit'
+import fastifyRateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from './client-address.ts'
+import type { Redis } from './redis.ts'
 
-/** Limits every client's requests as `rate_limits.global` says; in each process by itself, and nothing without it. */
-export async function addGlobalLimit(app: FastifyInstance): Promise<void> {
+/** How many addresses a process counts at most by itself; the one it has known longest goes first. */
+const mostCounted = 10_000
+
+/** Counts one more request of a window; answers how many there were, and what is left of the window. */
+const countScript = `
+local count = redis.call('INCR', KEYS[1])
+if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+return {count, redis.call('PTTL', KEYS[1])}`
+
+/**
+ * Limits every client's requests as `rate_limits.global` says, and nothing without it: with Redis of all replicas
+ * together, else of each process by itself.
+ */
+export async function addGlobalLimit(app: FastifyInstance, redis: Redis | null): Promise<void> {
   const rate = () => app.config.current().rate_limits.global
   await app.register(fastifyRateLimit, {
     global: false,
@@ -13,6 +26,7 @@ export async function addGlobalLimit(app: FastifyInstance): Promise<void> {
     timeWindow: () => rate()?.window ?? 1,
     keyGenerator: (request) => limitedAddress(request.ip),
     errorResponseBuilder: (_request, { ttl }) => tooManyRequests('Too Many Attempts.', Math.ceil(ttl / 1000)),
+    store: counters(redis),
   })
   const count = app.rateLimit()
   const limit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
@@ -22,4 +36,47 @@ export async function addGlobalLimit(app: FastifyInstance): Promise<void> {
   app.addHook('onRoute', (route: RouteOptions) => {
     route.onRequest = [...[route.onRequest ?? []].flat(), limit]
   })
+}
+
+interface Counted {
+  current: number
+  /** Milliseconds left of the window. */
+  ttl: number
+}
+
+/** The counters, in Redis if there is one. While it is away each process counts by itself: an outage lets nobody send without limit. */
+function counters(redis: Redis | null) {
+  return class Counters implements FastifyRateLimitStore {
+    readonly #own = new OwnCounters()
+
+    incr(address: string, done: (error: Error | null, counted?: Counted) => void, window: number): void {
+      this.#count(address, window).then((counted) => done(null, counted), done)
+    }
+
+    child(): FastifyRateLimitStore {
+      return this
+    }
+
+    async #count(address: string, window: number): Promise<Counted> {
+      const answer = await redis?.eval(countScript, 1, `requests:${address}`, window).catch(() => null)
+      const [current, ttl] = Array.isArray(answer) ? answer.map(Number) : []
+      return current !== undefined && ttl !== undefined ? { current, ttl } : this.#own.count(address, window)
+    }
+  }
+}
+
+/** Counters of this process alone. */
+class OwnCounters {
+  readonly #windows = new Map<string, { current: number; end: number }>()
+
+  count(address: string, window: number): Counted {
+    const now = performance.now()
+    const known = this.#windows.get(address)
+    const counted = known && known.end > now ? known : { current: 0, end: now + window }
+    counted.current++
+    this.#windows.set(address, counted)
+    const [oldest] = this.#windows.keys()
+    if (this.#windows.size > mostCounted && oldest !== undefined) this.#windows.delete(oldest)
+    return { current: counted.current, ttl: counted.end - now }
+  }
 }
