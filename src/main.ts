@@ -15,8 +15,9 @@ import { FilesRead, Reloader } from './reload.ts'
 /** Whether a terminal is in front of the process. */
 const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor))
 
-/** How long requests in flight may take to finish after SIGTERM, in milliseconds. */
+/** How long requests in flight may take to finish after SIGTERM, in milliseconds; and what of it is left after draining. */
 const grace = 9_000
+const graceAfterDrain = 4_000
 
 async function start(): Promise<void> {
   // SIGHUP ends no process of svc from here on; one that comes before it listens waits until then.
@@ -38,7 +39,8 @@ async function start(): Promise<void> {
   const note = (settings: Settings) => keepSnapshot(database, config.current().app.secret, settings, systemClock.now())
   const reloader = new Reloader({ boot, files, log: logger, note })
   const onTimeout = () => logger.error('stopping although requests are still in flight')
-  const ending = closeWithGrace({ delay: grace, logger: false, onTimeout, skip: ['SIGHUP'] }, async ({ err }) => {
+  const delay = Math.max(grace, server.drain + graceAfterDrain)
+  const ending = closeWithGrace({ delay, logger: false, onTimeout, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) logger.error({ err }, 'unexpected error: stopping')
     const noted = reloader.close()
     await app.close()

@@ -1,9 +1,12 @@
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createTestDatabase } from '../support/postgresql.ts'
-import { type Running, startMain } from '../support/process.ts'
+import { type Running, startMain, temporaryDirectory } from '../support/process.ts'
+import { ask } from '../support/remote.ts'
 
 // Starting processes takes its time on a busy machine.
 t.setTimeout(110_000)
@@ -16,10 +19,12 @@ interface Wire {
   closed: Promise<string>
 }
 
-async function start(t: Test): Promise<Running> {
+async function start(t: Test, settings?: string): Promise<Running> {
   const database = await createTestDatabase()
   t.teardown(database.drop)
-  return startMain(t, { env: { DATABASE_URL: database.url } })
+  const cwd = temporaryDirectory(t)
+  if (settings) writeFileSync(join(cwd, 'svc.yaml'), settings)
+  return startMain(t, { cwd, env: { DATABASE_URL: database.url, ...(settings ? { SVC_CONFIG: 'svc.yaml' } : {}) } })
 }
 
 async function open(t: Test, { port }: Running): Promise<Wire> {
@@ -65,6 +70,23 @@ t.test('SIGTERM ends an idle process at once, with keep-alive connections open',
   t.equal(stderr, '')
   t.ok(Date.now() - began < 3_000, `ended after ${Date.now() - began} ms`)
   await Promise.all([silent.closed, idle.closed])
+})
+
+t.test('a balancer that goes by readiness is told before anything is refused', async (t) => {
+  const svc = await start(t, 'server: { drain: 4s }')
+  t.equal((await ask(svc.url, { url: '/health/ready' })).statusCode, 200)
+  svc.child.kill('SIGTERM')
+  const ready = async () => (await ask(svc.url, { url: '/health/ready' })).statusCode
+  for (let tries = 0; (await ready()) === 200 && tries < 100; tries++) await sleep(10)
+  const told = await ask(svc.url, { url: '/health/ready' })
+  t.equal(told.statusCode, 503)
+  t.match(told.json(), { status: 'stopping' })
+  const answer = await ask(svc.url, { url: '/svc/csrf-cookie' })
+  t.equal(answer.statusCode, 204, 'and all is served until then')
+  t.equal(answer.headers.connection, 'close')
+  t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
+  t.equal(svc.child.exitCode, null)
+  t.equal((await svc.ended).code, 0)
 })
 
 t.test('a request whose body is still being sent gets its answer', async (t) => {

@@ -60,6 +60,12 @@ export const serverSections = {
       reload: 'restart',
       description: 'Address ranges of the proxies whose forwarded headers count.',
     }),
+    drain: duration({
+      default: '5s',
+      zero: true,
+      reload: 'restart',
+      description: 'How long after SIGTERM everything is still served while /health/ready says no.',
+    }),
   }),
   database: section('Where everything is stored.', {
     url: secretUrl({

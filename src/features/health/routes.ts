@@ -34,6 +34,8 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       schema: { summary: 'The process can serve requests', response: { 200: Readiness, 503: Readiness } },
     },
     async (request, reply) => {
+      app.stopping.askedAt = performance.now()
+      if (app.stopping.hasBegun) return reply.code(503).send({ status: 'stopping', checks: {} })
       try {
         await Promise.race([app.database.ping(), silence()])
         return { status: 'ok', checks: { database: 'ok' } }

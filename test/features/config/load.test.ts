@@ -14,7 +14,7 @@ t.test('without a file everything is at its default', (t) => {
   t.strictSame(warnings, [])
   t.match(config, {
     app: { name: 'svc', url: 'http://localhost:8000', frontend_url: 'http://localhost:8000', secret: [] },
-    server: { host: '0.0.0.0', port: 8000, trust_proxy: [] },
+    server: { host: '0.0.0.0', port: 8000, trust_proxy: [], drain: 5_000 },
     database: { url: 'file:./data/svc.db', engine: 'sqlite', file: join(cwd, 'data/svc.db') },
     redis: { url: null },
     expiration: null,
