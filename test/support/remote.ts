@@ -27,12 +27,16 @@ export function ask(url: string, { method = 'GET', url: path, headers = {}, payl
   })
 }
 
-/** A browser in front of a process that listens. */
-export function remoteBrowser(url: string, options: BrowserOptions = {}): Browser {
+/** What listens at an address, for whoever only injects requests into an app. */
+export function remoteApp(url: string): FastifyInstance {
   const app = { inject: (sent: InjectOptions) => ask(url, sent) }
-  // Sound: a browser only injects requests.
-  return new Browser(app as unknown as FastifyInstance, { url, ...options })
+  // Sound: those it is handed to do nothing else.
+  return app as unknown as FastifyInstance
 }
+
+/** A browser in front of a process that listens. */
+export const remoteBrowser = (url: string, options: BrowserOptions = {}): Browser =>
+  new Browser(remoteApp(url), { url, ...options })
 
 /** Asks with a bearer, as a mobile app or another API does. */
 export const askWithBearer = (url: string, token: string, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET') =>

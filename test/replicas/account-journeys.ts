@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Test } from 'tap'
+import { Visitor as PasskeyVisitor } from '../features/passkeys/visitor.ts'
+import { Visitor as SocialVisitor } from '../features/social/visitor.ts'
+import { strong } from '../support/accounts.ts'
+import { Authenticator } from '../support/authenticator.ts'
+import { ask, askWithBearer } from '../support/remote.ts'
+import { codeAt } from '../support/totp.ts'
+import { linkIn, mailsTo, me, register, type Site } from './site.ts'
+
+/** What people do with their accounts. */
+export function accountJourneys(t: Test, site: Site): void {
+  t.test('register, verify, sign out', async (t) => {
+    const { browser, email } = await register(site)
+    const [mail, ...more] = await mailsTo(site, email, 1)
+    t.same(more, [])
+    const { pathname, search } = linkIn(mail?.text)
+    t.equal((await browser.get(pathname + search)).statusCode, 204)
+    t.match((await browser.get('/api/user')).json(), { email, email_verified_at: /./ })
+    t.equal((await browser.post('/logout')).statusCode, 200)
+    t.same(await site.together(4, () => browser.get('/api/user')), [401, 401, 401, 401])
+  })
+
+  t.test('second factor: a code and a recovery code are good once', async (t) => {
+    const { browser, email } = await register(site)
+    await browser.post('/user/confirm-password', { password: strong })
+    t.equal((await browser.post('/user/two-factor-authentication')).statusCode, 200)
+    const { secretKey } = (await browser.get('/user/two-factor-secret-key')).json()
+    const [recovery_code = '']: string[] = (await browser.get('/user/two-factor-recovery-codes')).json()
+    const first = { code: codeAt(secretKey, Date.now(), -1) }
+    t.equal((await browser.post('/user/confirmed-two-factor-authentication', first)).statusCode, 200)
+    const next = codeAt(secretKey, Date.now(), 1)
+    for (const proof of [{ code: next }, { recovery_code }]) {
+      const waiting = await Promise.all(
+        Array.from({ length: 4 }, async () => {
+          const at = site.browser()
+          t.match((await at.signIn(email, strong)).json(), { two_factor: true })
+          return at
+        }),
+      )
+      const statuses = await site.together(4, async (n) => (waiting[n] ?? browser).post('/two-factor-challenge', proof))
+      t.same(statuses, [204, 422, 422, 422])
+      t.same((await Promise.all(waiting.map(me))).sort(), [200, 401, 401, 401])
+    }
+  })
+
+  t.test('sessions are listed and ended', async (t) => {
+    const { browser, email } = await register(site)
+    const other = site.browser()
+    await other.signIn(email, strong, { remember: true })
+    const listed = (await browser.get('/user/sessions')).json()
+    t.equal(listed.length, 2)
+    const { id } = listed.find(({ current }: { current: boolean }) => !current)
+    t.equal(await me(other), 200)
+    t.equal((await browser.delete(`/user/sessions/${id}`)).statusCode, 200)
+    t.same(await site.together(4, () => other.get('/api/user')), [401, 401, 401, 401])
+    t.equal(await me(browser), 200)
+  })
+
+  t.test('API tokens', async (t) => {
+    const { email } = await register(site)
+    const payload = { email, password: strong, device_name: 'Phone' }
+    for (let round = 0; round < 5; round++) {
+      const { token } = (await ask(site.url, { method: 'POST', url: '/svc/token', payload })).json()
+      t.equal((await askWithBearer(site.url, token, '/api/user')).statusCode, 200)
+      t.equal((await askWithBearer(site.url, token, '/api/tokens/current', 'DELETE')).statusCode, 200)
+      t.same(await site.together(4, () => askWithBearer(site.url, token, '/api/user')), [401, 401, 401, 401])
+    }
+  })
+
+  t.test('password reset: one link, one use', async (t) => {
+    const { browser, email } = await register(site)
+    const visitor = site.browser()
+    await visitor.get('/svc/csrf-cookie')
+    t.equal((await visitor.post('/forgot-password', { email })).statusCode, 200)
+    const mails = await mailsTo(site, email, 2)
+    const link = linkIn(mails.find(({ text }) => text.includes('/reset-password/'))?.text)
+    const proof = { email, token: link.pathname.split('/').at(-1) ?? '' }
+    const statuses = await site.together(4, (n) => {
+      const password = `violet engine number ${n}`
+      return visitor.post('/reset-password', { ...proof, password, password_confirmation: password })
+    })
+    t.same(statuses, [200, 422, 422, 422])
+    t.equal(await me(browser), 401, 'it ends all sessions')
+  })
+
+  t.test('passkeys: a challenge is answered once', async (t) => {
+    const { browser } = await register(site)
+    const authenticator = new Authenticator()
+    const forgery = { origin: site.url }
+    t.equal((await new PasskeyVisitor(browser).register(authenticator, forgery)).statusCode, 200)
+    const guest = new PasskeyVisitor(site.browser())
+    const answer = authenticator.assert(await guest.options('login'), forgery)
+    t.same(await site.together(4, () => guest.answer('login', answer)), [200, 422, 422, 422])
+  })
+
+  t.test('sign-in by another provider: a state comes back once', async (t) => {
+    const visitor = new SocialVisitor(site, site.browser())
+    const back = await visitor.allow(await visitor.begin(), 'grace')
+    const ways = await Promise.all([1, 2, 3, 4].map(() => visitor.back(back)))
+    const failed = ways.filter(({ headers }) => String(headers.location).includes('error='))
+    t.equal(failed.length, 3)
+    t.match(await new SocialVisitor(site, site.browser()).signIn('grace'), { statusCode: 302 })
+  })
+
+  t.test('guesses count together, and no more than allowed are looked at', async (t) => {
+    const { email } = await register(site)
+    const payload = { email, password: 'wrong', device_name: 'Phone' }
+    const statuses = await site.together(12, () => ask(site.url, { method: 'POST', url: '/svc/token', payload }))
+    t.same(statuses, [...Array(5).fill(422), ...Array(7).fill(429)])
+  })
+
+  t.test('each mail is sent once', async (t) => {
+    const accounts = await Promise.all(Array.from({ length: 20 }, () => register(site)))
+    const database = new pg.Client({ connectionString: site.databaseUrl })
+    await database.connect()
+    const left = async () => Number((await database.query('SELECT count(*) FROM outbox')).rows[0].count)
+    for (let tries = 0; (await left()) > 0 && tries < 500; tries++) await sleep(20)
+    await database.end()
+    for (const { email } of accounts) t.equal((await mailsTo(site, email, 1)).length, 1)
+  })
+}

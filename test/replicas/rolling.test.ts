@@ -1,0 +1,58 @@
+// engine: postgresql
+import t, { type Test } from 'tap'
+import { ask, askWithBearer } from '../support/remote.ts'
+import { type Replicas, startReplicas } from '../support/replicas.ts'
+
+// Starting processes takes its time on a busy machine.
+t.setTimeout(110_000)
+
+const credentials = { email: 'ada@example.com', password: 'correct horse', device_name: 'Phone' }
+
+/** People who use svc without a pause until they are told to stop: what they were answered, by request. */
+function useWithoutPause({ url }: Replicas, people: number) {
+  const answers = new Map<string, number>()
+  let isOver = false
+  const note = async (name: string, asked: ReturnType<typeof ask>) => {
+    const answer = await asked
+    const key = `${name} ${answer.statusCode}`
+    answers.set(key, (answers.get(key) ?? 0) + 1)
+    return answer
+  }
+  const use = async () => {
+    while (!isOver) {
+      const made = await note('login', ask(url, { method: 'POST', url: '/svc/token', payload: credentials }))
+      const { token = '' } = made.statusCode === 200 ? made.json() : {}
+      for (let n = 0; n < 10; n++) await note('user', askWithBearer(url, token, '/api/user'))
+      await note('key set', ask(url, { url: '/.well-known/jwks.json' }))
+      await note('revocation', askWithBearer(url, token, '/api/tokens/current', 'DELETE'))
+    }
+  }
+  const all = Array.from({ length: people }, use)
+  const stop = async () => {
+    isOver = true
+    await Promise.all(all)
+    return answers
+  }
+  return { answers, stop }
+}
+
+async function start(t: Test): Promise<Replicas> {
+  const replicas = await startReplicas(t, 2, () => ({ server: { drain: '2s' } }))
+  await replicas.svc(['user:create', '--email=ada@example.com', '--name=Ada', '--verified'], credentials.password)
+  return replicas
+}
+
+t.test('every replica is replaced under load, and no request fails', async (t) => {
+  const replicas = await start(t)
+  const load = useWithoutPause(replicas, 4)
+  for (const old of [...replicas.all]) {
+    const fresh = await replicas.add()
+    const { code } = await old.stop()
+    t.equal(code, 0)
+    t.ok((replicas.balancer.sent.get(fresh.port) ?? 0) > 0, 'the new one was sent requests')
+    t.notMatch(old.stdout(), /"level":(50|60)/)
+  }
+  const answers = await load.stop()
+  t.same([...answers.keys()].sort(), ['key set 200', 'login 200', 'revocation 200', 'user 200'])
+  t.ok((answers.get('login 200') ?? 0) > 4, `${answers.get('login 200')} logins`)
+})
