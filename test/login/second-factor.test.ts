@@ -207,7 +207,7 @@ t.test('the password is rehashed even when the answer is a challenge', async (t)
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const where = { id: BigInt(ada.user.id) }
-  const password = await bcrypt('correct horse', { cost: 4 })
+  const password = await bcrypt('correct horse', 4)
   await svc.database.prisma.user.update({ where, data: { password } })
   const spa = await challenged(svc, ada.email)
   t.match((await svc.database.prisma.user.findUniqueOrThrow({ where })).password, /^\$argon2id\$/)
