@@ -19,7 +19,12 @@ const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descrip
 const grace = 9_000
 const graceAfterDrain = 4_000
 
+const stopSignals = ['SIGINT', 'SIGTERM'] as const
+const endAtOnce = () => process.exit(0)
+
 async function start(): Promise<void> {
+  // Nothing is being served yet. The first process of a container is spared every signal that it does not listen for.
+  for (const signal of stopSignals) process.on(signal, endAtOnce)
   // SIGHUP ends no process of svc from here on; one that comes before it listens waits until then.
   let isAsked = false
   let onHangUp = () => {
@@ -48,6 +53,7 @@ async function start(): Promise<void> {
     await database.close()
     output.flushSync()
   })
+  for (const signal of stopSignals) process.off(signal, endAtOnce)
   // Before the first request: a server without keys that it can read must not start.
   await app.oauth.open()
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })

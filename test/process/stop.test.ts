@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -153,4 +153,16 @@ t.test('a request that never ends does not keep it alive', async (t) => {
   t.equal(code, 1, 'it says that not everything was finished')
   t.ok(Date.now() - began < 10_000, `ended after ${Date.now() - began} ms`)
   t.match(stdout, 'stopping although requests are still in flight')
+})
+
+t.test('a stop that comes while it still waits for the database ends it at once', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => silent.close())
+  await once(silent, 'listening')
+  const address = silent.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const env = { DATABASE_URL: `postgresql://svc@127.0.0.1:${port}/svc`, LOG_LEVEL: 'error' }
+  const [svc, [socket]] = await Promise.all([startMain(t, { env }), once(silent, 'connection')])
+  t.teardown(() => socket.destroy())
+  t.equal((await svc.stop()).code, 0, 'by a listener of its own: as the first process it would get no signal otherwise')
 })
