@@ -1,0 +1,82 @@
+// node .dev/image.mjs <directory>: puts there what the container image holds of svc: the built server, its manual, the
+// migrations, the packages that production needs on this platform, and their bill of materials (sbom.cdx.json).
+// `npm_config_cpu=arm64` in the environment makes it for another processor.
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { productionPackages } from './production-lock.mjs'
+
+const root = resolve(import.meta.dirname, '..')
+const image = resolve(process.argv[2] ?? 'image')
+const modules = join(image, 'node_modules')
+
+rmSync(image, { recursive: true, force: true })
+mkdirSync(image, { recursive: true })
+copyServer()
+installPackages()
+removeUnread()
+writeBillOfMaterials()
+
+function copyServer() {
+  cpSync(join(root, 'dist'), join(image, 'dist'), {
+    recursive: true,
+    filter: (source) => !source.endsWith('.map') && !source.endsWith('.stamp'),
+  })
+  cpSync(join(root, 'prisma', 'migrations'), join(image, 'prisma', 'migrations'), { recursive: true })
+  for (const file of ['svc.yaml', 'svc.schema.json']) cpSync(join(root, 'config', file), join(image, 'config', file))
+  mkdirSync(join(image, 'bin'))
+  symlinkSync('../dist/cli.js', join(image, 'bin', 'svc'))
+}
+
+function installPackages() {
+  const { manifest, lock } = productionPackages(read('package.json'), read('package-lock.json'))
+  write('package.json', manifest)
+  write('package-lock.json', lock)
+  // No package of these needs its install script: what is native comes built, in a package for each platform.
+  npm('ci', '--ignore-scripts', '--no-bin-links', '--no-audit', '--no-fund', '--loglevel=error')
+}
+
+/** Types, source maps, and the query compilers of databases other than ours: half of the size, read by nobody. */
+function removeUnread() {
+  const runtime = join(modules, '@prisma', 'client', 'runtime')
+  const clients = filesIn(join(image, 'dist', 'generated')).map((file) => readFileSync(file, 'utf8'))
+  for (const name of readdirSync(runtime)) {
+    if (!name.startsWith('query_compiler_')) continue
+    if (!clients.some((text) => text.includes(`/${name}"`))) rmSync(join(runtime, name))
+  }
+  for (const file of filesIn(modules)) if (/\.(map|d\.[cm]?ts)$/.test(file)) rmSync(file)
+}
+
+function writeBillOfMaterials() {
+  const bill = JSON.parse(npm('sbom', '--sbom-format=cyclonedx', '--sbom-type=application'))
+  // npm calls it by its folder.
+  bill.metadata.component.name = read('package.json').name
+  write('sbom.cdx.json', bill)
+  rmSync(join(image, 'package-lock.json'))
+}
+
+function npm(...args) {
+  const { status, stdout, error } = spawnSync('npm', args, {
+    cwd: image,
+    encoding: 'utf8',
+    maxBuffer: 100_000_000,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (error) process.stderr.write(`image: ${error.message}\n`)
+  if (status !== 0) process.exit(status || 1)
+  return stdout
+}
+
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}
+
+function read(file) {
+  return JSON.parse(readFileSync(join(root, file), 'utf8'))
+}
+
+function write(file, value) {
+  writeFileSync(join(image, file), `${JSON.stringify(value, null, 2)}\n`)
+}

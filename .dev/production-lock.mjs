@@ -1,0 +1,40 @@
+/**
+ * The manifest and lock of what runs in production. `npm ci --omit=dev` installs more: optional peers too, and those of
+ * @prisma/client (Prisma's own tool and its editor) are four times the size of the server. npm refuses the result if a
+ * package that something needs were missing from it.
+ */
+export function productionPackages(manifest, lock) {
+  const kept = new Set()
+  const visit = (place, entry) => {
+    for (const name of neededBy(entry)) {
+      const found = resolvePackage(lock.packages, place, name)
+      if (found === undefined || kept.has(found)) continue
+      kept.add(found)
+      visit(found, lock.packages[found])
+    }
+  }
+  visit('', { dependencies: manifest.dependencies })
+
+  const { name, version, description, license, type, engines, bin, dependencies } = manifest
+  const { devDependencies: _, ...root } = lock.packages['']
+  const entries = Object.entries(lock.packages).filter(([place]) => kept.has(place))
+  return {
+    manifest: { name, version, description, license, private: true, type, engines, bin, dependencies },
+    lock: { ...lock, packages: { '': root, ...Object.fromEntries(entries) } },
+  }
+}
+
+function neededBy({ dependencies, optionalDependencies, peerDependencies = {}, peerDependenciesMeta = {} }) {
+  const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional)
+  return [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers]
+}
+
+/** Where Node finds a package: in the folder of whoever asks, or in one around it. */
+function resolvePackage(packages, place, name) {
+  for (let folder = place; ; ) {
+    const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`
+    if (candidate in packages) return candidate
+    if (folder === '') return undefined
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf('node_modules/') - 1))
+  }
+}

@@ -1,0 +1,187 @@
+// npm run check:image: does what the Dockerfile says without Docker, and holds the result to what an image must do.
+// It installs everything once more, so it is no part of `npm test`.
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { commandOf, instructionsOf, readDockerfile, type Stage } from '../support/dockerfile.ts'
+import { findPostgresql, startPostgresql } from '../support/postgresql-server.ts'
+import { freePort } from '../support/process.ts'
+import { hasRedis, startRedis } from '../support/redis.ts'
+import { ask, askWithBearer } from '../support/remote.ts'
+import { baseImage, buildStage, lastStage, own } from './build.ts'
+import { canIsolate, type Running, run, start, until } from './container.ts'
+
+t.setTimeout(900_000)
+
+const LARGEST = 250_000_000
+const password = 'correct horse battery staple'
+
+const [building, last] = readDockerfile(readFileSync(resolve(import.meta.dirname, '../../Dockerfile'), 'utf8')) as [
+  Stage,
+  Stage,
+]
+const root = baseImage(t)
+await buildStage(root, building)
+const { folder, env } = lastStage(root, last)
+const data = join(folder, 'data')
+const { dependencies } = readJson('package.json')
+close()
+
+t.test('it is small, and has the packages of production alone', async (t) => {
+  const size = filesIn(folder).reduce((sum, file) => sum + statSync(file).size, 0)
+  t.ok(size <= LARGEST, `${Math.round(size / 1e6)} MB`)
+  process.stderr.write(`the image adds ${Math.round(size / 1e6)} MB to its base\n`)
+  for (const name of ['npm', 'prisma', 'typescript', 'tap', 'playwright-core', 'react']) {
+    t.notOk(existsSync(join(folder, 'node_modules', name)), `no ${name}`)
+  }
+  for (const name of Object.keys(dependencies)) t.ok(existsSync(join(folder, 'node_modules', name)), name)
+})
+
+t.test('whatever the server imports, now or when it is needed, can be imported', async (t) => {
+  const specifiers = new Set(
+    filesIn(join(folder, 'dist'))
+      .filter((file) => file.endsWith('.js'))
+      .flatMap((file) => [
+        ...readFileSync(file, 'utf8').matchAll(
+          /(?:\bfrom|\bimport|\bimport\(|import\.meta\.url\)(?:\.resolve)?\() ?['"]([^'".][^'"]*)['"]/g,
+        ),
+      ])
+      .map(([, name = '']) => name)
+      .filter((name) => !name.startsWith('node:')),
+  )
+  for (const name of ['libsql', 'pg', '@prisma/adapter-pg', 'ioredis', 'nodemailer', 'eta', '@node-rs/argon2']) {
+    t.ok(specifiers.has(name), `${name} is among what is tried`)
+  }
+  const script = `for (const name of ${JSON.stringify([...specifiers])}) await import(name)`
+  const ended = await run(['node', '--input-type=module', '--eval', script], { cwd: folder, env })
+  t.strictSame(ended, { code: 0, output: '' }, `${specifiers.size} specifiers`)
+})
+
+t.test('on the other processor it has the same packages, and that processor’s native ones', async (t) => {
+  const [here, other] = process.arch === 'arm64' ? ['arm64', 'x64'] : ['x64', 'arm64']
+  const assemble =
+    instructionsOf(building, 'RUN')
+      .at(-1)
+      ?.replace(/^.*(node \.dev\/image\.mjs) .*$/, '$1 other') ?? ''
+  const cross = { ...root.env, PATH: `${root.at('usr/local/bin')}:${root.env.PATH}`, npm_config_cpu: other ?? '' }
+  const ended = await run(['sh', '-c', assemble], { cwd: root.at('build'), env: cross })
+  t.equal(ended.code, 0, assemble, { output: ended.output })
+  const theirs = billOf(root.at('build/other'))
+  for (const name of ['@libsql/linux', '@node-rs/argon2-linux', '@node-rs/bcrypt-linux']) {
+    t.ok(
+      theirs.some((part) => part.startsWith(`${name}-${other}-gnu@`)),
+      `${name}-${other}-gnu`,
+    )
+  }
+  t.strictSame(
+    theirs,
+    billOf(folder)
+      .map((part) => part.replace(`-${here}-`, `-${other}-`))
+      .sort(),
+  )
+})
+
+t.test('its bill of materials names exactly what is installed', async (t) => {
+  const installed = filesIn(join(folder, 'node_modules'))
+    .filter((file) => /node_modules\/(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')))
+    .map(({ name, version }) => `${name}@${version}`)
+  const listed = billOf(folder)
+  t.strictSame(listed, [...new Set(installed)].sort())
+  for (const name of ['fastify', 'oidc-provider']) t.ok(listed.includes(`${name}@${dependencies[name]}`), name)
+  const { bomFormat, metadata } = readJson('sbom.cdx.json')
+  t.match([bomFormat, metadata.component], ['CycloneDX', { name: 'svc', type: 'application' }])
+})
+
+t.test('it runs read-only as a plain user, and ends on SIGTERM', async (t) => {
+  if (!canIsolate) {
+    process.stderr.write('*** NOT RUN AS THE FIRST PROCESS ON A READ-ONLY ROOT: THIS MACHINE FORBIDS IT ***\n')
+  }
+  const settings = await configure()
+  const inside = { cwd: folder, env: settings }
+  const health = commandOf(instructionsOf(last, 'HEALTHCHECK')[0])
+  t.match(await run(health, inside), { code: 1 }, 'not healthy before it runs')
+
+  const svc = await boot(t, settings)
+  t.strictSame(await run(health, inside), { code: 0, output: '' }, 'healthy')
+  const create = ['svc', 'user:create', '--email=ada@example.com', '--name=Ada', '--verified']
+  t.match(await run(create, { ...inside, input: `${password}\n` }), { code: 0, output: '"email":"ada@example.com"' })
+  t.match(await run(['svc', 'user:list'], inside), { code: 0, output: 'ada@example.com' })
+
+  const payload = { email: 'ada@example.com', password, device_name: 'Phone' }
+  const answer = await ask(svc.url, { method: 'POST', url: '/svc/token', payload })
+  t.equal(answer.statusCode, 200, answer.body)
+  t.match(await askWithBearer(svc.url, answer.json().token, '/api/user'), { statusCode: 200 })
+  for (const path of ['/oauth/login', '/assets/webauthn.js', '/openapi.json', '/.well-known/jwks.json']) {
+    t.equal((await ask(svc.url, { url: path })).statusCode, 200, path)
+  }
+  t.ok(existsSync(join(data, 'svc.db')), 'the database lies on the volume')
+  const ended = await svc.stop()
+  t.equal(ended.code, 0, 'SIGTERM', { output: ended.output })
+  t.notMatch(ended.output, /"level":[456]0/)
+})
+
+t.test('it runs on PostgreSQL and Redis', async (t) => {
+  if (!findPostgresql() || !hasRedis(t)) return t.notOk(process.env.CI, 'PostgreSQL and Redis are on this machine')
+  const [database, redis] = await Promise.all([startPostgresql(), startRedis(t)])
+  t.teardown(database.stop)
+  const svc = await boot(t, { ...(await configure()), DATABASE_URL: database.url, REDIS_URL: redis.url })
+  t.match(await svc.stop(), { code: 0 })
+})
+
+/** Takes every right to write from what the image holds; the volume is the plain user's own. */
+function close(): void {
+  for (const path of [...filesIn(folder), ...foldersIn(folder)]) chmodSync(path, statSync(path).mode & ~0o222)
+  mkdirSync(data, { mode: 0o700 })
+  own(data)
+  chmodSync(folder, 0o555)
+}
+
+/** A production configuration as it is mounted, with the secret in a file; the port stands in the environment. */
+async function configure(): Promise<Record<string, string>> {
+  const secret = root.at('run/secrets/svc')
+  const file = root.at('etc/svc/svc.yaml')
+  for (const path of [secret, file]) mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(secret, randomBytes(32).toString('base64'))
+  const settings = {
+    app: { environment: 'production', url: 'https://id.example.com', secret: { file: secret } },
+    mail: { url: 'smtp://mail.example.com:587' },
+  }
+  writeFileSync(file, JSON.stringify(settings))
+  return { ...env, SVC_CONFIG: file, PORT: String(await freePort()) }
+}
+
+async function boot(t: Test, settings: Record<string, string>): Promise<Running & { url: string }> {
+  const url = `http://localhost:${settings.PORT}`
+  const svc = start(commandOf(instructionsOf(last, 'CMD')[0]), { cwd: folder, env: settings, writable: data })
+  t.teardown(svc.kill)
+  await until(async () => (await ask(url, { url: '/health/ready' }).catch(() => null))?.statusCode === 200, svc)
+  return { ...svc, url }
+}
+
+function readJson(file: string) {
+  return JSON.parse(readFileSync(join(folder, file), 'utf8'))
+}
+
+/** `name@version` of what a bill of materials lists. */
+function billOf(place: string): string[] {
+  const { components } = JSON.parse(readFileSync(join(place, 'sbom.cdx.json'), 'utf8'))
+  return components.map((part: { name: string; version: string }) => `${part.name}@${part.version}`).sort()
+}
+
+function entriesIn(place: string) {
+  return readdirSync(place, { recursive: true, withFileTypes: true })
+}
+
+function filesIn(place: string): string[] {
+  return entriesIn(place)
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}
+
+function foldersIn(place: string): string[] {
+  return entriesIn(place)
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name))
+}

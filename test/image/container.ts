@@ -1,0 +1,91 @@
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Whom the image is built and run by here: an ordinary user, also where the check is started by root. */
+export const plainUser: { uid: number; gid: number } | undefined =
+  process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
+
+/** What a process ended with, and what it printed. */
+export interface Ended {
+  code: number | null
+  output: string
+}
+
+/** A process that runs, and how to end it. */
+export interface Running {
+  output(): string
+  ended: Promise<Ended>
+  /** SIGTERM to the process itself, and its end. */
+  stop(): Promise<Ended>
+  kill(): void
+}
+
+/** Runs a command as the plain user until it ends. */
+export function run(command: readonly string[], options: SpawnOptions & { input?: string }): Promise<Ended> {
+  const [program = '', ...args] = command
+  const { child, ended } = watch(spawn(program, args, { ...options, ...plainUser, stdio: 'pipe' }))
+  child.stdin?.on('error', () => undefined)
+  child.stdin?.end(options.input ?? '')
+  return ended
+}
+
+/** Whether processes can have a root file system and process numbers of their own here. */
+export const canIsolate =
+  plainUser !== undefined && spawnSync('unshare', ['--fork', '--pid', '--mount', 'true']).status === 0
+
+/**
+ * Starts a command as a container does: as the plain user, and where the machine allows it as the first process, on a
+ * root file system that only reads except for one directory.
+ */
+export function start(
+  command: readonly string[],
+  { cwd, env, writable }: { cwd: string; env: Record<string, string>; writable: string },
+): Running {
+  if (!canIsolate) {
+    const [program = '', ...args] = command
+    return running(spawn(program, args, { cwd, env, ...plainUser, stdio: 'pipe' }), (child) => child.pid)
+  }
+  const script = `mount --bind "$1" "$1" && mount -o remount,ro,bind / && ! touch /svc-probe 2>/dev/null &&
+    shift && exec setpriv --reuid=${plainUser?.uid} --regid=${plainUser?.gid} --clear-groups -- "$@"`
+  const isolated = ['--fork', '--pid', '--mount', '--kill-child', 'sh', '-c', script, 'sh', writable, ...command]
+  return running(spawn('unshare', isolated, { cwd, env, stdio: 'pipe' }), ({ pid }) =>
+    Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()),
+  )
+}
+
+function running(spawned: ChildProcess, pidOf: (child: ChildProcess) => number | undefined): Running {
+  const { child, output, ended } = watch(spawned)
+  const stop = () => {
+    const pid = pidOf(child)
+    if (pid) process.kill(pid, 'SIGTERM')
+    return ended
+  }
+  return { output, ended, stop, kill: () => child.kill('SIGKILL') }
+}
+
+function watch(child: ChildProcess) {
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk
+    })
+  }
+  const ended = new Promise<Ended>((done, fail) => {
+    child.once('error', fail)
+    child.once('close', (code) => done({ code, output: text }))
+  })
+  return { child, output: () => text, ended }
+}
+
+/** Waits until something is so, or the process has ended. */
+export async function until(isSo: () => Promise<boolean>, process: Running): Promise<void> {
+  let hasEnded = false
+  void process.ended.then(() => {
+    hasEnded = true
+  })
+  for (let tries = 0; !(await isSo()); tries++) {
+    if (hasEnded || tries > 1200) throw new Error(`it does not get ready:\n${process.output()}`)
+    await sleep(50)
+  }
+}

@@ -1,0 +1,61 @@
+// engine: none
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { buildContext, commandOf, instructionsOf, pairsOf, readDockerfile } from '../support/dockerfile.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const manifest = JSON.parse(read('package.json'))
+const stages = readDockerfile(read('Dockerfile'))
+const last = stages.at(-1)
+
+t.test('the last stage has what runs, and nothing that installs or builds', async (t) => {
+  if (!last) return t.fail('no stage')
+  t.equal(stages.length, 2)
+  for (const { from } of stages) t.match(from, /\/node:24-slim$/, "the runtime's official image")
+  const copies = instructionsOf(last, 'COPY')
+  t.strictSame(copies, ['--from=build /build/image ./'], 'only what .dev/image.mjs put together')
+  const [removal = '', ...others] = instructionsOf(last, 'RUN')
+  t.strictSame(others, [])
+  for (const path of ['lib/node_modules', 'bin/npm', 'bin/npx', 'bin/corepack']) {
+    t.ok(removal.includes(` /usr/local/${path} `), `${path} is removed`)
+  }
+  t.equal(instructionsOf(last, 'USER').at(-1), '1000:1000')
+  t.match(removal, 'install -d -o 1000 -g 1000 -m 700 /app/data', 'the data directory is that user’s')
+  t.strictSame(instructionsOf(last, 'VOLUME'), ['/app/data'])
+  t.strictSame(instructionsOf(last, 'WORKDIR'), ['/app'])
+})
+
+t.test('it starts as `npm start` does, and as the first process', async (t) => {
+  if (!last) return t.fail('no stage')
+  t.equal(commandOf(instructionsOf(last, 'CMD')[0]).join(' '), manifest.scripts.start)
+  t.strictSame(commandOf(instructionsOf(last, 'ENTRYPOINT')[0]), [], 'no shell between')
+  const env = pairsOf(last, 'ENV')
+  t.match(env.PATH, /^\/app\/bin:/, 'svc is on the PATH')
+  t.strictSame(instructionsOf(last, 'EXPOSE'), [env.PORT])
+  const [health = ''] = instructionsOf(last, 'HEALTHCHECK')
+  t.equal(commandOf(health)[0], 'node')
+  t.match(health, '/health/live')
+})
+
+t.test('its labels tell this version', async (t) => {
+  if (!last) return t.fail('no stage')
+  const labels = pairsOf(last, 'LABEL')
+  t.equal(labels['org.opencontainers.image.version'], manifest.version)
+  t.equal(labels['org.opencontainers.image.title'], manifest.name)
+  t.equal(labels['org.opencontainers.image.licenses'], manifest.license)
+  t.ok(labels['org.opencontainers.image.description'])
+  t.ok(labels['org.opencontainers.image.revision'])
+})
+
+t.test('a build sees the sources, and nothing else of the directory', async (t) => {
+  const files = buildContext(root)
+  for (const file of ['package-lock.json', '.npmrc', '.dev/build.mjs', 'src/main.ts', 'config/svc.yaml']) {
+    t.ok(files.includes(file), file)
+  }
+  const tops = new Set(files.map((file) => file.split('/')[0]))
+  const wanted = ['.dev', '.npmrc', 'config', 'package-lock.json', 'package.json', 'prisma', 'src', 'tsconfig.json']
+  t.strictSame([...tops].sort(), wanted)
+  t.notOk(files.some((file) => file.startsWith('src/generated/') || file.startsWith('prisma/.derived/')))
+})
