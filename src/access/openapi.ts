@@ -79,11 +79,11 @@ const formOf = (fields: readonly string[]) => ({
 
 /** Describes every route at `/openapi.json` (OpenAPI 3.1), from the declarations that protect and validate it. */
 export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
-  const { name, url } = app.config.current().app
+  const { url } = app.config.current().app
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: name, version, description: 'Sessions, API tokens and headless authentication.' },
+      info: { title: '', version, description: 'Sessions, API tokens and headless authentication.' },
       servers: [{ url }],
       components: {
         securitySchemes: {
