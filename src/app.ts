@@ -187,7 +187,7 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   await app.register(passwordResetPages, accounts)
   await app.register(signInPage, {
     formTarget: (returnTo) => redirectTarget(holder, returnTo),
-    socialButtons: (returnTo) => socialButtons(config.current(), returnTo),
+    socialButtons: (returnTo, isAnew) => socialButtons(config.current(), returnTo, isAnew),
   })
   await app.register(passwordConfirmation)
   await app.register(profile, accounts)

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
-import { nobodysHash } from '../crypto/password.ts'
+import { isPassword, nobodysHash } from '../crypto/password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
 import type { Metrics } from '../plugins/metrics/metrics.ts'
 import type { Hashed, HashingTask } from './hashing-worker.ts'
@@ -61,9 +61,9 @@ export class PasswordHashing {
 
   /** Whether the password fits; as slow for null (no such user, no password) as for a wrong password. */
   async verify(stored: string | null, password: string): Promise<boolean> {
-    const fits = await this.#run({ password, stored: stored ?? nobodysHash })
+    const fits = await this.#run({ password, stored: isPassword(stored) ? stored : nobodysHash })
     // Laravel's rule: an empty password never matches, whatever was stored.
-    return fits === true && stored !== null && password !== ''
+    return fits === true && isPassword(stored) && password !== ''
   }
 
   /** Lets the checks under way finish, and ends the threads. */

@@ -78,6 +78,8 @@ function ask(url: URL, { body, ...options }: Call): Promise<IncomingMessage> {
     const sent = request(url, { ...options, agent: false })
     sent.once('error', reject)
     sent.once('response', resolve)
+    // Of a switch of protocols that nobody asked for nothing else is told.
+    sent.once('close', () => reject(new Error('the connection was closed without an answer')))
     sent.end(body)
   })
 }

@@ -1,3 +1,4 @@
+import { noPassword } from '../crypto/password.ts'
 import type { Prisma } from '../generated/postgresql/client.ts'
 import type { Database, Tx } from '../plugins/database/database.ts'
 import { clearTwoFactor } from './two-factor.ts'
@@ -107,9 +108,9 @@ export async function setPassword(tx: Tx, userId: number, password: string, now:
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
-/** Takes the password away: nothing that began with it counts any more. */
+/** Takes the password away, if there is one: nothing that began before counts any more. */
 export async function clearPassword(tx: Tx, userId: number, now: number): Promise<void> {
-  await tx.user.update({ where: { id: BigInt(userId) }, data: { password: null, updatedAt: new Date(now) } })
+  await tx.user.update({ where: { id: BigInt(userId) }, data: { password: noPassword(), updatedAt: new Date(now) } })
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
 }
 

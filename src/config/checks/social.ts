@@ -36,6 +36,7 @@ const rules: readonly Rule[] = [
   presetKeysFit,
   plainHttpIsLocal,
   redirectUrisAreBare,
+  openIdHasIssuer,
 ]
 
 /** What must hold for identity providers, one rule each. */
@@ -105,4 +106,10 @@ function redirectUrisAreBare(_id: string, { redirect_uris }: Provider, report: R
     if (bare.href === uri) continue
     report(['redirect_uris', index], `must be written as ${bare.href}, without query and fragment (found "${uri}")`)
   }
+}
+
+function openIdHasIssuer(_id: string, { authorization_url, scopes = [] }: Provider, report: Report): void {
+  const index = scopes.indexOf('openid')
+  if (authorization_url === undefined || index === -1) return
+  report(['scopes', index], 'must not be openid beside authorization_url: an OpenID provider is given by its issuer')
 }

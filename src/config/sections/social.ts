@@ -32,6 +32,7 @@ const provider = entry('One identity provider; the presets need only its credent
       email: claim('The field of the e-mail address.'),
       email_verified: claim('The field that says whether the address is verified.'),
       name: claim('The field of the name.'),
+      avatar: claim('The field of the URL of a picture.'),
     }),
   ),
   trust_email: Type.Optional(

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { isPassword } from '../../crypto/password.ts'
 import { randomId } from '../../crypto/random.ts'
 import { unauthenticated } from '../../errors.ts'
 import type { Passkey } from '../../generated/postgresql/client.ts'
@@ -165,7 +166,7 @@ export async function deletePasskey(
   const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
   const others = await tx.passkey.count({ where: { userId: owner, id: { not: id } } })
   const linked = await tx.socialAccount.count({ where: { userId: owner, provider: { in: [...providers] } } })
-  const isLast = user?.password === null && others === 0 && linked === 0
+  const isLast = !isPassword(user?.password ?? null) && others === 0 && linked === 0
   if (isLast) return (await tx.passkey.count({ where: { id, userId: owner } })) > 0 ? 'last' : 'none'
   const { count } = await tx.passkey.deleteMany({ where: { id, userId: owner } })
   return count > 0 ? 'deleted' : 'none'

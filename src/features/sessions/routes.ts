@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, userOf } from '../../access/access.ts'
+import { isPassword } from '../../crypto/password.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
@@ -34,7 +35,7 @@ async function requirePassword(request: FastifyRequest<{ Body: { password?: unkn
   if (typeof password === 'string' && password !== '' && (await authenticateAgain(request, user, password, 'confirm')))
     return
   const found = await findUserById(request.server.database, user.id)
-  if (found?.password === null) return requireRecentPassword(request)
+  if (found && !isPassword(found.password)) return requireRecentPassword(request)
   throw validationFailed({ password: ['The provided password was incorrect.'] })
 }
 

@@ -70,8 +70,8 @@ const withReturn = (returnTo: string | null, more: Record<string, string> = {}):
 interface SignInPageOptions {
   /** Where a path to go on to ends in the browser, if that is out of svc. */
   formTarget: (returnTo: string | null) => Promise<string | null>
-  /** Links to other identity providers, which lead back to a path of svc. */
-  socialButtons: (returnTo: string | null) => SocialLink[]
+  /** Links to other identity providers, which lead back to a path of svc; `isAnew` where people are to prove again who they are. */
+  socialButtons: (returnTo: string | null, isAnew: boolean) => SocialLink[]
 }
 
 /** svc's own sign-in: password, second factor and passkey, as forms that work without JavaScript. */
@@ -86,7 +86,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       form = {},
       notice = null,
       alert = null,
-    }: { errors?: FieldErrors; form?: Form; notice?: TextName | null; alert?: TextName | null },
+      isAnew = false,
+    }: { errors?: FieldErrors; form?: Form; notice?: TextName | null; alert?: TextName | null; isAnew?: boolean },
     status = 200,
   ) =>
     reply.page(
@@ -101,7 +102,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         alert,
         forgotHref: '/oauth/forgot-password',
         passkeys: app.config.current().passkeys.enabled,
-        social: socialButtons(returnTo),
+        social: socialButtons(returnTo, isAnew),
       },
       status,
     )
@@ -143,10 +144,11 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       await allowReturn(reply, returnTo)
       const isRestarted = request.query.restart !== undefined
       if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
-      if (request.caller && request.query.prompt !== 'login') return goOn(reply, returnTo)
+      const isAnew = request.query.prompt === 'login'
+      if (request.caller && !isAnew) return goOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
       const alert = alertOf(request.query.error)
-      return loginPage(reply, returnTo, { notice, alert, form: { email: text(request.query.login_hint) } })
+      return loginPage(reply, returnTo, { notice, alert, isAnew, form: { email: text(request.query.login_hint) } })
     },
   )
 

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isPassword } from '../../crypto/password.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
@@ -55,7 +56,11 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
   const account = isByEmail ? await findUserByEmail(db, identity.email?.address ?? '') : null
   const decision = decideLink({
     asker,
-    owner: owner && { userId: owner.user.id, disabled: owner.user.disabled },
+    owner: owner && {
+      userId: owner.user.id,
+      disabled: owner.user.disabled,
+      hasPassword: isPassword(owner.password),
+    },
     email: identity.email,
     account: account && {
       userId: account.user.id,
@@ -64,7 +69,10 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
     },
     registrationEnabled: config.current().registration.enabled,
   })
-  if (decision.action === 'refuse') throw socialFailure(decision.code)
+  if (decision.action === 'refuse') {
+    const isDistrusted = decision.code === 'email_unverified' && !wish.provider.trustsEmail
+    throw socialFailure(decision.code, isDistrusted ? 'trust_email is off' : undefined)
+  }
   if (asker) await requireStillSignedIn(tx, request)
   const userId = decision.action === 'create' ? await create(request, tx, wish) : decision.userId
   if (linked) {

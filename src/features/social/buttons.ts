@@ -3,11 +3,17 @@ import type { SocialLink } from '../../plugins/pages/page-data.ts'
 import { markOf } from './marks.ts'
 import { listProviders } from './provider.ts'
 
-/** The links of every configured provider, which lead back to a path of svc. */
-export const socialButtons = (config: Config, returnTo: string | null): SocialLink[] =>
-  listProviders(config).map(({ id, label }) => ({
+/** The links of every configured provider, which lead back to a path of svc; `isAnew` where people are to prove again who they are. */
+export function socialButtons(config: Config, returnTo: string | null, isAnew: boolean): SocialLink[] {
+  const query = new URLSearchParams({
+    page: '1',
+    ...(isAnew ? { prompt: 'login' } : {}),
+    ...(returnTo === null ? {} : { return_to: returnTo }),
+  })
+  return listProviders(config).map(({ id, label }) => ({
     label,
-    href: `/auth/${id}/redirect?${new URLSearchParams({ page: '1', ...(returnTo === null ? {} : { return_to: returnTo }) })}`,
+    href: `/auth/${id}/redirect?${query}`,
     mark: markOf(id),
     letter: ([...label][0] ?? '').toUpperCase(),
   }))
+}

@@ -5,7 +5,7 @@ export interface LinkFacts {
   /** The signed-in user who wants to link or to confirm with it; null for a sign-in. */
   asker: { intent: 'link' | 'confirm'; userId: number } | null
   /** Whose identity it is by the provider's id of it. */
-  owner: { userId: number; disabled: boolean } | null
+  owner: { userId: number; disabled: boolean; hasPassword: boolean } | null
   /** What the provider says of the address; null where it gives none. */
   email: { verified: boolean } | null
   /** The account of that address. */
@@ -35,13 +35,15 @@ function decideForUser(asker: NonNullable<LinkFacts['asker']>, owner: LinkFacts[
   const { intent, userId } = asker
   if (owner && owner.userId !== userId) return refuse(intent === 'link' ? 'account_exists' : 'access_denied')
   if (intent === 'link') return { action: 'link', userId, claim: false }
-  return owner ? { action: 'confirm', userId } : refuse('access_denied')
+  // Who has a password confirms by that: a provider that knows the browser may ask nothing.
+  return owner && !owner.hasPassword ? { action: 'confirm', userId } : refuse('access_denied')
 }
 
 function decideByEmail({ email, account, registrationEnabled }: LinkFacts): LinkDecision {
   if (!email) return refuse('email_missing')
   if (account) {
-    if (!email.verified) return refuse('account_exists')
+    // No more than a registration tells of whose address it is.
+    if (!email.verified) return refuse(registrationEnabled ? 'account_exists' : 'email_unverified')
     if (account.disabled) return refuse('access_denied')
     return { action: 'link', userId: account.userId, claim: !account.verified }
   }

@@ -13,7 +13,9 @@ export function arrival(config: Config, { mode, returnTo }: Place): string {
 
 /** Where a second factor is asked for. */
 export const challengePage = (config: Config, { mode, returnTo }: Place): string =>
-  mode === 'page' ? ownSignIn(returnTo) : linkTo(config, 'two_factor')
+  mode === 'page'
+    ? ownSignIn(returnTo)
+    : linkTo(config, 'two_factor', {}, returnTo === null ? {} : { return_to: returnTo })
 
 /** Where a browser learns why its flow came to nothing: at a page to sign in where there is one, else at the front end. */
 export function failurePage(config: Config, place: Place | null, code: ErrorCode): string {

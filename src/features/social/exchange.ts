@@ -63,17 +63,22 @@ async function oauth2Profile(
     const proof = createHmac('sha256', provider.config.client_secret ?? '').update(token)
     url.searchParams.set('appsecret_proof', proof.digest('hex'))
   }
-  const profile = profileOf(provider, claimsOf(await read(connection, token, url)))
+  const answer = await read(connection, token, url)
+  if (answer.status !== 200) throw new Error(`the profile was answered with ${answer.status}`)
+  const profile = profileOf(provider, claimsOf(await answer.json()))
   if (provider.emails === null) return profile
   const list = new URL(url)
   list.pathname += '/emails'
-  return { ...profile, email: primaryEmail(provider.emails, await read(connection, token, list)) }
+  const addresses = await read(connection, token, list)
+  // What was not allowed to be read names nobody new; who is known comes in without.
+  if ([403, 404].includes(addresses.status)) return { ...profile, email: null }
+  if (addresses.status !== 200) throw new Error(`the addresses were answered with ${addresses.status}`)
+  const email = primaryEmail(provider.emails, await addresses.json())
+  return { ...profile, email: email && { ...email, verified: email.verified && provider.config.trust_email !== false } }
 }
 
-async function read(connection: Configuration, token: string, url: URL): Promise<unknown> {
+function read(connection: Configuration, token: string, url: URL): Promise<Response> {
   // GitHub answers nobody who does not say who is asking.
   const headers = new Headers({ accept: 'application/json', 'user-agent': 'svc' })
-  const answer = await fetchProtectedResource(connection, token, url, 'GET', null, headers)
-  if (answer.status !== 200) throw new Error(`the profile was answered with ${answer.status}`)
-  return answer.json()
+  return fetchProtectedResource(connection, token, url, 'GET', null, headers)
 }

@@ -6,8 +6,9 @@ import {
   calculatePKCECodeChallenge,
 } from 'openid-client'
 import type { Cipher } from '../../crypto/cipher.ts'
+import { isPassword } from '../../crypto/password.ts'
 import { HttpError } from '../../errors.ts'
-import type { UserWithPassword } from '../../users/users.ts'
+import { findUserById, type UserWithPassword } from '../../users/users.ts'
 import { type ClaimAccount, openAccount } from './account.ts'
 import type { Connections } from './connections.ts'
 import type { LinkFacts } from './decide-link.ts'
@@ -45,6 +46,7 @@ export async function beginFlow(
 ): Promise<{ url: string; flow: Flow }> {
   const { config, clock } = request.server
   const flow = newFlow({ ...wish, provider: provider.id, startedAt: clock.now() })
+  if (flow.intent === 'confirm') await requireNoPassword(request)
   const { state, nonce, verifier } = proofsOf(flow)
   try {
     const connection = await connections.to(provider)
@@ -56,13 +58,19 @@ export async function beginFlow(
       ...(provider.usesNonce ? { nonce } : {}),
       ...(provider.usesPkce ? { code_challenge: challenge, code_challenge_method: 'S256' } : {}),
       ...provider.authorize,
-      ...(flow.intent === 'confirm' ? provider.reauthenticate : {}),
+      ...(flow.isAnew ? provider.reauthenticate : {}),
     })
     // Some take a plus sign for itself; `%20` is read alike by all.
     return { url: url.href.replaceAll('+', '%20'), flow }
   } catch (error) {
     throw socialFailure('provider_error', error)
   }
+}
+
+/** Spares the way to the provider: who has a password confirms by that. */
+async function requireNoPassword({ server, caller }: FastifyRequest): Promise<void> {
+  const found = caller?.user ? await findUserById(server.database, caller.user.id) : null
+  if (!found || isPassword(found.password)) throw socialFailure('access_denied', 'confirmed by password')
 }
 
 /** Whom the identity opens that the provider answered with; throws the failure. The flow is used up before anything of the answer is looked at. */
@@ -79,6 +87,7 @@ export async function finishFlow(
   if (!(await useOnce(database, 'SocialState', state, flow.startedAt + cookieAge * 1000))) {
     throw socialFailure('invalid_state', 'used before')
   }
+  if (flow.intent === 'link' && !provider.config.link) throw socialFailure('access_denied', 'links are off')
   const asker = askerOf(request, flow)
   const response = new URL(callbackPath(provider.id), config.current().app.url)
   response.search = queryOf(request)
@@ -88,10 +97,8 @@ export async function finishFlow(
     expectedState: state,
     ...(provider.usesNonce ? { expectedNonce: nonce } : {}),
     ...(provider.usesPkce ? { pkceCodeVerifier: verifier } : {}),
-    // Who confirms has proved who they are since the flow began, give or take half a minute of clocks.
-    ...(flow.intent === 'confirm' && provider.provesTime
-      ? { maxAge: Math.ceil((clock.now() - flow.startedAt) / 1000) + 30 }
-      : {}),
+    // Who has proved again who they are did so since the flow began, give or take half a minute of clocks.
+    ...(flow.isAnew && provider.provesTime ? { maxAge: Math.ceil((clock.now() - flow.startedAt) / 1000) + 30 } : {}),
   })
   const { profile } = exchanged
   const name = profile.name ?? (provider.id === 'apple' ? appleName(response.searchParams.get('user')) : null)

@@ -1,4 +1,5 @@
 import { isEmail } from '../../plugins/formats.ts'
+import { canonicalEmail } from '../../users/user.ts'
 import type { ProfileMap } from './presets.ts'
 import type { SocialProvider } from './provider.ts'
 
@@ -59,13 +60,17 @@ function idOf(value: unknown): string {
   return text
 }
 
-const urlOf = (value: unknown): string | null =>
-  typeof value === 'string' && value.length <= longestUrl && URL.parse(value)?.protocol === 'https:' ? value : null
+/** As a URL writes it: without what a database does not take. */
+function urlOf(value: unknown): string | null {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  return url?.protocol === 'https:' && url.href.length <= longestUrl ? url.href : null
+}
 
-/** The address if it is one, and whether the provider vouches for it. */
+/** The address if it is one, and whether the provider vouches for it: for this one, and not for another that looks like it. */
 const emailOf = (value: unknown, verified: boolean): SocialProfile['email'] => {
   const address = typeof value === 'string' ? value.trim() : ''
-  return isEmail(address) && address.isWellFormed() ? { address, verified } : null
+  if (!isEmail(address) || !address.isWellFormed()) return null
+  return { address, verified: verified && canonicalEmail(address) === address.normalize('NFC').toLowerCase() }
 }
 
 /** The profile that a provider's claims describe; throws where they name nobody. */

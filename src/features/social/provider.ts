@@ -8,7 +8,7 @@ export interface SocialProvider {
   id: string
   label: string
   config: ProviderConfig
-  /** Of OpenID providers; empty for plain OAuth 2.0. */
+  /** Of OpenID providers; of plain OAuth 2.0 the origin of the operator's own, and empty where it is known. */
   issuer: string
   /** Of plain OAuth 2.0 providers; the others' are discovered. */
   endpoints: { authorization: string; token: string; userinfo: string } | null
@@ -82,7 +82,8 @@ function oauth2Provider(id: string, config: ProviderConfig): SocialProvider {
     id,
     label: config.label ?? preset?.label ?? titled(id),
     config,
-    issuer: '',
+    // Another server under the same name knows other people by the same ids.
+    issuer: config.userinfo_url === undefined ? '' : new URL(config.userinfo_url).origin,
     endpoints: {
       authorization: config.authorization_url ?? preset?.authorization_url ?? '',
       token: config.token_url ?? preset?.token_url ?? '',

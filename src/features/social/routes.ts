@@ -30,7 +30,7 @@ import {
   UrlAnswer,
 } from './schemas.ts'
 import { type IssueToken, tokenFor, tokenForChallenge } from './second-step.ts'
-import { cookieAge, cookieName, type Flow, openFlow, proofsOf, sealFlow } from './state.ts'
+import { cookieAge, cookieName, type Flow, oldFlows, openFlow, proofsOf, sealFlow } from './state.ts'
 import { requireFields, type Wish, wishOf } from './wish.ts'
 
 /** What other slices do for this one. */
@@ -56,7 +56,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   }
 
   const cookieOf = (provider: string) => ({
-    path: callbackPath(provider),
+    path: `/auth/${provider}`,
     httpOnly: true,
     // Providers send browsers back from another site.
     sameSite: 'lax' as const,
@@ -71,6 +71,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     wish: Wish,
   ): Promise<string> {
     const { url, flow } = await beginFlow(request, parts, provider, wish)
+    for (const name of oldFlows(request.cookies)) reply.clearCookie(name, cookieOf(provider.id))
     const name = cookieName(proofsOf(flow).state)
     reply.setCookie(name, sealFlow(cipher, flow), { ...cookieOf(provider.id), maxAge: cookieAge })
     return url
@@ -131,6 +132,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.get(
     '/auth/:provider/callback',
     {
+      // A look at its headers is no sign-in.
+      exposeHeadRoute: false,
       config: { ...guest, alsoAnswers: [400, 403, 404, 409, 422] },
       schema: {
         summary: 'Come back from a provider',
@@ -181,6 +184,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.post(
     '/auth/:provider/callback',
     {
+      // What does not fit into a URL comes from no provider.
+      bodyLimit: 8_192,
       config: { access: { family: 'none' } },
       schema: {
         summary: 'Come back from a provider that posts its answer',

@@ -19,6 +19,9 @@ export const RedirectQuery = Type.Object({
   stateless: Type.Optional(Type.Unknown({ description: 'The callback answers an API token; no session begins.' })),
   device_name: Type.Optional(Type.Unknown({ description: 'With `stateless`: becomes the name of the token.' })),
   confirm: Type.Optional(Type.Unknown({ description: 'Confirms who is signed in, in place of the password.' })),
+  prompt: Type.Optional(
+    Type.Unknown({ description: '`login` asks the provider to ask again who sits there, as far as it knows how.' }),
+  ),
   page: Type.Optional(Type.Unknown({ description: "Begun on svc's own sign-in page: goes on to a path of svc." })),
 })
 

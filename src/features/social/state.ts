@@ -12,6 +12,8 @@ export interface Flow {
   session: string | null
   /** Where it began: the application, svc's own sign-in page, or a client that wants an API token. */
   mode: 'browser' | 'page' | 'stateless'
+  /** Whether the provider is to ask again who sits there. */
+  isAnew: boolean
   deviceName: string | null
   returnTo: string | null
   /** Unix milliseconds. */
@@ -37,8 +39,25 @@ export const proofsOf = ({ secret }: Flow) => ({
   verifier: sha256Hex(`verifier ${secret}`),
 })
 
+const cookiePrefix = 'svc_social_'
+
+/** What the cookies of flows may take of a request's headers, in bytes: Node reads 16 KiB of all of them together. */
+const mostOfCookies = 6_144
+
 /** The name of the cookie of a state: many tabs may sign in at once. */
-export const cookieName = (state: string): string => `svc_social_${state.slice(0, 16)}`
+export const cookieName = (state: string): string => `${cookiePrefix}${state.slice(0, 16)}`
+
+/** The names of the oldest flows, which leave room for one more; browsers send the oldest cookies of a path first (RFC 6265 section 5.4). */
+export function oldFlows(cookies: Readonly<Record<string, string | undefined>> = {}): string[] {
+  let size = 0
+  const newestFirst = Object.entries(cookies)
+    .filter(([name]) => name.startsWith(cookiePrefix))
+    .reverse()
+  return newestFirst.flatMap(([name, value = '']) => {
+    size += name.length + value.length
+    return size > mostOfCookies ? [name] : []
+  })
+}
 
 /** The cookie's value. */
 export const sealFlow = (cipher: Cipher, flow: Flow): string =>

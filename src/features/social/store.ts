@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { sha256Hex } from '../../crypto/hash.ts'
+import { isPassword } from '../../crypto/password.ts'
 import type { Database, Tx } from '../../plugins/database/database.ts'
 import { canonicalEmail } from '../../users/user.ts'
 import { wireDate } from '../../users/wire-date.ts'
@@ -103,7 +104,7 @@ export async function deleteLink(
   if (!row) return { outcome: 'none' }
   const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
   const hasOther =
-    (user?.password ?? null) !== null ||
+    isPassword(user?.password ?? null) ||
     (ways.passkeys && (await tx.passkey.count({ where: { userId: owner } })) > 0) ||
     (await tx.socialAccount.count({
       where: { userId: owner, id: { not: id }, provider: { in: [...ways.providers] } },

@@ -8,7 +8,7 @@ import type { RedirectQuery, TokenBody } from './schemas.ts'
 import { type Flow, longestReturn } from './state.ts'
 
 /** What somebody begins a flow for. */
-export type Wish = Pick<Flow, 'intent' | 'mode' | 'deviceName' | 'returnTo' | 'session'>
+export type Wish = Pick<Flow, 'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session'>
 
 type Body = Static<typeof TokenBody>
 
@@ -22,14 +22,16 @@ export function returnOf(value: unknown): string | null {
 
 /** The wish of a redirect's query; throws 401 for a confirmation of nobody, 422 for a device without a usable name. */
 export function wishOf({ caller }: FastifyRequest, query: Static<typeof RedirectQuery>): Wish {
-  const returnTo = returnOf(query.return_to)
+  const isAnew = query.prompt === 'login'
   if (isSet(query.stateless)) {
-    return { intent: 'sign_in', mode: 'stateless', deviceName: deviceName(query.device_name), returnTo, session: null }
+    const name = deviceName(query.device_name)
+    return { intent: 'sign_in', mode: 'stateless', isAnew, deviceName: name, returnTo: null, session: null }
   }
   const mode = isSet(query.page) ? 'page' : 'browser'
-  if (!isSet(query.confirm)) return { intent: 'sign_in', mode, deviceName: null, returnTo, session: null }
+  const shared = { mode, deviceName: null, returnTo: returnOf(query.return_to) } as const
+  if (!isSet(query.confirm)) return { ...shared, intent: 'sign_in', isAnew, session: null }
   if (caller?.kind !== 'session') throw unauthenticated()
-  return { intent: 'confirm', mode, deviceName: null, returnTo, session: caller.credentialId }
+  return { ...shared, intent: 'confirm', isAnew: true, session: caller.credentialId }
 }
 
 function deviceName(value: unknown): string {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { isPassword } from '../../../src/crypto/password.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { challenged, enrol } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
@@ -12,7 +13,7 @@ async function keysOf({ database: { prisma } }: Social, id: number) {
   const userId = BigInt(id)
   const row = await prisma.user.findUniqueOrThrow({ where: { id: userId } })
   return {
-    password: row.password !== null,
+    password: isPassword(row.password),
     factor: row.twoFactorSecret !== null,
     verified: row.emailVerifiedAt !== null,
     sessions: await prisma.session.count({ where: { userId } }),

@@ -7,9 +7,10 @@ const [me, other] = [1, 2]
 const askers: LinkFacts['asker'][] = [null, { intent: 'link', userId: me }, { intent: 'confirm', userId: me }]
 const owners: LinkFacts['owner'][] = [
   null,
-  { userId: me, disabled: false },
-  { userId: other, disabled: false },
-  { userId: other, disabled: true },
+  { userId: me, disabled: false, hasPassword: false },
+  { userId: me, disabled: false, hasPassword: true },
+  { userId: other, disabled: false, hasPassword: false },
+  { userId: other, disabled: true, hasPassword: false },
 ]
 const emails: LinkFacts['email'][] = [null, { verified: true }, { verified: false }]
 const accounts: LinkFacts['account'][] = [
@@ -36,24 +37,26 @@ const facts: LinkFacts = {
   account: null,
   registrationEnabled: true,
 }
+const stranger = { userId: other, disabled: false, hasPassword: false }
+const self = { ...stranger, userId: me }
 const known = { userId: other, verified: true, disabled: false }
 
 /** One line for each case that the specification names. */
 const table: [string, Partial<LinkFacts>, object][] = [
-  ['known by its id', { owner: { userId: other, disabled: false } }, { action: 'sign_in', userId: other }],
+  ['known by its id', { owner: stranger }, { action: 'sign_in', userId: other }],
   [
     'known by its id, whatever its address is today',
-    { owner: { userId: other, disabled: false }, email: null, account: { ...known, userId: me } },
+    { owner: stranger, email: null, account: { ...known, userId: me } },
     { action: 'sign_in', userId: other },
   ],
   [
     'known by its id, where registration is closed',
-    { owner: { userId: other, disabled: false }, registrationEnabled: false },
+    { owner: stranger, registrationEnabled: false },
     { action: 'sign_in', userId: other },
   ],
   [
     'known by its id, disabled',
-    { owner: { userId: other, disabled: true } },
+    { owner: { ...stranger, disabled: true } },
     { action: 'refuse', code: 'access_denied' },
   ],
   ['verified at both sides', { account: known }, { action: 'link', userId: other, claim: false }],
@@ -68,6 +71,11 @@ const table: [string, Partial<LinkFacts>, object][] = [
     { action: 'link', userId: other, claim: true },
   ],
   ['verified here alone', { email: { verified: false }, account: known }, { action: 'refuse', code: 'account_exists' }],
+  [
+    'verified here alone, where registration tells nobody of it',
+    { email: { verified: false }, account: known, registrationEnabled: false },
+    { action: 'refuse', code: 'email_unverified' },
+  ],
   [
     'verified nowhere',
     { email: { verified: false }, account: { ...known, verified: false } },
@@ -105,22 +113,23 @@ const table: [string, Partial<LinkFacts>, object][] = [
   ],
   [
     'linked again',
-    { asker: { intent: 'link', userId: me }, owner: { userId: me, disabled: false } },
+    { asker: { intent: 'link', userId: me }, owner: self },
     { action: 'link', userId: me, claim: false },
   ],
   [
     "linked although it is another's",
-    { asker: { intent: 'link', userId: me }, owner: { userId: other, disabled: false } },
+    { asker: { intent: 'link', userId: me }, owner: stranger },
     { action: 'refuse', code: 'account_exists' },
   ],
+  ['confirmed', { asker: { intent: 'confirm', userId: me }, owner: self }, { action: 'confirm', userId: me }],
   [
-    'confirmed',
-    { asker: { intent: 'confirm', userId: me }, owner: { userId: me, disabled: false } },
-    { action: 'confirm', userId: me },
+    'confirmed although there is a password',
+    { asker: { intent: 'confirm', userId: me }, owner: { ...self, hasPassword: true } },
+    { action: 'refuse', code: 'access_denied' },
   ],
   [
     "confirmed with another's",
-    { asker: { intent: 'confirm', userId: me }, owner: { userId: other, disabled: false } },
+    { asker: { intent: 'confirm', userId: me }, owner: stranger },
     { action: 'refuse', code: 'access_denied' },
   ],
   [
@@ -135,7 +144,7 @@ t.test('the cases', async (t) => {
 })
 
 t.test('what holds of every combination', async (t) => {
-  t.equal(all.length, 3 * 4 * 3 * 9 * 2)
+  t.equal(all.length, 3 * 5 * 3 * 9 * 2)
   for (const each of all) {
     const { asker, owner, email, account, registrationEnabled } = each
     const decision = decideLink(each)

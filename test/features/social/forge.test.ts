@@ -20,7 +20,9 @@ t.test('the shape of GitHub: a list of addresses, of which the primary one count
   t.equal(answer.headers.location, `${frontEnd}/orders`, answer.body)
   t.match(await smith.user(), { email: 'wayland@example.com', name: 'Wayland Smith', email_verified_at: String })
   const rows = await svc.database.prisma.socialAccount.findMany()
-  t.match(rows, [{ provider: 'github', issuer: '', providerId: '4711', email: 'wayland@example.com', tokens: null }])
+  t.match(rows, [
+    { provider: 'github', issuer: svc.forge.url, providerId: '4711', email: 'wayland@example.com', tokens: null },
+  ])
   const [token] = svc.forge.callsTo('/login/oauth/access_token')
   t.match(token?.headers.accept, 'application/json')
   t.ok(token?.form.get('code_verifier'))

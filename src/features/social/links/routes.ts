@@ -7,6 +7,7 @@ import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
+import { reportFailure } from '../failure-report.ts'
 import { findProvider, type SocialProvider } from '../provider.ts'
 import { LinkBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
 import { deleteLink, listLinks } from '../store.ts'
@@ -43,7 +44,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
     '/user/social-accounts/:id',
     {
       // Whoever holds somebody's unlocked browser must not add a key of their own to the account.
-      config: { ...session, recentPassword: () => true, alsoAnswers: [404, 423] },
+      config: { ...session, recentPassword: () => true, alsoAnswers: [400, 404, 423] },
       schema: {
         summary: 'Begin to link an account at a provider',
         description: 'Send the browser to the answered URL: it comes back to the callback, which links.',
@@ -57,8 +58,13 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       if (!provider.config.link) throw notFound()
       const returnTo = returnOf(request.body.return_to)
       const { credentialId } = callerOf(request)
-      const wish = { intent: 'link', mode: 'browser', deviceName: null, returnTo, session: credentialId } as const
-      return { url: await begin(request, reply, provider, wish) }
+      const session = credentialId
+      const wish = { intent: 'link', mode: 'browser', isAnew: false, deviceName: null, returnTo, session } as const
+      try {
+        return { url: await begin(request, reply, provider, wish) }
+      } catch (error) {
+        throw await reportFailure(request, provider, error, { isRecorded: false })
+      }
     },
   )
 

@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { AddressRanges, isPublicAddress } from '../../../../src/plugins/addresses.ts'
 import { outboundFetch } from '../../../../src/plugins/outbound.ts'
@@ -123,5 +124,23 @@ t.test('keys behind jwks_uri', async (t) => {
   for (keys of bad) {
     const one = await buildServer(t, [robot('a', `${at}/jwks`, open)])
     t.same(await ask(one, 'a'), [401, 'invalid_client'], JSON.stringify(keys))
+  }
+})
+
+t.test('a connection that is switched or closed without an answer is a failure at once', async (t) => {
+  const answers = [
+    'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
+    'HTTP/1.1 103 Early\r\n\r\n',
+  ]
+  for (const answer of answers) {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => socket.end(answer))
+    })
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+    t.teardown(() => server.close())
+    const address = server.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    await t.rejects(everybody(`http://127.0.0.1:${port}/`), answer.slice(0, 20))
   }
 })
