@@ -63,6 +63,7 @@ import { addRequestMetrics, openMetrics } from './plugins/metrics/requests.ts'
 import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { openRedis, type Redis } from './plugins/redis.ts'
+import { addTracing } from './plugins/tracing/tracing.ts'
 import { refuseUnreadable } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -94,10 +95,13 @@ export interface AppParts {
   database: Database
   clock: Clock
   logger: FastifyBaseLogger
+  /** Whether traces are sent, to where the environment says. */
+  traces?: boolean
 }
 
 /** Builds the whole server: the ordered list of everything in it. */
-export async function buildApp({ config, database, clock, logger }: AppParts): Promise<FastifyInstance> {
+export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
+  const { config, database, clock, logger } = parts
   const { server } = config.current()
   const app = Fastify({
     loggerInstance: logger,
@@ -121,9 +125,10 @@ export async function buildApp({ config, database, clock, logger }: AppParts): P
   app.decorate('clock', clock)
   app.decorate('database', database)
   await openMetrics(app)
+  await addTracing(app, parts.traces)
   const lookups = await openLookups(app)
   app.decorate('lookups', lookups)
-  app.decorate('hashing', new PasswordHashing(undefined, app.metrics))
+  app.decorate('hashing', new PasswordHashing(undefined, app))
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)
   const counted = new FailureLimits(database)

@@ -4,7 +4,7 @@ import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import { exitOnError, loadSettings } from './boot.ts'
 import { isLoopback } from './config/hosts.ts'
-import { logLevel } from './config/load.ts'
+import { logLevel, wantsTraces } from './config/load.ts'
 import type { Config, Settings } from './config/schema.ts'
 import { systemClock } from './plugins/clock.ts'
 import { keepSnapshot } from './plugins/config-snapshot.ts'
@@ -36,11 +36,12 @@ async function start(): Promise<void> {
   const boot = loadSettings(files.read)
   const { config, file, warnings } = boot
   const { server, database: where } = config.current()
+  const traces = wantsTraces()
   const output = standardOutput()
   const logger = createLogger(logLevel(), output)
   for (const warning of warnings) logger.warn(warning)
   const database = await openDatabase({ ...where, file: where.file ?? undefined, logger })
-  const app = await buildApp({ config, database, clock: systemClock, logger })
+  const app = await buildApp({ config, database, clock: systemClock, logger, traces })
   const note = (settings: Settings) => keepSnapshot(database, config.current().app.secret, settings, systemClock.now())
   const reloader = new Reloader({ boot, files, log: logger, note })
   const onTimeout = () => logger.error('stopping although requests are still in flight')

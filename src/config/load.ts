@@ -61,6 +61,17 @@ export function logLevel(env: Env = process.env): string {
   return ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].includes(level) ? level : 'info'
 }
 
+/** Whether traces are to be sent: OpenTelemetry's own variables say where to; throws a ConfigError where they say nothing usable. */
+export function wantsTraces(env: Env = process.env): boolean {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return false
+  const keys = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'].filter((key) => env[key])
+  const unusable = keys.filter((key) => !/^https?:$/.test(URL.parse(env[key] ?? '')?.protocol ?? ''))
+  const message = 'must be the address of a collector, http://… or https://…'
+  if (unusable.length > 0)
+    throw new ConfigError(unusable.map((key) => ({ file: 'environment', line: 0, key, message })))
+  return keys.length > 0
+}
+
 /** The text of a configuration file and everything else that its meaning depends on. */
 interface Given {
   text: string

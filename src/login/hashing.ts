@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
 import { Piscina } from 'piscina'
 import { isPassword, nobodysHash } from '../crypto/password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
-import type { Metrics } from '../plugins/metrics/metrics.ts'
 import type { Hashed, HashingTask } from './hashing-worker.ts'
 
 /** How many checks may wait for each thread before more are refused: about a second's work of argon2id. */
@@ -21,6 +21,9 @@ const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)
 /** 503 of a check that would have to wait too long. */
 export const queueIsFull = (): HttpError => unavailable('password hashing queue is full', 2)
 
+/** Where what it does is told. */
+type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
+
 /** One core is always left to everything else. */
 const allButOne = Math.max(1, availableParallelism() - 1)
 
@@ -28,10 +31,10 @@ const allButOne = Math.max(1, availableParallelism() - 1)
 export class PasswordHashing {
   readonly #pool: Piscina<HashingTask, Hashed>
   readonly #most: number
-  readonly #metrics: Metrics | null
+  readonly #watch: Watch
 
-  constructor(threads = allButOne, metrics: Metrics | null = null) {
-    this.#metrics = metrics
+  constructor(threads = allButOne, watch: Watch = { metrics: null, tracing: null }) {
+    this.#watch = watch
     this.#most = threads * waitersPerThread
     this.#pool = new Piscina({
       filename: worker,
@@ -72,13 +75,15 @@ export class PasswordHashing {
   }
 
   async #run(task: HashingTask): Promise<string | boolean> {
+    const { metrics, tracing } = this.#watch
     if (this.isFull) {
-      this.#metrics?.hashingRefused()
+      metrics?.hashingRefused()
       throw queueIsFull()
     }
     const begin = performance.now()
-    const { answer, took } = await this.#pool.run(task)
-    this.#metrics?.hashed(Math.max(0, performance.now() - begin - took) / 1000, took / 1000)
+    const run = () => this.#pool.run(task)
+    const { answer, took } = await (tracing ? tracing.span('password hashing', {}, run) : run())
+    metrics?.hashed(Math.max(0, performance.now() - begin - took) / 1000, took / 1000)
     return answer
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { sentTraceId } from './tracing/trace-id.ts'
 
 /** What a log line says of an error: no field of a driver's error, which may hold the values of a row. */
 const errorFacts = (error: unknown): Record<string, unknown> => {
@@ -15,25 +16,27 @@ export const createLogger = (level: string, destination: DestinationStream): Log
 /** Standard output without waiting for whoever reads it; what is left is written when the process ends. */
 export const standardOutput = () => pino.destination({ fd: 1, sync: false })
 
-/** What may be logged of a path that no route has: long parts and token-like ones could be secrets. */
-const unmatchedPath = (url: string): string =>
+/** What may be told of a path that no route has: long parts and token-like ones could be secrets. */
+export const unmatchedPath = (url: string): string =>
   (url.split('?')[0] ?? '')
     .split('/')
     .map((part) => (part.length > 24 || part.includes('|') || part.includes('%') ? '…' : part))
     .join('/')
     .slice(0, 200)
 
-/** Logs one line for each answer: the route's pattern, never its values. */
+/** Logs one line for each answer: the route's pattern, never its values; and the trace it belongs to, if any. */
 export function addAccessLog(app: FastifyInstance): void {
   app.addHook('onResponse', (request: FastifyRequest, reply, done) => {
     const { method, raw } = request
     const route = request.routeOptions.url
+    const traceId = app.tracing?.idOf(request) ?? sentTraceId(raw.headers.traceparent)
     request.log.info(
       {
         method,
         ...(route === undefined || route === '*' ? { path: unmatchedPath(raw.url ?? '') } : { route }),
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
+        ...(traceId === undefined ? {} : { trace_id: traceId }),
       },
       'request',
     )

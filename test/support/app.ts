@@ -26,6 +26,8 @@ export interface TestAppOptions {
   /** Another app's database: two replicas. */
   database?: { url: string; file?: string }
   clock?: TestClock
+  /** Whether traces are sent to where the environment says. */
+  traces?: boolean
 }
 
 interface TokenFacts {
@@ -93,7 +95,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   const logs: string[] = []
   const logger = createLogger('trace', { write: (line: string) => void logs.push(line) })
   const database = await openDatabase({ ...config.current().database, file: where.file, logger })
-  const app = await buildApp({ config, database, clock, logger })
+  const app = await buildApp({ config, database, clock, logger, traces: options.traces ?? false })
   await app.ready()
   t.teardown(async () => {
     await app.close()

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import type { Metrics } from '../../plugins/metrics/metrics.ts'
 import { Batch } from './batch.ts'
 import type { Lookups } from './lookups.ts'
@@ -19,6 +20,9 @@ import {
 /** How an engine answers many keys of one kind at once. */
 export type Query = <Key, Row>(kind: LookupKind<Key, Row>) => (keys: Key[]) => Promise<Row[]> | Row[]
 
+/** Where what is looked up is told. */
+export type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
+
 type Run<Key, Row> = (keys: Key[]) => Promise<Row[]> | Row[]
 
 /** The same query, counted and timed. */
@@ -34,11 +38,13 @@ const counted =
   }
 
 /** The lookups over an engine's query, each kind with batches of its own. */
-export function batchedLookups(query: Query, close: () => Promise<void>, metrics: Metrics | null): Lookups {
+export function batchedLookups(query: Query, close: () => Promise<void>, { metrics, tracing }: Watch): Lookups {
   const batched = <Key, Row>(kind: LookupKind<Key, Row>) => {
     const run = query(kind)
     const batch = new Batch(metrics ? counted(kind.name, run, metrics) : run, kind.keyOf)
-    return (key: Key) => batch.find(key)
+    const find = (key: Key) => batch.find(key)
+    // In a span of the request that asks: the query itself is that of many.
+    return tracing ? (key: Key) => tracing.span(`lookup ${kind.name}`, {}, () => find(key)) : find
   }
   const denial = batched(oauthDenial)
   const personal = batched(personalToken)

@@ -1,6 +1,5 @@
 import { Pool } from 'pg'
-import type { Metrics } from '../../plugins/metrics/metrics.ts'
-import { batchedLookups } from './batched.ts'
+import { batchedLookups, type Watch } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
 
@@ -8,7 +7,7 @@ import type { Value } from './rows.ts'
 const asText = { getTypeParser: () => (value: string) => value }
 
 /** Batched lookups on a small pool of their own: one prepared `= ANY($1)` for all keys of a turn. */
-export function postgresqlLookups(url: string, metrics: Metrics | null, onError: (error: Error) => void): Lookups {
+export function postgresqlLookups(url: string, watch: Watch, onError: (error: Error) => void): Lookups {
   const pool = new Pool({
     connectionString: url,
     application_name: 'svc lookups',
@@ -29,7 +28,7 @@ export function postgresqlLookups(url: string, metrics: Metrics | null, onError:
       }
     },
     () => pool.end(),
-    metrics,
+    watch,
   )
   return { ...lookups, pool }
 }

@@ -1,11 +1,10 @@
 import { openSqliteReader } from '../../plugins/database/database.ts'
-import type { Metrics } from '../../plugins/metrics/metrics.ts'
-import { batchedLookups } from './batched.ts'
+import { batchedLookups, type Watch } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
 
 /** Batched lookups on the synchronous driver: one prepared statement, run for each key of a turn. */
-export function sqliteLookups(file: string, metrics: Metrics | null): Lookups {
+export function sqliteLookups(file: string, watch: Watch): Lookups {
   const reader = openSqliteReader(file)
 
   return batchedLookups(
@@ -21,6 +20,6 @@ export function sqliteLookups(file: string, metrics: Metrics | null): Lookups {
     async () => {
       reader.close()
     },
-    metrics,
+    watch,
   )
 }

@@ -13,6 +13,8 @@ import type { CurrentConfig } from '../../config/current.ts'
 import { AddressRanges } from '../../plugins/addresses.ts'
 import type { Clock } from '../../plugins/clock.ts'
 import { outboundFetch } from '../../plugins/outbound.ts'
+import { tracedFetch } from '../../plugins/tracing/traced-fetch.ts'
+import type { Tracing } from '../../plugins/tracing/tracing.ts'
 import { appleSecret } from './apple-secret.ts'
 import type { ProviderConfig, SocialProvider } from './provider.ts'
 
@@ -35,12 +37,14 @@ const pause = 15_000
 export class Connections {
   readonly #config: CurrentConfig
   readonly #clock: Clock
+  readonly #tracing: Tracing | null
   /** By the provider's part of the configuration: a changed one begins anew. */
   readonly #made = new WeakMap<ProviderConfig, Connection>()
 
-  constructor(parts: { config: CurrentConfig; clock: Clock }) {
+  constructor(parts: { config: CurrentConfig; clock: Clock; tracing: Tracing | null }) {
     this.#config = parts.config
     this.#clock = parts.clock
+    this.#tracing = parts.tracing
   }
 
   /** The library's configuration for this provider; rejects when its discovery document cannot be had. */
@@ -94,7 +98,8 @@ export class Connections {
   #fetchFor(provider: ProviderConfig): CustomFetch {
     // Looked at with each call: a connection lasts longer than a configuration may.
     const isListed = (address: string) => new AddressRanges(this.#config.current().outbound.allow_private).has(address)
-    const fetch = outboundFetch((address) => provider.allow_private_addresses || isListed(address))
+    const reach = outboundFetch((address) => provider.allow_private_addresses || isListed(address))
+    const fetch = tracedFetch(reach, this.#tracing, false)
     return (url, { method, headers, body, signal }) =>
       fetch(url, { method, headers, ...(body ? { body } : {}), ...(signal ? { signal } : {}) })
   }

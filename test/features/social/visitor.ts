@@ -50,12 +50,13 @@ interface Differences {
   clock?: TestClock
   /** Whether Acme does not answer yet when svc starts. */
   isDown?: boolean
+  traces?: boolean
 }
 
 /** Starts both providers and svc, which knows them. */
 export async function buildSocial(
   t: Test,
-  { acme = {}, github = {}, settings, clock, isDown = false }: Differences = {},
+  { acme = {}, github = {}, settings, clock, isDown = false, traces = false }: Differences = {},
 ): Promise<Social> {
   const own = await OidcProvider.start(t, structuredClone(people), [callbackUri('acme'), mobileUri])
   own.isUp = !isDown
@@ -70,7 +71,7 @@ export async function buildSocial(
     rate_limits: { login: null, two_factor: null },
     ...settings,
   }
-  const svc = await buildTestApp(t, { settings: all, clock: clock ?? new TestClock(Date.now()) })
+  const svc = await buildTestApp(t, { settings: all, clock: clock ?? new TestClock(Date.now()), traces })
   return Object.assign(svc, { acme: own, forge, settings: all })
 }
 

@@ -1,12 +1,14 @@
 import type { Config } from '../../../config/schema.ts'
 import { AddressRanges } from '../../../plugins/addresses.ts'
 import { type OutboundFetch, outboundFetch } from '../../../plugins/outbound.ts'
+import { tracedFetch } from '../../../plugins/tracing/traced-fetch.ts'
+import type { Tracing } from '../../../plugins/tracing/tracing.ts'
 
 /**
  * How the library calls the URLs of clients: public addresses, the ranges of `outbound.allow_private`, and any address
  * for exactly the URLs of clients with `allow_private_addresses`.
  */
-export function clientFetch({ clients, outbound }: Config): OutboundFetch {
+export function clientFetch({ clients, outbound }: Config, tracing: Tracing | null): OutboundFetch {
   const ranges = new AddressRanges(outbound.allow_private)
   const named = new Set(
     clients
@@ -15,5 +17,7 @@ export function clientFetch({ clients, outbound }: Config): OutboundFetch {
       .filter((uri) => uri !== undefined && uri !== null)
       .map((uri) => new URL(uri).href),
   )
-  return outboundFetch((address, url) => ranges.has(address) || named.has(url.href))
+  const fetch = outboundFetch((address, url) => ranges.has(address) || named.has(url.href))
+  // The clients are the operator's: their logs may be put beside svc's.
+  return tracedFetch(fetch, tracing, true)
 }

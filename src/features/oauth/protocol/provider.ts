@@ -150,7 +150,7 @@ export class ProtocolHolder {
       signOut: this.signOut,
       limits: this.#limits,
       keys: this.#keySet().private,
-      fetch: clientFetch(config),
+      fetch: clientFetch(config, this.#app.tracing),
       keysMaxAge: this.#keySet().maxAge,
       codeLimits: this.#app.limits,
       apiTokens: this.#apiTokens,
