@@ -1,0 +1,76 @@
+{{- define "svc.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "svc.selector" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "svc.labels" -}}
+{{ include "svc.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "svc.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "svc.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "svc.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The port of config.metrics, or nothing. */}}
+{{- define "svc.metricsPort" -}}
+{{- with .Values.config.metrics }}{{ with .port }}{{ int . }}{{ end }}{{ end -}}
+{{- end -}}
+
+{{/* The URL of the database that config names, as far as it can be read here. */}}
+{{- define "svc.databaseUrl" -}}
+{{- with .Values.config.database }}{{ with .url }}{{ toString . }}{{ end }}{{ end -}}
+{{- end -}}
+
+{{/* What would not run is refused before it is installed. */}}
+{{- define "svc.check" -}}
+{{- if not (dig "app" "url" "" .Values.config) -}}
+{{- fail "config.app.url is required: the address that browsers and clients use" -}}
+{{- end -}}
+{{- if not (or (hasKey .Values.secret.env "SVC_SECRET") (dig "app" "secret" "" .Values.config)) -}}
+{{- fail "no secret: add SVC_SECRET to secret.env, or name a file in config.app.secret" -}}
+{{- end -}}
+{{- if and (or .Values.secret.env .Values.secret.files) (not .Values.secret.name) -}}
+{{- fail "secret.name is required: the existing Secret that secret.env and secret.files take from" -}}
+{{- end -}}
+{{- $url := include "svc.databaseUrl" . -}}
+{{- $isElsewhere := or (hasKey .Values.secret.env "DATABASE_URL") (and $url (not (hasPrefix "file:" $url))) -}}
+{{- if .Values.persistence.enabled -}}
+{{- if or .Values.autoscaling.enabled (ne (int .Values.replicas) 1) -}}
+{{- fail "persistence.enabled: the embedded database is for one replica; set replicas to 1, without autoscaling" -}}
+{{- end -}}
+{{- if $isElsewhere -}}
+{{- fail "persistence.enabled: the database is elsewhere (DATABASE_URL or config.database.url); use one of them" -}}
+{{- end -}}
+{{- else if not $isElsewhere -}}
+{{- fail "no database: add DATABASE_URL to secret.env, set config.database.url, or use persistence.enabled with one replica" -}}
+{{- end -}}
+{{- if and .Values.serviceMonitor.enabled (not (include "svc.metricsPort" .)) -}}
+{{- fail "serviceMonitor.enabled needs config.metrics.port" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,200 @@
+// engine: none
+import { execFile, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { parse, parseAllDocuments } from 'yaml'
+import { parseConfig } from '../../src/config/load.ts'
+import { instructionsOf, readDockerfile } from '../support/dockerfile.ts'
+import { temporaryDirectory } from '../support/process.ts'
+import { type ChartTools, chartTools, findGo, kubernetes } from './tools.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const chart = join(root, 'helm/svc')
+const sets = readdirSync(join(chart, 'ci')).map((file) => join(chart, 'ci', file))
+const tools = chartTools()
+
+/** A document of the chart's output, as loosely as YAML is typed. */
+// biome-ignore lint/suspicious/noExplicitAny: every kind of Kubernetes
+type Resource = any
+
+if (!tools) {
+  const line = 'HELM AND KUBECONFORM ARE NOT BUILT (npm run chart:tools): THE CHART WAS NOT CHECKED'
+  process.stderr.write(`*** ${line} ***\n`)
+  t.notOk(process.env.CI && findGo(), line)
+} else {
+  checkChart(tools)
+}
+
+function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
+  const run = (program: string, args: string[], input = '') => spawnSync(program, args, { encoding: 'utf8', input })
+  const template = (values: string, options: string[] = [], from = chart) =>
+    run(helm, ['template', 'x', from, '--kube-version', kubernetes, '--values', values, ...options])
+  const resources = (...args: Parameters<typeof template>): Resource[] => {
+    const { status, stdout, stderr } = template(...args)
+    if (status !== 0) throw new Error(stderr)
+    return parseAllDocuments(stdout).map((document) => document.toJS())
+  }
+  const only = (all: Resource[], kind: string): Resource => all.filter((one) => one.kind === kind)[0]
+  const schemaFiles = join(schemas, '{{.ResourceKind}}{{.KindSuffix}}.json')
+  const validate = (text: string) =>
+    run(kubeconform, ['-strict', '-output', 'json', '-summary', '-schema-location', schemaFiles], text)
+  const set = (name: string) => join(chart, 'ci', `${name}.yaml`)
+  const refused = (values: string, options: string[]) => {
+    const { status, stderr } = template(values, options)
+    return status === 0 ? 'accepted' : stderr
+  }
+
+  t.test('each set of values is linted, rendered, and valid for Kubernetes', async (t) => {
+    t.ok(sets.length >= 3)
+    for (const values of sets) {
+      const lint = run(helm, ['lint', chart, '--strict', '--kube-version', kubernetes, '--values', values])
+      t.equal(lint.status, 0, `lint ${values}: ${lint.stdout}${lint.stderr}`)
+      const { stdout } = template(values)
+      const valid = validate(stdout)
+      t.equal(valid.status, 0, `kubeconform ${values}: ${valid.stdout}${valid.stderr}`)
+      t.match(JSON.parse(valid.stdout).summary, { invalid: 0, errors: 0, skipped: 0 })
+      t.equal(JSON.parse(valid.stdout).summary.valid, parseAllDocuments(stdout).length)
+    }
+    const misspelt = template(set('postgresql')).stdout.replace('readOnlyRootFilesystem', 'readOnlyRootFileSystem')
+    t.equal(validate(misspelt).status, 1, 'a key that Kubernetes does not know is seen')
+  })
+
+  t.test('svc itself takes the configuration that the pod is given', async (t) => {
+    const folder = temporaryDirectory(t)
+    mkdirSync(join(folder, 'svc'))
+    writeFileSync(join(folder, 'svc/secret'), 'a secret of more than thirty-two bytes')
+    writeFileSync(join(folder, 'svc/database-url'), 'postgresql://svc:x@db.example.com/svc')
+    const given: Record<string, string> = {
+      SVC_SECRET: 'a secret of more than thirty-two bytes',
+      DATABASE_URL: 'postgresql://svc:x@db.example.com/svc',
+      REDIS_URL: 'redis://redis.example.com',
+      SMTP_PASSWORD: 'x',
+    }
+    for (const values of sets) {
+      const all = resources(values)
+      const [container] = only(all, 'Deployment').spec.template.spec.containers
+      const env = Object.fromEntries(
+        container.env.map(({ name, value }: Resource) => [name, value ?? given[name] ?? `unknown variable ${name}`]),
+      )
+      const file = only(all, 'ConfigMap').data['svc.yaml'].replaceAll('/run/secrets/', `${folder}/`)
+      const { config } = parseConfig({ text: file, file: 'svc.yaml', env, cwd: folder })
+      t.equal(config.app.environment, 'production')
+      t.equal(config.database.engine, values.endsWith('embedded.yaml') ? 'sqlite' : 'postgresql')
+      t.equal(config.server.port, container.ports[0].containerPort)
+      t.equal(env.SVC_CONFIG, `${container.volumeMounts[0].mountPath}/svc.yaml`)
+      t.notOk(container.volumeMounts[0].subPath, 'a directory: only so do changes arrive')
+    }
+  })
+
+  t.test('pods run as the image says, with no more rights than they need', async (t) => {
+    const last = readDockerfile(readFileSync(join(root, 'Dockerfile'), 'utf8')).at(-1)
+    if (!last) return t.fail('no stage')
+    for (const values of sets) {
+      for (const { kind, spec } of resources(values)) {
+        const pod = kind === 'Deployment' ? spec.template.spec : kind === 'Pod' ? spec : undefined
+        if (!pod) continue
+        const { runAsUser, runAsGroup, runAsNonRoot, seccompProfile } = pod.securityContext
+        t.equal(`${runAsUser}:${runAsGroup}`, instructionsOf(last, 'USER')[0])
+        t.strictSame(
+          [runAsNonRoot, seccompProfile, pod.automountServiceAccountToken],
+          [true, { type: 'RuntimeDefault' }, false],
+        )
+        t.strictSame(pod.containers[0].securityContext, {
+          allowPrivilegeEscalation: false,
+          capabilities: { drop: ['ALL'] },
+          readOnlyRootFilesystem: true,
+        })
+      }
+    }
+    const [container] = only(resources(set('embedded')), 'Deployment').spec.template.spec.containers
+    t.strictSame(instructionsOf(last, 'EXPOSE'), [String(container.ports[0].containerPort)])
+    const mounted = container.volumeMounts.map(({ mountPath }: Resource) => mountPath)
+    t.ok(mounted.includes(instructionsOf(last, 'VOLUME')[0]), 'the database lies on the volume')
+    t.ok(mounted.includes('/tmp'))
+    const probes = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((name) => container[name].httpGet.path)
+    t.strictSame(probes, ['/health/live', '/health/live', '/health/ready'])
+  })
+
+  t.test('the embedded database has one pod, which is replaced; several need another', async (t) => {
+    const { spec } = only(resources(set('embedded')), 'Deployment')
+    t.match(spec, { replicas: 1, strategy: { type: 'Recreate' } })
+    const claim = only(resources(set('embedded')), 'PersistentVolumeClaim')
+    t.equal(claim.metadata.annotations['helm.sh/resource-policy'], 'keep')
+    t.match(refused(set('embedded'), ['--set', 'replicas=2']), /for one replica/)
+    t.match(refused(set('embedded'), ['--set', 'autoscaling.enabled=true']), /for one replica/)
+    t.match(refused(set('embedded'), ['--set', 'secret.env.DATABASE_URL=url']), /the database is elsewhere/)
+    t.match(refused(set('embedded'), ['--set', 'persistence.enabled=false']), /no database/)
+    t.match(only(resources(set('postgresql')), 'Deployment').spec, { replicas: 2, strategy: { type: 'RollingUpdate' } })
+    const scaled = resources(set('full'))
+    t.notOk('replicas' in only(scaled, 'Deployment').spec, 'the autoscaler counts')
+    t.equal(only(scaled, 'HorizontalPodAutoscaler').spec.minReplicas, 3)
+  })
+
+  t.test('what could not run is refused with a reason', async (t) => {
+    const file = join(temporaryDirectory(t), 'values.yaml')
+    const refusedFile = (text: string) => {
+      writeFileSync(file, text)
+      return refused(file, [])
+    }
+    t.match(refusedFile(''), /config\.app\.url is required/)
+    t.match(refusedFile('config: { app: { url: auth.example.com } }'), /does not match pattern/)
+    const url = 'config: { app: { url: "https://auth.example.com" } }'
+    t.match(refusedFile(url), /no secret/)
+    t.match(refusedFile(`${url}\nsecret: { env: { SVC_SECRET: secret } }`), /secret\.name is required/)
+    t.match(refusedFile(`${url}\nsecret: { name: svc, env: { SVC_SECRET: secret } }`), /no database/)
+    t.match(refused(set('postgresql'), ['--set', 'serviceMonitor.enabled=true']), /config\.metrics\.port/)
+    t.match(refused(set('postgresql'), ['--set', 'replica=3']), /replica/)
+    t.match(refused(set('postgresql'), ['--set', 'terminationGracePeriodSeconds=5']), /terminationGracePeriodSeconds/)
+  })
+
+  t.test('a change of the configuration rolls the pods, or is left to the running ones', async (t) => {
+    const sumOf = (options: string[]) =>
+      only(resources(set('postgresql'), options), 'Deployment').spec.template.metadata.annotations?.['checksum/config']
+    const before = sumOf([])
+    t.match(before, /^[0-9a-f]{64}$/)
+    t.equal(sumOf(['--set', 'replicas=5']), before)
+    t.not(sumOf(['--set', 'config.session.lifetime=60']), before)
+    t.equal(sumOf(['--set', 'reload=true']), undefined)
+  })
+
+  t.test('dashboards become a ConfigMap as they are', async (t) => {
+    const copy = join(temporaryDirectory(t), 'svc')
+    cpSync(chart, copy, { recursive: true })
+    mkdirSync(join(copy, 'dashboards'), { recursive: true })
+    const text = '{\n  "legend": "{{route}} $__rate_interval"\n}\n'
+    writeFileSync(join(copy, 'dashboards/other.json'), text)
+    const maps = resources(set('full'), [], copy).filter(({ kind }) => kind === 'ConfigMap')
+    const map = maps.find(({ metadata }) => metadata.labels.grafana_dashboard === '1')
+    t.equal(map?.data['other.json'], text)
+    t.equal(map?.metadata.labels.team, 'identity')
+    t.equal(
+      resources(set('postgresql'), [], copy).filter(({ kind }) => kind === 'ConfigMap').length,
+      1,
+      'only if asked for',
+    )
+  })
+
+  t.test('the test pod tells whether svc is ready', async (t) => {
+    let status = 200
+    const server = createServer((_request, response) => response.writeHead(status).end('{}')).listen(0, '127.0.0.1')
+    t.teardown(() => server.close())
+    await new Promise((done) => server.once('listening', done))
+    const address = server.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    const [{ command, args }] = only(resources(set('full')), 'Pod').spec.containers
+    t.strictSame(command, ['node', '--eval'])
+    const script = args[0].replace('//x-svc:80/', `//127.0.0.1:${port}/`)
+    const ask = promisify(execFile)
+    t.match(await ask(process.execPath, ['--eval', script]), { stdout: '200 {}\n' })
+    status = 503
+    await t.rejects(ask(process.execPath, ['--eval', script]), { code: 1 })
+  })
+}
+
+t.test("the chart's version is the image's", async (t) => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  t.match(parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8')), { version, appVersion: version })
+})

@@ -1,0 +1,78 @@
+// npm run chart:tools: builds what checks the Helm chart (helm, kubeconform, the schemas of Kubernetes) with Go, into a
+// cache in the home directory. It says so and ends where there is no Go.
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { writeSchemas } from './schemas.ts'
+
+const helm = 'helm.sh/helm/v3/cmd/helm@v3.22.0'
+const kubeconform = 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0'
+/** The version of Kubernetes that the chart's output is held to. */
+export const kubernetes = '1.36.3'
+const definitions = `k8s.io/kubernetes@v${kubernetes}`
+const operator = 'github.com/prometheus-operator/prometheus-operator@v0.85.0'
+
+const versions = [helm, kubeconform, definitions, operator].map((name) => name.split('@v')[1]).join('-')
+const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'svc', `chart-tools-${versions}`)
+
+/** The programs, and the folder of the schemas. */
+export interface ChartTools {
+  helm: string
+  kubeconform: string
+  schemas: string
+}
+
+/** Where the tools lie, or undefined where they were not built. */
+export function chartTools(): ChartTools | undefined {
+  if (!existsSync(folder)) return undefined
+  return { helm: join(folder, 'helm'), kubeconform: join(folder, 'kubeconform'), schemas: join(folder, 'schemas') }
+}
+
+/** The go command, or undefined where there is none. */
+export function findGo(): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/go/bin']
+  return folders.map((place) => join(place, 'go')).find((program) => existsSync(program))
+}
+
+if (import.meta.main && !chartTools()) {
+  const go = findGo()
+  if (go) build(go)
+  else process.stderr.write('*** THERE IS NO GO: WHAT CHECKS THE HELM CHART IS NOT BUILT ***\n')
+}
+
+function build(go: string): void {
+  process.stderr.write('building helm and kubeconform\n')
+  const work = mkdtempSync(join(tmpdir(), 'svc-chart-tools-'))
+  try {
+    // Each runs for a second: to optimise them would take longer than that.
+    for (const program of [helm, kubeconform])
+      runGo(go, work, ['install', '-gcflags=all=-N -l', '-ldflags=-s -w', program])
+    const [source = '', resources = ''] = [definitions, operator].map(
+      (module) => JSON.parse(runGo(go, work, ['mod', 'download', '-json', module])).Dir,
+    )
+    writeSchemas({
+      openApi: join(source, 'api/openapi-spec/swagger.json'),
+      customResources: [join(resources, 'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml')],
+      target: join(work, 'schemas'),
+    })
+    mkdirSync(dirname(folder), { recursive: true })
+    // Under another name first: nobody may find half of it.
+    cpSync(work, `${folder}.${process.pid}`, { recursive: true })
+    renameSync(`${folder}.${process.pid}`, folder)
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+/** Runs go outside of any module; returns what it printed. */
+function runGo(go: string, work: string, args: string[]): string {
+  const { status, stdout, error } = spawnSync(go, args, {
+    cwd: work,
+    env: { ...process.env, GOFLAGS: '-mod=mod -buildvcs=false', GOBIN: work, CGO_ENABLED: '0' },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (status !== 0) throw new Error(`go ${args.join(' ')} failed ${error?.message ?? ''}`)
+  return stdout
+}
