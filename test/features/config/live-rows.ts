@@ -1,0 +1,225 @@
+import type { Settings } from '../../support/app.ts'
+import { day, minute } from '../../support/clock.ts'
+import { basic, clients, post } from '../../support/oauth.ts'
+import {
+  after,
+  answered,
+  asUser,
+  asUserText,
+  claim,
+  forgetting,
+  header,
+  type Look,
+  logged,
+  machine,
+  mailCount,
+  mailed,
+  page,
+  registered,
+  registering,
+  signedIn,
+  status,
+  tries,
+  words,
+} from './looks.ts'
+
+/** A key, another value of it, what to look at, and what is seen there before and after the change. */
+export type Row = readonly [key: string, value: unknown, look: Look, before: unknown, after: unknown]
+
+const fromApp = { origin: 'https://app.example.com' }
+const cors = (header: string, origin = fromApp.origin) =>
+  words(new RegExp(`"${header}":"?([^",]+)`), answered('/svc/csrf-cookie', 'headers', { origin }))
+const options = (name: string): Look =>
+  words(new RegExp(`"${name}":"([^"]+)"`), answered('/passkeys/login/options', 'body'))
+const wrong = { ...basic('machine', 'wrong'), 'content-type': 'application/x-www-form-urlencoded' }
+const grant = 'grant_type=client_credentials'
+const resetMail = mailed(async (svc) => forgetting(svc, (await svc.createUser()).email))
+const verifyMail = mailed((svc) => registering(svc))
+const named = ({ url }: { url: string }, social: Settings) => ({ acme: { issuer: url, client_id: 'a', ...social } })
+
+export const rows: readonly Row[] = [
+  ['app.name', 'Acme', words(/<title>.* · (.*)<\/title>/, page('/')), 'svc', 'Acme'],
+  ['app.frontend_url', 'http://localhost:3000', answered('/', 'statusCode'), 200, 404],
+  ['stateful', ['other.example'], asUser((browser) => browser.get('/api/user')), 200, 401],
+  ['stateful_api', false, asUser((browser) => browser.get('/api/user')), 200, 401],
+  [
+    'expiration',
+    1,
+    async (svc) => {
+      const token = await svc.createToken(await svc.createUser())
+      svc.clock.advance(2 * minute)
+      return (await svc.bearer(token, 'GET', '/api/user')).statusCode
+    },
+    200,
+    401,
+  ],
+  ...[
+    ['tokens.prefix', 'acme_', /"token":"\d+\|(acme_|)/, '', 'acme_'],
+    ['tokens.default_abilities', ['look'], /"abilities":\["(.*?)"\]/, '*', 'look'],
+  ].map(([key, value, pattern, ...seen]): Row => {
+    const look: Look = async (svc) => {
+      const { email } = await svc.createUser()
+      const payload = { email, password: 'correct horse', device_name: 'Phone' }
+      const { body } = await svc.app.inject({ method: 'POST', url: '/svc/token', payload })
+      return body + (await svc.bearer(JSON.parse(body).token, 'GET', '/api/tokens')).body
+    }
+    return [String(key), value, words(pattern as RegExp, look), seen[0], seen[1]]
+  }),
+  ['session.lifetime', 5, words(/Max-Age=(\d+)/, answered('/svc/csrf-cookie', 'headers')), '7200', '300'],
+  ['session.absolute_lifetime', '1m', after(5 * minute), 200, 401],
+  [
+    'session.remember_days',
+    1,
+    words(/svc_remember=.*?Max-Age=(\d+)/, async (svc) => (await signedIn(svc, { remember: true })).cookies),
+    String((400 * day) / 1000),
+    String(day / 1000),
+  ],
+  [
+    'session.login_failure_status',
+    422,
+    async (svc) => (await svc.browser().signIn('nobody@example.com', 'wrong')).statusCode,
+    401,
+    422,
+  ],
+  ['cors.origins', [fromApp.origin], cors('access-control-allow-origin'), null, fromApp.origin],
+  ['cors.supports_credentials', false, cors('access-control-allow-credentials', 'http://localhost:5173'), 'true', null],
+  ['registration.enabled', false, registered(), 201, 404],
+  [
+    'registration.role',
+    'guest',
+    async (svc) => (await (await registering(svc)).browser.get('/api/user')).json().role,
+    'user',
+    'guest',
+  ],
+  [
+    'registration.require_verified_email',
+    true,
+    asUser((browser) => browser.get('/user/sessions'), { verified: false }),
+    200,
+    403,
+  ],
+  ['passwords.min_length', 30, registered(), 201, 422],
+  ['passwords.max_length', 64, registered({ password: `${'many letters '.repeat(6)}` }), 201, 422],
+  ['passwords.block_common', false, registered({ password: 'password1' }), 422, 201],
+  [
+    'passwords.confirm_timeout',
+    '1m',
+    asUser(async (browser, svc) => {
+      await browser.post('/user/confirm-password', { password: 'correct horse' })
+      svc.clock.advance(5 * minute)
+      return browser.delete('/user')
+    }),
+    200,
+    423,
+  ],
+  ['passwords.reset_expires', '5m', words(/(\d+) minutes/, resetMail), '60', '5'],
+  [
+    'passwords.reset_throttle',
+    '0s',
+    async (svc) => {
+      const { email } = await svc.createUser()
+      for (let n = 0; n < 2; n++) {
+        await forgetting(svc, email)
+        await svc.mailbox.all()
+      }
+      return (await svc.mailbox.to(email)).length
+    },
+    1,
+    2,
+  ],
+  [
+    'passwords.reveal_unknown_email',
+    true,
+    async (svc) => (await forgetting(svc, 'nobody@example.com')).statusCode,
+    200,
+    422,
+  ],
+  ['two_factor.enabled', false, asUser((browser) => browser.get('/user/two-factor-recovery-codes')), 423, 404],
+  [
+    'two_factor.confirm_password',
+    false,
+    asUser((browser) => browser.post('/user/two-factor-authentication')),
+    423,
+    200,
+  ],
+  ['passkeys.enabled', false, answered('/passkeys/login/options', 'statusCode'), 200, 404],
+  ['passkeys.user_verification', 'preferred', options('userVerification'), 'required', 'preferred'],
+  ['passkeys.confirm_password', false, asUser((browser) => browser.get('/user/passkeys/options')), 423, 200],
+  [
+    'mail.from',
+    'Acme <acme@example.com>',
+    words(/"from":"(.*?)"/, resetMail),
+    'no-reply@localhost',
+    'acme@example.com',
+  ],
+  ['links.verify', '/verify-email/{id}/{hash}', words(/(verify-email)/, verifyMail), null, 'verify-email'],
+  [
+    'links.reset',
+    'https://app.example.com/{token}',
+    words(/(https:..app.example.com)/, resetMail),
+    null,
+    fromApp.origin,
+  ],
+  ['links.login', '/sign-in', answered('/oauth/login', 'statusCode'), 200, 302],
+  ['templates.pages', '{templates}', words(/(Our own page)/, page('/')), null, 'Our own page'],
+  ['templates.mail', '{templates}', words(/(Our own mail)/, verifyMail), null, 'Our own mail'],
+  ['mail.url', 'file:{templates}', mailCount, 1, 0],
+  ['theme.logo', '/logo.svg', words(/(logo\.svg)/, page('/')), null, 'logo.svg'],
+  ['theme.colors', { accent: '#123456' }, words(/(#123456)/, page('/')), null, '#123456'],
+  ['theme.texts', { 'home.login': 'Come in' }, words(/(Come in)/, page('/')), null, 'Come in'],
+  [
+    'scopes',
+    { 'orders:read': 'Other words', 'orders:write': 'W' },
+    asUserText('/oauth/scopes', /(Other words)/),
+    null,
+    'Other words',
+  ],
+  ['clients', clients.filter(({ client_id }) => client_id !== 'machine'), status(machine), 200, 401],
+  ['oauth.access_token_ttl', '5m', async (svc) => (await machine(svc)).json().expires_in, 900, 300],
+  ['oauth.access_token_alg', 'RS256', claim(0, 'alg'), 'ES256', 'RS256'],
+  ['oauth.audience', 'https://api.example', claim(1, 'aud'), 'http://localhost:8000', 'https://api.example'],
+  [
+    'oauth.device_code_ttl',
+    '5m',
+    async (svc) => (await post(svc, '/oauth/device/code', 'tv', {})).json().expires_in,
+    600,
+    300,
+  ],
+  [
+    'oauth.key_rotation',
+    '20m',
+    words(/max-age=(\d+)/, answered('/.well-known/jwks.json', 'headers')),
+    '600',
+    String(5 * 60 - 30),
+  ],
+  [
+    'oauth.personal_access_token_ttl',
+    '1d',
+    async (svc) => {
+      const { browser } = await signedIn(svc)
+      const { token } = (await browser.post('/oauth/personal-access-tokens', { name: 'x', scopes: [] })).json()
+      return (Date.parse(token.expires_at) - Date.parse(token.created_at)) / day
+    },
+    90,
+    1,
+  ],
+  [
+    'social',
+    named({ url: 'https://acme.example' }, { client_secret: 'x', label: 'Acme' }),
+    words(/"label":"(Acme)"/, answered('/auth/providers', 'body')),
+    null,
+    'Acme',
+  ],
+  ['rate_limits.login', '1/1h', tries((svc) => svc.browser().signIn('x@example.com', 'wrong')), 'unlimited', 1],
+  ['rate_limits.register', '9/1m', header(async (svc) => (await registering(svc)).answer), undefined, '9'],
+  ['rate_limits.mail', '9/1m', header((svc) => forgetting(svc, 'x@example.com')), undefined, '9'],
+  [
+    'rate_limits.token',
+    '1/1h',
+    tries(({ app }) => app.inject({ method: 'POST', url: '/oauth/token', headers: wrong, payload: grant })),
+    'unlimited',
+    1,
+  ],
+  ['rate_limits.global', '1000/1m', header(({ app }) => app.inject('/health/live')), undefined, '1000'],
+  ['guard.diagnose', false, logged(/nobody was let in/), true, false],
+]

@@ -1,0 +1,77 @@
+// engine: none
+import { tmpdir } from 'node:os'
+import t from 'tap'
+import { parseConfig } from '../../../src/config/load.ts'
+import { nextConfig } from '../../../src/config/next.ts'
+import { rootSchema } from '../../../src/config/schema.ts'
+import type { Schema } from '../../../src/config/walk.ts'
+import { rows } from './live-rows.ts'
+import { buildReloading } from './reloading-app.ts'
+
+/** Keys that no row looks at; `kept.test.ts` holds for them too: none is read at boot, or of what was replaced. */
+const unseen = [
+  'tokens.prune_after_hours',
+  'passwords.reset_revokes_tokens',
+  'two_factor.window',
+  'passkeys.rp_id',
+  'passkeys.origins',
+  'links.two_factor',
+  'links.after_verify',
+  'oauth.refresh_token_ttl',
+  'oauth.authorization_code_ttl',
+  'oauth.refresh_grace',
+  'rate_limits.two_factor',
+  'outbound.allow_private',
+  'audit.retention',
+  'webhooks',
+]
+
+/** The keys of the sections whose change counts then. */
+const keysOf = (reload: 'live' | 'restart'): string[] =>
+  Object.entries(rootSchema.properties ?? {}).flatMap(([name, section]) => {
+    const below: [string, Schema][] = section['x-svc-reload']
+      ? [[name, section]]
+      : Object.entries(section.properties ?? {}).map(([key, schema]) => [`${name}.${key}`, schema])
+    return below.filter(([, schema]) => schema['x-svc-reload'] === reload).map(([key]) => key)
+  })
+
+t.test('each of these keys takes effect when the file is read again', async (t) => {
+  const svc = await buildReloading(t)
+  for (const [key, value, look, before, after] of rows) {
+    const [section = '', name] = key.split('.')
+    const given = typeof value === 'string' ? value.replace('{templates}', svc.templates) : value
+    t.equal(await look(svc), before, `${key} before`)
+    t.same(svc.reload({ [section]: name === undefined ? given : { [name]: given } }), [], key)
+    t.equal(await look(svc), after, `${key} after`)
+    svc.reload({})
+  }
+})
+
+t.test('no key that is marked live is forgotten here', async (t) => {
+  const known = [...rows.map(([key]) => key), ...unseen]
+  t.same(known.sort(), keysOf('live').sort(), 'a new key has a row in live-rows.ts')
+})
+
+t.test('every key that is marked restart keeps its value and is named, and what follows from it stays', async (t) => {
+  const parse = (text: string) => parseConfig({ text, file: 'svc.yaml', env: {}, cwd: tmpdir() })
+  const running = parse('app: { secret: the-secret-of-more-than-thirty-two-bytes }')
+  const wanted = parse(`
+app: { name: Acme, url: 'https://id.example.com', secret: another-secret-of-more-than-32-bytes, environment: production }
+server: { host: 127.0.0.1, port: 9000, trust_proxy: [10.0.0.0/8], drain: 9s }
+database: { url: 'postgresql://db/svc' }
+redis: { url: 'redis://cache' }
+session: { cookie: other, domain: example.com, same_site: strict, secure: true }
+compat: { prefixes: [svc, sanctum] }
+mail: { url: 'smtp://mail.example.com' }
+metrics: { port: 9100 }
+samples: true
+test_page: false
+`)
+  const { config, changes, problems } = nextConfig(running.settings, wanted.settings, tmpdir())
+  t.same(problems, [])
+  const waiting = changes.filter(({ reload }) => reload === 'restart').map(({ key }) => key)
+  t.same(waiting.sort(), keysOf('restart').sort(), 'a new key has another value above')
+  const { app, mail } = wanted.config
+  const kept = { ...running.config, app: { ...running.config.app, name: app.name }, mail }
+  t.strictSame(config, kept)
+})

@@ -1,0 +1,130 @@
+import type { Settings, TestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
+import { token } from '../../support/oauth.ts'
+import type { Reloading } from './reloading-app.ts'
+
+/** Asks for something that a key decides. */
+export type Look = (svc: Reloading) => Promise<unknown>
+
+/** The words of a text that fit, or null. */
+export const words =
+  (pattern: RegExp, look: (svc: Reloading) => Promise<unknown>): Look =>
+  async (svc) =>
+    pattern.exec(String(await look(svc)))?.[1] ?? null
+
+/** A page of svc. */
+export const page =
+  (url: string): Look =>
+  async ({ app }) =>
+    (await app.inject({ url, headers: { accept: 'text/html' } })).body
+
+/** What an answer to somebody who is not signed in says. */
+export const answered =
+  (url: string, read: 'statusCode' | 'headers' | 'body', headers: Record<string, string> = {}): Look =>
+  async ({ app }) => {
+    const answer = await app.inject({ url, headers })
+    return read === 'headers' ? JSON.stringify(answer.headers) : answer[read]
+  }
+
+export async function signedIn(
+  svc: TestApp,
+  { remember = false, ...facts }: { verified?: boolean; remember?: boolean } = {},
+) {
+  const browser = svc.browser()
+  const user = await svc.createUser(facts)
+  const answer = await browser.signIn(user.email, 'correct horse', { remember })
+  return { browser, user, cookies: [answer.headers['set-cookie']].flat().join('\n') }
+}
+
+/** What somebody who is signed in gets. */
+export const asUser =
+  (act: (browser: Browser, svc: Reloading) => Promise<{ statusCode: number }>, facts = {}): Look =>
+  async (svc) =>
+    (await act((await signedIn(svc, facts)).browser, svc)).statusCode
+
+/** Whether a session still lives after so many milliseconds. */
+export const after = (milliseconds: number, path = '/api/user'): Look =>
+  asUser((browser, svc) => {
+    svc.clock.advance(milliseconds)
+    return browser.get(path)
+  })
+
+const visitor = async (svc: TestApp): Promise<Browser> => {
+  const browser = svc.browser()
+  await browser.get('/svc/csrf-cookie')
+  return browser
+}
+
+let people = 0
+
+/** Registers somebody, with what is different about the form. */
+export async function registering(svc: TestApp, more: Settings = {}) {
+  const browser = await visitor(svc)
+  const password = more.password ?? 'a long enough password'
+  const form = { name: 'New', email: `new${++people}@example.com`, password, password_confirmation: password, ...more }
+  return { browser, answer: await browser.post('/register', form) }
+}
+
+export const registered =
+  (more: Settings = {}): Look =>
+  async (svc) =>
+    (await registering(svc, more)).answer.statusCode
+
+/** Asks for the mail that resets a password. */
+export const forgetting = async (svc: TestApp, email: string) =>
+  (await visitor(svc)).post('/forgot-password', { email })
+
+/** The last mail that an action sends. */
+export const mailed =
+  (act: (svc: Reloading) => Promise<unknown>): ((svc: Reloading) => Promise<string>) =>
+  async (svc) => {
+    const before = (await svc.mailbox.all()).length
+    await act(svc)
+    return JSON.stringify((await svc.mailbox.all())[before])
+  }
+
+/** The answer to a machine that asks for a token. */
+export const machine = (svc: TestApp) => token(svc, 'machine', { grant_type: 'client_credentials' })
+
+/** A part of the token of a machine. */
+export const claim =
+  (part: 0 | 1, name: string): Look =>
+  async (svc) => {
+    const { access_token } = (await machine(svc)).json()
+    return JSON.parse(Buffer.from(access_token.split('.')[part], 'base64url').toString())[name]
+  }
+
+/** How often a wrong attempt is answered before it is refused with 429. */
+export const tries =
+  (attempt: (svc: Reloading) => Promise<{ statusCode: number }>): Look =>
+  async (svc) => {
+    for (let n = 0; n < 3; n++) if ((await attempt(svc)).statusCode === 429) return n
+    return 'unlimited'
+  }
+
+/** How many of one mail go the way that they go at first. */
+export async function mailCount(svc: Reloading): Promise<number> {
+  const before = (await svc.mailbox.all()).length
+  await registering(svc)
+  return (await svc.mailbox.all()).length - before
+}
+
+export function asUserText(path: string, pattern: RegExp): Look {
+  return words(pattern, async (svc) => (await (await signedIn(svc)).browser.get(path)).body)
+}
+
+export function status(act: (svc: Reloading) => Promise<{ statusCode: number }>): Look {
+  return async (svc) => (await act(svc)).statusCode
+}
+
+export function header(act: (svc: Reloading) => Promise<{ headers: Record<string, unknown> }>): Look {
+  return async (svc) => (await act(svc)).headers['x-ratelimit-limit']
+}
+
+export function logged(pattern: RegExp): Look {
+  return async (svc) => {
+    svc.logs.length = 0
+    await svc.bearer('wrong', 'GET', '/api/user')
+    return svc.logs.some((line) => pattern.test(line))
+  }
+}

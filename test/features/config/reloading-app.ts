@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { stringify } from 'yaml'
+import { parseConfig } from '../../../src/config/load.ts'
+import { nextConfig } from '../../../src/config/next.ts'
+import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
+import { oauthSettings } from '../../support/oauth.ts'
+
+/** svc, whose file is replaced as a reload does it. */
+export interface Reloading extends TestApp {
+  /** A directory with a template of each kind. */
+  templates: string
+  /** Replaces sections of the file; answers the keys that wait for a restart. */
+  reload(changes: Settings): string[]
+}
+
+const base: Settings = {
+  ...oauthSettings,
+  rate_limits: { login: null, two_factor: null, register: null, mail: null, token: null },
+}
+
+/** Builds svc with the clients of the OAuth tests. */
+export async function buildReloading(t: Test): Promise<Reloading> {
+  const templates = mkdtempSync(join(tmpdir(), 'svc-templates-'))
+  t.teardown(() => rmSync(templates, { recursive: true, force: true }))
+  writeFileSync(join(templates, 'home.eta'), '<p>Our own page</p>')
+  writeFileSync(join(templates, 'verify-email.txt.eta'), 'Subject: Our own mail\n\n<%= it.data.link %>\n')
+  const svc = await buildTestApp(t, { settings: base })
+  const env = { SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', DATABASE_URL: svc.where.url }
+  const { mail } = svc.config.current()
+  const parsed = (changes: Settings) => {
+    const settings = { ...base, ...changes, mail: { ...mail, ...Object(changes.mail) } }
+    const text = stringify(settings, { aliasDuplicateObjects: false })
+    return parseConfig({ text, file: 'test.yaml', env, cwd: tmpdir() }).settings
+  }
+  let running = parsed({})
+  const reload = (changes: Settings): string[] => {
+    const next = nextConfig(running, parsed(changes), tmpdir())
+    if (next.problems.length > 0) throw new Error(next.problems.join())
+    running = next.settings
+    svc.config.swap(next.config)
+    return next.changes.filter((change) => change.reload === 'restart').map(({ key }) => key)
+  }
+  return Object.assign(svc, { templates, reload })
+}
