@@ -25,7 +25,7 @@ const rules: readonly Rule[] = [
   authMethodHasItsCredentials,
   fapiHasKeys,
   fapiHasNoSecret,
-  fapiAsksTheUser,
+  boundClientGetsBoundTokens,
   exchangeNamesClients,
   scopesExist,
 ]
@@ -195,9 +195,14 @@ function fapiHasNoSecret(client: Client, report: Report): void {
   if (client.fapi && hasKeys(client) && hasSecret(client)) report(key, 'must not be given to a FAPI 2.0 client')
 }
 
-function fapiAsksTheUser({ fapi, grants }: Client, report: Report): void {
-  const index = grants.indexOf('password')
-  if (fapi && index >= 0) report(['grants', index], 'must not be password for a FAPI 2.0 client')
+/** The proof of a key is checked by the library, for its own grants; these two are svc's. */
+function boundClientGetsBoundTokens({ dpop, fapi, grants }: Client, report: Report): void {
+  if (!dpop && !fapi) return
+  for (const [index, grant] of grants.entries()) {
+    if (grant !== 'password' && grant !== 'token_exchange') continue
+    const kind = fapi ? 'a FAPI 2.0 client' : 'a client with dpop: true'
+    report(['grants', index], `must not be ${grant} for ${kind}: its tokens are bound to no key`)
+  }
 }
 
 function exchangeNamesClients({ exchange, grants }: Client, report: Report, { clients }: Config): void {

@@ -42,6 +42,8 @@ table('clients: ids, types and secrets', [
   [machine(`jwks: ${JWKS}, fapi: true`)],
   [client(`type: public, grants: [device_code], jwks: ${JWKS}, fapi: true`), 'clients[0].fapi', /public/],
   [exchange(`jwks: ${JWKS}, fapi: true`).replace('token_exchange', 'password'), 'clients[0].grants[0]', /FAPI/],
+  [exchange('secret: s, dpop: true'), 'clients[0].grants[0]', /dpop.*bound to no key/],
+  [machine('secret: s, dpop: true')],
   [machine('secret: s, exchange: [web]'), 'clients[0].exchange', /without the grant/],
   [exchange('secret: s, exchange: [web, svc-first-party]')],
   [exchange('secret: s, exchange: [x]'), 'clients[0].exchange[0]', /client_id/],

@@ -25,7 +25,6 @@ const settings = {
     exchanging('api'),
     exchanging('curious', { exchange: ['front', 'machine', 'gateway', 'svc-first-party', 'svc-personal'] }),
     exchanging('closed', { exchange: [] }),
-    exchanging('bound', { dpop: true }),
     exchanging('open', { type: 'public', secret: undefined }),
   ].map((client) => structuredClone(client)),
 }
@@ -164,7 +163,7 @@ t.test('only a live token of a user, of a client that is named, is exchanged', a
 t.test('only clients that may, by requests that are whole', async (t) => {
   const svc = await build(t)
   const { token } = await signedIn(svc)
-  for (const client of ['machine', 'front', 'open', 'bound']) {
+  for (const client of ['machine', 'front', 'open']) {
     const answer = await exchange(svc, client, token)
     t.equal(answer.statusCode, 400, client)
     t.match(answer.json(), { error: 'unauthorized_client' })

@@ -24,7 +24,6 @@ const clients = [
   client('phone'),
   client('once', { grants: ['password'], scopes: [] }),
   client('machine', { grants: ['client_credentials'] }),
-  client('bound', { dpop: true }),
 ]
 
 const build = (t: Parameters<typeof buildTestApp>[0], more: object = {}) =>
@@ -115,7 +114,6 @@ t.test('only clients that list the grant, and only for scopes that they list', a
   const refused = await ask(svc, { username }, 'machine')
   t.equal(refused.statusCode, 400)
   t.match(refused.json(), { error: 'unauthorized_client' })
-  t.match((await ask(svc, { username }, 'bound')).json(), { error: 'unauthorized_client' }, 'tokens bound to a key')
   for (const scope of ['orders:write', 'openid orders:write', '*', 'orders', 'orders:read\u00a0x']) {
     const answer = await ask(svc, { username, scope })
     t.equal(answer.statusCode, 400, scope)
