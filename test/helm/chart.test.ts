@@ -133,6 +133,14 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.equal(only(scaled, 'HorizontalPodAutoscaler').spec.minReplicas, 3)
   })
 
+  t.test('the values of its README install', async (t) => {
+    const [, values = ''] = /<<'YAML'\n(.*?)^YAML$/ms.exec(readFileSync(join(chart, 'README.md'), 'utf8')) ?? []
+    const file = join(temporaryDirectory(t), 'values.yaml')
+    writeFileSync(file, values)
+    const ingress = only(resources(file), 'Ingress')
+    t.strictSame(ingress.spec.tls, [{ hosts: ['auth.example.com'], secretName: 'auth-tls' }])
+  })
+
   t.test('what could not run is refused with a reason', async (t) => {
     const file = join(temporaryDirectory(t), 'values.yaml')
     const refusedFile = (text: string) => {

@@ -17,10 +17,8 @@ t.setTimeout(900_000)
 const LARGEST = 250_000_000
 const password = 'correct horse battery staple'
 
-const [building, last] = readDockerfile(readFileSync(resolve(import.meta.dirname, '../../Dockerfile'), 'utf8')) as [
-  Stage,
-  Stage,
-]
+const read = (file: string) => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8')
+const [building, last] = readDockerfile(read('Dockerfile')) as [Stage, Stage]
 const root = baseImage(t)
 await buildStage(root, building)
 const { folder, env } = lastStage(root, last)
@@ -117,6 +115,10 @@ t.test('it runs read-only as a plain user, and ends on SIGTERM', async (t) => {
     t.equal((await ask(svc.url, { url: path })).statusCode, 200, path)
   }
   t.ok(existsSync(join(data, 'svc.db')), 'the database lies on the volume')
+  const [, backup = ''] = /^docker exec svc node --eval '(.*)'$/m.exec(read('docs/deployment.md')) ?? []
+  t.match(await run(['node', '--eval', backup], inside), { code: 0 }, 'a copy is made while it runs')
+  const look = 'console.log(new (require("libsql"))("data/backup.db").prepare("SELECT email FROM users").all())'
+  t.match(await run(['node', '--eval', look], inside), { code: 0, output: 'ada@example.com' })
   const ended = await svc.stop()
   t.equal(ended.code, 0, 'SIGTERM', { output: ended.output })
   t.notMatch(ended.output, /"level":[456]0/)
@@ -146,6 +148,7 @@ async function configure(): Promise<Record<string, string>> {
   writeFileSync(secret, randomBytes(32).toString('base64'))
   const settings = {
     app: { environment: 'production', url: 'https://id.example.com', secret: { file: secret } },
+    server: { drain: '0s' },
     mail: { url: 'smtp://mail.example.com:587' },
   }
   writeFileSync(file, JSON.stringify(settings))

@@ -59,3 +59,12 @@ t.test('a build sees the sources, and nothing else of the directory', async (t) 
   t.strictSame([...tops].sort(), wanted)
   t.notOk(files.some((file) => file.startsWith('src/generated/') || file.startsWith('prisma/.derived/')))
 })
+
+t.test('the commands of the documentation fit it', async (t) => {
+  if (!last) return t.fail('no stage')
+  const [volume, port] = [instructionsOf(last, 'VOLUME')[0], pairsOf(last, 'ENV').PORT]
+  for (const file of ['README.md', 'docs/deployment.md']) {
+    const [command = ''] = /^docker run --detach .*$/m.exec(read(file)) ?? []
+    t.match(command, `--read-only --tmpfs /tmp --publish ${port}:${port} --volume svc-data:${volume} svc`, file)
+  }
+})
