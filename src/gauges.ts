@@ -12,26 +12,39 @@ function shared<T>(read: () => Promise<T>): () => Promise<T> {
   }
 }
 
+/** How long the database may take, in milliseconds: one that hangs must not hide everything else. */
+const longest = 2_000
+
+function inTime<T>(reading: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_, reject) => {
+    setTimeout(() => reject(new Error('The database takes too long.')), longest).unref()
+  })
+  return Promise.race([reading, late])
+}
+
 /** Serves the metrics, if they are on, with what is read from the parts of the app when somebody asks. */
 export function startMetrics(app: FastifyInstance): void {
   const { metrics, database, lookups, hashing, outbox, oauth } = app
   const { server, metrics: wanted } = app.config.current()
   if (!metrics || wanted.port === null) return
+  // While one reading hangs, those who ask later wait for the same.
+  const state = shared(() => outbox.state())
+  const work = () => inTime(state())
   const pools = Object.entries({ main: database.pg, lookups: lookups.pool })
   metrics.gauge(
     'svc_database_connections',
     'Connections to PostgreSQL by pool and state.',
     ['pool', 'state'],
     (set) => {
-      for (const [pool, state] of pools) {
-        if (!state) continue
-        set(state.totalCount - state.idleCount, { pool, state: 'used' })
-        set(state.idleCount, { pool, state: 'idle' })
+      for (const [pool, counts] of pools) {
+        if (!counts) continue
+        set(counts.totalCount - counts.idleCount, { pool, state: 'used' })
+        set(counts.idleCount, { pool, state: 'idle' })
       }
     },
   )
   metrics.gauge('svc_database_waiting', 'Queries that wait for a connection, by pool.', ['pool'], (set) => {
-    for (const [pool, state] of pools) if (state) set(state.waitingCount, { pool })
+    for (const [pool, counts] of pools) if (counts) set(counts.waitingCount, { pool })
   })
   metrics.gauge('svc_database_up', 'Whether the database answers.', [], async (set) => {
     await work().then(
@@ -40,7 +53,6 @@ export function startMetrics(app: FastifyInstance): void {
     )
   })
   metrics.gauge('svc_hashing_queue', 'Passwords that wait for a thread.', [], (set) => set(hashing.queued))
-  const work = shared(() => outbox.state())
   metrics.gauge('svc_outbox_entries', 'Mails and other work, by kind and state.', ['kind', 'state'], async (set) => {
     for (const [kind, { pending, failed }] of await work()) {
       set(pending, { kind, state: 'pending' })

@@ -22,9 +22,6 @@ export type SetValue = (value: number, labels?: Record<string, string>) => void
 const latency = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const sizes = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 
-/** How long a gauge may take to be read, in milliseconds: a database that hangs must not hide everything else. */
-const longest = 2_000
-
 const text = (value: EventData[string] | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined
 
@@ -162,10 +159,8 @@ export class Metrics {
       registers: [this.#registry],
       async collect() {
         const values: [Record<string, string>, number][] = []
-        const limit = AbortSignal.timeout(longest)
-        const late = new Promise<void>((resolve) => limit.addEventListener('abort', () => resolve(), { once: true }))
-        const set: SetValue = (value, labels = {}) => void values.push([labels, value])
-        await Promise.race([Promise.resolve(read(set)).catch(() => undefined), late])
+        const reading = async () => read((value, labels = {}) => void values.push([labels, value]))
+        await reading().catch(() => undefined)
         this.reset()
         if (labelNames.length === 0) this.remove()
         for (const [labels, value] of values) this.set(labels, value)
