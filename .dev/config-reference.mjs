@@ -11,7 +11,7 @@ code 78, naming every error with its line.
 - Environment variables that win over the file: \`PORT\` (\`server.port\`), \`DATABASE_URL\` (\`database.url\`), \`REDIS_URL\`
   (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, a comma list), \`SVC_STATEFUL_DOMAINS\` (\`stateful\`, a comma list).
 - Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`.
-- Changes marked *live* count when the file is read again; those marked *restart* with the next start.
+- Changes marked *live* count within seconds, while svc runs ([reload.md](reload.md)); those marked *restart* with the next start.
 `
 
 /** The whole document. */

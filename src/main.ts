@@ -46,7 +46,7 @@ async function start(): Promise<void> {
   const reloader = new Reloader({ boot, files, log: logger, note })
   const onTimeout = () => logger.error('stopping although requests are still in flight')
   const delay = Math.max(grace, server.drain + graceAfterDrain)
-  const ending = closeWithGrace({ delay, logger: false, onTimeout, skip: ['SIGHUP'] }, async ({ err }) => {
+  closeWithGrace({ delay, logger: false, onTimeout, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) logger.error({ err }, 'unexpected error: stopping')
     const noted = reloader.close()
     await app.close()
@@ -60,9 +60,10 @@ async function start(): Promise<void> {
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
   reloader.start()
   onHangUp = () => {
-    // The terminal is gone, and with it whoever started svc there.
-    if (hadTerminal && !hasTerminal()) ending.close()
-    else reloader.reload()
+    if (!hadTerminal || hasTerminal()) return reloader.reload()
+    // The terminal is gone, and with it whoever started svc there. What waits to be printed could wait for ever.
+    output.destroy()
+    process.exit()
   }
   if (isAsked) onHangUp()
   // Through the log's own stream, so that it stands between whole lines.

@@ -91,6 +91,9 @@ t.test('a client that is removed takes its tokens along, and a secret that is re
   swap(svc, [watcher])
   t.same(await alive(), [401, 401, false])
   t.equal((await refresh(svc, tokens.refresh_token)).statusCode, 401)
+  swap(svc, [web, watcher])
+  t.same(await alive(), [200, 200, true], 'put back, it has what it had')
+  swap(svc, [watcher])
   t.equal((await post(svc, '/oauth/token', credentials, basic('robot', secret))).statusCode, 401)
 
   swap(svc, [watcher, { ...web, secret: 'another-secret-of-the-client' }])

@@ -1,0 +1,116 @@
+// engine: none
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { loadSettings } from '../src/boot.ts'
+import type { Settings } from '../src/config/schema.ts'
+import { createLogger } from '../src/plugins/logging.ts'
+import { FilesRead, Reloader } from '../src/reload.ts'
+import { temporaryDirectory } from './support/process.ts'
+
+process.env.SVC_SECRET = 'the-secret-of-the-tests-is-32-bytes-long'
+
+interface Line {
+  level: number
+  msg: string
+  changed?: string[]
+  problems?: string[]
+}
+
+/** A reloader over one file, and what it logs and notes. */
+function reloading(t: Test, file: string, note: (settings: Settings) => Promise<void> = async () => undefined) {
+  process.env.SVC_CONFIG = file
+  const files = new FilesRead()
+  const boot = loadSettings(files.read)
+  const lines: Line[] = []
+  const log = createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const reloader = new Reloader({ boot, files, log, note })
+  t.teardown(() => reloader.close())
+  const logged = async (count: number): Promise<Line | undefined> => {
+    for (let tries = 0; lines.length < count && tries < 2_000; tries++) await sleep(10)
+    return lines[count - 1]
+  }
+  return { reloader, config: boot.config, lines, logged }
+}
+
+const named = (name: string) => `app: { name: ${name} }\n`
+
+t.test('what changed between the start and the first look counts', async (t) => {
+  const file = join(temporaryDirectory(t), 'svc.yaml')
+  writeFileSync(file, named('One'))
+  const { reloader, config, logged } = reloading(t, file)
+  writeFileSync(file, named('Two'))
+  reloader.start()
+  t.match(await logged(1), { level: 30, changed: ['app.name'] })
+  t.equal(config.current().app.name, 'Two')
+})
+
+t.test('a file is read once it holds still', async (t) => {
+  const file = join(temporaryDirectory(t), 'svc.yaml')
+  writeFileSync(file, named('One'))
+  const { reloader, config, lines, logged } = reloading(t, file)
+  writeFileSync(file, 'clients: [\n')
+  reloader.start()
+  // What stands there now would be told as invalid.
+  writeFileSync(file, named('Two'))
+  await logged(1)
+  t.same(
+    lines.map(({ level }) => level),
+    [30],
+  )
+  t.equal(config.current().app.name, 'Two')
+})
+
+t.test('a file that is gone or empty leaves what is in force, and is told once', async (t) => {
+  const file = join(temporaryDirectory(t), 'svc.yaml')
+  writeFileSync(file, named('One'))
+  const { reloader, config, lines, logged } = reloading(t, file)
+  reloader.start()
+  unlinkSync(file)
+  t.match(await logged(1), { level: 50, problems: [/svc\.yaml: the configuration file cannot be read \(ENOENT\)$/] })
+  writeFileSync(file, ' \n')
+  t.match(await logged(2), { level: 50, problems: [/svc\.yaml: the file is empty$/] })
+  writeFileSync(file, named('Two'))
+  t.match(await logged(3), { level: 30, changed: ['app.name'] })
+  t.equal(config.current().app.name, 'Two')
+  t.equal(lines.length, 3)
+})
+
+t.test('a reload while another is noted, one after the end, and a note that fails', async (t) => {
+  const file = join(temporaryDirectory(t), 'svc.yaml')
+  writeFileSync(file, named('One'))
+  const noted: string[] = []
+  const { reloader, config, lines } = reloading(t, file, async ({ app }) => {
+    await sleep(1)
+    if (app.name === 'Two') throw new Error('the database is away')
+    noted.push(app.name)
+  })
+  for (const name of ['Two', 'Three', 'Four']) {
+    writeFileSync(file, named(name))
+    reloader.reload()
+    t.equal(config.current().app.name, name, 'in force at once')
+  }
+  await reloader.close()
+  t.same(noted, ['Three', 'Four'], 'in order, and the end waits for the last')
+  t.match(lines.find(({ level }) => level === 40)?.msg, /could not be noted/)
+  writeFileSync(file, named('Five'))
+  reloader.reload()
+  t.equal(config.current().app.name, 'Four')
+  t.equal(lines.length, 4)
+})
+
+t.test('what comes through a pipe is read once, and the log says so', async (t) => {
+  const pipe = join(temporaryDirectory(t), 'svc.yaml')
+  execFileSync('mkfifo', [pipe])
+  // Whoever opens one end waits for the other.
+  const writer = spawn('sh', ['-c', `echo 'app: { name: One }' > "${pipe}"`])
+  const { reloader, config, lines } = reloading(t, pipe)
+  if (writer.exitCode === null) await once(writer, 'exit')
+  reloader.start()
+  reloader.reload()
+  t.match(lines, [{ level: 40, msg: /svc\.yaml is no regular file .*not reloaded$/ }])
+  t.equal(config.current().app.name, 'One')
+})
