@@ -48,8 +48,8 @@ export function baseImage(t: Test): Root {
   return { path, at, env: env as Record<string, string> }
 }
 
-/** Does what a stage says, as the plain user; `env` is put over the environment of its commands. */
-export async function buildStage(root: Root, stage: Stage, env: Record<string, string> = {}): Promise<void> {
+/** Does what a stage says, as the plain user. */
+export async function buildStage(root: Root, stage: Stage): Promise<void> {
   let folder = root.path
   for (const { name, text } of stage.instructions) {
     if (name === 'WORKDIR') {
@@ -59,9 +59,8 @@ export async function buildStage(root: Root, stage: Stage, env: Record<string, s
     }
     if (name === 'COPY') copy(text, folder)
     if (name === 'RUN') {
-      const command = text.replace(/^(--\S+ )*/, '')
-      const { code, output } = await run(['sh', '-c', command], { cwd: folder, env: { ...root.env, ...env } })
-      if (code !== 0) throw new Error(`${command} failed:\n${output}`)
+      const { code, output } = await run(['sh', '-c', text], { cwd: folder, env: root.env })
+      if (code !== 0) throw new Error(`${text} failed:\n${output}`)
     }
   }
 }
