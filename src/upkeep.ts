@@ -1,10 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { pruneEnded } from './access/prune.ts'
 import { pruneExpiredTokens } from './features/tokens/prune.ts'
+import { watchClock } from './plugins/clock-watch.ts'
 import { startSchedule } from './plugins/schedule.ts'
 
-/** Runs once a day what the server does for itself, on one replica at a time. */
+/** Runs what the server does for itself: once a day, on one replica at a time; the clock each watches by itself. */
 export function startUpkeep(app: FastifyInstance): void {
+  watchClock(app)
   startSchedule(app, [
     {
       name: 'prune-expired',

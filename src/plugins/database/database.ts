@@ -18,6 +18,8 @@ export interface Database {
   pg?: pg.Pool
   /** The database's file; only on SQLite. */
   file?: string
+  /** What the server's clock shows, in unix milliseconds; only on PostgreSQL. */
+  serverTime?(): Promise<number>
   /** Fails when the database does not answer. */
   ping(): Promise<void>
   /** Runs the work in a transaction, again from its beginning when the database asks for that: it must have no other effect. */
@@ -89,7 +91,11 @@ async function openPostgresql({ url, logger }: DatabaseOptions): Promise<Databas
     await prisma.$disconnect()
     await pool.end()
   }
-  return { engine: 'postgresql', pg: pool, ...operations(prisma), close }
+  const serverTime = async () => {
+    const { rows } = await pool.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now')
+    return Number(rows[0]?.now)
+  }
+  return { engine: 'postgresql', pg: pool, serverTime, ...operations(prisma), close }
 }
 
 function operations(prisma: PrismaClient) {
