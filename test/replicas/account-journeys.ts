@@ -28,7 +28,7 @@ export function accountJourneys(t: Test, site: Site): void {
     t.equal((await browser.post('/user/two-factor-authentication')).statusCode, 200)
     const { secretKey } = (await browser.get('/user/two-factor-secret-key')).json()
     const [recovery_code = '']: string[] = (await browser.get('/user/two-factor-recovery-codes')).json()
-    const first = { code: codeAt(secretKey, Date.now(), -1) }
+    const first = { code: codeAt(secretKey, Date.now()) }
     t.equal((await browser.post('/user/confirmed-two-factor-authentication', first)).statusCode, 200)
     const next = codeAt(secretKey, Date.now(), 1)
     for (const proof of [{ code: next }, { recovery_code }]) {

@@ -1,4 +1,5 @@
 // engine: postgresql
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ask, askWithBearer } from '../support/remote.ts'
 import { type Replicas, startReplicas } from '../support/replicas.ts'
@@ -8,8 +9,8 @@ t.setTimeout(110_000)
 
 const credentials = { email: 'ada@example.com', password: 'correct horse', device_name: 'Phone' }
 
-/** People who use svc without a pause until they are told to stop: what they were answered, by request. */
-function useWithoutPause({ url }: Replicas, people: number) {
+/** People who use svc until they are told to stop: what they were answered, by request. */
+function use({ url }: Replicas, people: number) {
   const answers = new Map<string, number>()
   let isOver = false
   const note = async (name: string, asked: ReturnType<typeof ask>) => {
@@ -18,16 +19,20 @@ function useWithoutPause({ url }: Replicas, people: number) {
     answers.set(key, (answers.get(key) ?? 0) + 1)
     return answer
   }
-  const use = async () => {
+  const go = async () => {
     while (!isOver) {
       const made = await note('login', ask(url, { method: 'POST', url: '/svc/token', payload: credentials }))
       const { token = '' } = made.statusCode === 200 ? made.json() : {}
-      for (let n = 0; n < 10; n++) await note('user', askWithBearer(url, token, '/api/user'))
+      for (let n = 0; n < 5; n++) {
+        // With moments in which nobody asks: a replica that is being stopped must not take them for the end.
+        await sleep(Math.random() * 300)
+        await note('user', askWithBearer(url, token, '/api/user'))
+      }
       await note('key set', ask(url, { url: '/.well-known/jwks.json' }))
       await note('revocation', askWithBearer(url, token, '/api/tokens/current', 'DELETE'))
     }
   }
-  const all = Array.from({ length: people }, use)
+  const all = Array.from({ length: people }, go)
   const stop = async () => {
     isOver = true
     await Promise.all(all)
@@ -44,7 +49,7 @@ async function start(t: Test): Promise<Replicas> {
 
 t.test('every replica is replaced under load, and no request fails', async (t) => {
   const replicas = await start(t)
-  const load = useWithoutPause(replicas, 4)
+  const load = use(replicas, 2)
   for (const old of [...replicas.all]) {
     const fresh = await replicas.add()
     const { code } = await old.stop()
@@ -54,5 +59,5 @@ t.test('every replica is replaced under load, and no request fails', async (t) =
   }
   const answers = await load.stop()
   t.same([...answers.keys()].sort(), ['key set 200', 'login 200', 'revocation 200', 'user 200'])
-  t.ok((answers.get('login 200') ?? 0) > 4, `${answers.get('login 200')} logins`)
+  t.ok((answers.get('login 200') ?? 0) > 1, `${answers.get('login 200')} logins`)
 })

@@ -33,7 +33,7 @@ export async function start(t: Test, more: Settings): Promise<Site> {
       oauth: { refresh_grace: '1s' },
       passkeys: { confirm_password: false },
       social: { acme: acme.settings },
-      rate_limits: { mail: '1000/1m', register: '1000/1m' },
+      rate_limits: { mail: '1000/1m', register: '1000/1m', two_factor: null },
       ...more,
     }
     return JSON.parse(JSON.stringify(settings))

@@ -12,7 +12,7 @@ interface Backend {
 }
 
 /** How often the balancer asks each replica whether it is ready, in milliseconds. */
-const probeEvery = 200
+const probeEvery = 500
 
 /** One address in front of several replicas: every request goes to the next of those that say they are ready; none is repeated. */
 export class Balancer {

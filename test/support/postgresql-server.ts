@@ -11,6 +11,13 @@ export interface PostgresqlServer {
   /** The URL of its `postgres` database, for the superuser. */
   url: string
   port: number
+  /** Ends the server and the connections with it; its files stay. */
+  halt(): Promise<void>
+  /** Starts it again, on the same port. */
+  restart(): Promise<void>
+  /** Lets none of its processes run: connections stay open, and nothing answers. */
+  freeze(): void
+  thaw(): void
   /** Ends the server, the processes' connections with it, and deletes its files. */
   stop(): Promise<void>
 }
@@ -49,36 +56,53 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
     full_page_writes: 'off',
   }
   const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])
-  const child = spawn(join(programs, 'postgres'), ['-D', data, ...flags], {
-    ...as,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  let log = ''
-  child.stderr.on('data', (chunk) => {
-    log = `${log}${chunk}`.slice(-4000)
-  })
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres`
+  const start = async () => {
+    const begun = spawn(join(programs, 'postgres'), ['-D', data, ...flags], {
+      ...as,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let log = ''
+    begun.stderr.on('data', (chunk) => {
+      log = `${log}${chunk}`.slice(-4000)
+    })
+    child = begun
+    await untilReady(url, begun, () => log)
+    // A test's process must be able to end by itself.
+    begun.unref()
+    begun.stderr.destroy()
+  }
+  let child: ChildProcess | undefined
   // Nothing of it may outlive the process that started it.
   const abandon = () => {
-    child.kill('SIGKILL')
+    child?.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   process.once('exit', abandon)
+  const halt = async () => {
+    if (child) await end(child)
+  }
   const stop = async () => {
-    await end(child)
+    signalAll(child, 'SIGCONT')
+    await halt()
     process.off('exit', abandon)
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   try {
-    await untilReady(url, child, () => log)
+    await start()
   } catch (error) {
     await stop()
     throw error
   }
-  // A test's process must be able to end by itself.
-  child.unref()
-  child.stderr.destroy()
-  return { url, port, stop }
+  const [freeze, thaw] = [() => signalAll(child, 'SIGSTOP'), () => signalAll(child, 'SIGCONT')]
+  return { url, port, halt, restart: start, freeze, thaw, stop }
+}
+
+/** Sends a signal to the server and to each process that it started: they are groups of their own. */
+function signalAll(child: ChildProcess | undefined, signal: NodeJS.Signals): void {
+  if (!child?.pid || child.exitCode !== null) return
+  const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
+  for (const pid of [child.pid, ...children.filter(Boolean).map(Number)]) process.kill(pid, signal)
 }
 
 async function untilReady(url: string, child: ChildProcess, log: () => string): Promise<void> {

@@ -109,7 +109,7 @@ export async function startMain(t: Test, { cwd = temporaryDirectory(t), env = {}
     url: `http://localhost:${port}`,
     port,
     cwd,
-    env,
+    env: { ...env, PORT: String(port) },
     stdout: () => output.stdout,
     stderr: () => output.stderr,
     printed,

@@ -2,11 +2,12 @@ import { connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { freePort } from './process.ts'
 
-/** The way to a server, which can be cut and opened again, or go silent. */
+/** The way to a server, which can be cut and opened again, go silent, or take its time. */
 export async function openProxy(t: Test, target: URL) {
   const port = await freePort()
   const sockets = new Set<Socket>()
   let isSilent = false
+  let latency = 0
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
     for (const socket of [near, far]) {
@@ -14,7 +15,10 @@ export async function openProxy(t: Test, target: URL) {
       socket.on('error', () => socket.destroy())
       socket.once('close', () => sockets.delete(socket))
     }
-    near.on('data', (chunk) => void (isSilent || far.write(chunk)))
+    near.on('data', (chunk) => {
+      if (latency > 0) setTimeout(() => far.write(chunk), latency)
+      else if (!isSilent) far.write(chunk)
+    })
     far.on('data', (chunk) => near.write(chunk))
     near.once('close', () => far.destroy())
     far.once('close', () => near.destroy())
@@ -31,5 +35,9 @@ export async function openProxy(t: Test, target: URL) {
   const fallSilent = () => {
     isSilent = true
   }
-  return { url: url.href, open, cut, fallSilent }
+  /** Holds back what is sent by so many milliseconds. */
+  const slowDown = (milliseconds: number) => {
+    latency = milliseconds
+  }
+  return { url: url.href, open, cut, fallSilent, slowDown }
 }

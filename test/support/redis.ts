@@ -13,6 +13,9 @@ export interface RedisServer {
   url: string
   stop(): Promise<void>
   start(): Promise<void>
+  /** Lets it not run: connections stay open, and nothing answers. */
+  freeze(): void
+  thaw(): void
 }
 
 /** Whether there is a Redis to test with; in CI there must be. */
@@ -56,7 +59,8 @@ export async function startRedis(t: Test): Promise<RedisServer> {
     await stop()
     rmSync(folder, { recursive: true, force: true })
   })
-  return { url: `redis://127.0.0.1:${port}`, start, stop }
+  const [freeze, thaw] = [() => void child?.kill('SIGSTOP'), () => void child?.kill('SIGCONT')]
+  return { url: `redis://127.0.0.1:${port}`, start, stop, freeze, thaw }
 }
 
 const freePort = (): Promise<number> =>

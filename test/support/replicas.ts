@@ -1,11 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import type { Settings } from './app.ts'
 import { Balancer } from './balancer.ts'
 import { createTestDatabase } from './postgresql.ts'
 import { freePort, type Running, runCli, startMain, temporaryDirectory } from './process.ts'
+
+const shiftedClock = pathToFileURL(join(import.meta.dirname, 'shifted-clock.mjs')).href
 
 /** Several processes on one database behind one address. */
 export interface Replicas {
@@ -14,8 +17,8 @@ export interface Replicas {
   balancer: Balancer
   all: Running[]
   databaseUrl: string
-  /** Starts one more and waits until it is sent requests. */
-  add(): Promise<Running>
+  /** Starts one more, with a clock that is off by so many milliseconds, and waits until it is sent requests. */
+  add(offBy?: number): Promise<Running>
   /** Runs a command beside them. */
   svc(args: string[], input?: string): Promise<string>
 }
@@ -39,13 +42,14 @@ export async function startReplicas(
     SVC_CONFIG: 'svc.yaml',
   }
   const all: Running[] = []
-  const add = async () => {
-    const replica = await startMain(t, { cwd, env: { ...env, PORT: String(await freePort()) } })
+  const add = async (offBy = 0) => {
+    const shift = offBy === 0 ? {} : { CLOCK_OFF_BY: String(offBy), NODE_OPTIONS: `--import=${shiftedClock}` }
+    const replica = await startMain(t, { cwd, env: { ...env, ...shift, PORT: String(await freePort()) } })
     all.push(replica)
     await balancer.add(replica.port)
     return replica
   }
-  await Promise.all(Array.from({ length: count }, add))
+  await Promise.all(Array.from({ length: count }, () => add()))
   const svc = async (args: string[], input = '') => {
     const { code, stdout, stderr } = await runCli(args, { cwd, env, input: `${input}\n` })
     if (code !== 0) throw new Error(stderr)

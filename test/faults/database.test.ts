@@ -1,0 +1,96 @@
+// engine: postgresql
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { startPostgresql } from '../support/postgresql-server.ts'
+import { type Running, runCli, startMain } from '../support/process.ts'
+import { openProxy } from '../support/proxy.ts'
+import { ask } from '../support/remote.ts'
+import { isLong, Writers, writer } from './writers.ts'
+
+t.setTimeout(isLong ? 600_000 : 110_000)
+
+/** How long each outage lasts at least, in milliseconds. */
+const outage = isLong ? 10_000 : 1_000
+
+const statusOf = async ({ url }: Running, path: string) => (await ask(url, { url: path })).statusCode
+
+async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await isSo())) await sleep(50)
+}
+
+/** svc on this database, under load. */
+async function start(t: Test, databaseUrl: string) {
+  const env = {
+    DATABASE_URL: databaseUrl,
+    SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long',
+  }
+  const svc = await startMain(t, { env })
+  const create = ['user:create', `--email=${writer.email}`, '--name=Ada', '--verified']
+  const made = await runCli(create, { cwd: svc.cwd, env, input: `${writer.password}\n` })
+  if (made.code !== 0) throw new Error(made.stderr)
+  const writers = await Writers.signIn(svc.url)
+  writers.start(8)
+  await until(() => writers.acknowledged > 50)
+  return { svc, writers }
+}
+
+/** What must be true after each outage: it works again by itself, and nothing of it was an error of svc. */
+async function recovers(t: Test, svc: Running, writers: Writers): Promise<void> {
+  await until(async () => (await statusOf(svc, '/health/ready')) === 200)
+  const before = writers.acknowledged
+  await until(() => writers.acknowledged > before + 50)
+  await writers.stop()
+  await writers.check(t)
+  t.same(writers.flaws.slice(0, 3), [], 'every other answer was a 503 with Retry-After')
+  t.ok(writers.statuses.get(503), `${JSON.stringify([...writers.statuses])}`)
+  t.equal(writers.unanswered, 0)
+  t.notMatch(svc.stdout(), /"level":(50|60)/, 'an outage is no error of svc')
+  t.equal(svc.child.exitCode, null)
+}
+
+t.test('a database that is stopped and started again', async (t) => {
+  const server = await startPostgresql()
+  t.teardown(server.stop)
+  const { svc, writers } = await start(t, server.url)
+  await server.halt()
+  await until(() => (writers.statuses.get(503) ?? 0) > 0)
+  t.equal(await statusOf(svc, '/health/ready'), 503)
+  t.equal(await statusOf(svc, '/health/live'), 200)
+  await sleep(outage)
+  await server.restart()
+  await recovers(t, svc, writers)
+})
+
+t.test('a database that hangs', async (t) => {
+  const server = await startPostgresql()
+  t.teardown(server.stop)
+  const { svc, writers } = await start(t, server.url)
+  server.freeze()
+  t.equal(await statusOf(svc, '/health/ready'), 503)
+  t.equal(await statusOf(svc, '/health/live'), 200)
+  // Until what was under way is given up.
+  await until(() => (writers.statuses.get(503) ?? 0) >= 8)
+  await sleep(outage)
+  server.thaw()
+  await recovers(t, svc, writers)
+})
+
+t.test('a database that answers late', async (t) => {
+  const server = await startPostgresql()
+  t.teardown(server.stop)
+  const proxy = await openProxy(t, new URL(server.url))
+  const { svc, writers } = await start(t, proxy.url)
+  const crowd = await Writers.signIn(svc.url)
+  proxy.slowDown(1_500)
+  crowd.start(100)
+  await until(() => (crowd.statuses.get(503) ?? 0) >= 30)
+  t.equal(await statusOf(svc, '/health/live'), 200, 'it goes on')
+  await sleep(outage)
+  proxy.slowDown(0)
+  await crowd.stop()
+  await crowd.check(t)
+  t.same(crowd.flaws.slice(0, 3), [])
+  t.equal(crowd.unanswered, 0, 'everybody is answered')
+  writers.statuses.set(503, writers.statuses.get(503) ?? 1)
+  await recovers(t, svc, writers)
+})

@@ -1,0 +1,92 @@
+// engine: none
+import { execFileSync, spawnSync } from 'node:child_process'
+import { appendFileSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { type Running, runCli, startMain, temporaryDirectory } from '../support/process.ts'
+import { ask } from '../support/remote.ts'
+import { isLong, Writers, writer } from './writers.ts'
+
+t.setTimeout(isLong ? 600_000 : 110_000)
+
+const rounds = isLong ? 10 : 1
+
+async function start(t: Test, file: string) {
+  const env = { DATABASE_URL: `file:${file}`, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
+  const cwd = temporaryDirectory(t)
+  const create = ['user:create', `--email=${writer.email}`, '--name=Ada', '--verified']
+  const made = await runCli(create, { cwd, env, input: `${writer.password}\n` })
+  if (made.code !== 0) throw new Error(made.stderr)
+  return startMain(t, { cwd, env })
+}
+
+async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await isSo())) await sleep(20)
+}
+
+/** Lets people write until there is no room, makes room, and looks for what they were told had been done. */
+async function fillUp(t: Test, svc: Running, { take, give }: { take(): void; give(): void }): Promise<void> {
+  const writers = await Writers.signIn(svc.url)
+  for (let round = 1; round <= rounds; round++) {
+    const refused = () => writers.statuses.get(503) ?? 0
+    writers.start(8)
+    const begun = writers.acknowledged
+    await until(() => writers.acknowledged > begun + 50)
+    const before = refused()
+    take()
+    await until(() => refused() >= before + 20)
+    t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
+    t.equal((await ask(svc.url, { url: '/oauth/login' })).statusCode, 200, 'what writes nothing works')
+    give()
+    const then = writers.acknowledged
+    await until(() => writers.acknowledged > then + 50)
+    await writers.stop()
+    await writers.check(t)
+  }
+  t.same(writers.flaws.slice(0, 3), [], 'every other answer was a 503 with Retry-After')
+  t.notMatch(svc.stdout(), /"level":(50|60)/, 'a full disk is no error of svc')
+  t.equal((await svc.stop()).code, 0)
+  const again = await startMain(t, { cwd: svc.cwd, env: svc.env })
+  await writers.check(t)
+  t.equal((await again.stop()).code, 0)
+}
+
+t.test('a file that may not grow', async (t) => {
+  const file = join(temporaryDirectory(t), 'svc.db')
+  const svc = await start(t, file)
+  const limit = (bytes: number | 'unlimited') =>
+    execFileSync('prlimit', [`--pid=${svc.child.pid}`, `--fsize=${bytes}:unlimited`])
+  await fillUp(t, svc, {
+    take: () => limit(statSync(`${file}-wal`).size),
+    give: () => limit('unlimited'),
+  })
+})
+
+/** A small disk of the test's own; null where the system does not let one be mounted. */
+function smallDisk(t: Test): string | null {
+  const folder = join(temporaryDirectory(t), 'disk')
+  mkdirSync(folder)
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder]).status !== 0) return null
+  t.teardown(() => spawnSync('umount', ['--lazy', folder]))
+  return folder
+}
+
+t.test('a disk that is full', async (t) => {
+  const disk = smallDisk(t)
+  // Only root mounts; elsewhere the limit above stands for it.
+  if (disk === null) return
+  const svc = await start(t, join(disk, 'svc.db'))
+  const ballast = join(disk, 'ballast')
+  await fillUp(t, svc, {
+    take: () => {
+      const chunk = Buffer.alloc(4096)
+      try {
+        for (;;) appendFileSync(ballast, chunk)
+      } catch {
+        // Full.
+      }
+    },
+    give: () => rmSync(ballast),
+  })
+})

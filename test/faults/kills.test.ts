@@ -1,0 +1,28 @@
+import t from 'tap'
+import { startWithAda } from '../support/listening.ts'
+import { startMain } from '../support/process.ts'
+import { isLong, Writers } from './writers.ts'
+
+t.setTimeout(isLong ? 600_000 : 110_000)
+
+const kills = isLong ? 20 : 3
+
+t.test(`${kills} kills under load, and nothing acknowledged is lost`, async (t) => {
+  const first = await startWithAda(t)
+  const { cwd, env } = first
+  const writers = await Writers.signIn(first.url)
+  let svc = first
+  for (let kill = 1; kill <= kills; kill++) {
+    const wanted = writers.acknowledged + 100 + Math.floor(Math.random() * 200)
+    writers.start(8)
+    while (writers.acknowledged < wanted) await new Promise((done) => setTimeout(done, 5))
+    svc.child.kill('SIGKILL')
+    await svc.ended
+    await writers.stop()
+    t.ok(writers.unanswered > 0, 'some were under way')
+    svc = await startMain(t, { cwd, env })
+    await writers.check(t)
+  }
+  t.same(writers.flaws, [])
+  t.equal((await svc.stop()).code, 0)
+})

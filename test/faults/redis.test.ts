@@ -1,0 +1,96 @@
+// engine: postgresql
+import { hash } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { newKey, proof } from '../features/oauth/clients/parties.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { oauthSettings, Person, post, redeem, request, response } from '../support/oauth.ts'
+import { hasRedis, startRedis } from '../support/redis.ts'
+
+t.setTimeout(110_000)
+
+const deviceLogin = (svc: TestApp, email: string, password: string) =>
+  svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'Phone' })
+
+/** Two replicas, an outage of whose Redis must open no door. */
+async function start(test: Test) {
+  const redis = await startRedis(test)
+  const settings = { ...oauthSettings, redis: { url: redis.url }, rate_limits: { global: '1000/1h' } }
+  const svc = await buildTestApp(test, { settings, clock: new TestClock(Date.now()) })
+  const other = await buildTestApp(test, { settings, database: svc.where, clock: svc.clock })
+  const { email } = await svc.createUser()
+  const person = new Person(svc, email)
+  const codeFor = async (client: string) =>
+    response(await person.allow(request(client, { scope: 'openid orders:read' }))).code ?? ''
+  const isThere = async ({ app }: TestApp) => {
+    while (app.redis?.status !== 'ready' || (await app.redis.ping().catch(() => '')) !== 'PONG') {
+      await new Promise((done) => setTimeout(done, 20))
+    }
+  }
+  const bothReachIt = () => Promise.all([svc, other].map(isThere))
+  return { redis, svc, other, email, codeFor, bothReachIt }
+}
+
+t.test('a Redis that hangs: what needs it is refused for now, what does not goes on', async (t) => {
+  if (!hasRedis(t)) return
+  const { redis, svc, other, email, codeFor, bothReachIt } = await start(t)
+  const code = await codeFor('web')
+  const { token } = (await deviceLogin(svc, email, 'correct horse')).json()
+  redis.freeze()
+  t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200)
+  t.equal((await svc.app.inject('/health/ready')).statusCode, 200, 'a replica without Redis is better than none')
+  const refused = await redeem(svc, 'web', code)
+  t.equal(refused.statusCode, 503)
+  t.match(refused.headers['retry-after'], /^\d+$/)
+  t.equal((await svc.app.inject('/oauth/device')).statusCode, 200)
+  t.equal((await post(svc, '/oauth/device/code', 'tv', {})).statusCode, 503)
+  const guesses = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => deviceLogin(n % 2 ? svc : other, email, 'wrong')),
+  )
+  const tried = guesses.filter(({ statusCode }) => statusCode === 422).length
+  t.ok(tried <= 5, `${tried} guesses were looked at`)
+  t.same([...new Set(guesses.map(({ statusCode }) => statusCode))].sort(), [422, 429])
+  redis.thaw()
+  await bothReachIt()
+  const answers = await Promise.all([svc, other, svc, other].map((each) => redeem(each, 'web', code)))
+  t.ok(answers.filter(({ statusCode }) => statusCode === 200).length <= 1, 'the code is good for one at most')
+  t.equal((await redeem(svc, 'web', await codeFor('web'))).statusCode, 200, 'and all goes on')
+})
+
+t.test('a Redis that forgets everything: nothing that was used is good again', async (t) => {
+  if (!hasRedis(t)) return
+  const { redis, svc, other, codeFor, bothReachIt } = await start(t)
+  const [used, unused] = [await codeFor('web'), await codeFor('web')]
+  t.equal((await redeem(svc, 'web', used)).statusCode, 200)
+  const key = await newKey('ES256')
+  const dpop = await proof(key, 'POST', '/oauth/token')
+  const form = {
+    grant_type: 'authorization_code',
+    code: await codeFor('spa'),
+    client_id: 'spa',
+    redirect_uri: 'https://spa.example/cb',
+    code_verifier: 'a-verifier-that-nobody-else-knows-0123456789',
+  }
+  const granted = await svc.app.inject({
+    method: 'POST',
+    url: '/oauth/token',
+    headers: { dpop, 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams(form).toString(),
+  })
+  const { access_token } = granted.json()
+  const ath = hash('sha256', access_token, 'base64url')
+  const call = await proof(key, 'GET', '/api/user', { ath })
+  const ask = ({ app }: TestApp) =>
+    app.inject({ url: '/api/user', headers: { authorization: `DPoP ${access_token}`, dpop: call } })
+  t.equal((await ask(svc)).statusCode, 200)
+
+  await redis.stop()
+  await redis.start()
+  await bothReachIt()
+  for (const each of [svc, other]) {
+    t.equal((await ask(each)).statusCode, 401, 'a proof')
+    t.equal((await redeem(each, 'web', used)).statusCode, 400, 'a code')
+    t.equal((await redeem(each, 'web', unused)).statusCode, 400, 'what was not used yet is lost, too')
+  }
+  t.equal((await redeem(other, 'web', await codeFor('web'))).statusCode, 200)
+})

@@ -1,0 +1,107 @@
+import type { LightMyRequestResponse } from 'fastify'
+import type { Test } from 'tap'
+import { ask, askWithBearer } from '../support/remote.ts'
+
+/** How much of a fault is looked at: `SVC_FAULTS=long` for what an operator may run over lunch, else what CI has time for. */
+export const isLong = process.env.SVC_FAULTS === 'long'
+
+/** The user who writes, for `user:create`. */
+export const writer = { email: 'ada@example.com', password: 'correct horse' }
+
+/** People who create and revoke tokens without a pause, and a book of what they were told had been done. */
+export class Writers {
+  /** Tokens that were handed out and not yet revoked. */
+  readonly live = new Set<string>()
+  /** Tokens whose revocation was acknowledged. */
+  readonly revoked = new Set<string>()
+  /** How often each status came. */
+  readonly statuses = new Map<number, number>()
+  /** Answers that say that svc has a fault of its own. */
+  readonly flaws: string[] = []
+  /** What nobody answered: the process was killed meanwhile. */
+  unanswered = 0
+  readonly #url: string
+  readonly #bearer: string
+  #isOver = false
+  #all: Promise<void>[] = []
+
+  private constructor(url: string, bearer: string) {
+    this.#url = url
+    this.#bearer = bearer
+  }
+
+  /** Signs the writer in. */
+  static async signIn(url: string): Promise<Writers> {
+    const answer = await ask(url, { method: 'POST', url: '/svc/token', payload: { ...writer, device_name: 'Writer' } })
+    if (answer.statusCode !== 200) throw new Error(answer.body)
+    return new Writers(url, answer.json().token)
+  }
+
+  /** How many writes were acknowledged. */
+  get acknowledged(): number {
+    return this.live.size + 2 * this.revoked.size
+  }
+
+  start(count: number): void {
+    this.#isOver = false
+    this.#all = Array.from({ length: count }, () => this.#write())
+  }
+
+  /** Ends, when what is under way was answered. */
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#all)
+  }
+
+  async #write(): Promise<void> {
+    for (let round = 0; !this.#isOver; round++) {
+      const token = await this.#create()
+      if (token === null || round % 2 === 0) continue
+      // Between asking and the answer it is neither.
+      this.live.delete(token)
+      const answer = await this.#note(askWithBearer(this.#url, token, '/api/tokens/current', 'DELETE'))
+      if (answer?.statusCode === 200) this.revoked.add(token)
+    }
+  }
+
+  async #create(): Promise<string | null> {
+    const headers = { authorization: `Bearer ${this.#bearer}` }
+    const payload = { token_name: 'made' }
+    const asked = ask(this.#url, { method: 'POST', url: '/api/tokens/create', headers, payload })
+    const answer = await this.#note(asked)
+    if (answer?.statusCode !== 200) return null
+    const { token } = answer.json()
+    this.live.add(token)
+    return token
+  }
+
+  async #note(asked: Promise<LightMyRequestResponse>): Promise<LightMyRequestResponse | null> {
+    const answer = await asked.catch(() => null)
+    if (answer === null) {
+      this.unanswered++
+      // Nobody listens: whoever asks again at once only takes the processor's time.
+      await new Promise((done) => setTimeout(done, 50))
+      return null
+    }
+    const { statusCode, headers, body } = answer
+    this.statuses.set(statusCode, (this.statuses.get(statusCode) ?? 0) + 1)
+    const isOutage = statusCode === 503 && /^\d+$/.test(String(headers['retry-after']))
+    if (statusCode !== 200 && !isOutage) this.flaws.push(`${statusCode} ${body.slice(0, 200)}`)
+    if (isOutage) await new Promise((done) => setTimeout(done, 50))
+    return answer
+  }
+
+  /** Asserts that everything acknowledged is so. */
+  async check(t: Test): Promise<void> {
+    const lost: string[] = []
+    const look = async (tokens: string[], status: number) => {
+      for (let next = tokens.pop(); next; next = tokens.pop()) {
+        const { statusCode } = await askWithBearer(this.#url, next, '/api/user')
+        if (statusCode !== status) lost.push(`${statusCode} in place of ${status}`)
+      }
+    }
+    const [live, revoked] = [[...this.live], [...this.revoked]]
+    await Promise.all([1, 2, 3, 4].flatMap(() => [look(live, 200), look(revoked, 401)]))
+    t.same(lost, [], `${this.live.size} tokens live and ${this.revoked.size} are revoked`)
+  }
+}
