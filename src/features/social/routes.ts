@@ -132,8 +132,6 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.get(
     '/auth/:provider/callback',
     {
-      // A look at its headers is no sign-in.
-      exposeHeadRoute: false,
       config: { ...guest, alsoAnswers: [400, 403, 404, 409, 422] },
       schema: {
         summary: 'Come back from a provider',
@@ -147,7 +145,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     },
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
-      const flow = take(request, reply, provider)
+      // A look at its headers is no sign-in.
+      const flow = request.method === 'HEAD' ? null : take(request, reply, provider)
       try {
         if (!flow) throw socialFailure('invalid_state')
         const found = await finishFlow(request, parts, provider, flow)
