@@ -1,3 +1,4 @@
+// engine: none
 import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { axeFindings } from '../support/axe.ts'

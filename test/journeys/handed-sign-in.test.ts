@@ -1,3 +1,4 @@
+// engine: none
 import { createServer } from 'node:http'
 import t from 'tap'
 import { hasChromium, openChromium } from '../support/chromium.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { hasChromium, openChromium } from '../support/chromium.ts'
