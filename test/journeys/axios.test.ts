@@ -1,3 +1,4 @@
+// engine: none
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'

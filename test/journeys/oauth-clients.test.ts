@@ -1,3 +1,4 @@
+// engine: none
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { AuthorizationCode, ClientCredentials } from 'simple-oauth2'

@@ -1,3 +1,4 @@
+// engine: none
 import { createPublicKey } from 'node:crypto'
 import { mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'

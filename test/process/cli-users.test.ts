@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { openDatabase } from '../../src/plugins/database/database.ts'
 import { startMain } from '../support/process.ts'

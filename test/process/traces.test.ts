@@ -1,3 +1,4 @@
+// engine: none
 import t, { type Test } from 'tap'
 import { Collector } from '../support/collector.ts'
 import { createTestDatabase } from '../support/postgresql.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildSocial, callbackUri, failure, frontEnd, smiths, Visitor } from './visitor.ts'
 

@@ -1,3 +1,4 @@
+// engine: none
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Answer } from '../../support/oidc-provider.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { hour, minute } from '../../support/clock.ts'
