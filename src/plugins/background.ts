@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { isUnavailable } from './database/unavailable.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -13,7 +14,8 @@ export function addBackground(app: FastifyInstance): void {
   app.decorate('background', (work: () => Promise<void>) => {
     const done = new Promise<void>((resolve) => setImmediate(resolve))
       .then(work)
-      .catch((error) => app.log.error({ err: error }, 'background work failed'))
+      // An outage is told as one, and not as an error of svc.
+      .catch((error) => app.log[isUnavailable(error) ? 'warn' : 'error']({ err: error }, 'background work failed'))
       .finally(() => running.delete(done))
     running.add(done)
   })
