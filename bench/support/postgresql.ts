@@ -3,8 +3,8 @@ import { chownSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { freePort } from '../../test/support/port.ts'
 import { findPostgresql } from '../../test/support/postgresql-server.ts'
-import { freePort } from './processes.ts'
 
 /** A PostgreSQL server of the benchmark's own. */
 export interface Postgresql {

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A process under measurement. */
@@ -58,21 +57,6 @@ export async function startServer({ args, port, cwd, env, errors, ready }: Progr
   }
   await stop()
   throw new Error(`${args.join(' ')} did not start: ${said()}`)
-}
-
-/** A port of the loopback interface that nobody listens on, below those that outgoing connections take. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000)
-    const server = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false))
-      server.listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!isFree) continue
-    await new Promise((resolve) => server.close(resolve))
-    return port
-  }
 }
 
 /** Linux counts a process's time in hundredths of a second. */
