@@ -51,6 +51,7 @@ import { SecondFactor } from './login/second-factor.ts'
 import { addApiHeaders } from './plugins/api-headers.ts'
 import { addBackground } from './plugins/background.ts'
 import { addBodyParsers } from './plugins/bodies.ts'
+import { normaliseForwardedFor } from './plugins/client-address.ts'
 import type { Clock } from './plugins/clock.ts'
 import type { Database } from './plugins/database/database.ts'
 import { addErrorHandler, sendError } from './plugins/error-handler.ts'
@@ -64,7 +65,7 @@ import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { openRedis, type Redis } from './plugins/redis.ts'
 import { addTracing } from './plugins/tracing/tracing.ts'
-import { refuseUnreadable } from './plugins/unreadable.ts'
+import { addHostRule, refuseUnreadable } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
 import { startUpkeep } from './upkeep.ts'
 import { originOf } from './users/events.ts'
@@ -109,12 +110,14 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     genReqId: requestIds(),
     trustProxy: server.trust_proxy.length > 0 ? [...server.trust_proxy] : false,
     bodyLimit: 100 * 1024,
-    // Whoever sends a request by the byte does not hold its connection for ever.
     requestTimeout: 30_000,
+    // Node allows the longer of the two for the whole request, and looks for late ones at this interval.
+    http: { headersTimeout: 15_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 },
     // While it stops, what still arrives on a connection that is being closed is answered as ever.
     return503OnClosing: false,
     rewriteUrl: (raw) => {
       applyMethodHeader(raw)
+      normaliseForwardedFor(raw)
       return raw.url ?? '/'
     },
     frameworkErrors: (_error, _request, reply) => sendError(reply, notFound()),
@@ -154,6 +157,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addRequestMetrics(app)
   addForwardedWarning(app)
   addApiHeaders(app)
+  addHostRule(app)
   await addGlobalLimit(app, redis)
   addBodyParsers(app)
   addValidation(app)

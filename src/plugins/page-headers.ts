@@ -14,6 +14,23 @@ function formTargets({ app, links }: Config): string {
     .join(' ')
 }
 
+/** Devices and features that no page of svc uses; passkeys stay allowed. */
+const permissionsPolicy = [
+  'accelerometer',
+  'browsing-topics',
+  'camera',
+  'display-capture',
+  'geolocation',
+  'gyroscope',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'payment',
+  'usb',
+]
+  .map((feature) => `${feature}=()`)
+  .join(', ')
+
 /**
  * Gives the pages of one scope their security headers: a strict CSP with a nonce for styles, no framing, and
  * `Referrer-Policy: same-origin`, by which a page's own requests are known as first-party. API answers do not pay for it.
@@ -39,6 +56,10 @@ export async function addPageHeaders(scope: FastifyInstance): Promise<void> {
     referrerPolicy: { policy: 'same-origin' },
     strictTransportSecurity: isHttps,
     xFrameOptions: { action: 'deny' },
+  })
+  scope.addHook('onRequest', (_request, reply, done) => {
+    reply.header('permissions-policy', permissionsPolicy)
+    done()
   })
 }
 

@@ -1,12 +1,35 @@
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { HttpError } from '../errors.ts'
 
-/** Answers what is no HTTP at all in the shape of every other error. */
+/** What the parser's errors are to the client; any other one is a 400. */
+const refusals: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
+  HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.'],
+}
+
+/** Answers a request that never became one, in the shape of every other error, and closes its connection. */
 export function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const body = '{"message":"The request cannot be read.","code":"malformed_body"}'
+  const [status, message] = refusals[error.code ?? ''] ?? [400, 'The request cannot be read.']
+  const body = JSON.stringify({ message, code: 'malformed_body' })
   if (socket.writable) {
-    const head = `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
+    const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
     socket.write(head + body)
   }
   socket.destroy(error)
+}
+
+/** Refuses a request with several `Host` headers (RFC 9112 section 3.2): a proxy in front may have read another one. */
+export function addHostRule(app: FastifyInstance): void {
+  app.addHook('onRequest', ({ raw: { rawHeaders } }, _reply, done) => {
+    let hosts = 0
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const name = rawHeaders[i] ?? ''
+      if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+    }
+    if (hosts > 1) done(new HttpError(400, 'malformed_body', 'The request must have exactly one Host header.'))
+    else done()
+  })
 }

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import { clientAddress } from '../plugins/client-address.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import type { Metrics } from '../plugins/metrics/metrics.ts'
 
@@ -76,7 +77,7 @@ interface EventFacts {
 
 /** The origin of everything this request causes. */
 export const originOf = (request: FastifyRequest): Origin => ({
-  ipAddress: request.ip,
+  ipAddress: clientAddress(request),
   userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
   requestId: request.id,
   log: request.log,

@@ -100,6 +100,9 @@ t.test('the policy is strict, and knows the logo and where forms go on to', asyn
   })
   t.match(plain['style-src'], /^'self' 'nonce-\w+'$/)
   t.match(plain['script-src'], /^'self'( 'nonce-\w+')?$/)
+  const { headers } = await (await buildGallery(t, {})).inject({ url: '/login-full' })
+  t.match(headers['permissions-policy'], /camera=\(\), .*geolocation=\(\)/)
+  t.notMatch(headers['permissions-policy'], 'publickey-credentials', 'passkeys stay allowed')
   for (const [logo, source] of [
     ['https://cdn.example/logo.svg', "'self' https://cdn.example"],
     ['http://localhost:8000/logo.svg', "'self'"],

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, F
 import { Type } from 'typebox'
 import type { RouteAccess } from '../../../access/access.ts'
 import { HttpError, notFound } from '../../../errors.ts'
+import { clientAddress } from '../../../plugins/client-address.ts'
 import { answerOf } from '../../../plugins/error-handler.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
@@ -106,7 +107,7 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
     // A slash at the end is another path, and not the uid of nothing.
     if (raw.url.endsWith('/')) throw notFound()
   }
-  settleOrigin(raw, app.url, request.ip)
+  settleOrigin(raw, app.url, clientAddress(request))
   const form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], isProgram) : null
   if (form && comesWithoutSession(request, app.url)) {
     return reply.redirect(`${protocolRoutes.authorization}?${form}`, 303)
