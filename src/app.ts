@@ -16,7 +16,7 @@ import assets from './features/assets/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
-import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
+import { oauthBearer, oauthBound, revokeJwt } from './features/oauth/bearer.ts'
 import { redirectTarget } from './features/oauth/interaction/target.ts'
 import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
 import oauth from './features/oauth/routes.ts'
@@ -187,7 +187,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 
   await app.register(health)
   await app.register(session, {
-    revokeCredential: (caller, origin) => revokeCurrent(database, caller, origin),
+    revokeCredential: (caller, origin) =>
+      caller.kind === 'api_token' ? revokeCurrent(database, caller, origin) : revokeJwt(app, caller, origin),
   })
   await app.register(registration)
   await app.register(emailVerification)

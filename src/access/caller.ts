@@ -10,6 +10,8 @@ export interface Caller {
   expiresAt: number | null
   /** Null for a machine. */
   user: User | null
+  /** The OpenID scopes that limit what the caller reads of its user; null when it reads everything. */
+  readonly profileScopes: readonly string[] | null
   can(ability: string): boolean
   cant(ability: string): boolean
 }
@@ -22,6 +24,7 @@ export class SessionCaller implements Caller {
   readonly credentialId: string
   readonly abilities = all
   readonly expiresAt = null
+  readonly profileScopes = null
   readonly user: User
 
   constructor(credentialId: string, user: User) {

@@ -1,10 +1,14 @@
+import type { FastifyInstance } from 'fastify'
 import { grants } from '../../access/abilities.ts'
 import type { Caller } from '../../access/caller.ts'
 import type { BearerCheck, BoundCheck } from '../../access/guard.ts'
+import { type Origin, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import type { AccessTokenClaims } from './access-token.ts'
+import { deletePersonalToken } from './applications/store.ts'
 import { boundRefusal, proofOf } from './dpop.ts'
-import type { ProtocolHolder } from './protocol/provider.ts'
+import type { LiveToken, ProtocolHolder } from './protocol/provider.ts'
+import { denyToken } from './protocol/store.ts'
 
 /** The caller of a JWT access token: may do what its scopes say; a machine's is never a user. */
 class JwtCaller implements Caller {
@@ -12,13 +16,15 @@ class JwtCaller implements Caller {
   readonly credentialId: string
   readonly abilities: readonly string[]
   readonly expiresAt: number
+  readonly profileScopes: readonly string[] | null
   readonly user: User | null
 
-  constructor(claims: AccessTokenClaims, user: User | null) {
+  constructor(claims: AccessTokenClaims, user: User | null, isFirstParty: boolean) {
     this.kind = user ? 'user_jwt' : 'machine'
     this.credentialId = claims.jti
     this.abilities = claims.scope?.split(' ') ?? []
     this.expiresAt = claims.exp * 1000
+    this.profileScopes = isFirstParty ? null : this.abilities
     this.user = user
   }
 
@@ -49,14 +55,29 @@ export const oauthBound =
     if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
     const proof = await proofOf(request, token, live.claims.cnf.jkt)
     if (!proof || !(await holder.useOnce(proof.name, proof.expiresAt))) throw boundRefusal('invalid_dpop_proof')
-    return new JwtCaller(live.claims, live.user)
+    return jwtCaller(holder, live)
   }
 
 async function findCaller(holder: ProtocolHolder, bearer: string, audience: string): Promise<Caller | null> {
   const live = await findOwn(holder, bearer, audience)
   // A token that is bound to a key is no bearer token (RFC 9449 section 7.2).
   if (live?.claims.cnf) throw boundRefusal('invalid_token')
-  return live && new JwtCaller(live.claims, live.user)
+  return live && jwtCaller(holder, live)
+}
+
+const jwtCaller = (holder: ProtocolHolder, { claims, user }: LiveToken): Caller =>
+  new JwtCaller(claims, user, holder.registry().isFirstParty(claims.client_id))
+
+/** Revokes the JWT that authenticates the request: every replica rejects it from now on. */
+export async function revokeJwt({ database }: FastifyInstance, caller: Caller, origin: Origin): Promise<void> {
+  const { credentialId: jti, expiresAt, user } = caller
+  const userId = user?.id ?? null
+  await database.transaction(async (tx) => {
+    await denyToken(tx, jti, (expiresAt ?? origin.now) + 60_000)
+    const isPersonal = userId !== null && (await deletePersonalToken(tx, userId, jti))
+    const type = isPersonal ? 'personal_token_revoked' : 'token_revoked'
+    await recordEvent(tx, origin, { type, userId, data: { token_id: jti } })
+  })
 }
 
 /** A live token for svc's own API; null for any other. */

@@ -8,7 +8,7 @@ import { beginChallenge } from '../../login/challenge.ts'
 import { signIn, signOut } from '../../login/sign-in.ts'
 import { isSet } from '../../plugins/flag.ts'
 import { type Origin, originOf } from '../../users/events.ts'
-import { UserSchema } from '../../users/user-schema.ts'
+import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
 import { LoginAnswer, LoginBody, MessageAnswer } from './schemas.ts'
 
 const wrongCredentials = 'These credentials do not match our records.'
@@ -88,12 +88,18 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
     '/api/user',
     {
       config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed', alsoAnswers: [403] },
-      schema: { summary: 'The signed-in user', response: { 200: UserSchema } },
+      schema: {
+        summary: 'The signed-in user',
+        description:
+          'A third-party OAuth client sees what its scopes allow: `id` always, `name` and the dates with `profile`, ' +
+          '`email` and `email_verified_at` with `email`, `role` with `roles`.',
+        response: { 200: SeenUserSchema },
+      },
     },
     async (request) => {
-      const { user } = callerOf(request)
+      const { user, profileScopes } = callerOf(request)
       if (!user) throw forbidden()
-      return user
+      return seenUser(user, profileScopes)
     },
   )
 }

@@ -7,7 +7,7 @@ import { authenticate } from '../../login/authenticate.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { addPageHeaders } from '../../plugins/page-headers.ts'
 import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
-import { UserSchema } from '../../users/user-schema.ts'
+import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
 import { setFlash, takeFlash } from './flash.ts'
 
 interface TestPageOptions {
@@ -35,9 +35,13 @@ const testUser: FastifyPluginAsyncTypebox = async (app) => {
     '/test-user',
     {
       config: { ...guarded, testPage: 'query-token', alsoAnswers: [403] },
-      schema: { summary: 'Test page: the caller, also by `?token=`', response: { 200: UserSchema } },
+      schema: { summary: 'Test page: the caller, also by `?token=`', response: { 200: SeenUserSchema } },
     },
-    async (request) => callerOf(request).user ?? Promise.reject(forbidden()),
+    async (request) => {
+      const { user, profileScopes } = callerOf(request)
+      if (!user) throw forbidden()
+      return seenUser(user, profileScopes)
+    },
   )
 }
 

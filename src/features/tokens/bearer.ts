@@ -10,6 +10,7 @@ import { parseToken, type TokenKey } from './token-string.ts'
 /** The caller of an API token: may do what its abilities say. */
 class TokenCaller implements Caller {
   readonly kind = 'api_token'
+  readonly profileScopes = null
   readonly credentialId: string
   readonly expiresAt: number | null
   readonly user: User

@@ -9,8 +9,11 @@ export type RegisteredClient = Config['clients'][number]
 export const personalClient = 'svc-personal'
 export const firstPartyClient = 'svc-first-party'
 
-/** The scopes that belong to OpenID Connect, and not to an API. */
+/** The scopes of OpenID Connect that every client may ask for. */
 export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as const
+
+/** The scopes that svc serves besides those of APIs: `roles` only for clients that list it. */
+export const servedScopes = [...openidScopes, 'roles'] as const
 
 const grantTypes: Readonly<Record<string, string>> = {
   authorization_code: 'authorization_code',
@@ -97,6 +100,11 @@ export class Registry {
 
   has(id: string): boolean {
     return this.#metadata.has(id)
+  }
+
+  /** Whether a client is svc's own or the operator's, and not a third party's. */
+  isFirstParty(id: string): boolean {
+    return id === personalClient || id === firstPartyClient || this.client(id)?.first_party === true
   }
 
   /** The scopes that a client gets when it names none: its API scopes, else `openid`. */

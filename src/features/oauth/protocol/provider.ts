@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
-import { AccessTokenVerifier } from '../access-token.ts'
+import type { User } from '../../../users/user.ts'
+import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
@@ -25,6 +26,12 @@ export interface Protocol {
   answer: ReturnType<Provider['callback']>
   registry: Registry
   sendLogout: SendLogout
+}
+
+/** An access token that svc signed and that is alive, and its user (null for a machine's). */
+export interface LiveToken {
+  claims: AccessTokenClaims
+  user: User | null
 }
 
 /**
@@ -110,7 +117,7 @@ export class ProtocolHolder {
   }
 
   /** The claims of an access token that svc signed and that is alive, with its user; null for any other. */
-  async findLive(token: string) {
+  async findLive(token: string): Promise<LiveToken | null> {
     await this.open()
     const claims = await this.#verifier.verify(token, this.#app.clock.now())
     if (!claims) return null

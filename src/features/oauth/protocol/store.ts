@@ -140,6 +140,12 @@ const valuesOf = (record: NewRecord): Value[] => [
   record.expiresAt,
 ]
 
+/** Rejects a JWT until its end (unix ms), together with what else the transaction changes. */
+export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise<void> {
+  await tx.$executeRaw`
+    INSERT INTO oauth_denials (id, expires_at) VALUES (${sha256Hex(jti)}, ${BigInt(expiresAt)}) ON CONFLICT (id) DO NOTHING`
+}
+
 /** Which sessions of the OAuth server end: those that follow one browser session, those of a user but one, or one of whatever user but this. */
 type EndedRecords = { publicId: string } | { userId: number; except: string | null } | { id: string; unlessOf?: number }
 
