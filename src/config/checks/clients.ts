@@ -7,7 +7,7 @@ type Client = Config['clients'][number]
 type Report = (key: string | Path, message: string) => void
 type Rule = (client: Client, report: Report, config: Config) => void
 
-const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access']
+const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access', 'roles']
 
 const rules: readonly Rule[] = [
   idIsOurs,

@@ -74,10 +74,15 @@ const client = entry('One OAuth client.', {
   }),
   scopes: list(text({ description: 'A scope.' }), {
     default: [],
-    description: 'API scopes that the client may ask for.',
+    description: 'API scopes that the client may ask for, and roles if it may read the role of the user.',
   }),
   first_party: flag({ default: false, description: 'Whether consent is never asked.' }),
   id_token_signed_response_alg: choice(ALGORITHMS, { default: 'RS256', description: 'The algorithm of ID tokens.' }),
+  id_token_claims: nullable(
+    flag({
+      description: 'Whether ID tokens carry the claims of the granted scopes. By default oauth.id_token_claims.',
+    }),
+  ),
   require_par: flag({ default: false, description: 'Whether authorization requests must be pushed.' }),
   dpop: flag({ default: false, description: 'Whether access tokens must be bound to a key.' }),
   fapi: flag({ default: false, description: 'Whether the FAPI 2.0 rules apply.' }),
@@ -119,6 +124,10 @@ export const oauthSections = {
     }),
     access_token_alg: choice(ALGORITHMS, { default: 'ES256', description: 'The algorithm of access tokens.' }),
     audience: nullable(text({ description: 'The audience of access tokens. By default app.url.' })),
+    id_token_claims: flag({
+      default: true,
+      description: 'Whether ID tokens carry the claims of the granted scopes. If not, UserInfo alone serves them.',
+    }),
     key_rotation: duration({ default: '90d', description: 'How often signing keys are replaced.' }),
   }),
 }

@@ -1,6 +1,7 @@
+import { decodeJwt } from 'jose'
 import type { Settings } from '../../support/app.ts'
 import { day, minute } from '../../support/clock.ts'
-import { basic, clients, post } from '../../support/oauth.ts'
+import { basic, clients, codeFlow, Person, post } from '../../support/oauth.ts'
 import {
   after,
   answered,
@@ -191,6 +192,16 @@ export const rows: readonly Row[] = [
     words(/max-age=(\d+)/, answered('/.well-known/jwks.json', 'headers')),
     '600',
     String(5 * 60 - 30),
+  ],
+  [
+    'oauth.id_token_claims',
+    false,
+    async (svc) => {
+      const person = new Person(svc, (await svc.createUser()).email)
+      return 'email' in decodeJwt((await codeFlow(svc, person, 'web', { scope: 'openid email' })).id_token ?? '')
+    },
+    true,
+    false,
   ],
   [
     'oauth.personal_access_token_ttl',

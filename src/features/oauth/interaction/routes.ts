@@ -9,7 +9,8 @@ import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { originOf } from '../../../users/events.ts'
 import { audienceOf } from '../protocol/audience.ts'
 import { signedInOf } from '../protocol/browser.ts'
-import { openidScopes } from '../protocol/clients.ts'
+import { scopeOfClaim } from '../protocol/claims.ts'
+import type { RegisteredClient } from '../protocol/clients.ts'
 import { grantScopes, newGrant } from '../protocol/grants.ts'
 import type { InteractionDetails as Details, Protocol, ProtocolHolder } from '../protocol/provider.ts'
 import { saveConsent } from './store.ts'
@@ -23,6 +24,7 @@ const openidDescriptions: Readonly<Record<string, string>> = {
   openid: 'Know who you are',
   profile: 'Read your name',
   email: 'Read your email address',
+  roles: 'Read your role',
   offline_access: 'Keep access while you are away',
 }
 
@@ -138,7 +140,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       host: hostOf(redirect_uri),
       isForDevice: redirect_uri === undefined,
       user: { name: signedIn.user.name, email: signedIn.user.email },
-      scopes: [...new Set([...scopesOf(details), ...claimScopesOf(details)])].map((name) => ({
+      scopes: [...new Set([...scopesOf(details), ...claimScopesOf(details, client)])].map((name) => ({
         name,
         description: descriptionOf(config, name),
       })),
@@ -175,15 +177,14 @@ const scopesOf = ({ params: { scope } }: Details): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
 
 /** The scopes that stand for the single claims that are asked for (OpenID Connect Core section 5.4). */
-function claimScopesOf({ prompt }: Details): string[] {
+function claimScopesOf({ prompt }: Details, client: RegisteredClient | undefined): string[] {
   const { missingOIDCClaims: claims } = prompt.details
   const asked: unknown[] = Array.isArray(claims) ? claims : []
-  const scopes = { email: ['email', 'email_verified'], profile: ['name', 'updated_at'] }
-  return Object.entries(scopes).flatMap(([scope, names]) => (names.some((name) => asked.includes(name)) ? [scope] : []))
+  const scopes = asked.flatMap((claim) => scopeOfClaim(String(claim)) ?? [])
+  return scopes.filter((scope) => scope !== 'roles' || client?.scopes.includes(scope))
 }
 
-const descriptionOf = ({ scopes }: Config, name: string): string =>
-  (openidScopes as readonly string[]).includes(name) ? (openidDescriptions[name] ?? name) : (scopes[name] ?? name)
+const descriptionOf = ({ scopes }: Config, name: string): string => openidDescriptions[name] ?? scopes[name] ?? name
 
 function hostOf(uri: unknown): string | null {
   if (typeof uri !== 'string' || !URL.canParse(uri)) return null

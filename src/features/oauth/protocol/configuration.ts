@@ -5,7 +5,8 @@ import type { OutboundFetch } from '../../../plugins/outbound.ts'
 import { proofAlgorithms } from '../dpop.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { handedOf } from './browser.ts'
-import { openidScopes } from './clients.ts'
+import { claimsByScope, claimsOf } from './claims.ts'
+import { servedScopes } from './clients.ts'
 import { checkFapiClient } from './fapi.ts'
 import { loadExistingGrant } from './grants.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
@@ -71,8 +72,8 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     jwks: { keys: parts.keys } as JWKS,
     routes: protocolRoutes,
     responseTypes: ['code'],
-    scopes: [...openidScopes],
-    claims: { openid: ['sub', 'amr'], profile: ['name', 'updated_at'], email: ['email', 'email_verified'] },
+    scopes: [...servedScopes],
+    claims: claimsByScope,
     subjectTypes: ['public'],
     clientAuthMethods,
     enabledJWA: {
@@ -93,19 +94,14 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
     enableHttpPostMethods: isHttps,
     acceptQueryParamAccessTokens: false,
-    conformIdTokenClaims: true,
-    findAccount: async (_ctx, sub) => {
+    // `claims.ts` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
+    conformIdTokenClaims: false,
+    findAccount: async (ctx, sub) => {
       const user = /^\d{1,16}$/.test(sub) ? await lookups.user(BigInt(sub)) : null
       if (!user || user.disabled) return undefined
       return {
         accountId: sub,
-        claims: () => ({
-          sub,
-          name: user.name,
-          updated_at: Math.floor(Date.parse(user.updated_at) / 1000),
-          email: user.email,
-          email_verified: user.email_verified_at !== null,
-        }),
+        claims: (_use: string, scope: string) => claimsOf(user, registry.client(ctx.oidc.client?.clientId), scope),
       }
     },
     loadExistingGrant: loadExistingGrant(config, registry, parts.findConsent),

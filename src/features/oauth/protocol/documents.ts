@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
-import { openidScopes } from './clients.ts'
+import { servedScopes } from './clients.ts'
 import { protocolRoutes } from './paths.ts'
 
 /** Completes the published documents: discovery names the API scopes too, and the key set says how long it may be kept. */
@@ -11,7 +11,7 @@ export function completeDocuments(provider: Provider, { scopes }: Config, keysMa
     if (ctx.path === protocolRoutes.jwks) ctx.set('cache-control', `public, max-age=${keysMaxAge}`)
     const { body }: { body?: unknown } = ctx
     if (ctx.path.startsWith('/.well-known/') && typeof body === 'object' && body && 'scopes_supported' in body) {
-      body.scopes_supported = [...openidScopes, ...Object.keys(scopes)]
+      body.scopes_supported = [...new Set([...servedScopes, ...Object.keys(scopes)])]
     }
   })
 }

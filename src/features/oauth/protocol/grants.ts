@@ -3,7 +3,7 @@ import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
-import { openidScopes, type RegisteredClient, type Registry } from './clients.ts'
+import { type RegisteredClient, type Registry, servedScopes } from './clients.ts'
 
 /** Whether a client of the operator's own is never asked for consent: only where nobody else can receive its codes. */
 export function skipsConsent(client: RegisteredClient, config: Config): boolean {
@@ -15,7 +15,7 @@ export function skipsConsent(client: RegisteredClient, config: Config): boolean 
 
 /** Gives a grant these scopes: those of OpenID Connect, and those of the API that the client's tokens are for. */
 export function grantScopes(grant: Grant, scopes: Iterable<string>, audience: string): void {
-  const openid = new Set<string>(openidScopes)
+  const openid = new Set<string>(servedScopes)
   const wanted = [...scopes]
   grant.addOIDCScope(wanted.filter((scope) => openid.has(scope)).join(' '))
   // The tokens are for one resource, which serves userinfo too: it holds all of them.

@@ -2,12 +2,13 @@ import Provider from 'oidc-provider'
 import { deriveKeys } from '../../../crypto/keys.ts'
 import type { Limits } from '../../../login/failure-limits.ts'
 import type { Metrics } from '../../../plugins/metrics/metrics.ts'
+import { settleScope } from './asked-scope.ts'
+import { limitIdTokenClaims } from './claims.ts'
 import { adaptClientAuthentication } from './client-authentication.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { completeDeviceFlow } from './custom-device.ts'
 import { registerGrants } from './custom-grants.ts'
-import { giveDefaultScope } from './default-scope.ts'
 import { completeDocuments } from './documents.ts'
 import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
@@ -38,10 +39,11 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   followBrowserSessions(provider, parts)
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
-  giveDefaultScope(provider, registry)
+  settleScope(provider, config, registry)
   completeDeviceFlow(provider, parts)
   completeDocuments(provider, config, parts.keysMaxAge)
   registerGrants(provider, { config, registry, findLive })
+  limitIdTokenClaims(provider, config, registry)
   answerFailures(provider)
   allowFormTargets(provider)
   adaptClientAuthentication(provider, { registry, limits })

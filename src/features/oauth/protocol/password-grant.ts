@@ -6,6 +6,7 @@ import { originOf, recordEvent } from '../../../users/events.ts'
 import { holdPassword } from '../store.ts'
 import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
+import { claimsOf } from './claims.ts'
 import type { Registry } from './clients.ts'
 import { grantScopes, newGrant } from './grants.ts'
 import { issueToken } from './issued-token.ts'
@@ -77,15 +78,21 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   ctx.body = {
     ...issued,
     refresh_token: refreshToken,
-    id_token: scopes.includes('openid') ? await idTokenOf(ctx, accountId, facts.authTime) : undefined,
+    id_token: scopes.includes('openid')
+      ? await idTokenOf(ctx, claimsOf(user, registered, facts.scope), facts)
+      : undefined,
     scope: scopes.join(' '),
   }
 }
 
-/** Who signed in and when (OpenID Connect Core section 2); claims about them are for the userinfo endpoint. */
-async function idTokenOf(ctx: KoaContextWithOIDC, accountId: string, authTime: number): Promise<string> {
+/** Who signed in and when (OpenID Connect Core section 2). */
+async function idTokenOf(
+  ctx: KoaContextWithOIDC,
+  available: Record<string, unknown>,
+  { scope, authTime }: { scope: string; authTime: number },
+): Promise<string> {
   const { IdToken } = ctx.oidc.provider
-  const token = Object.assign(new IdToken({ sub: accountId }, { ctx }), { scope: 'openid' })
+  const token = Object.assign(new IdToken(available, { ctx }), { scope })
   token.set('auth_time', authTime)
   return token.issue({ use: 'idtoken' })
 }

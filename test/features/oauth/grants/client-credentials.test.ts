@@ -30,7 +30,7 @@ t.test('a machine gets the scopes that it lists, and is never a user', async (t)
   t.equal((await svc.bearer(tokens.access_token, 'POST', '/api/tokens/create', { token_name: 'x' })).statusCode, 403)
 
   t.match((await token(svc, 'machine', { grant_type, scope: '' })).json(), { scope: 'orders:read' }, 'empty is absent')
-  for (const scope of ['orders:write', 'stock:read', 'none:such', '*', 'orders:read stock:read']) {
+  for (const scope of ['orders:write', 'stock:read', 'orders:read stock:read', 'roles']) {
     const refused = await token(svc, 'machine', { grant_type, scope })
     t.match([refused.statusCode, refused.json().error], [400, 'invalid_scope'], scope)
   }

@@ -58,7 +58,7 @@ t.test('a refresh may ask for less, and the next one for all again', async (t) =
   t.match(await introspect(svc, 'watcher', narrow.access_token), { scope: 'orders:read' })
   const wide = (await refresh(svc, 'spa', narrow.refresh_token)).json()
   t.equal(wide.scope, 'openid orders:read orders:write')
-  for (const scope of ['openid email', 'stock:read', 'none:such', '*']) {
+  for (const scope of ['openid email', 'stock:read', 'openid roles']) {
     const answer = await refresh(svc, 'spa', wide.refresh_token, { scope })
     t.match([answer.statusCode, answer.json().error], [400, 'invalid_scope'], scope)
   }

@@ -1,0 +1,68 @@
+import type Provider from 'oidc-provider'
+import type { Config } from '../../../config/schema.ts'
+import { type Registry, servedScopes } from './clients.ts'
+
+/** Where a client names the scopes of what it asks for. */
+const asking = new Set(['authorization', 'device_authorization', 'pushed_authorization_request'])
+
+/** A list of scopes (RFC 6749 section 3.3). */
+const scopeList = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/
+
+type Fields = Record<string, unknown>
+
+type Context = InstanceType<Provider['OIDCContext']>
+
+/** What the library has read of a request when it learns which client asks. */
+interface Reading {
+  route: string
+  params?: Fields
+  /** Of a POST: some endpoints read their parameters from it once the client is known. */
+  body?: Fields
+}
+
+/**
+ * Settles the scopes of a request as soon as the library knows its client. Scopes that svc does not know are ignored
+ * (OpenID Connect Core section 3.1.2.1). A request without `scope` gets the scopes of its client; a field without a
+ * value counts as absent (RFC 6749 section 3.1).
+ */
+export function settleScope(provider: Provider, config: Config, registry: Registry): void {
+  const known = new Set<string>([...servedScopes, ...Object.keys(config.scopes)])
+  const { prototype } = provider.OIDCContext
+  const { entity } = prototype
+  if (typeof entity !== 'function') throw new Error('The OAuth library notes its entities elsewhere.')
+  prototype.entity = function noteClient(this: Context & Reading, key: string, value: { clientId?: string }) {
+    entity.call(this, key, value)
+    if (key === 'Client') settle(this, value.clientId)
+  }
+
+  function settle({ route, params, body }: Reading, clientId: string | undefined): void {
+    if (!params || (route !== 'token' && !asking.has(route))) return
+    const asked = params.scope || body?.scope
+    const isMachine = route === 'token' && params.grant_type === 'client_credentials'
+    if (asked) set(withoutUnknown(asked) ?? insteadOfNothing(asked, params))
+    // What was pushed has its scopes already.
+    else if (isMachine) set(registry.client(clientId)?.scopes.join(' ') || undefined)
+    else if (route !== 'token' && !params.request_uri) set(registry.defaultScope(clientId))
+
+    function set(scope: unknown): void {
+      if (!params || scope === asked) return
+      params.scope = scope
+      if (body) body.scope = scope
+    }
+  }
+
+  /** The scopes that svc knows, or null for none; the library rejects what is not a list of scopes. */
+  function withoutUnknown(asked: unknown): unknown {
+    if (typeof asked !== 'string' || !scopeList.test(asked)) return asked
+    const scopes = asked.split(' ').filter((name) => known.has(name))
+    return scopes.length > 0 ? scopes.join(' ') : null
+  }
+}
+
+/** What a request gets whose scopes are all unknown: never more than it asked for. */
+function insteadOfNothing(asked: unknown, { grant_type }: Fields): unknown {
+  // A machine's token without scopes; a refresh token's own scopes.
+  if (grant_type === 'client_credentials' || grant_type === 'refresh_token') return undefined
+  // The exchange compares the scopes with the subject token's itself.
+  return grant_type === undefined || grant_type === 'password' ? 'openid' : asked
+}
