@@ -5,6 +5,7 @@ import { type Command, CommandError } from './commands.ts'
 import { configCommands } from './config-commands.ts'
 import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
+import { RecordSeal } from './features/oauth/protocol/record-seal.ts'
 import { SignOut } from './features/oauth/protocol/sign-out.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { systemClock } from './plugins/clock.ts'
@@ -83,7 +84,7 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
   const database = await openDatabase({ ...where, file: where.file ?? undefined })
   const log = createLogger('warn', process.stderr)
   const outbox = new Outbox({ database, clock: systemClock, config, log })
-  const { ended } = new SignOut({ outbox, config, clock: systemClock })
+  const { ended } = new SignOut({ outbox, config, clock: systemClock }, new RecordSeal(config.current().app.secret))
   const endSessions = (tx: Tx, userId: number) => ended(tx, { userId, except: null })
   try {
     await command.run({ config, database, now: systemClock.now(), endSessions, options, print, readPassword })

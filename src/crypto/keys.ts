@@ -3,13 +3,27 @@ import { Cipher } from './cipher.ts'
 import { MacKey } from './mac.ts'
 
 /** What a derived key is for: no two uses share one. */
-export type KeyPurpose = 'session-cookie' | 'xsrf' | 'remember' | 'known-browser' | 'verify-email' | 'refresh-successor'
+export type KeyPurpose =
+  | 'session-cookie'
+  | 'xsrf'
+  | 'remember'
+  | 'known-browser'
+  | 'verify-email'
+  | 'refresh-successor'
+  | 'user-code'
 
 /** Secrets for others' code, which makes its own keys of them. */
-type SecretPurpose = 'oauth-cookies' | 'dpop-nonce'
+type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name'
 
 /** What is encrypted: no two kinds share a key. */
-export type CipherPurpose = 'two-factor' | 'outbox' | 'oauth-keys' | 'social-flow' | 'social-tokens' | 'config'
+export type CipherPurpose =
+  | 'two-factor'
+  | 'outbox'
+  | 'oauth-keys'
+  | 'oauth-records'
+  | 'social-flow'
+  | 'social-tokens'
+  | 'config'
 
 /** The 32 bytes that a secret gives for a purpose, by HKDF-SHA256 (RFC 5869). */
 const derive = (secret: string, purpose: KeyPurpose | CipherPurpose | SecretPurpose): Buffer =>

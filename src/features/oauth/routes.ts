@@ -17,8 +17,11 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { holder }) => {
   await app.register(applications, { holder })
   const run = async () => {
     await holder.prune()
+    await holder.sealRecords()
     await deleteEndedPersonalTokens(app.database, app.clock.now())
   }
+  // Plain payloads of an older version do not stay until the job's first run.
+  app.addHook('onReady', async () => app.background(() => holder.sealRecords()))
   startSchedule(app, [{ name: 'prune-oauth', every: 3_600_000, run }])
 }
 

@@ -1,11 +1,13 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Config } from '../../config/schema.ts'
+import { sha256Hex } from '../../crypto/hash.ts'
 import { algorithms } from './options.ts'
 import type { StoredPasskey } from './store.ts'
 import { decoders, webauthn } from './webauthn.ts'
 
-/** What an answer is measured by: the challenges that waited for it, and the configuration. */
+/** What an answer is checked against: the hashes of the challenges that waited for it, and the configuration. */
 interface Expected {
+  /** SHA-256 (hex). */
   challenges: readonly string[]
   passkeys: Config['passkeys']
 }
@@ -14,7 +16,7 @@ interface Expected {
 const common = ({ challenges, passkeys }: Expected) => ({
   expectedChallenge: (challenge: string): boolean => {
     // Said in our own words: the library's would put the challenge in the log.
-    if (!challenges.includes(challenge)) throw new Error('the challenge is not one of those that waited')
+    if (!challenges.includes(sha256Hex(challenge))) throw new Error('the challenge is not one of those that waited')
     return true
   },
   expectedOrigin: [...passkeys.origins],

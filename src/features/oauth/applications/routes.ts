@@ -126,7 +126,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     async (request) => {
       const config = app.config.current()
       const registry = holder.registry()
-      const authorizations = await listAuthorizations(app.database, userOf(request).id, app.clock.now())
+      const authorizations = await listAuthorizations(app.database, holder.seal, userOf(request).id, app.clock.now())
       return authorizations.flatMap(({ id, clientId, scopes, createdAt, expiresAt }) => {
         const client = registry.client(clientId)
         if (!client || skipsConsent(client, config)) return []
@@ -149,7 +149,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     async (request, reply) => {
       const { id: userId } = userOf(request)
       const isDeleted = await app.database.transaction(async (tx) => {
-        const clientId = await deleteAuthorization(tx, userId, request.params.id)
+        const clientId = await deleteAuthorization(tx, holder.seal, userId, request.params.id)
         if (clientId === null) return false
         await recordEvent(tx, originOf(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })
         return true

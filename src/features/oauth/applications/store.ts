@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { storedAbilities } from '../../../access/abilities.ts'
 import type { Database, Tx } from '../../../plugins/database/database.ts'
 import { wireDate } from '../../../users/wire-date.ts'
+import type { RecordSeal, SealedRecord } from '../protocol/record-seal.ts'
 import { recordId } from '../protocol/store.ts'
 import type { PersonalToken } from './schemas.ts'
 
@@ -67,6 +68,7 @@ export async function deleteEndedPersonalTokens({ prisma }: Database, now: numbe
 /** Everything that the user allowed clients and that still counts, oldest first. */
 export async function listAuthorizations(
   { prisma }: Database,
+  seal: RecordSeal,
   userId: number,
   now: number,
 ): Promise<StoredAuthorization[]> {
@@ -82,12 +84,13 @@ export async function listAuthorizations(
     }),
     prisma.oauthConsent.findMany({ where: { userId: owner }, orderBy: { scope: 'asc' } }),
   ])
-  const given = grants.map(({ id, payload }): StoredAuthorization => {
-    const grant = grantOf(payload)
+  const given = grants.flatMap((record): StoredAuthorization[] => {
+    const grant = grantOf(seal, record)
+    if (!grant) return []
     const ends = refreshTokens.filter(({ grantHash }) => grantHash === grant.hash).map(({ expiresAt }) => expiresAt)
     const end = ends.length > 0 ? Math.max(...ends.map(Number)) : null
     const { clientId, scopes, createdAt } = grant
-    return { id, clientId, scopes, createdAt, expiresAt: end === null ? null : new Date(end) }
+    return [{ id: record.id, clientId, scopes, createdAt, expiresAt: end === null ? null : new Date(end) }]
   })
   const connected = new Set(given.map(({ clientId }) => clientId))
   const idle = Map.groupBy(
@@ -103,11 +106,17 @@ export async function listAuthorizations(
 }
 
 /** Takes back what the user allowed under this id, with all its tokens and what is remembered of the client; answers the client, or null when the user has nothing of this id. */
-export async function deleteAuthorization(tx: Tx, userId: number, id: string): Promise<string | null> {
+export async function deleteAuthorization(
+  tx: Tx,
+  seal: RecordSeal,
+  userId: number,
+  id: string,
+): Promise<string | null> {
   const owner = BigInt(userId)
   const row = await tx.oauthRecord.findFirst({ where: { id, kind: 'Grant', userId: owner } })
-  if (row) {
-    const { clientId, hash } = grantOf(row.payload)
+  const grant = row && grantOf(seal, row)
+  if (grant) {
+    const { clientId, hash } = grant
     const { count } = await tx.oauthRecord.deleteMany({ where: { OR: [{ id }, { grantHash: hash }] } })
     await tx.oauthConsent.deleteMany({ where: { userId: owner, clientId } })
     return count > 0 ? clientId : null
@@ -136,8 +145,11 @@ interface GrantPayload {
   resources?: Record<string, string>
 }
 
-function grantOf(payload: string) {
-  const { jti, clientId, iat, openid, resources = {} }: GrantPayload = JSON.parse(payload)
+/** The grant of a record; null if no secret decrypts it. */
+function grantOf(seal: RecordSeal, record: SealedRecord) {
+  const payload = seal.open<GrantPayload>(record)
+  if (!payload) return null
+  const { jti, clientId, iat, openid, resources = {} } = payload
   const names = [openid?.scope ?? '', ...Object.values(resources)].flatMap((scope) => scope.split(' '))
   const scopes = [...new Set(names.filter((name) => name !== ''))].sort()
   return { clientId, scopes, createdAt: new Date(iat * 1000), hash: recordId('grant', jti) }

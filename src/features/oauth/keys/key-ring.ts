@@ -53,8 +53,8 @@ interface RingKey extends KeyTimes {
 /** How often at most an unknown key is looked for in the database, in milliseconds. */
 const lookEvery = 1_000
 
-/** How long a process runs before it encrypts keys anew under the first secret: a deployment undone by then finds them as they were. */
-const resealAfter = 3_600_000
+/** How long a process runs before it encrypts again under the first secret, in milliseconds: a deployment that is rolled back by then still reads everything. */
+export const resealAfter = 3_600_000
 
 /** The keys that sign tokens: made, replaced and removed by themselves, the same in every process. */
 export class KeyRing {

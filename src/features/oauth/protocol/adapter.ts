@@ -3,12 +3,14 @@ import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 import type { Registry } from './clients.ts'
+import type { RecordSeal } from './record-seal.ts'
 import { type RedisRecords, shortLived } from './redis-records.ts'
 import { type NewRecord, type RecordStore, recordId } from './store.ts'
 
 /** What the adapters of all models share. */
 export interface AdapterParts {
   store: RecordStore
+  seal: RecordSeal
   lookups: Lookups
   clock: Clock
   registry: Registry
@@ -32,7 +34,7 @@ const unusedFor = 3_600_000
 /** The payload of a session or grant, with what stands in columns. */
 type LastingPayload = AdapterPayload & { storedId?: string; storedUntil?: number; sessionId?: string }
 
-/** What the library stores, as rows: identifiers hashed, payloads as text, times in our clock. */
+/** Stores what the library stores as rows: identifiers hashed, payloads encrypted, times by svc's clock. */
 export class RecordAdapter implements Adapter {
   readonly #kind: string
   readonly #parts: AdapterParts
@@ -112,9 +114,12 @@ export class RecordAdapter implements Adapter {
   }
 
   async findByUserCode(code: string): Promise<AdapterPayload | undefined> {
-    const hash = recordId('code', code)
-    const { lookups } = this.#parts
-    return this.#payloadOf(await (this.#quick ? this.#quick.findByCode(hash) : lookups.oauthRecordByCode(hash)))
+    const { lookups, seal } = this.#parts
+    for (const hash of seal.codeHashes(code)) {
+      const row = await (this.#quick ? this.#quick.findByCode(hash) : lookups.oauthRecordByCode(hash))
+      if (row) return this.#payloadOf(row)
+    }
+    return undefined
   }
 
   async consume(id: string): Promise<void> {
@@ -134,12 +139,14 @@ export class RecordAdapter implements Adapter {
 
   #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
     const { grantId, userCode, uid, accountId } = payload
+    const key = recordId(this.#kind, id)
+    const { seal } = this.#parts
     return {
-      id: recordId(this.#kind, id),
+      id: key,
       kind: this.#kind,
-      payload: JSON.stringify(payload),
+      payload: seal.seal(key, payload),
       grantHash: grantId && ofGrant.has(this.#kind) ? recordId('grant', grantId) : null,
-      codeHash: userCode ? recordId('code', userCode) : null,
+      codeHash: (userCode && seal.codeHashes(userCode)[0]) || null,
       uidHash: uid && this.#kind === 'Session' ? recordId('uid', uid) : null,
       userId: accountId && /^\d{1,16}$/.test(accountId) ? BigInt(accountId) : null,
       sessionId: null,
@@ -148,10 +155,11 @@ export class RecordAdapter implements Adapter {
   }
 
   #payloadOf(row: OauthRecordRow | null): AdapterPayload | undefined {
-    const { clock, config } = this.#parts
+    const { clock, config, seal } = this.#parts
     const now = clock.now()
     if (!row || row.kind !== this.#kind || (row.expiresAt !== null && row.expiresAt <= now)) return undefined
-    const stored: AdapterPayload = JSON.parse(row.payload)
+    const stored = seal.open(row)
+    if (!stored) return undefined
     const payload = lasting.has(this.#kind)
       ? {
           ...stored,

@@ -6,11 +6,12 @@ import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
-import { KeyRing, type KeySet } from '../keys/key-ring.ts'
+import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
 import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import type { SendLogout } from './logout.ts'
 import { clientFetch } from './outbound.ts'
+import { RecordSeal } from './record-seal.ts'
 import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './sign-out.ts'
 import { RecordStore } from './store.ts'
@@ -44,9 +45,12 @@ export class ProtocolHolder {
   readonly #app: FastifyInstance
   readonly #apiTokens: ApiTokens
   readonly #verifier: AccessTokenVerifier
+  /** Opens the payloads of stored records. */
+  readonly seal: RecordSeal
   readonly #store: RecordStore
   readonly #quick: RedisRecords | null
   readonly #limits: ClientLimits
+  readonly #openedAt: number
   #opening: Promise<void> | undefined
   #keys: KeyRing | undefined
   #registry: { config: Config; clients: Registry } | undefined
@@ -57,7 +61,9 @@ export class ProtocolHolder {
     this.#apiTokens = apiTokens
     this.#store = new RecordStore(app.database)
     this.#quick = app.redis ? new RedisRecords(app.redis) : null
-    this.signOut = new SignOut(app)
+    this.#openedAt = app.clock.now()
+    this.seal = new RecordSeal(app.config.current().app.secret)
+    this.signOut = new SignOut(app, this.seal)
     this.#limits = new ClientLimits(app.limits, app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
       current: () => this.#keySet(),
@@ -139,6 +145,25 @@ export class ProtocolHolder {
     while ((await this.#store.prune(now, batch)) >= batch) await new Promise((resolve) => setImmediate(resolve))
   }
 
+  /**
+   * Encrypts the payloads that a version without encryption stored. Once the process has run for an hour, it also
+   * encrypts again what an older secret encrypted, so that the older secret can be removed from `app.secret`.
+   */
+  async sealRecords(): Promise<void> {
+    const prefix = this.#app.clock.now() - this.#openedAt >= resealAfter ? this.seal.prefix : null
+    const batch = 500
+    let after = ''
+    for (;;) {
+      const records = await this.#store.listUnsealed(prefix, after, batch)
+      for (const record of records) {
+        const payload = this.seal.open(record)
+        if (payload) await this.#store.replacePayload(record, this.seal.seal(record.id, payload))
+      }
+      if (records.length < batch) return
+      after = records.at(-1)?.id ?? ''
+    }
+  }
+
   async #build(config: Config): Promise<Protocol> {
     // Before anything is waited for: the clients of this configuration, and not of one that comes meanwhile.
     const registry = this.registry()
@@ -151,6 +176,7 @@ export class ProtocolHolder {
       lookups,
       clock,
       store: this.#store,
+      seal: this.seal,
       quick: this.#quick,
       useOnce: (name, expiresAt) => this.useOnce(name, expiresAt),
       database,

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { EndedSessions, SessionFollower } from '../../../login/session-follower.ts'
 import type { Tx } from '../../../plugins/database/database.ts'
+import type { RecordSeal, SealedRecord } from './record-seal.ts'
 import { deleteGrantRecords, deleteSessionRecords, recordId, relinkSessionRecord } from './store.ts'
 
 /** The cookie of the OAuth server's own session. */
@@ -37,9 +38,11 @@ type Parts = Pick<FastifyInstance, 'outbox' | 'config' | 'clock'>
  */
 export class SignOut implements SessionFollower {
   readonly #parts: Parts
+  readonly #seal: RecordSeal
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, seal: RecordSeal) {
     this.#parts = parts
+    this.#seal = seal
   }
 
   /** Goes on in a browser where the same user signed in again; another user's session ends there. */
@@ -70,9 +73,9 @@ export class SignOut implements SessionFollower {
     if (client?.backchannel_logout_uri) await this.#parts.outbox.add(tx, logoutWork, logout)
   }
 
-  async #end(tx: Tx, payloads: readonly string[]): Promise<void> {
-    for (const payload of payloads) {
-      const { accountId, authorizations = {} }: StoredSession = JSON.parse(payload)
+  async #end(tx: Tx, records: readonly SealedRecord[]): Promise<void> {
+    for (const record of records) {
+      const { accountId, authorizations = {} } = this.#seal.open<StoredSession>(record) ?? {}
       for (const [clientId, { sid, grantId, persistsLogout }] of Object.entries(authorizations)) {
         if (grantId && !persistsLogout) await deleteGrantRecords(tx, grantId)
         if (accountId) await this.tell(tx, { clientId, accountId, ...(sid ? { sid } : {}) })

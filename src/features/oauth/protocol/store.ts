@@ -1,6 +1,7 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../plugins/database/database.ts'
-import { execute, type Value } from '../../../plugins/database/statements.ts'
+import { execute, query, type Value } from '../../../plugins/database/statements.ts'
+import type { SealedRecord } from './record-seal.ts'
 
 /** A record as it is written; hashes are SHA-256 in hex, times unix milliseconds. */
 export interface NewRecord {
@@ -117,6 +118,25 @@ export class RecordStore {
     return records + (await this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
   }
 
+  /**
+   * Records after an id, in the order of their ids, whose payload does not start with the prefix; without a prefix,
+   * those whose payload is plain JSON.
+   */
+  async listUnsealed(prefix: string | null, after: string, batch: number): Promise<SealedRecord[]> {
+    const [name, wanted] =
+      prefix === null ? ['oauth-plain', "LIKE '{\"%'"] : ['oauth-unsealed', "NOT LIKE $3 AND payload <> '{}'"]
+    const text = `SELECT id, payload FROM oauth_records WHERE id > $1 AND payload ${wanted} ORDER BY id LIMIT $2`
+    const pattern = prefix === null ? [] : [`${prefix}%`]
+    const rows = await query(this.#database, { name, text }, [after, batch, ...pattern])
+    return rows.map(({ id, payload }) => ({ id: String(id), payload: String(payload) }))
+  }
+
+  /** Replaces a payload unless the record changed since it was read. */
+  async replacePayload({ id, payload }: SealedRecord, sealed: string): Promise<void> {
+    const sql = 'UPDATE oauth_records SET payload = $3 WHERE id = $1 AND payload = $2'
+    await this.#run('oauth-replace-payload', sql, [id, payload, sealed])
+  }
+
   /** Whether a browser session is the user's; on PostgreSQL it then stays so until the statement ends. */
   #isOwner(publicId: string, userId: string): string {
     const lock = this.#database.pg ? 'FOR KEY SHARE' : ''
@@ -149,19 +169,17 @@ export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise
 /** Which sessions of the OAuth server end: those that follow one browser session, those of a user but one, or one of whatever user but this. */
 type EndedRecords = { publicId: string } | { userId: number; except: string | null } | { id: string; unlessOf?: number }
 
-/** Deletes sessions of the OAuth server; answers what they held, as it was at that moment. */
-export async function deleteSessionRecords(tx: Tx, ended: EndedRecords): Promise<string[]> {
-  const rows: { payload: string }[] =
-    'publicId' in ended
-      ? await tx.$queryRaw`DELETE FROM oauth_records WHERE session_id = ${ended.publicId} AND kind = 'Session' RETURNING payload`
-      : 'userId' in ended
-        ? await tx.$queryRaw`
+/** Deletes sessions of the OAuth server and returns them as they were at that moment. */
+export async function deleteSessionRecords(tx: Tx, ended: EndedRecords): Promise<SealedRecord[]> {
+  return 'publicId' in ended
+    ? await tx.$queryRaw`DELETE FROM oauth_records WHERE session_id = ${ended.publicId} AND kind = 'Session' RETURNING id, payload`
+    : 'userId' in ended
+      ? await tx.$queryRaw`
             DELETE FROM oauth_records WHERE user_id = ${BigInt(ended.userId)} AND kind = 'Session'
-            AND (session_id IS NULL OR session_id <> ${ended.except ?? ''}) RETURNING payload`
-        : await tx.$queryRaw`
+            AND (session_id IS NULL OR session_id <> ${ended.except ?? ''}) RETURNING id, payload`
+      : await tx.$queryRaw`
             DELETE FROM oauth_records WHERE id = ${ended.id} AND kind = 'Session'
-            AND user_id <> ${BigInt(ended.unlessOf ?? -1)} RETURNING payload`
-  return rows.map(({ payload }) => payload)
+            AND user_id <> ${BigInt(ended.unlessOf ?? -1)} RETURNING id, payload`
 }
 
 /** Lets a user's session of the OAuth server follow a browser session from now on, until a moment (unix ms) at least. */

@@ -1,3 +1,4 @@
+import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database } from '../../../plugins/database/database.ts'
 
 /** What a challenge may be answered for, by which session, and for which user (null where the answer will tell). */
@@ -18,7 +19,7 @@ const batch = 100
 
 const idOf = (userId: number | null): bigint | null => (userId === null ? null : BigInt(userId))
 
-/** Keeps a challenge until its answer; of more than five the oldest is forgotten. */
+/** Stores the hash of a challenge until its answer; of more than five per session, the oldest is deleted. */
 export async function keepChallenge(db: Database, asking: Asking, challenge: string, now: number): Promise<void> {
   const { ceremony, sessionHash, userId } = asking
   const date = new Date(now)
@@ -26,7 +27,13 @@ export async function keepChallenge(db: Database, asking: Asking, challenge: str
     await tx.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
       (SELECT id FROM passkey_challenges WHERE expires_at <= ${date} LIMIT ${batch})`
     await tx.passkeyChallenge.create({
-      data: { ceremony, sessionHash, userId: idOf(userId), challenge, expiresAt: new Date(now + patience) },
+      data: {
+        ceremony,
+        sessionHash,
+        userId: idOf(userId),
+        challenge: sha256Hex(challenge),
+        expiresAt: new Date(now + patience),
+      },
     })
     await tx.$executeRaw`DELETE FROM passkey_challenges
       WHERE session_hash = ${sessionHash} AND ceremony = ${ceremony} AND id NOT IN
@@ -35,7 +42,7 @@ export async function keepChallenge(db: Database, asking: Asking, challenge: str
   })
 }
 
-/** Takes every challenge that waits for this answer, and answers those that are still good: no second answer finds any. */
+/** Deletes every challenge that waits for this answer and returns the hashes of those that are still valid. */
 export async function takeChallenges({ prisma }: Database, asking: Asking, now: number): Promise<string[]> {
   const { ceremony, sessionHash, userId } = asking
   // One statement: of two answers at the same moment one takes all, and the other none.

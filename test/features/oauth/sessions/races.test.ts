@@ -15,8 +15,9 @@ t.test('what ended is not written again by who read it before', async (t) => {
   const { prisma } = svc.database
   const row = await prisma.oauthRecord.findFirstOrThrow({ where: { kind: 'Session' } })
   const grantRow = await prisma.oauthRecord.findFirstOrThrow({ where: { kind: 'Grant' } })
-  const session = await provider.Session.findByUid(JSON.parse(row.payload).uid)
-  const grant = await provider.Grant.find(JSON.parse(grantRow.payload).jti)
+  const { seal } = svc.app.oauth
+  const session = await provider.Session.findByUid(String(seal.open(row)?.uid))
+  const grant = await provider.Grant.find(String(seal.open(grantRow)?.jti))
   t.ok(session && grant)
   const sessionId = row.sessionId ?? ''
   await person.plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
