@@ -4,9 +4,10 @@ import { deleteRecordsOf } from './features/oauth/protocol/store.ts'
 import { deletePasskeysOf } from './features/passkeys/store.ts'
 import { deleteSamples } from './features/samples/store.ts'
 import { deleteLinksOf } from './features/social/store.ts'
-import { deleteTokens, lockTokens } from './features/tokens/store.ts'
-import { endSessionsOf } from './login/sign-in.ts'
+import { deleteTokens } from './features/tokens/store.ts'
+import { endSessionsOf } from './login/end-sessions.ts'
 import type { Tx } from './plugins/database/database.ts'
+import { lockUser } from './users/lock.ts'
 import { clearTwoFactor } from './users/two-factor.ts'
 
 type AccountChange = (tx: Tx, userId: number) => Promise<void>
@@ -17,7 +18,9 @@ interface Accounts {
   revokeTokens: AccountChange
   /** Ends what applications may do for the user; what they were allowed is remembered for the next sign-in. */
   revokeGrants: AccountChange
-  /** Takes away everything that opens the account, but the password. */
+  /** Revokes everything that was issued to the user: tokens, sessions, remembered browsers, grants and consents. */
+  revokeAccess: AccountChange
+  /** Takes away everything that opens the account, except the password. */
   claimAccount: AccountChange
   /** Deletes everything that refers to the user without a foreign key. */
   forgetUser: AccountChange
@@ -26,15 +29,18 @@ interface Accounts {
 /** The changes of a whole account, for slices that bring them about. */
 export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollower'>): Accounts {
   const revokeTokens: AccountChange = async (tx, userId) => {
-    await lockTokens(app.database, tx, userId)
+    await lockUser(app.database, tx, userId)
     await deleteTokens(tx, userId)
     await deletePersonalTokens(tx, userId)
   }
-  const claimAccount: AccountChange = async (tx, userId) => {
+  const revokeAccess: AccountChange = async (tx, userId) => {
     await revokeTokens(tx, userId)
-    // Before what they came with is deleted: clients are told of the sign-out.
+    // Before the records are deleted, because they name the clients to notify of the sign-out.
     await endSessionsOf(app, tx, userId)
     await deleteAuthorizations(tx, userId)
+  }
+  const claimAccount: AccountChange = async (tx, userId) => {
+    await revokeAccess(tx, userId)
     await clearTwoFactor(tx, userId)
     await deletePasskeysOf(tx, userId)
     await deleteLinksOf(tx, userId)
@@ -44,10 +50,9 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollo
     await deleteSamples(tx, userId)
   }
   const revokeGrants: AccountChange = async (tx, userId) => {
-    // Who gets a grant by the password waits here, and finds another one.
-    await lockTokens(app.database, tx, userId)
+    await lockUser(app.database, tx, userId)
     await app.sessionFollower.ended(tx, { userId, except: null })
     await deleteRecordsOf(tx, userId)
   }
-  return { revokeTokens, revokeGrants, claimAccount, forgetUser }
+  return { revokeTokens, revokeGrants, revokeAccess, claimAccount, forgetUser }
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createInterface } from 'node:readline'
+import { accountsOf } from './accounts.ts'
 import { exitOnError, loadSettings } from './boot.ts'
 import { type Command, CommandError } from './commands.ts'
 import { configCommands } from './config-commands.ts'
@@ -9,7 +10,7 @@ import { RecordSeal } from './features/oauth/protocol/record-seal.ts'
 import { SignOut } from './features/oauth/protocol/sign-out.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { systemClock } from './plugins/clock.ts'
-import { openDatabase, type Tx } from './plugins/database/database.ts'
+import { openDatabase } from './plugins/database/database.ts'
 import { createLogger } from './plugins/logging.ts'
 import { Outbox } from './plugins/outbox.ts'
 import { userCommands } from './users/commands.ts'
@@ -84,10 +85,11 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
   const database = await openDatabase({ ...where, file: where.file ?? undefined })
   const log = createLogger('warn', process.stderr)
   const outbox = new Outbox({ database, clock: systemClock, config, log })
-  const { ended } = new SignOut({ outbox, config, clock: systemClock }, new RecordSeal(config.current().app.secret))
-  const endSessions = (tx: Tx, userId: number) => ended(tx, { userId, except: null })
+  const seal = new RecordSeal(config.current().app.secret)
+  const sessionFollower = new SignOut({ outbox, config, clock: systemClock }, seal)
+  const { revokeAccess } = accountsOf({ database, sessionFollower })
   try {
-    await command.run({ config, database, now: systemClock.now(), endSessions, options, print, readPassword })
+    await command.run({ config, database, now: systemClock.now(), revokeAccess, options, print, readPassword })
   } finally {
     await outbox.close()
     await database.close()

@@ -6,8 +6,8 @@ export interface CommandContext {
   config: CurrentConfig
   database: Database
   now: number
-  /** Ends everything that follows the browser sessions of a user, in the transaction that keeps the user out. */
-  endSessions(tx: Tx, userId: number): Promise<void>
+  /** Revokes a user's sessions, remembered browsers, tokens and grants. */
+  revokeAccess(tx: Tx, userId: number): Promise<void>
   /** The options after the command's name: `--email=a@b.c` and flags (true). */
   options: Record<string, string | true>
   /** Prints a line on standard output. */

@@ -30,7 +30,7 @@ const touchDatabase = [
   /^plugins\/(config-snapshot|outbox|outbox-state|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
-  /^login\/(failure-limits|remember|sign-in|still-signed-in)\.ts$/,
+  /^login\/(end-sessions|failure-limits|remember|sign-in)\.ts$/,
 ]
 
 /** Where an answer is in hand: routes and hooks, and those who hand cookies out for them. */

@@ -11,8 +11,9 @@ import { randomId } from '../crypto/random.ts'
 import { unauthenticated } from '../errors.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import { originOf, recordEvent } from '../users/events.ts'
+import { holdPassword } from '../users/lock.ts'
 import type { UserWithPassword } from '../users/users.ts'
-import { become, endDevice, insertSession } from './sign-in.ts'
+import { become, insertSession } from './sign-in.ts'
 
 const rememberCookie = 'svc_remember'
 const day = 86_400_000
@@ -77,16 +78,16 @@ export class RememberTokens {
     return { id: row.id, cookie: `${row.id}.${secret}` }
   }
 
-  /** Ends the device of the cookie that the request brought, if it is the holder's; answers the public ids of its sessions. */
-  async forgetPresented(tx: Tx, request: FastifyRequest): Promise<string[]> {
+  /** The device whose cookie the request carries, or null when the cookie is missing or not valid for any device. */
+  async presentedDevice(tx: Tx, request: FastifyRequest): Promise<{ id: bigint; userId: number } | null> {
     const presented = this.#presented(request)
-    if (!presented) return []
+    if (!presented) return null
     const hash = sha256Hex(presented.secret)
     const row = await tx.rememberToken.findFirst({
       where: { id: presented.id, OR: [{ tokenHash: hash }, { previousHash: hash }] },
       select: { userId: true },
     })
-    return row ? endDevice(tx, row.userId, presented.id) : []
+    return row && { id: presented.id, userId: Number(row.userId) }
   }
 
   /** Hands the cookie out, or takes it back (null) from a browser that has one. */
@@ -125,6 +126,8 @@ export class RememberTokens {
     const id = sha256Hex(shared)
 
     const successor = await app.database.transaction(async (tx) => {
+      // The account may have been disabled since the look-up.
+      if (!(await holdPassword(app.database, tx, user.id, password))) throw unauthenticated()
       const now = app.clock.now()
       const next = await this.#rotate(tx, presented, new Date(now))
       const { lifetime, absolute_lifetime } = this.#config.current().session

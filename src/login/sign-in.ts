@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { SessionCaller } from '../access/caller.ts'
 import { passwordMark } from '../access/password-mark.ts'
 import { sha256Hex } from '../crypto/hash.ts'
@@ -6,8 +6,10 @@ import { randomId } from '../crypto/random.ts'
 import { unauthenticated } from '../errors.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import { originOf, recordEvent } from '../users/events.ts'
+import { holdPassword } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
+import { endSession } from './end-sessions.ts'
 import type { Door } from './login-limiter.ts'
 import type { SignInProof } from './session-follower.ts'
 
@@ -30,7 +32,7 @@ interface NewSession {
   proof: SignInProof
 }
 
-/** Inserts the session's row: only here does a row with a user come into being. */
+/** Inserts the session's row: the only place that creates a row with a user. Needs the user's lock. */
 export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<void> {
   const { ipAddress, userAgent, now } = originOf(request)
   const date = new Date(now)
@@ -53,63 +55,6 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
   await request.server.sessionFollower.began(tx, request, { publicId, userId: user.id })
 }
 
-/**
- * Ends a remembered device: its token, and every session that came from it or made it, whose public ids it answers.
- * The token first: a request that is just being remembered by it is then either waited for or refused.
- */
-export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<string[]> {
-  await tx.rememberToken.deleteMany({ where: { id: rememberTokenId } })
-  const where = { userId, rememberTokenId }
-  const rows = await tx.session.findMany({ where, select: { publicId: true } })
-  await tx.session.deleteMany({ where })
-  return rows.map(({ publicId }) => publicId)
-}
-
-/** What ended with a request's session; `isOwn` where its own row was still there. */
-interface Ended {
-  isOwn: boolean
-  publicIds: string[]
-}
-
-/**
- * Ends the session that the request was read with, its device if it is a remembered one, and the device of its cookie:
- * by row, so that only what was read can end.
- */
-async function endSession(tx: Tx, request: FastifyRequest): Promise<Ended> {
-  const { row, stale } = request.session?.state ?? {}
-  if (stale) await tx.session.deleteMany({ where: { publicId: stale } })
-  const ended: Ended = { isOwn: false, publicIds: [] }
-  if (row) {
-    const { count } = await tx.session.deleteMany({ where: { id: row.id, publicId: row.publicId } })
-    ended.isOwn = count > 0
-    if (row.user) ended.publicIds.push(row.publicId)
-    if (row.user && row.rememberTokenId !== null) {
-      ended.publicIds.push(...(await endDevice(tx, BigInt(row.user.id), row.rememberTokenId)))
-    }
-  }
-  ended.publicIds.push(...(await request.server.remember.forgetPresented(tx, request)))
-  return ended
-}
-
-/** Ends the user's sessions and remembered devices, all of them or all but the request's own; answers how many sessions there were. */
-export async function endSessionsOf(
-  { sessionFollower }: Pick<FastifyInstance, 'sessionFollower'>,
-  tx: Tx,
-  userId: number,
-  keep?: FastifyRequest,
-): Promise<number> {
-  const row = keep?.session?.state?.row
-  const owner = { userId: BigInt(userId) }
-  await tx.rememberToken.deleteMany({
-    where: { ...owner, ...(row?.rememberTokenId ? { id: { not: row.rememberTokenId } } : {}) },
-  })
-  const { count } = await tx.session.deleteMany({
-    where: { ...owner, ...(row ? { publicId: { not: row.publicId } } : {}) },
-  })
-  await sessionFollower.ended(tx, { userId, except: row?.publicId ?? null })
-  return count
-}
-
 /** Lets the request's own session, and its remembered device, go on with a password that was changed by it. */
 export async function keepSession(tx: Tx, request: FastifyRequest, password: string): Promise<void> {
   const row = request.session?.state?.row
@@ -127,14 +72,19 @@ function methodsOf({ method, completes }: SignIn): string[] {
   return completes ? ['pwd', 'otp', 'mfa'] : ['pwd']
 }
 
-/** Starts the user's session under a new id in place of the visitor's old one, and hands the cookies out; false when it had nothing to complete. */
+/**
+ * Starts the user's session under a new id in place of the visitor's old one, and sends the cookies; false when there was
+ * nothing to complete. Throws 401 when the account was disabled or its password changed after the proof was checked.
+ */
 export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
   const { server: app } = request
   const { user, password, remember, method = 'password' } = login
   const sessionId = randomId()
   const remembering = await app.database.transaction(async (tx) => {
-    const ended = await endSession(tx, request)
+    const ended = await endSession(tx, request, [user.id])
     if (login.completes && !ended.isOwn) return undefined
+    // The account may have been disabled, or got another password, since the proof was checked.
+    if (!(await holdPassword(app.database, tx, user.id, password))) throw unauthenticated()
     const token = remember ? await app.remember.create(tx, login, app.clock.now()) : null
     await insertSession(tx, request, {
       sessionId,

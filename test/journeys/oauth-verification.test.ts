@@ -101,6 +101,6 @@ t.test('keys are replaced under a running load, and no verification fails', asyn
 /** Asks for new keys as an operator does. */
 async function rotateNow({ config, database, clock }: TestApp): Promise<void> {
   const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
-  const unused = { endSessions: async () => undefined, readPassword: async () => '' }
+  const unused = { revokeAccess: async () => undefined, readPassword: async () => '' }
   await command?.run({ config, database, now: clock.now(), options: {}, print: () => undefined, ...unused })
 }

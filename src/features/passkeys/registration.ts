@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { callerOf } from '../../access/access.ts'
-import { unauthenticated } from '../../errors.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
@@ -8,7 +7,7 @@ import { takeChallenges } from './challenges/store.ts'
 import { attestationOf, credentialRefused } from './credential.ts'
 import { failed, logRefusal } from './failure.ts'
 import { askingOf } from './options.ts'
-import { holdSession, insertPasskey } from './store.ts'
+import { insertPasskey } from './store.ts'
 import { verifyAttestation } from './verification.ts'
 
 /**
@@ -37,10 +36,8 @@ export async function registerPasskey(
     ...{ transports: response.response.transports ?? [], backedUp: verified.credentialBackedUp },
   }
   const origin = originOf(request)
-  const session = { userId: user.id, publicId: callerOf(request).credentialId }
   const id = await database.transaction(async (tx) => {
-    // Who lost the session since the request began, by a reset of the password above all, must not leave a key behind.
-    if (!(await holdSession(database, tx, session))) throw unauthenticated()
+    await requireStillSignedIn(tx, request)
     const inserted = await insertPasskey(tx, passkey)
     if (inserted === null) return null
     const data = { passkey_id: Number(inserted), backed_up: passkey.backedUp }

@@ -174,9 +174,9 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const [id, userId, { name }] = [BigInt(request.params.id), userOf(request).id, request.body]
       const passkey = await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
         const renamed = await renamePasskey(tx, { id, userId, name, now: app.clock.now() })
         const facts = { userId, data: { passkey_id: Number(id) } }
-        await requireStillSignedIn(tx, request)
         if (renamed) await recordEvent(tx, originOf(request), { type: 'passkey_renamed', ...facts })
         return renamed
       })
@@ -196,9 +196,9 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       const [id, user] = [BigInt(request.params.id), userOf(request)]
       const outcome = await app.database.transaction(async (tx) => {
         const providers = Object.keys(app.config.current().social)
+        await requireStillSignedIn(tx, request)
         const done = await deletePasskey(app.database, tx, { id, userId: user.id }, providers)
         if (done !== 'deleted') return done
-        await requireStillSignedIn(tx, request)
         const origin = originOf(request)
         await recordEvent(tx, origin, {
           type: 'passkey_deleted',

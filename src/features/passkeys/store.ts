@@ -4,6 +4,7 @@ import { randomId } from '../../crypto/random.ts'
 import { unauthenticated } from '../../errors.ts'
 import type { Passkey } from '../../generated/postgresql/client.ts'
 import type { Database, Tx } from '../../plugins/database/database.ts'
+import { lockUser } from '../../users/lock.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { PasskeyRecord } from './schemas.ts'
 
@@ -91,22 +92,6 @@ export async function listCredentials(
   return rows.map((row) => ({ id: row.credentialId, transports: JSON.parse(row.transports) }))
 }
 
-/**
- * Whether the session is still its user's, and until the transaction ends nobody ends it: what takes an account away
- * from whoever held it locks the user first. SQLite runs one writing transaction at a time anyway.
- */
-export async function holdSession(
-  { engine }: Pick<Database, 'engine'>,
-  tx: Tx,
-  { userId, publicId }: { userId: number; publicId: string },
-): Promise<boolean> {
-  if (engine !== 'sqlite') await lockUser(tx, userId)
-  return (await tx.session.count({ where: { publicId, userId: BigInt(userId) } })) > 0
-}
-
-const lockUser = (tx: Tx, userId: number) =>
-  tx.$queryRaw`SELECT 1 FROM users WHERE id = ${BigInt(userId)} FOR NO KEY UPDATE`
-
 /** Stores a passkey and answers its id; null when the credential is registered already, whosever it is. */
 export async function insertPasskey(tx: Tx, passkey: NewPasskey): Promise<bigint | null> {
   const { name, credentialId, backedUp } = passkey
@@ -153,16 +138,15 @@ export async function renamePasskey(
 
 /** Deletes the user's passkey, unless it is the last way into the account. */
 export async function deletePasskey(
-  { engine }: Pick<Database, 'engine'>,
+  database: Pick<Database, 'engine'>,
   tx: Tx,
   { id, userId }: { id: bigint; userId: number },
   /** Identity providers that are configured: accounts there are ways in too. */
   providers: readonly string[],
 ): Promise<'deleted' | 'last' | 'none'> {
   const owner = BigInt(userId)
-  // One deletion at a time, so that two of them cannot both leave what the other deletes as the way in. SQLite runs one
-  // writing transaction at a time anyway.
-  if (engine !== 'sqlite') await lockUser(tx, userId)
+  // One deletion at a time: otherwise each of two could count on the passkey that the other deletes.
+  await lockUser(database, tx, userId)
   const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
   const others = await tx.passkey.count({ where: { userId: owner, id: { not: id } } })
   const linked = await tx.socialAccount.count({ where: { userId: owner, provider: { in: [...providers] } } })

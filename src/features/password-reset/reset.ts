@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type FieldErrors, validationFailed } from '../../errors.ts'
-import { endSessionsOf } from '../../login/sign-in.ts'
+import { endSessionsOf } from '../../login/end-sessions.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { newPasswordErrors } from '../../plugins/new-password.ts'
 import { originOf, recordEvent } from '../../users/events.ts'

@@ -3,19 +3,21 @@ import { Type } from 'typebox'
 import { userOf } from '../../access/access.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
+import { endSessionsOf } from '../../login/end-sessions.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { countRequest } from '../../login/request-limits.ts'
-import { endSessionsOf, keepSession, signOut } from '../../login/sign-in.ts'
+import { keepSession, signOut } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { NewPassword } from '../../plugins/validation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
+import { holdPassword } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
 import { canonicalEmail } from '../../users/user.ts'
 import { setPassword } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
-import { deleteUser, holdPassword, updateProfile } from './store.ts'
+import { deleteUser, updateProfile } from './store.ts'
 
 const ProfileBody = Type.Object(
   {
@@ -99,7 +101,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       const origin = originOf(request)
       const isChanged = await app.database.transaction(async (tx) => {
         // Of two changes at once the second no longer knows the current password.
-        if (!(await holdPassword(tx, user.id, found.password))) return false
+        if (!(await holdPassword(app.database, tx, user.id, found.password))) return false
         await requireStillSignedIn(tx, request)
         await setPassword(tx, user.id, hash, origin.now)
         await keepSession(tx, request, hash)

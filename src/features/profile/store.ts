@@ -40,15 +40,6 @@ export async function updateProfile(
   }
 }
 
-/** Whether the user still has the password hash that was read; if so, nobody else changes it before the transaction ends. */
-export async function holdPassword(tx: Tx, userId: number, hash: string | null): Promise<boolean> {
-  const { count } = await tx.user.updateMany({
-    where: { id: BigInt(userId), password: hash },
-    data: { password: hash },
-  })
-  return count > 0
-}
-
 /** Deletes the user; what refers to the row goes with it. False when another request was first. */
 export async function deleteUser(tx: Tx, userId: number): Promise<boolean> {
   return (await tx.user.deleteMany({ where: { id: BigInt(userId) } })).count > 0

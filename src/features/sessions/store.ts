@@ -1,5 +1,5 @@
+import { endDevice } from '../../login/end-sessions.ts'
 import type { SessionFollower } from '../../login/session-follower.ts'
-import { endDevice } from '../../login/sign-in.ts'
 import type { Database, Tx } from '../../plugins/database/database.ts'
 import { wireDate } from '../../users/wire-date.ts'
 

@@ -4,7 +4,7 @@ import { forbidden, invalidAbility, unauthenticated, validationFailed } from '..
 import type { Door } from '../../login/login-limiter.ts'
 import { millisecondsOf } from '../../plugins/formats.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
-import { createToken, lockTokens, type NewAccessToken, type Proof, stillHolds } from './store.ts'
+import { createToken, holdProof, type NewAccessToken, type Proof } from './store.ts'
 
 /** What a caller wishes of a new token. */
 export interface TokenWish {
@@ -61,8 +61,7 @@ export function issueToken(
   const expiresAt = grant.expiresAt === null ? null : new Date(grant.expiresAt)
   const { prefix } = config.current().tokens
   return database.transaction(async (tx) => {
-    await lockTokens(database, tx, userId)
-    if (!(await stillHolds(tx, userId, grant.proof))) {
+    if (!(await holdProof(database, tx, userId, grant.proof))) {
       throw unauthenticated('token' in grant.proof ? 'invalid' : 'absent')
     }
     const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }

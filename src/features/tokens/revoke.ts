@@ -2,8 +2,9 @@ import type { Caller } from '../../access/caller.ts'
 import { HttpError, notFound, unauthenticated } from '../../errors.ts'
 import type { Database } from '../../plugins/database/database.ts'
 import { type Origin, recordEvent } from '../../users/events.ts'
+import { lockUser } from '../../users/lock.ts'
 import { tokenOwner } from './issue.ts'
-import { deleteToken, deleteTokens, lockTokens } from './store.ts'
+import { deleteToken, deleteTokens } from './store.ts'
 
 /** Revokes one token of the user: gone with the answer. Throws 404 when the user has none of this id. */
 export async function revokeToken(db: Database, userId: number, id: bigint, origin: Origin): Promise<void> {
@@ -13,7 +14,7 @@ export async function revokeToken(db: Database, userId: number, id: bigint, orig
 /** Revokes one token of the user; false when the user has none of this id. */
 export function revoke(db: Database, userId: number, id: bigint, origin: Origin): Promise<boolean> {
   return db.transaction(async (tx) => {
-    await lockTokens(db, tx, userId)
+    await lockUser(db, tx, userId)
     const isDeleted = await deleteToken(tx, userId, id)
     if (isDeleted) await recordEvent(tx, origin, { type: 'token_revoked', userId, data: { token_id: Number(id) } })
     return isDeleted
@@ -23,7 +24,7 @@ export function revoke(db: Database, userId: number, id: bigint, origin: Origin)
 /** Revokes every token of the user. */
 export async function revokeTokens(db: Database, userId: number, origin: Origin): Promise<void> {
   await db.transaction(async (tx) => {
-    await lockTokens(db, tx, userId)
+    await lockUser(db, tx, userId)
     const count = await deleteTokens(tx, userId)
     if (count > 0) await recordEvent(tx, origin, { type: 'tokens_revoked', userId, data: { count } })
   })

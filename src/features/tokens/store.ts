@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { storedAbilities } from '../../access/abilities.ts'
 import type { PersonalAccessToken } from '../../generated/postgresql/client.ts'
 import type { Database, Tx } from '../../plugins/database/database.ts'
+import { holdPassword, holdSession, lockUser } from '../../users/lock.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { TokenRecord } from './schemas.ts'
 import { newSecret, secretHash } from './token-string.ts'
@@ -58,22 +59,15 @@ export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessT
   return { accessToken: recordOf(row), plainTextToken: `${row.id}|${secret}` }
 }
 
-/** Lets one transaction at a time pass on or revoke tokens of the user: none is passed on past its revocation. */
-export async function lockTokens({ engine }: Pick<Database, 'engine'>, tx: Tx, userId: number): Promise<void> {
-  // SQLite runs one writing transaction at a time anyway.
-  if (engine === 'sqlite') return
-  await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${BigInt(userId)} FOR NO KEY UPDATE`
-}
-
 /** What lets a new token be issued: the token that passes it on, the session, or the password hash that was checked. */
 export type Proof = { token: bigint } | { session: string } | { password: string | null }
 
-/** Whether the proof still is the user's: neither revoked nor ended nor changed, and the user not deleted. */
-export async function stillHolds(tx: Tx, userId: number, proof: Proof): Promise<boolean> {
-  if ('token' in proof) return (await tx.personalAccessToken.count({ where: { id: proof.token } })) > 0
-  const owner = BigInt(userId)
-  if ('session' in proof) return (await tx.session.count({ where: { publicId: proof.session, userId: owner } })) > 0
-  return (await tx.user.count({ where: { id: owner, password: proof.password } })) > 0
+/** Locks the user; false when the proof was revoked, ended or changed, or the account was disabled or deleted. */
+export async function holdProof(database: Database, tx: Tx, userId: number, proof: Proof): Promise<boolean> {
+  if ('session' in proof) return holdSession(database, tx, userId, proof.session)
+  if ('password' in proof) return holdPassword(database, tx, userId, proof.password)
+  await lockUser(database, tx, userId)
+  return (await tx.personalAccessToken.count({ where: { id: proof.token } })) > 0
 }
 
 /** The user's tokens, oldest first. */

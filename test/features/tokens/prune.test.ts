@@ -31,7 +31,7 @@ async function prune(svc: TestApp, options: Record<string, string> = {}): Promis
     now: svc.clock.now(),
     options,
     print: (line) => void lines.push(line),
-    endSessions: async () => undefined,
+    revokeAccess: async () => undefined,
     readPassword: async () => '',
   })
   return lines

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { userCommands } from '../../../src/users/commands.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 import { minute } from '../../support/clock.ts'
+import { runUserCommand } from '../../support/command.ts'
 import { openOperations } from '../../support/routes.ts'
 import { challenged, confirmedBrowser, enrol } from '../../support/totp.ts'
 import { cookieNames, pair } from '../session/set-cookies.ts'
@@ -19,14 +19,6 @@ async function copyOf(svc: TestApp, browser: Browser): Promise<Browser> {
   const copy = new Browser(svc.app)
   for (const cookie of await browser.jar.getCookies(home)) await copy.jar.setCookie(cookie, home)
   return copy
-}
-
-/** What an administrator does at the command line. */
-async function update({ config, database, clock }: TestApp, options: Record<string, string | true>): Promise<void> {
-  const command = userCommands.find(({ name }) => name === 'svc:user:update')
-  const endSessions = async () => undefined
-  const facts = { config, database, now: clock.now(), endSessions, options, print: () => undefined }
-  await command?.run({ ...facts, readPassword: async () => '' })
 }
 
 t.test('a sign-in that waits reaches no protected route', async (t) => {
@@ -103,8 +95,9 @@ t.test('a challenge ends after ten minutes, and with everything that it began wi
     'ten minutes': async () => svc.clock.advance(10 * minute),
     'another password': async (email: string) =>
       svc.database.prisma.user.update({ where: { email }, data: { password: 'x' } }),
-    'a disabled user': (email: string) => update(svc, { email, disable: true }),
-    'a factor taken away by an administrator': (email: string) => update(svc, { email, 'reset-two-factor': true }),
+    'a disabled user': (email: string) => runUserCommand(svc, 'svc:user:update', { email, disable: true }),
+    'a factor taken away by an administrator': (email: string) =>
+      runUserCommand(svc, 'svc:user:update', { email, 'reset-two-factor': true }),
     'a deleted user': (email: string) => svc.database.prisma.user.delete({ where: { email } }),
     'a new sign-in': async () => undefined,
   }
@@ -122,7 +115,7 @@ t.test('a challenge ends after ten minutes, and with everything that it began wi
     t.equal((await old.get('/api/user')).statusCode, 401)
   }
   const bob = await enrol(svc)
-  await update(svc, { email: bob.email, 'reset-two-factor': true })
+  await runUserCommand(svc, 'svc:user:update', { email: bob.email, 'reset-two-factor': true })
   t.equal((await svc.browser().signIn(bob.email)).json().two_factor, false, 'begun anew, a password is enough')
 })
 

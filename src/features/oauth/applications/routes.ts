@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, userOf } from '../../../access/access.ts'
-import { notFound, unauthenticated, validationFailed } from '../../../errors.ts'
+import { notFound, validationFailed } from '../../../errors.ts'
+import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { personalOrigin, sessionOrigin } from '../alive.ts'
 import { firstPartyClient, personalClient } from '../protocol/clients.ts'
 import { skipsConsent } from '../protocol/grants.ts'
 import type { ProtocolHolder } from '../protocol/provider.ts'
-import { holdSession } from '../store.ts'
 import { signOwnToken } from './own-token.ts'
 import {
   Authorization,
@@ -77,7 +77,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       const { jti: id, accessToken } = await signOwnToken(request, await holder.signingKey(), token)
       const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
       await app.database.transaction(async (tx) => {
-        if (!(await holdSession(app.database, tx, userId, callerOf(request).credentialId))) throw unauthenticated()
+        await requireStillSignedIn(tx, request)
         await insertPersonalToken(tx, { id, userId, name, scopes, createdAt, expiresAt: end })
         await recordEvent(tx, originOf(request), {
           type: 'personal_token_created',
@@ -104,6 +104,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       const { id: userId } = userOf(request)
       const { id } = request.params
       const isDeleted = await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
         if (!(await deletePersonalToken(tx, userId, id))) return false
         await recordEvent(tx, originOf(request), { type: 'personal_token_revoked', userId, data: { token_id: id } })
         return true
@@ -149,6 +150,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     async (request, reply) => {
       const { id: userId } = userOf(request)
       const isDeleted = await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
         const clientId = await deleteAuthorization(tx, holder.seal, userId, request.params.id)
         if (clientId === null) return false
         await recordEvent(tx, originOf(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })

@@ -92,7 +92,8 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const claims = details.prompt.details.missingOIDCClaims
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
       const grantId = await grant.save()
-      await saveConsent(app.database, { userId: signedIn.user.id, clientId, scopes, origin: originOf(request) })
+      const { user, sessionId } = signedIn
+      await saveConsent(app.database, { userId: user.id, sessionId, clientId, scopes, origin: originOf(request) })
       const result = { consent: { grantId } }
       return reply.redirect(
         await provider.interactionResult(request.raw, reply.raw, result, { mergeWithLastSubmission: true }),

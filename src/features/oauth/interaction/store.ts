@@ -1,5 +1,7 @@
+import { unauthenticated } from '../../../errors.ts'
 import type { Database } from '../../../plugins/database/database.ts'
 import { type Origin, recordEvent } from '../../../users/events.ts'
+import { holdSession } from '../../../users/lock.ts'
 
 /** The scopes that the user allowed the client, for good. */
 export async function findConsent({ prisma }: Database, userId: number, clientId: string): Promise<string[]> {
@@ -10,12 +12,22 @@ export async function findConsent({ prisma }: Database, userId: number, clientId
   return rows.map(({ scope }) => scope)
 }
 
-/** Remembers that the user allowed the client these scopes, and records it. */
+/** What a user allows a client, in which browser session. */
+interface Consent {
+  userId: number
+  sessionId: string
+  clientId: string
+  scopes: readonly string[]
+  origin: Origin
+}
+
+/** Remembers that the user allowed the client these scopes, and records it; throws 401 when the session ended meanwhile. */
 export function saveConsent(
   database: Database,
-  { userId, clientId, scopes, origin }: { userId: number; clientId: string; scopes: readonly string[]; origin: Origin },
+  { userId, sessionId, clientId, scopes, origin }: Consent,
 ): Promise<void> {
   return database.transaction(async (tx) => {
+    if (!(await holdSession(database, tx, userId, sessionId))) throw unauthenticated()
     for (const scope of scopes) {
       await tx.$executeRaw`
         INSERT INTO oauth_consents (user_id, client_id, scope, created_at)

@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Tx } from '../plugins/database/database.ts'
+import { lockUsers } from '../users/lock.ts'
+
+/** Ends a remembered device: its token, and the sessions that belong to it, whose public ids it returns. */
+export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<string[]> {
+  await tx.rememberToken.deleteMany({ where: { id: rememberTokenId } })
+  const where = { userId, rememberTokenId }
+  const rows = await tx.session.findMany({ where, select: { publicId: true } })
+  await tx.session.deleteMany({ where })
+  return rows.map(({ publicId }) => publicId)
+}
+
+/** What ended with a request's session; `isOwn` when its own row still existed. */
+interface Ended {
+  isOwn: boolean
+  publicIds: string[]
+}
+
+/**
+ * Ends the session that the request was read with, its device if it is a remembered one, and the device of its cookie:
+ * by row, so that only what was read can end. Locks their users first, together with those in `lockToo`.
+ */
+export async function endSession(tx: Tx, request: FastifyRequest, lockToo: readonly number[] = []): Promise<Ended> {
+  const { database, remember } = request.server
+  const { row, stale } = request.session?.state ?? {}
+  const presented = await remember.presentedDevice(tx, request)
+  const owners = [row?.user?.id, presented?.userId].filter((id) => id !== undefined)
+  await lockUsers(database, tx, [...lockToo, ...owners])
+  if (stale) await tx.session.deleteMany({ where: { publicId: stale } })
+  const ended: Ended = { isOwn: false, publicIds: [] }
+  if (row) {
+    const { count } = await tx.session.deleteMany({ where: { id: row.id, publicId: row.publicId } })
+    ended.isOwn = count > 0
+    if (row.user) ended.publicIds.push(row.publicId)
+    if (row.user && row.rememberTokenId !== null) {
+      ended.publicIds.push(...(await endDevice(tx, BigInt(row.user.id), row.rememberTokenId)))
+    }
+  }
+  if (presented) ended.publicIds.push(...(await endDevice(tx, BigInt(presented.userId), presented.id)))
+  return ended
+}
+
+/** Ends the user's sessions and remembered devices, all or all except the request's own; returns the number of sessions. Needs the user's lock. */
+export async function endSessionsOf(
+  { sessionFollower }: Pick<FastifyInstance, 'sessionFollower'>,
+  tx: Tx,
+  userId: number,
+  keep?: FastifyRequest,
+): Promise<number> {
+  const row = keep?.session?.state?.row
+  const owner = { userId: BigInt(userId) }
+  await tx.rememberToken.deleteMany({
+    where: { ...owner, ...(row?.rememberTokenId ? { id: { not: row.rememberTokenId } } : {}) },
+  })
+  const { count } = await tx.session.deleteMany({
+    where: { ...owner, ...(row ? { publicId: { not: row.publicId } } : {}) },
+  })
+  await sessionFollower.ended(tx, { userId, except: row?.publicId ?? null })
+  return count
+}
