@@ -6,8 +6,6 @@ import { buildTestApp } from './support/app.ts'
 import { Scrape } from './support/metrics.ts'
 import { freePort } from './support/process.ts'
 
-t.setTimeout(110_000)
-
 const root = resolve(import.meta.dirname, '..')
 
 interface Panel {

@@ -3,13 +3,14 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { loadSettings } from '../src/boot.ts'
 import type { Settings } from '../src/config/schema.ts'
 import { createLogger } from '../src/plugins/logging.ts'
 import { FilesRead, Reloader } from '../src/reload.ts'
 import { temporaryDirectory } from './support/process.ts'
+import { until } from './support/until.ts'
 
 process.env.SVC_SECRET = 'the-secret-of-the-tests-is-32-bytes-long'
 
@@ -30,7 +31,7 @@ function reloading(t: Test, file: string, note: (settings: Settings) => Promise<
   const reloader = new Reloader({ boot, files, log, note })
   t.teardown(() => reloader.close())
   const logged = async (count: number): Promise<Line | undefined> => {
-    for (let tries = 0; lines.length < count && tries < 2_000; tries++) await sleep(10)
+    await until(() => lines.length >= count)
     return lines[count - 1]
   }
   return { reloader, config: boot.config, lines, logged }
@@ -84,7 +85,7 @@ t.test('a reload while another is noted, one after the end, and a note that fail
   writeFileSync(file, named('One'))
   const noted: string[] = []
   const { reloader, config, lines } = reloading(t, file, async ({ app }) => {
-    await sleep(1)
+    await turn()
     if (app.name === 'Two') throw new Error('the database is away')
     noted.push(app.name)
   })

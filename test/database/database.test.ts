@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Sqlite from 'libsql'
 import t from 'tap'
@@ -208,8 +209,14 @@ if (testEngine === 'sqlite') {
     const other = new Sqlite(place.file ?? '')
     t.teardown(() => other.close())
     other.exec('BEGIN IMMEDIATE')
-    const waiting = prisma.sampleTask.create({ data: { title: 'waited' } })
-    setTimeout(() => other.exec('COMMIT'), 200)
+    let isDone = false
+    const waiting = prisma.sampleTask.create({ data: { title: 'waited' } }).finally(() => {
+      isDone = true
+    })
+    // The file is locked: however often the event loop turns, the write cannot finish.
+    for (let turns = 0; turns < 100; turns++) await turn()
+    t.notOk(isDone)
+    other.exec('COMMIT')
     const { id } = await waiting
     t.same(other.prepare('SELECT title FROM sample_tasks WHERE id = ?').all(id), [{ title: 'waited' }])
     other.exec('BEGIN IMMEDIATE')

@@ -9,15 +9,19 @@ import { migratePostgresql, migrateSqlite } from '../../src/plugins/database/mig
 import { type Engine, MigrationError, migrationsFolder, readMigrations } from '../../src/plugins/database/migrations.ts'
 import { prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
 import { createTestDatabase, testEngine } from '../support/postgresql.ts'
+import { until } from '../support/until.ts'
 
 interface Target {
   url: string
   /** Migrates over a connection of its own. */
-  migrate(folder: string, lockTimeout?: number): Promise<string[]>
+  migrate(folder: string, lockTimeout?: number, onWait?: () => void): Promise<string[]>
   rows(sql: string): Promise<Record<string, unknown>[]>
   /** Holds the lock until the returned function is called. */
   lock(): Promise<() => Promise<void>>
 }
+
+/** A log whose only warning is that another process holds the lock. */
+const logOf = (onWait: () => void = () => undefined) => ({ info: () => undefined, warn: onWait })
 
 async function target(t: Tap): Promise<Target> {
   const database = await createTestDatabase({ bare: true })
@@ -37,7 +41,8 @@ function onPostgresql(url: string): Target {
   }
   return {
     url,
-    migrate: (folder, lockTimeout) => using((client) => migratePostgresql(client, { folder, lockTimeout })),
+    migrate: (folder, lockTimeout, onWait) =>
+      using((client) => migratePostgresql(client, { folder, lockTimeout, log: logOf(onWait) })),
     rows: (sql) => using(async (client) => (await client.query(sql)).rows ?? []),
     async lock() {
       const client = await connect()
@@ -58,7 +63,8 @@ function onSqlite(file: string): Target {
   }
   return {
     url: `file:${file}`,
-    migrate: (folder, lockTimeout) => using((db) => migrateSqlite(db, { folder, lockTimeout })),
+    migrate: (folder, lockTimeout, onWait) =>
+      using((db) => migrateSqlite(db, { folder, lockTimeout, log: logOf(onWait) })),
     rows: (sql) =>
       using((db) => {
         if (/^select/i.test(sql)) return db.prepare(sql).all() as Record<string, unknown>[]
@@ -174,8 +180,12 @@ t.test('waits for another process, but not forever', async (t) => {
     name: 'MigrationError',
     message: /held the migration lock/,
   })
-  const waiting = db.migrate(folder, 10_000)
-  setTimeout(unlock, 400)
+  let isWaiting = false
+  const waiting = db.migrate(folder, 60_000, () => {
+    isWaiting = true
+  })
+  await until(() => isWaiting)
+  await unlock()
   t.same(await waiting, ['1_first'])
 })
 

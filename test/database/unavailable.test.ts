@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import Sqlite from 'libsql'
 import pg from 'pg'
 import t from 'tap'
@@ -7,6 +7,7 @@ import { openPostgresqlPool } from '../../src/plugins/database/postgresql.ts'
 import { isUnavailable } from '../../src/plugins/database/unavailable.ts'
 import { createTestDatabase, testEngine } from '../support/postgresql.ts'
 import { startPostgresql } from '../support/postgresql-server.ts'
+import { until } from '../support/until.ts'
 
 const caught = (work: Promise<unknown>) =>
   work.then(
@@ -39,8 +40,10 @@ t.test('a mistake of ours is not an outage', async (t) => {
     t.notOk(isUnavailable(error))
   const late = database.prisma.$transaction(
     async (tx) => {
-      await sleep(200)
-      await tx.sampleTask.count()
+      for (;;) {
+        await tx.sampleTask.count()
+        await turn()
+      }
     },
     { timeout: 50 },
   )
@@ -57,20 +60,26 @@ if (testEngine === 'postgresql') {
     t.teardown(() => database.close())
     await database.ping()
 
-    const during = caught(database.prisma.$queryRaw`SELECT pg_sleep(10)::text`)
+    const during = caught(database.prisma.$queryRaw`SELECT pg_sleep(600)::text`)
+    const open = Promise.withResolvers<void>()
+    const cut = Promise.withResolvers<void>()
     const inside = caught(
       database.transaction(async (tx) => {
         await tx.sampleTask.count()
-        await sleep(500)
+        open.resolve()
+        await cut.promise
         await tx.sampleTask.create({ data: { title: 'lost' } })
       }),
     )
-    await sleep(150)
-    // The administrator's command ends each connection with an error of its own.
+    await open.promise
     const admin = new pg.Client({ connectionString: server.url })
     await admin.connect()
+    const running = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)%'"
+    await until(async () => (await admin.query(`${running} AND pid <> pg_backend_pid()`)).rows.length > 0)
+    // The administrator's command ends each connection with an error of its own.
     await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()')
     await admin.end()
+    cut.resolve()
     t.ok(isUnavailable(await during), 'a query that was running')
     t.ok(isUnavailable(await inside), 'a transaction that was open')
     await database.ping()
@@ -91,7 +100,7 @@ if (testEngine === 'postgresql') {
 
   t.test('a connection that is held for too long goes, with the transaction on it', async (t) => {
     const place = await createTestDatabase()
-    const pool = openPostgresqlPool(place.url, { max: 1, longestUse: 300 })
+    const pool = openPostgresqlPool(place.url, { max: 1, longestUse: 1_500 })
     const held = await pool.connect()
     held.on('error', () => undefined)
     await held.query('BEGIN')
@@ -101,7 +110,7 @@ if (testEngine === 'postgresql') {
     const after = await pool.query('SELECT pg_backend_pid() AS pid, now() = statement_timestamp() AS alone')
     t.not(after.rows[0].pid, before[0].pid)
     t.equal(after.rows[0].alone, true, 'what comes next is in no transaction of others')
-    for (let uses = 0; uses < 5; uses++) await pool.query('SELECT pg_sleep(0.1)')
+    for (let uses = 0; uses < 5; uses++) await pool.query('SELECT pg_sleep(0.4)')
     t.equal((await pool.query('SELECT pg_backend_pid() AS pid')).rows[0].pid, after.rows[0].pid, 'each use counts anew')
     await pool.end()
     await place.drop()
@@ -110,8 +119,8 @@ if (testEngine === 'postgresql') {
   t.test('a pool that is used up', async (t) => {
     const place = await createTestDatabase()
     const pool = openPostgresqlPool(place.url, { max: 1 })
-    pool.options.connectionTimeoutMillis = 100
     const held = await pool.connect()
+    pool.options.connectionTimeoutMillis = 100
     t.ok(isUnavailable(await caught(pool.query('SELECT 1'))))
     held.release()
     await pool.end()

@@ -6,8 +6,6 @@ import { ask, askWithBearer, remoteApp, remoteBrowser } from '../support/remote.
 import { startReplicas } from '../support/replicas.ts'
 import { writer } from './writers.ts'
 
-t.setTimeout(110_000)
-
 const seconds = 1_000
 
 t.test('replicas whose clocks differ', async (t) => {

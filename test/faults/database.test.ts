@@ -1,22 +1,16 @@
 // engine: postgresql
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { startPostgresql } from '../support/postgresql-server.ts'
 import { type Running, runCli, startMain } from '../support/process.ts'
 import { openProxy } from '../support/proxy.ts'
 import { ask } from '../support/remote.ts'
+import { pass, until } from '../support/until.ts'
 import { isLong, Writers, writer } from './writers.ts'
-
-t.setTimeout(isLong ? 600_000 : 110_000)
 
 /** How long each outage lasts at least, in milliseconds. */
 const outage = isLong ? 10_000 : 1_000
 
 const statusOf = async ({ url }: Running, path: string) => (await ask(url, { url: path })).statusCode
-
-async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await isSo())) await sleep(50)
-}
 
 /** svc on this database, under load. */
 async function start(t: Test, databaseUrl: string) {
@@ -56,7 +50,7 @@ t.test('a database that is stopped and started again', async (t) => {
   await until(() => (writers.statuses.get(503) ?? 0) > 0)
   t.equal(await statusOf(svc, '/health/ready'), 503)
   t.equal(await statusOf(svc, '/health/live'), 200)
-  await sleep(outage)
+  await pass(outage)
   await server.restart()
   await recovers(t, svc, writers)
 })
@@ -70,7 +64,7 @@ t.test('a database that hangs', async (t) => {
   t.equal(await statusOf(svc, '/health/live'), 200)
   // Until what was under way is given up.
   await until(() => (writers.statuses.get(503) ?? 0) >= 8)
-  await sleep(outage)
+  await pass(outage)
   server.thaw()
   await recovers(t, svc, writers)
 })
@@ -85,7 +79,7 @@ t.test('a database that answers late', async (t) => {
   crowd.start(100)
   await until(() => (crowd.statuses.get(503) ?? 0) >= 30)
   t.equal(await statusOf(svc, '/health/live'), 200, 'it goes on')
-  await sleep(outage)
+  await pass(outage)
   proxy.slowDown(0)
   await crowd.stop()
   await crowd.check(t)

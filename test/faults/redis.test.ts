@@ -6,8 +6,7 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { oauthSettings, Person, post, redeem, request, response } from '../support/oauth.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
-
-t.setTimeout(110_000)
+import { until } from '../support/until.ts'
 
 const deviceLogin = (svc: TestApp, email: string, password: string) =>
   svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'Phone' })
@@ -22,10 +21,8 @@ async function start(test: Test) {
   const person = new Person(svc, email)
   const codeFor = async (client: string) =>
     response(await person.allow(request(client, { scope: 'openid orders:read' }))).code ?? ''
-  const isThere = async ({ app }: TestApp) => {
-    while (app.redis?.status !== 'ready' || (await app.redis.ping().catch(() => '')) !== 'PONG') {
-      await new Promise((done) => setTimeout(done, 20))
-    }
+  const isThere = ({ app }: TestApp) => {
+    return until(async () => app.redis?.status === 'ready' && (await app.redis.ping().catch(() => '')) === 'PONG')
   }
   const bothReachIt = () => Promise.all([svc, other].map(isThere))
   return { redis, svc, other, email, codeFor, bothReachIt }

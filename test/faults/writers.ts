@@ -1,6 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { ask, askWithBearer } from '../support/remote.ts'
+import { pass } from '../support/until.ts'
 
 /** How much of a fault is looked at: `SVC_FAULTS=long` for what an operator may run over lunch, else what CI has time for. */
 export const isLong = process.env.SVC_FAULTS === 'long'
@@ -80,14 +81,14 @@ export class Writers {
     if (answer === null) {
       this.unanswered++
       // Nobody listens: whoever asks again at once only takes the processor's time.
-      await new Promise((done) => setTimeout(done, 50))
+      await pass(50)
       return null
     }
     const { statusCode, headers, body } = answer
     this.statuses.set(statusCode, (this.statuses.get(statusCode) ?? 0) + 1)
     const isOutage = statusCode === 503 && /^\d+$/.test(String(headers['retry-after']))
     if (statusCode !== 200 && !isOutage) this.flaws.push(`${statusCode} ${body.slice(0, 200)}`)
-    if (isOutage) await new Promise((done) => setTimeout(done, 50))
+    if (isOutage) await pass(50)
     return answer
   }
 

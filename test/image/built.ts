@@ -10,9 +10,7 @@ import { freePort } from '../support/process.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
 import { ask, askWithBearer } from '../support/remote.ts'
 import { baseImage, buildStage, lastStage, own } from './build.ts'
-import { canIsolate, type Running, run, start, until } from './container.ts'
-
-t.setTimeout(900_000)
+import { canIsolate, type Running, run, start, untilReady } from './container.ts'
 
 const LARGEST = 250_000_000
 const password = 'correct horse battery staple'
@@ -159,7 +157,7 @@ async function boot(t: Test, settings: Record<string, string>): Promise<Running 
   const url = `http://localhost:${settings.PORT}`
   const svc = start(commandOf(instructionsOf(last, 'CMD')[0]), { cwd: folder, env: settings, writable: data })
   t.teardown(svc.kill)
-  await until(async () => (await ask(url, { url: '/health/ready' }).catch(() => null))?.statusCode === 200, svc)
+  await untilReady(async () => (await ask(url, { url: '/health/ready' }).catch(() => null))?.statusCode === 200, svc)
   return { ...svc, url }
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../support/until.ts'
 
 /** Whom the image is built and run by here: an ordinary user, also where the check is started by root. */
 export const plainUser: { uid: number; gid: number } | undefined =
@@ -78,14 +78,14 @@ function watch(child: ChildProcess) {
   return { child, output: () => text, ended }
 }
 
-/** Waits until something is so, or the process has ended. */
-export async function until(isSo: () => Promise<boolean>, process: Running): Promise<void> {
+/** Waits until a process is ready; throws when it ends before. */
+export async function untilReady(isSo: () => Promise<boolean>, process: Running): Promise<void> {
   let hasEnded = false
   void process.ended.then(() => {
     hasEnded = true
   })
-  for (let tries = 0; !(await isSo()); tries++) {
-    if (hasEnded || tries > 1200) throw new Error(`it does not get ready:\n${process.output()}`)
-    await sleep(50)
-  }
+  await until(async () => {
+    if (hasEnded) throw new Error(`The process ended before it was ready:\n${process.output()}`)
+    return isSo()
+  })
 }

@@ -8,8 +8,6 @@ import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { freePort } from '../support/process.ts'
 
-t.setTimeout(110_000)
-
 // The build that a page loads with a script tag.
 const axios = readFileSync(join(import.meta.dirname, '../../node_modules/axios/dist/axios.min.js'), 'utf8')
 

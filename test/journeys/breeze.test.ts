@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import axios, { type AxiosInstance, type AxiosResponse } from 'axios'
 import t, { type Test } from 'tap'
 import { CookieJar } from 'tough-cookie'
@@ -8,8 +7,7 @@ import { stringify } from 'yaml'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { freePort, startMain, temporaryDirectory } from '../support/process.ts'
 import { SmtpReceiver } from '../support/smtp.ts'
-
-t.setTimeout(110_000)
+import { until } from '../support/until.ts'
 
 const frontEnd = 'http://localhost:3000'
 
@@ -68,12 +66,9 @@ function spaClient(baseURL: string): AxiosInstance {
 
 /** The link in the next mail of this subject that has not been read. */
 async function linkIn(mails: SmtpReceiver, subject: string): Promise<string> {
-  for (let tries = 0; tries < 500; tries++) {
-    const index = mails.mails.findIndex((mail) => mail.subject === subject)
-    if (index >= 0) return /https?:\/\/\S+/.exec(mails.mails.splice(index, 1)[0]?.text ?? '')?.[0] ?? ''
-    await sleep(20)
-  }
-  throw new Error(`No mail came with the subject ${subject}.`)
+  const indexOf = () => mails.mails.findIndex((mail) => mail.subject === subject)
+  await until(() => indexOf() >= 0)
+  return /https?:\/\/\S+/.exec(mails.mails.splice(indexOf(), 1)[0]?.text ?? '')?.[0] ?? ''
 }
 
 t.test('breeze-next: register, verify, forget, reset, sign in and out', async (t) => {

@@ -20,8 +20,6 @@ import type { Running } from '../support/process.ts'
 import { remoteBrowser } from '../support/remote.ts'
 import { codeAt } from '../support/totp.ts'
 
-t.setTimeout(170_000)
-
 const bob = { email: 'bob@example.com', password: 'correct battery staple' }
 
 /** Another person with an account. */

@@ -14,8 +14,6 @@ import {
 import { ada, startWithAda } from '../support/listening.ts'
 import { freePort } from '../support/process.ts'
 
-t.setTimeout(110_000)
-
 if (hasChromium(t)) {
   t.test("sign-in on the application's own page", async (t) => {
     const client = await startClient(t)

@@ -7,8 +7,6 @@ import { ada, startWithAda } from '../support/listening.ts'
 import { callback, oauthSettings, Person, type Stop, secret } from '../support/oauth.ts'
 import { remoteBrowser } from '../support/remote.ts'
 
-t.setTimeout(110_000)
-
 /** svc as an operator starts it, and Ada in a browser in front of it. */
 async function begin(t: Test) {
   const { url } = await startWithAda(t, {}, oauthSettings)

@@ -11,8 +11,6 @@ import { TestClock } from '../support/clock.ts'
 import { oauthSettings, token } from '../support/oauth.ts'
 import { freePort } from '../support/process.ts'
 
-t.setTimeout(110_000)
-
 const audience = 'https://api.example'
 
 /** svc on a port under its own address. */

@@ -8,8 +8,6 @@ import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { freePort, temporaryDirectory } from '../support/process.ts'
 
-t.setTimeout(110_000)
-
 const modules = join(import.meta.dirname, '../../node_modules')
 
 /** Both libraries as npm delivers them; the one brings a version of the other along. */

@@ -8,8 +8,6 @@ import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 
-t.setTimeout(110_000)
-
 const modules = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
 const webauthn = readFileSync(join(modules, 'dist/bundle/index.umd.min.js'), 'utf8')
 

@@ -8,8 +8,6 @@ import { ada, startWithAda } from '../support/listening.ts'
 import { OidcProvider } from '../support/oidc-provider.ts'
 import { freePort } from '../support/process.ts'
 
-t.setTimeout(110_000)
-
 const grace = { sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace Acme' }
 const work = { sub: 'ada-at-work', email: 'ada@work.example', email_verified: false, name: 'Ada at Work' }
 

@@ -4,8 +4,6 @@ import t, { type Test } from 'tap'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 
-t.setTimeout(110_000)
-
 /** Notes what the browser complains about on a page: a broken security policy above all. */
 function complaintsOf(page: Page): string[] {
   const complaints: string[] = []

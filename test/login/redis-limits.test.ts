@@ -3,6 +3,7 @@ import { FailureLimits, type LimitRule, type Limits } from '../../src/login/fail
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { hour, minute, second } from '../support/clock.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 
 const token = (svc: TestApp, email: string, password: string) =>
   svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'd' })
@@ -81,9 +82,7 @@ t.test('while Redis is away the database counts, and nobody gets unlimited tries
   for (let i = 0; i < 5; i++) t.equal((await token(svc, email, 'wrong')).statusCode, 422)
   t.equal((await token(svc, email, 'correct horse')).statusCode, 429)
   await redis.start()
-  for (let tries = 0; svc.app.redis?.status !== 'ready' && tries < 500; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await until(() => svc.app.redis?.status === 'ready')
   t.equal((await token(svc, email, 'correct horse')).statusCode, 200, 'it counts in Redis again')
 })
 

@@ -3,18 +3,16 @@ import { PasswordHashing } from '../../src/login/hashing.ts'
 import { createUser } from '../../src/users/users.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { minute, second } from '../support/clock.ts'
+import { until } from '../support/until.ts'
 
 const guess = (svc: TestApp, email: string, password = 'wrong') =>
   svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'Phone' })
 
-/** What is done after an answer has been done. */
-const settled = async ({ app, database }: TestApp, failures: number) => {
-  for (let i = 0; i < 200; i++) {
-    const events = await database.prisma.event.findMany({ where: { type: { in: ['login_failed', 'lockout'] } } })
-    if (events.length >= failures) return events
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  throw new Error(`${app.hashing.queued} checks wait, and events are missing`)
+/** The recorded failures, when there are so many: svc records them after the answer. */
+const settled = async ({ database }: TestApp, failures: number) => {
+  const recorded = () => database.prisma.event.findMany({ where: { type: { in: ['login_failed', 'lockout'] } } })
+  await until(async () => (await recorded()).length >= failures)
+  return recorded()
 }
 
 t.test('a full queue refuses before anything is counted or looked up', async (t) => {

@@ -6,8 +6,6 @@ import { beginTogether } from '../support/together.ts'
 import { challenged, type Enrolled, enrol } from '../support/totp.ts'
 
 // Every sign-in here costs a password check.
-t.setTimeout(110_000)
-
 const challenge = '/two-factor-challenge'
 const invalidCode = 'The provided two factor authentication code was invalid.'
 const invalidRecovery = 'The provided two factor recovery code was invalid.'

@@ -7,8 +7,6 @@ import { createTestDatabase } from '../support/postgresql.ts'
 import { freePort, runMain, temporaryDirectory } from '../support/process.ts'
 
 // Starting a process takes its time on a busy machine.
-t.setTimeout(110_000)
-
 t.test('they are told on their own port and nowhere else, and on none by default', async (t) => {
   const port = await freePort()
   const svc = await buildTestApp(t, { settings: { metrics: { port }, server: { host: '127.0.0.1' } } })

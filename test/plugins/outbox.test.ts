@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { deriveCipher } from '../../src/crypto/keys.ts'
 import { type Delivery, UndeliverableError } from '../../src/plugins/outbox.ts'
@@ -131,7 +132,7 @@ t.test('two processes never do the same work, and a few things at a time are don
   for (const [name, { app }] of Object.entries({ first, second })) {
     app.outbox.handle('test', async (payload) => {
       most = Math.max(most, ++underWay)
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      for (let turns = 0; turns < 5; turns++) await turn()
       underWay--
       done.push(`${name} ${JSON.stringify(payload)}`)
     })
@@ -169,7 +170,7 @@ t.test('an attempt whose lease was lost changes nothing of the next one', async 
   svc.app.outbox.handle('test', () => gate.promise)
   await add(svc, {})
   const slow = svc.app.outbox.deliverDue()
-  while ((await rowsOf(svc))[0]?.attempts !== 1) await new Promise(setImmediate)
+  while ((await rowsOf(svc))[0]?.attempts !== 1) await turn()
   await svc.database.prisma.outbox.updateMany({ data: { attempts: 2 } })
   gate.resolve()
   await slow
@@ -190,7 +191,7 @@ t.test('closing waits for what is under way, and tells it when it takes too long
   const closing = svc.app.close().then(() => {
     isClosed = true
   })
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  for (let turns = 0; turns < 100; turns++) await turn()
   t.notOk(isClosed)
   gate.resolve()
   await closing

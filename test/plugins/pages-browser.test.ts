@@ -5,8 +5,6 @@ import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { buildGallery, galleryPaths } from '../support/gallery.ts'
 
-t.setTimeout(110_000)
-
 /** Where the gallery listens. */
 async function openGallery(t: Test, settings = {}): Promise<string> {
   const app = await buildGallery(t, settings)

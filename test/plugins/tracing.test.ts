@@ -9,8 +9,6 @@ import { listen } from '../support/oidc-provider.ts'
 import { freePort } from '../support/process.ts'
 
 // Passwords are hashed here.
-t.setTimeout(110_000)
-
 const [server, client] = [2, 3]
 const failed = 2
 

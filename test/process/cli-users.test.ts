@@ -6,8 +6,6 @@ import { remoteBrowser } from '../support/remote.ts'
 import { failed, invalid, openShell } from '../support/shell.ts'
 
 // Each command is a process.
-t.setTimeout(110_000)
-
 t.test('a user is created, listed, changed, and signs in', async (t) => {
   const { run, cwd, env } = await openShell(t)
   const first = await run(

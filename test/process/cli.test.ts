@@ -4,8 +4,6 @@ import { openDatabase } from '../../src/plugins/database/database.ts'
 import { failed, openShell } from '../support/shell.ts'
 
 // Each command is a process.
-t.setTimeout(110_000)
-
 const hour = 3_600_000
 
 t.test('a command that is not understood shows the usage', async (t) => {

@@ -7,8 +7,6 @@ import { type Ended, runCli, temporaryDirectory } from '../support/process.ts'
 import { nthLine, replaceFile, robot, settingsOf } from '../support/reloading.ts'
 
 // Each command is a process.
-t.setTimeout(110_000)
-
 const lines = ({ stdout }: Ended): string[] => stdout.trimEnd().split('\n')
 
 t.test('two files are compared key by key, and no secret is shown', async (t) => {

@@ -1,13 +1,10 @@
 // engine: none
 import { spawn, spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { freePort, temporaryDirectory } from '../support/process.ts'
 import { ask } from '../support/remote.ts'
-
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
+import { until } from '../support/until.ts'
 
 const hasScript = spawnSync('script', ['--version']).status === 0
 const main = resolve(import.meta.dirname, '../../src/main.ts')
@@ -27,15 +24,10 @@ t.test(
         ({ statusCode }) => statusCode === 200,
         () => false,
       )
-    const until = async (wanted: boolean) => {
-      for (let tries = 0; tries < 1_000; tries++) {
-        if ((await answers()) === wanted) return true
-        await sleep(20)
-      }
-      return false
-    }
-    t.ok(await until(true), 'it listens')
+    await until(answers)
+    t.equal(terminal.exitCode, null, 'it listens')
     terminal.kill('SIGKILL')
-    t.ok(await until(false), 'it has ended')
+    await until(async () => !(await answers()))
+    t.notOk(await answers(), 'it has ended')
   },
 )

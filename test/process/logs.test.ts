@@ -3,9 +3,6 @@ import { createTestDatabase } from '../support/postgresql.ts'
 import { runCli, startMain } from '../support/process.ts'
 import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
 
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
-
 const password = 'a Password that is nowhere else'
 
 t.test('at the most verbose level the log holds no secret of a whole journey', async (t) => {

@@ -1,5 +1,4 @@
 // engine: none
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ada, startWithAda } from '../support/listening.ts'
 import { callback, Person, pkce, response, secret, verifier } from '../support/oauth.ts'
@@ -7,9 +6,7 @@ import { OidcProvider } from '../support/oidc-provider.ts'
 import type { Running } from '../support/process.ts'
 import { configLines, machineToken, replaceFile, robot, settingsOf } from '../support/reloading.ts'
 import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
-
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
+import { until } from '../support/until.ts'
 
 const reloads = 50
 /** How many requests end between two of them, at least. */
@@ -114,7 +111,7 @@ t.test('fifty reloads under load fail no request', async (t) => {
     replaceFile(svc, { ...settings, ...changed, theme: { texts: { 'login.submit': `In ${n}` } }, expiration: 100 + n })
     svc.child.kill('SIGHUP')
     const enough = ended + between
-    for (let tries = 0; (done < n || ended < enough) && tries < 2_000; tries++) await sleep(5)
+    await until(() => done >= n && ended >= enough)
   }
   isOver = true
   await Promise.all(workers)

@@ -1,15 +1,12 @@
 // engine: none
 import { mkdirSync, renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { ada, startWithAda } from '../support/listening.ts'
 import { configLines, machineToken, nthLine, replaceFile, robot, settingsOf } from '../support/reloading.ts'
 import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
-
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
+import { pass } from '../support/until.ts'
 
 const [info, warn, error] = [30, 40, 50]
 
@@ -119,7 +116,7 @@ t.test('a change of the file is found: replaced, behind a changed link, or in th
   // Touched, and written with what it holds already: there is nothing to do, and the next line is the next change's.
   const later = new Date(Date.now() + 60_000)
   utimesSync(place('v2/svc.yaml'), later, later)
-  await sleep(1_500)
+  await pass(1_500)
   writeFileSync(place('v2/svc.yaml'), stringify(named('Third', { clients })))
   t.same((await nthLine(svc, 8)).changed, ['app.name'])
   t.equal((await svc.stop()).code, 0, 'looking keeps no process alive')

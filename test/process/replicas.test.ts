@@ -1,5 +1,4 @@
 // engine: postgresql
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { runIfDue } from '../../src/plugins/schedule.ts'
 import { buildTestApp } from '../support/app.ts'
@@ -7,9 +6,7 @@ import { day } from '../support/clock.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { type Running, runCli, startMain } from '../support/process.ts'
 import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
-
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
+import { until } from '../support/until.ts'
 
 const password = 'correct horse'
 
@@ -147,6 +144,6 @@ t.test('a replica that starts when the daily pruning is due does it', async (t) 
   first.clock.advance(2 * day)
   t.equal(await left(), 1)
   await buildTestApp(t, { database: first.where, clock: first.clock })
-  for (let tries = 0; tries < 200 && (await left()) > 0; tries++) await sleep(20)
+  await until(async () => (await left()) === 0)
   t.equal(await left(), 0)
 })

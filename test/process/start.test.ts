@@ -6,9 +6,6 @@ import { createTestDatabase, testEngine } from '../support/postgresql.ts'
 import { runCli, runMain, startMain, temporaryDirectory } from '../support/process.ts'
 import { ask } from '../support/remote.ts'
 
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
-
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8)
 
 /** Nothing on SQLite, which is what a fresh clone has; on PostgreSQL an address is all that must be said. */

@@ -5,9 +5,6 @@ import { createTestDatabase } from '../support/postgresql.ts'
 import { freePort, runMain, startMain } from '../support/process.ts'
 import { ask } from '../support/remote.ts'
 
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
-
 async function environment(t: Test, more: Record<string, string>): Promise<Record<string, string>> {
   const database = await createTestDatabase({ bare: true })
   t.teardown(database.drop)

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { Visitor as PasskeyVisitor } from '../features/passkeys/visitor.ts'
@@ -7,6 +6,7 @@ import { strong } from '../support/accounts.ts'
 import { Authenticator } from '../support/authenticator.ts'
 import { ask, askWithBearer } from '../support/remote.ts'
 import { codeAt } from '../support/totp.ts'
+import { until } from '../support/until.ts'
 import { linkIn, mailsTo, me, register, type Site } from './site.ts'
 
 /** What people do with their accounts. */
@@ -116,7 +116,7 @@ export function accountJourneys(t: Test, site: Site): void {
     const database = new pg.Client({ connectionString: site.databaseUrl })
     await database.connect()
     const left = async () => Number((await database.query('SELECT count(*) FROM outbox')).rows[0].count)
-    for (let tries = 0; (await left()) > 0 && tries < 500; tries++) await sleep(20)
+    await until(async () => (await left()) === 0)
     await database.end()
     for (const { email } of accounts) t.equal((await mailsTo(site, email, 1)).length, 1)
   })

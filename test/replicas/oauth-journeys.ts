@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { newKey, proof } from '../features/oauth/clients/parties.ts'
 import { strong } from '../support/accounts.ts'
@@ -16,6 +15,7 @@ import {
   token,
 } from '../support/oauth.ts'
 import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
+import { pass } from '../support/until.ts'
 import { register, type Site } from './site.ts'
 
 async function allow(person: Person, client: string): Promise<string> {
@@ -65,7 +65,7 @@ export function oauthJourneys(t: Test, site: Site): void {
     t.equal(new Set(successors.map(({ refresh_token }) => refresh_token)).size, 1, 'the same from each replica')
     const { refresh_token = '', access_token = '' } = successors[0] ?? {}
     t.match(await introspect(site, 'web', refresh_token), { active: true })
-    await sleep(1_500)
+    await pass(1_500)
     t.equal((await refresh(site, 'web', first.refresh_token)).statusCode, 400, 'reuse after the grace')
     t.same(await introspect(site, 'web', refresh_token), { active: false })
     t.same(await site.together(4, () => askWithBearer(site.url, access_token, '/api/user')), [401, 401, 401, 401])

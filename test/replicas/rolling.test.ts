@@ -1,11 +1,8 @@
 // engine: postgresql
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ask, askWithBearer } from '../support/remote.ts'
 import { type Replicas, startReplicas } from '../support/replicas.ts'
-
-// Starting processes takes its time on a busy machine.
-t.setTimeout(110_000)
+import { pass } from '../support/until.ts'
 
 const credentials = { email: 'ada@example.com', password: 'correct horse', device_name: 'Phone' }
 
@@ -25,7 +22,7 @@ function use({ url }: Replicas, people: number) {
       const { token = '' } = made.statusCode === 200 ? made.json() : {}
       for (let n = 0; n < 5; n++) {
         // With moments in which nobody asks: a replica that is being stopped must not take them for the end.
-        await sleep(Math.random() * 300)
+        await pass(Math.random() * 300)
         await note('user', askWithBearer(url, token, '/api/user'))
       }
       await note('key set', ask(url, { url: '/.well-known/jwks.json' }))

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { registration } from '../support/accounts.ts'
 import type { Settings } from '../support/app.ts'
@@ -9,6 +8,7 @@ import { OidcProvider } from '../support/oidc-provider.ts'
 import { remoteApp, remoteBrowser } from '../support/remote.ts'
 import { type Replicas, startReplicas } from '../support/replicas.ts'
 import { SmtpReceiver } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 
 const people = [{ sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace Acme' }]
 
@@ -47,7 +47,7 @@ export async function start(t: Test, more: Settings): Promise<Site> {
 /** What arrived at an address, when there are so many. */
 export async function mailsTo({ mails }: Site, address: string, count: number) {
   const arrived = () => mails.mails.filter(({ to }) => to === address)
-  for (let tries = 0; arrived().length < count && tries < 1000; tries++) await sleep(20)
+  await until(() => arrived().length >= count)
   return arrived()
 }
 

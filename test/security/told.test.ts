@@ -5,8 +5,6 @@ import { oauthSettings, Person, post, redeem, refresh, request, response, secret
 import { challenged, enrol } from '../support/totp.ts'
 
 // Every sign-in here costs a password check.
-t.setTimeout(110_000)
-
 /** The forms in which a text might be told. */
 const formsOf = (text: string): string[] => [text, encodeURIComponent(text), Buffer.from(text).toString('base64')]
 

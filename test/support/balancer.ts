@@ -1,8 +1,8 @@
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { freePort } from './process.ts'
 import { ask } from './remote.ts'
+import { pass } from './until.ts'
 
 /** A replica behind the balancer. */
 interface Backend {
@@ -55,7 +55,7 @@ export class Balancer {
       const answer = await ask(`http://127.0.0.1:${backend.port}`, { url: '/health/ready' }).catch(() => null)
       backend.isReady = answer?.statusCode === 200
       if (backend.isReady) seen()
-      await sleep(probeEvery)
+      await pass(probeEvery)
     }
   }
 

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { freePort } from './port.ts'
+import { until } from './until.ts'
 
 /** A PostgreSQL server of the tests' own. */
 export interface PostgresqlServer {
@@ -106,19 +106,15 @@ function signalAll(child: ChildProcess | undefined, signal: NodeJS.Signals): voi
 }
 
 async function untilReady(url: string, child: ChildProcess, log: () => string): Promise<void> {
-  for (let tries = 0; tries < 300; tries++) {
-    if (child.exitCode !== null) break
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL did not start: ${log()}`)
     const client = new pg.Client({ connectionString: url })
     client.on('error', () => {})
-    try {
-      await client.connect()
-      await client.end()
-      return
-    } catch {
-      await sleep(50)
-    }
-  }
-  throw new Error(`PostgreSQL did not start: ${log()}`)
+    return client.connect().then(
+      () => client.end().then(() => true),
+      () => false,
+    )
+  })
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { freePort } from './port.ts'
+import { until } from './until.ts'
 
 export { freePort } from './port.ts'
 
@@ -87,12 +87,9 @@ export async function startMain(t: Test, { cwd = temporaryDirectory(t), env = {}
     await ended
   })
   const printed = async (pattern: RegExp) => {
-    for (let tries = 0; !pattern.test(output.stdout); tries++) {
-      if (child.exitCode !== null || tries > 1000) {
-        throw new Error(`Nothing printed fits ${pattern}:\n${output.stdout}\n${output.stderr}`)
-      }
-      await sleep(20)
-    }
+    const isPrinted = () => pattern.test(output.stdout)
+    await until(() => isPrinted() || child.exitCode !== null || child.signalCode !== null)
+    if (!isPrinted()) throw new Error(`Nothing printed fits ${pattern}:\n${output.stdout}\n${output.stderr}`)
   }
   // The level of the log may hide that line; then the socket tells.
   if (env.LOG_LEVEL === undefined || ['trace', 'debug', 'info'].includes(env.LOG_LEVEL)) await printed(/listening on/)

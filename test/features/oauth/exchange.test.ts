@@ -3,8 +3,6 @@ import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { TestClock } from '../../support/clock.ts'
 
-t.setTimeout(110_000)
-
 const secret = 'a-secret-that-is-long-enough'
 const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
 const grant_type = 'urn:ietf:params:oauth:grant-type:token-exchange'

@@ -7,8 +7,6 @@ import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { TestClock } from '../../support/clock.ts'
 import { enrol } from '../../support/totp.ts'
 
-t.setTimeout(110_000)
-
 const secret = 'a-secret-that-is-long-enough'
 const password = 'correct horse'
 const scopes = { 'orders:read': 'See your orders', 'orders:write': 'Change your orders' }

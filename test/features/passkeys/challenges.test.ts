@@ -4,8 +4,6 @@ import { Authenticator, type CeremonyOptions } from '../../support/authenticator
 import { minute, second } from '../../support/clock.ts'
 import { buildPasskeyApp, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.setTimeout(90_000)
-
 const forged = { challenge: 'A'.repeat(43) }
 
 t.test('an answer is good once', async (t) => {

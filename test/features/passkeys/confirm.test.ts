@@ -3,8 +3,6 @@ import { Authenticator } from '../../support/authenticator.ts'
 import { hour, second } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.setTimeout(90_000)
-
 t.test('who signs in without a password confirms by passkey', async (t) => {
   const svc = await buildPasskeyApp(t, { session: { lifetime: 600 } })
   const { user, authenticator } = await withPasskey(svc)

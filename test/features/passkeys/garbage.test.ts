@@ -4,8 +4,6 @@ import { Authenticator, cbor } from '../../support/authenticator.ts'
 import { second } from '../../support/clock.ts'
 import { buildPasskeyApp, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.setTimeout(90_000)
-
 const text = (value: string | Buffer): string => Buffer.from(value).toString('base64url')
 
 /** What may stand where a base64url text should. */

@@ -4,8 +4,6 @@ import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.setTimeout(90_000)
-
 t.test('a passkey signs in, whoever holds it, under a new session', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)

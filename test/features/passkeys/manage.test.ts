@@ -3,8 +3,6 @@ import { Authenticator } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.setTimeout(90_000)
-
 t.test('passkeys are listed, renamed and deleted by their owner', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, owner, guest } = await withPasskey(svc)

@@ -4,8 +4,6 @@ import { accountsOf } from '../../../src/accounts.ts'
 import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.setTimeout(90_000)
-
 t.test('the options are what the browser needs, and exclude what the user has', async (t) => {
   const svc = await buildPasskeyApp(t, { app: { name: 'Acme', frontend_url: 'http://localhost:5173' } })
   const { user, visitor } = await signedIn(svc)

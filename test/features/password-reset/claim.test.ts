@@ -3,8 +3,6 @@ import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { challenged, confirmedBrowser, enrol } from '../../support/totp.ts'
 
-t.setTimeout(110_000)
-
 const password = "the owner's passphrase"
 
 async function tokenFor(svc: TestApp, email: string): Promise<string> {

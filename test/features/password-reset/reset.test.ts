@@ -6,8 +6,6 @@ import { beginTogether } from '../../support/together.ts'
 import { challenged, confirmedBrowser, enrol } from '../../support/totp.ts'
 import { cookieNames } from '../session/set-cookies.ts'
 
-t.setTimeout(110_000)
-
 const sent = 'We have emailed your password reset link.'
 const done = 'Your password has been reset.'
 const badToken = 'This password reset token is invalid.'

@@ -6,8 +6,6 @@ import { credentials, led, Plain } from '../../support/plain.ts'
 import { enrol } from '../../support/totp.ts'
 import { cookieNames } from '../session/set-cookies.ts'
 
-t.setTimeout(110_000)
-
 const login = '/oauth/login'
 const forgot = '/oauth/forgot-password'
 

@@ -4,8 +4,6 @@ import { Authenticator } from '../../support/authenticator.ts'
 import { challenged, enrol } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 const email = 'grace@example.com'
 
 /** Everything that opens an account. */

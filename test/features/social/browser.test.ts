@@ -4,8 +4,6 @@ import { minute } from '../../support/clock.ts'
 import { enrol } from '../../support/totp.ts'
 import { buildSocial, callbackUri, failure, frontEnd, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 t.test('from the button to a session, and on to where one was going', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)

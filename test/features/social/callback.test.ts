@@ -3,8 +3,6 @@ import { hour } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, replicaOf, type Social, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 const changed = (url: URL, change: (query: URLSearchParams) => void): URL => {
   const other = new URL(url)
   change(other.searchParams)

@@ -4,8 +4,6 @@ import { day } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, link, list, type Social, smiths, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 const email = 'grace@example.com'
 
 /** Runs something between the first transaction of what comes next and its second one. */

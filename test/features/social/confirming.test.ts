@@ -3,8 +3,6 @@ import { day, minute } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, link, list, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 t.test('who has no password confirms at the provider', async (t) => {
   const short = { app: { frontend_url: frontEnd }, passwords: { confirm_timeout: '10m' } }
   const svc = await buildSocial(t, { settings: short })

@@ -2,8 +2,6 @@
 import t from 'tap'
 import { buildSocial, callbackUri, failure, frontEnd, smiths, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 t.test('the shape of GitHub: a list of addresses, of which the primary one counts if it is verified', async (t) => {
   const svc = await buildSocial(t)
   const smith = new Visitor(svc)

@@ -6,8 +6,6 @@ import { beginTogether } from '../../support/together.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, link, list, replicaOf, type Social, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 const home = 'http://localhost:8000/'
 
 /** A user who has confirmed the password, in a browser that may go to providers. */

@@ -2,8 +2,6 @@ import t from 'tap'
 import { chance, methods, odd, pick, strange } from '../../plugins/odd-requests.ts'
 import { buildSocial, mobileUri, type Social, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 const names = ['code', 'state', 'iss', 'error', 'error_description', 'stateless', 'device_name', 'return_to', 'confirm']
 const fields = ['code', 'redirect_uri', 'code_verifier', 'nonce', 'device_name', 'challenge', 'recovery_code']
 const providers = [

@@ -6,8 +6,6 @@ import { freePort } from '../../support/process.ts'
 import { stopTime, travel } from '../../support/time.ts'
 import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 const now = () => Math.floor(Date.now() / 1000)
 
 /** A whole sign-in while the provider misbehaves in some way, and one after it. */

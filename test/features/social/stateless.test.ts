@@ -5,8 +5,6 @@ import { hour, minute } from '../../support/clock.ts'
 import { enrol } from '../../support/totp.ts'
 import { buildSocial, callbackUri, mobileUri, type Social, Visitor } from './visitor.ts'
 
-t.setTimeout(110_000)
-
 const home = callbackUri('acme')
 
 t.test('without a session: a token in the answer of the callback', async (t) => {

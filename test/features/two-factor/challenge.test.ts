@@ -8,8 +8,6 @@ import { challenged, confirmedBrowser, enrol } from '../../support/totp.ts'
 import { cookieNames, pair } from '../session/set-cookies.ts'
 
 // Every sign-in here costs a password check.
-t.setTimeout(110_000)
-
 const challenge = '/two-factor-challenge'
 const home = 'http://localhost:8000/'
 const methods = { get: 'GET', post: 'POST', put: 'PUT', patch: 'PATCH', delete: 'DELETE' } as const

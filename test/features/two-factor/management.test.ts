@@ -5,8 +5,6 @@ import { hour, second } from '../../support/clock.ts'
 import { challenged, codeAt, confirmedBrowser, enrol, wrongCode } from '../../support/totp.ts'
 
 // Every sign-in here costs a password check.
-t.setTimeout(110_000)
-
 const factor = '/user/two-factor-authentication'
 const confirming = '/user/confirmed-two-factor-authentication'
 const recovery = '/user/two-factor-recovery-codes'

@@ -6,8 +6,6 @@ import { buildTestApp } from '../../../support/app.ts'
 import { TestClock } from '../../../support/clock.ts'
 import { openShell } from '../../../support/shell.ts'
 
-t.setTimeout(60_000)
-
 const secret = 'a-secret-that-is-long-enough'
 const more = { type: 'confidential', grants: ['client_credentials'], scopes: ['orders:read'] }
 

@@ -4,8 +4,6 @@ import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { day, TestClock } from '../../../support/clock.ts'
 import { clients, codeFlow, introspect, oauthSettings, Person, refresh, request } from '../../../support/oauth.ts'
 
-t.setTimeout(110_000)
-
 const path = '/oauth/tokens'
 
 const build = (t: Parameters<typeof buildTestApp>[0]) =>

@@ -4,8 +4,6 @@ import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { hour, minute, TestClock } from '../../../support/clock.ts'
 import { introspect, oauthSettings } from '../../../support/oauth.ts'
 
-t.setTimeout(110_000)
-
 const issuer = 'http://localhost:8000'
 
 const build = (t: Parameters<typeof buildTestApp>[0], more: object = {}) =>

@@ -6,8 +6,6 @@ import type { Browser } from '../../../support/browser.ts'
 import { day, TestClock } from '../../../support/clock.ts'
 import { introspect, oauthSettings, revoke } from '../../../support/oauth.ts'
 
-t.setTimeout(110_000)
-
 const path = '/oauth/personal-access-tokens'
 const issuer = 'http://localhost:8000'
 const wide = { name: 'Deploy', scopes: ['orders:read'] }

@@ -3,8 +3,6 @@ import { hour, minute, second } from '../../../support/clock.ts'
 import { failed, openShell } from '../../../support/shell.ts'
 import { accepted, algorithms, openRings, signed, signers } from './rings.ts'
 
-t.setTimeout(60_000)
-
 t.test('svc:keys:rotate makes successors that sign in an hour, svc:keys:list tells what each key does', async (t) => {
   const { open, command, clock, database, logs } = await openRings(t)
   const ring = await open()

@@ -5,8 +5,6 @@ import { TestClock } from '../../../support/clock.ts'
 import { callback, oauthSettings, Person, pkce, request } from '../../../support/oauth.ts'
 import { settings } from './pieces.ts'
 
-t.setTimeout(110_000)
-
 const clock = () => new TestClock(Date.now())
 const concrete = (path: string) => path.replace(':uid', 'x')
 const secure = 'https://id.example.com'

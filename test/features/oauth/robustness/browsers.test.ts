@@ -3,8 +3,6 @@ import { buildTestApp } from '../../../support/app.ts'
 import { TestClock } from '../../../support/clock.ts'
 import { callback, clients, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
 
-t.setTimeout(110_000)
-
 const clock = () => new TestClock(Date.now())
 
 t.test('a state and a nonce of any text come back as they were, or are refused', async (t) => {

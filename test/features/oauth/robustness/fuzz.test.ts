@@ -7,8 +7,6 @@ import { TestClock } from '../../../support/clock.ts'
 import { oddProtocolRequest } from './odd.ts'
 import { gather, settings, signedIn } from './pieces.ts'
 
-t.setTimeout(110_000)
-
 const requests = Number(process.env.SVC_TEST_REQUESTS ?? 10_000)
 const atOnce = 250
 const paths: Readonly<Record<string, readonly string[]>> = {

@@ -3,8 +3,6 @@ import { buildTestApp } from '../../../support/app.ts'
 import { TestClock } from '../../../support/clock.ts'
 import { callback, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
 
-t.setTimeout(110_000)
-
 const clock = () => new TestClock(Date.now())
 
 t.test('fifty sign-ins in a row, where the limits are off for a test suite', async (t) => {

@@ -6,10 +6,9 @@ import { buildTestApp } from '../../../support/app.ts'
 import { TestClock } from '../../../support/clock.ts'
 import { createTestDatabase, testEngine } from '../../../support/postgresql.ts'
 import { openProxy } from '../../../support/proxy.ts'
+import { until } from '../../../support/until.ts'
 import { oddProtocolRequest } from './odd.ts'
 import { authorizationQuery, gather, settings, signedIn } from './pieces.ts'
-
-t.setTimeout(110_000)
 
 const clock = () => new TestClock(Date.now())
 const device = { method: 'POST', url: '/oauth/device/code', payload: { client_id: 'tv' } } as const
@@ -55,9 +54,7 @@ if (testEngine === 'postgresql') {
     t.same(svc.logs.filter((line) => JSON.parse(line).level >= 50).slice(0, 2), [], 'an outage is no mistake of ours')
 
     await proxy.open()
-    for (let tries = 0; tries < 50 && (await svc.app.inject(device)).statusCode !== 200; tries++) {
-      await new Promise((done) => setTimeout(done, 100))
-    }
+    await until(async () => (await svc.app.inject(device)).statusCode === 200)
     const answer = await browser.get(`/oauth/authorize?${authorizationQuery('web')}`)
     t.match(answer.headers.location, /\?code=/, 'it goes on by itself')
   })

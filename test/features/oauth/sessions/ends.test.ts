@@ -10,8 +10,6 @@ import { runCli, temporaryDirectory } from '../../../support/process.ts'
 import { travel } from '../../../support/time.ts'
 import { bound, buildWithParty, kinds, offline } from './party.ts'
 
-t.setTimeout(110_000)
-
 const strong = 'violet engine on the hill'
 const kept = { offline: true }
 const gone = { offline: false }

@@ -15,8 +15,6 @@ import {
 import { stopTime, travel } from '../../../support/time.ts'
 import { kinds } from './party.ts'
 
-t.setTimeout(110_000)
-
 const count = ({ database: { prisma } }: TestApp) => prisma.oauthRecord.count()
 const user = { scope: 'openid orders:read' }
 

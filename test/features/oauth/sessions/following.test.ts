@@ -8,8 +8,6 @@ import { travel } from '../../../support/time.ts'
 import { enrol } from '../../../support/totp.ts'
 import { bound, buildWithParty, kinds, offline } from './party.ts'
 
-t.setTimeout(110_000)
-
 const silent = (more = {}) => request('web', { prompt: 'none', scope: 'openid orders:read', ...more })
 
 /** Whose the answer to a silent request is; the error where there is none. */
