@@ -3,6 +3,7 @@ import { emailUnverified, HttpError, unauthenticated } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { type AbilityRule, requireAbilities } from './abilities.ts'
 import { type Caller, SessionCaller } from './caller.ts'
+import { isCrossSite, isSafeMethod } from './cross-site.ts'
 import { checkCsrf } from './csrf.ts'
 import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
@@ -52,14 +53,13 @@ interface AccessParts {
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
-
 /** Gives every route the hooks that its declared access asks for, in the order 401, 419, 403. */
 export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered }: AccessParts): void {
   const { sessions, touches, metrics } = app
   app.decorateRequest('caller', null)
   app.decorateRequest('remembered', null)
   app.decorateRequest('presentedSessionId', null)
+  app.decorateRequest('passedCsrf', false)
 
   async function sessionCaller(request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
     if (request.headers.cookie === undefined) return null
@@ -112,12 +112,16 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
     if (!request.caller && request.presentedSessionId === null) sessions.sendPair(request, reply)
   }
 
-  const checkSessionCsrf = async (request: FastifyRequest): Promise<void> => {
-    if (request.caller?.kind === 'session') checkCsrf(request, sessions.xsrf, request.presentedSessionId)
+  const checkGuestCsrf = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    checkCsrf(request, sessions.xsrf, request.presentedSessionId)
+    request.passedCsrf = true
+    // A front end on another site gets its cookies only now.
+    if (isCrossSite(request) && request.session.state?.row?.user) sessions.sendPair(request, reply)
   }
 
-  const checkGuestCsrf = async (request: FastifyRequest): Promise<void> =>
-    checkCsrf(request, sessions.xsrf, request.presentedSessionId)
+  const checkSessionCsrf = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (request.caller?.kind === 'session') await checkGuestCsrf(request, reply)
+  }
 
   // After the CSRF check: a forged request must not use up the remember-me cookie.
   function resume(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
@@ -143,7 +147,7 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
     const access = route.config?.access
     if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access.`)
     if (access.family === 'none') return
-    const isUnsafe = [route.method].flat().some((method) => !safeMethods.has(method))
+    const isUnsafe = [route.method].flat().some((method) => !isSafeMethod(method))
     const isGuest = access.caller === 'guest'
     const find = access.family === 'guard' ? guard(route.config?.testPage) : isGuest ? readSession : requireSession
     route.onRequest = [metrics ? counted(find, access.family, metrics) : find, ...[route.onRequest ?? []].flat()]

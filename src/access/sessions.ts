@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import { randomId } from '../crypto/random.ts'
 import { Signer } from '../crypto/signer.ts'
+import { mayReceiveSession } from './cross-site.ts'
 import { Xsrf } from './csrf.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -12,6 +13,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The session id that came in the cookie with a good signature, or null. Set where a session is read. */
     presentedSessionId: string | null
+    /** Whether the request passed the CSRF check. */
+    passedCsrf: boolean
   }
 }
 
@@ -61,8 +64,12 @@ export class Sessions {
     return this.become(request, reply, randomId())
   }
 
-  /** Sends the session cookie and `XSRF-TOKEN`, which always travel together; a pair that was sent before is replaced. */
+  /**
+   * Sets the session cookie and `XSRF-TOKEN`, always together, in place of a pair that was set before.
+   * Does nothing in answer to an unsafe request from another site.
+   */
   sendPair(request: FastifyRequest, reply: FastifyReply): void {
+    if (!mayReceiveSession(request)) return
     const { session } = this.#config.current()
     const { sessionId, encryptedSessionId } = request.session
     const suffixes = this.#suffixesOf(session, request.server)

@@ -32,11 +32,14 @@ export function hasChromium(t: Test): boolean {
 }
 
 /** A browser with a profile of its own; closed with the test. */
-export async function openChromium(t: Test, options: { javaScriptEnabled?: boolean } = {}): Promise<BrowserContext> {
+export async function openChromium(
+  t: Test,
+  { switches = [], ...options }: { javaScriptEnabled?: boolean; ignoreHTTPSErrors?: boolean; switches?: string[] } = {},
+): Promise<BrowserContext> {
   const profile = mkdtempSync(join(tmpdir(), 'svc-chromium-'))
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: program ?? '',
-    args,
+    args: [...args, ...switches],
     ...options,
   })
   context.setDefaultTimeout(20_000)

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { RouteAccess } from '../../../access/access.ts'
+import { isCrossSite } from '../../../access/cross-site.ts'
 import { HttpError, notFound } from '../../../errors.ts'
 import { clientAddress } from '../../../plugins/client-address.ts'
 import { answerOf } from '../../../plugins/error-handler.ts'
@@ -124,13 +125,11 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
   await library.answer(handed, reply.raw)
 }
 
-/** Whether another site posts an authorization: browsers keep svc's session to themselves then, and send it with a GET. */
-function comesWithoutSession(request: FastifyRequest, url: string): boolean {
-  if (request.routeOptions.url !== protocolRoutes.authorization || !url.startsWith('https:')) return false
-  const { origin, 'sec-fetch-site': site } = request.headers
-  const isCrossSite =
-    site === undefined ? origin !== undefined && origin !== new URL(url).origin : site === 'cross-site'
-  return isCrossSite && request.cookies[request.server.config.current().session.cookie] === undefined
-}
+/** Whether another site posts an authorization without the session cookie: browsers send that one with a GET. */
+const comesWithoutSession = (request: FastifyRequest, url: string): boolean =>
+  request.routeOptions.url === protocolRoutes.authorization &&
+  url.startsWith('https:') &&
+  isCrossSite(request) &&
+  request.presentedSessionId === null
 
 export default protocol

@@ -1,0 +1,108 @@
+// engine: none
+import type { BrowserContext, Page } from 'playwright-core'
+import t from 'tap'
+import { hasChromium } from '../support/chromium.ts'
+import { concrete, routedPaths, templated } from '../support/routes.ts'
+import {
+  openSitesBrowser,
+  postForm,
+  postFormSilently,
+  type Sites,
+  signedInAt,
+  signInAt,
+  startSites,
+} from '../support/sites.ts'
+
+t.setTimeout(170_000)
+
+const secret = 'a-secret-that-is-long-enough'
+
+/** One client that is never asked for consent, on the other site. */
+const settings =
+  (same_site: string) =>
+  ({ other }: Sites['at']) => ({
+    session: { same_site },
+    rate_limits: { login: null },
+    clients: [
+      {
+        client_id: 'shop',
+        type: 'confidential',
+        first_party: true,
+        secret,
+        redirect_uris: [`${other}/cb`],
+        grants: ['authorization_code'],
+      },
+    ],
+  })
+
+/** The cookies at svc that make a visitor who they are. */
+async function identity(browser: BrowserContext, { at }: Sites): Promise<Record<string, string>> {
+  const cookies = await browser.cookies(`${at.svc}/`)
+  const own = cookies.filter(({ name }) => /(^|-)(svc_session|svc_remember|XSRF-TOKEN)$/.test(name))
+  return Object.fromEntries(own.map(({ name, value }) => [name, value]))
+}
+
+/** Every form that another site can post: each path as it is, and with the methods that a form can name. */
+async function forms({ svc }: Sites): Promise<{ path: string; fields: Record<string, string> }[]> {
+  const spec = (await svc.app.inject('/openapi.json')).json()
+  return routedPaths(svc.app)
+    .filter(({ path }) => path !== '*')
+    .flatMap(({ path }) => {
+      const described = Object.keys(spec.paths[templated(path)])
+      const unsafe = ['post', 'put', 'patch', 'delete'].filter((method) => described.includes(method))
+      return unsafe.map((method) => ({
+        path: concrete(path),
+        fields: { ...(method === 'post' ? {} : { _method: method.toUpperCase() }), email: 'x@example.com' },
+      }))
+    })
+}
+
+/** Posts to each address by a script that cannot read the answers. */
+const fetchAll = (page: Page, urls: string[]): Promise<void> =>
+  page.evaluate(async (all) => {
+    const options = { method: 'POST', mode: 'no-cors', credentials: 'include' } as const
+    for (const url of all) await fetch(url, options).catch(() => undefined)
+  }, urls)
+
+if (hasChromium(t)) {
+  t.test('another site', async (t) => {
+    const browser = await openSitesBrowser(t)
+    for (const same_site of ['lax', 'strict', 'none']) {
+      await t.test(`cannot sign a visitor out by any form or fetch: ${same_site}`, async (t) => {
+        await browser.clearCookies()
+        const sites = await startSites(t, settings(same_site), browser)
+        const { at, svc } = sites
+        const { email } = await svc.createUser()
+        const page = await browser.newPage()
+        await signInAt(sites, page, email)
+        const before = await identity(browser, sites)
+        t.equal(Object.keys(before).length, 2, 'the session and its XSRF token')
+        const all = await forms(sites)
+        t.ok(all.length > 40, `${all.length} forms`)
+        await page.goto(at.other)
+        for (const { path, fields } of all) {
+          await postFormSilently(sites, page, at.svc + path, fields)
+          t.same(await identity(browser, sites), before, `POST ${path} ${fields._method ?? ''}`)
+        }
+        // Browsers refuse SameSite cookies of such answers by themselves.
+        if (same_site === 'none')
+          await fetchAll(
+            page,
+            all.map(({ path }) => at.svc + path),
+          )
+        t.same(await identity(browser, sites), before, 'by fetch')
+        t.equal(await signedInAt(sites, page), email)
+
+        await t.test('posts an authorization, and the visitor is known', async (t) => {
+          const query = { client_id: 'shop', response_type: 'code', redirect_uri: `${at.other}/cb`, scope: 'openid' }
+          await page.goto(at.other)
+          await postForm(page, `${at.svc}/oauth/authorize`, { ...query, prompt: 'none', state: 's' })
+          await page.waitForURL(`${at.other}/cb**`)
+          t.match(page.url(), /[?&]code=/)
+          t.equal(await signedInAt(sites, page), email)
+        })
+        await page.close()
+      })
+    }
+  })
+}
