@@ -64,6 +64,7 @@ import { addRequestMetrics, openMetrics } from './plugins/metrics/requests.ts'
 import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { openRedis, type Redis } from './plugins/redis.ts'
+import { requestIds } from './plugins/request-ids.ts'
 import { addTracing } from './plugins/tracing/tracing.ts'
 import { addHostRule, refuseUnreadable } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
@@ -245,10 +246,3 @@ const testPageTokens = (database: Database) => ({
 
 const seconds = (milliseconds: number | null): number | null =>
   milliseconds === null ? null : Math.floor(milliseconds / 1000)
-
-/** Ids that are short, unique over replicas, and never taken from the client. */
-function requestIds(): () => string {
-  const prefix = Math.random().toString(36).slice(2, 8)
-  let count = 0
-  return () => `${prefix}-${(++count).toString(36)}`
-}

@@ -8,6 +8,7 @@ import type { Config, Settings } from './config/schema.ts'
 import { MigrationError } from './plugins/database/migrations.ts'
 import { isUnavailable } from './plugins/database/unavailable.ts'
 import { MetricsPortError } from './plugins/metrics/listener.ts'
+import { forTerminal } from './plugins/terminal.ts'
 
 /** The configuration a process begins with. */
 export interface BootSettings {
@@ -90,6 +91,6 @@ function explanation(error: Error): string | null {
 /** Says on stderr why the process cannot go on: exit 78 for a bad configuration, 1 otherwise. */
 export function exitOnError(error: unknown): never {
   const text = error instanceof Error ? (explanation(error) ?? error.stack ?? error.message) : String(error)
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${forTerminal(text)}\n`)
   process.exit(error instanceof ConfigError ? 78 : 1)
 }

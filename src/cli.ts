@@ -13,11 +13,12 @@ import { systemClock } from './plugins/clock.ts'
 import { openDatabase } from './plugins/database/database.ts'
 import { createLogger } from './plugins/logging.ts'
 import { Outbox } from './plugins/outbox.ts'
+import { forTerminal } from './plugins/terminal.ts'
 import { userCommands } from './users/commands.ts'
 
 const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...clientCommands, ...keyCommands]
 
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
+const print = (line: string): void => void process.stdout.write(`${forTerminal(line)}\n`)
 
 // Whoever reads the output may stop early, as `head` does.
 process.stdout.on('error', () => process.exit())
@@ -98,6 +99,6 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
 
 await run(process.argv.slice(2)).catch((error) => {
   if (!(error instanceof CommandError)) exitOnError(error)
-  process.stderr.write(`${error.message}\n`)
+  process.stderr.write(`${forTerminal(error.message)}\n`)
   process.exit(1)
 })

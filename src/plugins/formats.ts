@@ -18,10 +18,20 @@ function isAddress(text: string): boolean {
   const at = text.lastIndexOf('@')
   const local = text.slice(0, at)
   const domain = text.slice(at + 1)
-  if (at < 1 || /\p{Cc}/u.test(text)) return false
+  // Format characters (bidirectional, zero-width, soft hyphen) are invisible: with them two addresses look the same.
+  if (at < 1 || /[\p{Cc}\p{Cf}]/u.test(text)) return false
   const isLocal = quoted.test(local) || local.split('.').every((part) => atom.test(part))
   return isLocal && domain.split('.').every((part) => part.length <= 63 && label.test(part))
 }
+
+/** Control characters, line separators, and what embeds, overrides or isolates the direction of text. */
+const controls = /[\p{Cc}\u2028-\u202e\u2066-\u2069]+/gu
+
+/** The text without control characters. */
+export const withoutControls = (text: string): string => text.replace(controls, '')
+
+/** Whether a text can be a name: whatever shows it shows it as one line, in its own direction. */
+export const isName = (text: string): boolean => withoutControls(text) === text
 
 const dateTime = /^(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
 

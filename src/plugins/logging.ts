@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { forTerminal } from './terminal.ts'
 import { sentTraceId } from './tracing/trace-id.ts'
 
 /** What a log line says of an error: no field of a driver's error, which may hold the values of a row. */
@@ -11,7 +12,7 @@ const errorFacts = (error: unknown): Record<string, unknown> => {
 
 /** The logger: JSON lines, which headers, bodies and queries never enter. */
 export const createLogger = (level: string, destination: DestinationStream): Logger =>
-  pino({ level, base: null, serializers: { err: errorFacts } }, destination)
+  pino({ level, base: null, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
 
 /** Standard output without waiting for whoever reads it; what is left is written when the process ends. */
 export const standardOutput = () => pino.destination({ fd: 1, sync: false })

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { type FieldErrors, notFound, validationFailed } from '../errors.ts'
-import { isDate, isEmail } from './formats.ts'
+import { isDate, isEmail, isName } from './formats.ts'
 import { newPasswordErrors } from './new-password.ts'
 
 /** A field as the texts name it: underscores become spaces. */
@@ -22,11 +22,16 @@ const typeTexts: Record<string, string> = {
   object: 'must be an array',
 }
 
+const formatTexts: Record<string, string> = {
+  email: 'must be a valid email address',
+  name: 'contains characters that are not allowed',
+}
+
 /** What one broken rule says, after `The … field `. */
 function text({ keyword, params, data }: ErrorObject): string {
   if (keyword === 'required' || data === null || data === '') return 'is required'
   if (keyword === 'type') return typeTexts[[params.type].flat()[0]] ?? 'is invalid'
-  if (keyword === 'format') return params.format === 'email' ? 'must be a valid email address' : 'must be a valid date'
+  if (keyword === 'format') return formatTexts[params.format] ?? 'must be a valid date'
   if (keyword === 'minLength') return `must be at least ${params.limit} characters`
   if (keyword === 'maxLength') return `must not be greater than ${params.limit} characters`
   if (keyword === 'maxItems') return `must not have more than ${params.limit} items`
@@ -50,6 +55,9 @@ function textsOf(errors: readonly ErrorObject[]): FieldErrors {
   return texts
 }
 
+/** The name of a person or a thing: one line without control characters. */
+export const nameField = { minLength: 1, maxLength: 255, format: 'name' } as const
+
 /** The keyword of a field that holds a new password: its errors are whole sentences. */
 const newPassword = 'x-new-password'
 
@@ -65,6 +73,7 @@ export const NewPassword = Type.Unsafe<string>({
 export function addValidation(app: FastifyInstance): void {
   const ajv = new Ajv({ allErrors: true, removeAdditional: true, useDefaults: true, verbose: true, strict: false })
   ajv.addFormat('email', isEmail)
+  ajv.addFormat('name', isName)
   ajv.addFormat('date', isDate)
   ajv.addFormat('date-time', true)
   const checkNewPassword: SchemaValidateFunction = (_rule, password: string, _schema, context) => {

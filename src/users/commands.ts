@@ -1,7 +1,7 @@
 import { type Command, type CommandContext, CommandError } from '../commands.ts'
 import { hashPassword } from '../crypto/password.ts'
 import { type FieldErrors, validationFailed } from '../errors.ts'
-import { isEmail } from '../plugins/formats.ts'
+import { isEmail, isName } from '../plugins/formats.ts'
 import { commandOrigin, recordEvent } from './events.ts'
 import type { User } from './user.ts'
 import { createUser, listUsers, type UserChanges, updateUser } from './users.ts'
@@ -22,6 +22,7 @@ async function create(context: CommandContext): Promise<void> {
   const errors: FieldErrors = {}
   if (name === '') errors.name = ['The name field is required.']
   else if (name.length > 255) errors.name = ['The name field must not be greater than 255 characters.']
+  else if (!isName(name)) errors.name = ['The name field contains characters that are not allowed.']
   if (email === '') errors.email = ['The email field is required.']
   else if (!isEmail(email)) errors.email = ['The email field must be a valid email address.']
   if (Object.keys(errors).length > 0) refuse(errors)

@@ -3,6 +3,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
 import { Type } from 'typebox'
+import { nameField } from '../../plugins/validation.ts'
 
 const nullableDate = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
@@ -13,7 +14,7 @@ const Assertion = credential(
   'What `startAuthentication()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts.',
 )
 
-const PasskeyName = Type.String({ minLength: 1, maxLength: 255, description: 'What the user knows it by.' })
+const PasskeyName = Type.String({ ...nameField, description: 'What the user knows it by.' })
 
 export const LoginBody = Type.Object(
   {

@@ -10,7 +10,7 @@ import { keepSession, signOut } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
-import { NewPassword } from '../../plugins/validation.ts'
+import { NewPassword, nameField } from '../../plugins/validation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { holdPassword } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
@@ -21,7 +21,7 @@ import { deleteUser, updateProfile } from './store.ts'
 
 const ProfileBody = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 255 }),
+    name: Type.String(nameField),
     email: Type.String({ format: 'email', maxLength: 255 }),
   },
   { additionalProperties: false },

@@ -4,14 +4,14 @@ import { HttpError, notFound, validationFailed } from '../../errors.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { isSet } from '../../plugins/flag.ts'
-import { NewPassword } from '../../plugins/validation.ts'
+import { NewPassword, nameField } from '../../plugins/validation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { createUser, findUserByEmail } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
 
 const RegisterBody = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 255 }),
+    name: Type.String(nameField),
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: NewPassword,
     password_confirmation: Type.Optional(Type.Unknown()),

@@ -1,4 +1,4 @@
-import { isEmail } from '../../plugins/formats.ts'
+import { isEmail, withoutControls } from '../../plugins/formats.ts'
 import { canonicalEmail } from '../../users/user.ts'
 import type { ProfileMap } from './presets.ts'
 import type { SocialProvider } from './provider.ts'
@@ -38,17 +38,10 @@ function fieldOf(claims: Claims, path: string): unknown {
   return value
 }
 
-/** A text that a database takes: without NUL and lone surrogates, not empty, not longer than asked. */
+/** A text without control characters and lone surrogates, not empty and cut to the longest length. */
 function textOf(value: unknown, longest: number): string | null {
   if (typeof value !== 'string') return null
-  const text = [
-    ...value
-      .toWellFormed()
-      .replaceAll(/\p{Cc}/gu, '')
-      .trim(),
-  ]
-    .slice(0, longest)
-    .join('')
+  const text = [...withoutControls(value.toWellFormed()).trim()].slice(0, longest).join('')
   return text === '' ? null : text
 }
 

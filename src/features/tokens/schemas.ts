@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { nameField } from '../../plugins/validation.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 const nullableDate = (description: string) =>
@@ -8,7 +9,7 @@ export const DeviceLoginBody = Type.Object(
   {
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: Type.String({ minLength: 1 }),
-    device_name: Type.String({ minLength: 1, maxLength: 255, description: 'Becomes the name of the token.' }),
+    device_name: Type.String({ ...nameField, description: 'Becomes the name of the token.' }),
     code: Type.Optional(
       Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'TOTP code of a user with two-factor.' }),
     ),
@@ -26,7 +27,7 @@ export const DeviceLoginAnswer = Type.Object({
 
 export const CreateTokenBody = Type.Object(
   {
-    token_name: Type.String({ minLength: 1, maxLength: 255 }),
+    token_name: Type.String(nameField),
     abilities: Type.Optional(
       Type.Unsafe<string[] | null>({
         type: ['array', 'null'],

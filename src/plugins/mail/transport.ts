@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { forTerminal } from '../terminal.ts'
 import { composed, type Message } from './message.ts'
 
 /** A way for mail to leave. */
@@ -22,7 +23,7 @@ export async function openTransport(url: string): Promise<Transport> {
 const printing: Transport = {
   send: async ({ from, to, subject, text }) => {
     const lines = [`From: ${from.name} <${from.address}>`, `To: ${to}`, `Subject: ${subject}`, '', text.trimEnd()]
-    process.stdout.write(`\n${lines.map((line) => line.replace(/^/gm, '  ')).join('\n')}\n\n`)
+    process.stdout.write(`\n${forTerminal(lines.join('\n')).replace(/^/gm, '  ')}\n\n`)
   },
   close: () => undefined,
 }

@@ -1,11 +1,12 @@
 import { Type } from 'typebox'
+import { nameField } from '../../../plugins/validation.ts'
 
 const date = Type.String({ format: 'date-time' })
 const scopes = Type.Array(Type.String(), { description: 'What it may do.' })
 
 export const PersonalTokenBody = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 255 }),
+    name: Type.String(nameField),
     scopes: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
         maxItems: 100,

@@ -2,6 +2,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { authenticate } from '../../../login/authenticate.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
+import { isEmail } from '../../../plugins/formats.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
 import { holdPassword } from '../../../users/lock.ts'
 import { audienceOf, resourceOf } from './audience.ts'
@@ -21,9 +22,6 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const refused = (description = 'The user credentials were incorrect.') =>
   new errors.CustomOIDCProviderError('invalid_grant', description)
 
-/** Whether it may be an address at all: the database takes no NUL in its texts. */
-const isPossible = (username: string): boolean => username.length <= 255 && !username.includes('\0')
-
 /**
  * Resource owner password credentials (RFC 6749 section 4.3), for clients that list it: the same check, limits and
  * equal time as every other door. A user with a second factor sends `otp` too.
@@ -42,7 +40,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
 
   const { request } = handedOf(ctx.req)
   const { database, secondFactor, clock } = request.server
-  if (!isPossible(username)) throw refused()
+  if (!isEmail(username.trim())) throw refused()
   const found = await authenticate(request, { email: username, password, door: 'password_grant' })
   if (!found) throw refused()
   const { user } = found

@@ -1,0 +1,16 @@
+/** Characters that a terminal may interpret: C0 and C1 controls, line separators and invisible format characters. */
+const interpreted = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+const escaped = (character: string): string =>
+  character === '\n' || character === '\t'
+    ? character
+    : Array.from(
+        { length: character.length },
+        (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
+      ).join('')
+
+/**
+ * The text as a terminal can show it: what it would interpret is written as JSON escapes, except line breaks and tabs.
+ * JSON keeps its meaning.
+ */
+export const forTerminal = (text: string): string => text.replace(interpreted, escaped)
