@@ -22,9 +22,10 @@ interface TestPageOptions {
 const guarded = { access: { family: 'guard', caller: 'required' }, testPage: 'page' } as const
 const wrongCredentials = 'These credentials do not match our records.'
 
-const userIdOf = (request: FastifyRequest): number => {
-  const { user } = callerOf(request)
-  if (!user) throw forbidden()
+/** The user of a session or API token, which alone manage API tokens: 403 for a JWT. */
+const tokenOwner = (request: FastifyRequest): number => {
+  const { kind, user } = callerOf(request)
+  if (!user || (kind !== 'session' && kind !== 'api_token')) throw forbidden()
   return user.id
 }
 
@@ -86,17 +87,18 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
 
   app.get(
     '/test-tokens',
-    { config: guarded, schema: { summary: 'Test page: your tokens' } },
+    { config: { ...guarded, alsoAnswers: [403] }, schema: { summary: 'Test page: your tokens' } },
     async (request, reply) => {
+      const owner = tokenOwner(request)
       const flash = takeFlash(request, reply)
-      return reply.page('test-tokens', { flash, tokens: await tokens.list(userIdOf(request)) })
+      return reply.page('test-tokens', { flash, tokens: await tokens.list(owner) })
     },
   )
 
   app.delete(
     '/test-tokens/:id',
     {
-      config: guarded,
+      config: { ...guarded, alsoAnswers: [403] },
       schema: {
         summary: 'Test page: revoke a token',
         params: Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) }),
@@ -104,7 +106,7 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
       },
     },
     async (request, reply) => {
-      await tokens.revoke(request, userIdOf(request), BigInt(request.params.id))
+      await tokens.revoke(request, tokenOwner(request), BigInt(request.params.id))
       setFlash(reply, { message: 'Token revoked.', token: null })
       return reply.redirect('/test-tokens', 302)
     },

@@ -184,3 +184,23 @@ t.test('the flash travels by https where svc does', async (t) => {
   const browser = new Browser(svc.app, { origin: own, url: own, xsrf: false })
   t.equal(cookiesOf(await signIn(browser, user.email)).svc_flash?.secure, true)
 })
+
+t.test('the list of tokens accepts a session or an API token, and no JWT', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  const token = await svc.createToken(user)
+  const [id] = token.split('|')
+  const jwts = {
+    personal: (await spa.post('/oauth/personal-access-tokens', { name: 'mine' })).json().accessToken,
+    fresh: (await spa.post('/oauth/token/fresh')).json().access_token,
+  }
+  for (const [kind, jwt] of Object.entries(jwts)) {
+    t.equal((await svc.bearer(jwt, 'GET', '/api/user')).statusCode, 200, `the ${kind} token is alive`)
+    t.equal((await svc.bearer(jwt, 'GET', '/test-tokens')).statusCode, 403, kind)
+    t.equal((await svc.bearer(jwt, 'DELETE', `/test-tokens/${id}`)).statusCode, 403, kind)
+  }
+  t.equal((await svc.bearer(token, 'GET', '/test-tokens')).statusCode, 200)
+  t.equal((await svc.bearer(token, 'DELETE', `/test-tokens/${id}`)).statusCode, 302)
+})
