@@ -27,7 +27,7 @@ const touchDatabase = [
   /^users\//,
   /^features\/[\w-]+\/(.+\/)?store\.ts$/,
   /^plugins\/database\//,
-  /^plugins\/(config-snapshot|outbox|outbox-state|schedule)\.ts$/,
+  /^plugins\/(config-snapshot|outbox|outbox-rows|outbox-state|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
   /^login\/(end-sessions|failure-limits|remember|sign-in)\.ts$/,

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../crypto/hash.ts'
-import type { Database } from '../plugins/database/database.ts'
-import { execute, query, type Statement } from '../plugins/database/statements.ts'
+import type { Tx } from '../plugins/database/database.ts'
+import { type Connection, execute, query, type Statement } from '../plugins/database/statements.ts'
 
 /** How many failures a key may have in a window, and what comes after them. */
 export interface LimitRule {
@@ -27,6 +27,8 @@ export interface Limits {
   release(name: string): Promise<void>
   /** Forgets every failure of the name. */
   clear(name: string): Promise<void>
+  /** The same counters for use inside a transaction: what the database counts there is rolled back with it. */
+  within(tx: Tx): Limits
 }
 
 /**
@@ -35,9 +37,9 @@ export interface Limits {
  * `max` reach the password check, because one conditional write decides for each.
  */
 export class FailureLimits implements Limits {
-  readonly #database: Database
+  readonly #database: Connection
 
-  constructor(database: Database) {
+  constructor(database: Connection) {
     this.#database = database
   }
 
@@ -62,6 +64,10 @@ export class FailureLimits implements Limits {
 
   async clear(name: string): Promise<void> {
     await execute(this.#database, deleteAll, [sha256Hex(name)])
+  }
+
+  within(tx: Tx): Limits {
+    return new FailureLimits({ engine: this.#database.engine, prisma: tx })
   }
 }
 

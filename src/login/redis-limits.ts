@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
+import type { Tx } from '../plugins/database/database.ts'
 import type { Redis } from '../plugins/redis.ts'
 import { growth, type LimitRule, type Limits, type Reservation } from './failure-limits.ts'
 
@@ -81,6 +82,11 @@ export class RedisLimits implements Limits {
       async () => void (await this.#redis.del(keyOf(name))),
       () => this.#fallback.clear(name),
     )
+  }
+
+  /** Redis counts outside the transaction; the database inside it, while Redis is away. */
+  within(tx: Tx): Limits {
+    return new RedisLimits(this.#redis, this.#fallback.within(tx), this.#log)
   }
 
   async #orElse<Value>(work: () => Promise<Value>, fallback: () => Promise<Value>): Promise<Value> {

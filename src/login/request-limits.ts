@@ -2,30 +2,42 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
 
-type LimitName = 'register' | 'mail' | 'token'
+/** `link` counts as `mail` does, but does not charge the address of a signed-in user: following a link sends no mail. */
+type LimitName = 'register' | 'mail' | 'link' | 'token'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Counts every request to the route, by signed-in user or else by address, under this key of `rate_limits`. */
+    /** Counts every request to the route under this key of `rate_limits`, see `countRequest`. */
     limit?: LimitName
   }
 }
 
-/** Counts the request by signed-in user or else by address, and says so in the answer; throws 429 when there were too many. */
+/**
+ * Counts the request and says so in the answer; throws 429 when there were too many. Requests that send mail count by
+ * signed-in user and by address, all others by signed-in user or else by address.
+ */
 export async function countRequest(request: FastifyRequest, reply: FastifyReply, name: LimitName): Promise<void> {
   const { config, clock, limits } = request.server
-  const rate = config.current().rate_limits[name]
+  const key = name === 'link' ? 'mail' : name
+  const rate = config.current().rate_limits[key]
   if (!rate) return
   const now = clock.now()
   const { user } = request.caller ?? {}
-  const key = `${name}:${user ? `user ${user.id}` : limitedAddress(request.ip)}`
-  const counted = await limits.reserve(key, { ...rate, block: 'window' }, now)
-  const left = counted.allowed ? Math.max(0, rate.max - counted.failures) : 0
-  reply.header('x-ratelimit-limit', String(rate.max)).header('x-ratelimit-remaining', String(left))
-  if (counted.allowed) return
-  throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((counted.until - now) / 1000)), {
-    headers: { 'x-ratelimit-reset': String(Math.ceil(counted.until / 1000)) },
-  })
+  const byUser = user ? [`${key}:user ${user.id}`] : []
+  const byAddress = user && name !== 'mail' ? [] : [`${key}:${limitedAddress(request.ip)}`]
+  let most = 0
+  reply.header('x-ratelimit-limit', String(rate.max))
+  for (const counter of [...byUser, ...byAddress]) {
+    const counted = await limits.reserve(counter, { ...rate, block: 'window' }, now)
+    if (!counted.allowed) {
+      reply.header('x-ratelimit-remaining', '0')
+      throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((counted.until - now) / 1000)), {
+        headers: { 'x-ratelimit-reset': String(Math.ceil(counted.until / 1000)) },
+      })
+    }
+    most = Math.max(most, counted.failures)
+  }
+  reply.header('x-ratelimit-remaining', String(Math.max(0, rate.max - most)))
 }
 
 /** Limits the routes that declare it, after the CSRF check and before everything that follows. */

@@ -130,7 +130,7 @@ export class SecondFactor {
       if (isUsed && confirms) {
         await requireStillSignedIn(tx, request)
         await recordEvent(tx, originOf(request), { type: 'two_factor_confirmed', userId: user.id })
-        await notify(request.server, tx, originOf(request), user.email, 'two_factor_enabled')
+        await notify(request.server, tx, originOf(request), user, 'two_factor_enabled')
       }
       return isUsed
     })
@@ -151,7 +151,7 @@ export class SecondFactor {
         // What was read is the condition: each encryption differs, so of two that use one code only one finds it.
         if (!(await replaceRecoveryCodes(tx, user.id, found, fresh))) return false
         await recordEvent(tx, originOf(request), { type: 'recovery_code_used', userId: user.id })
-        await notify(request.server, tx, originOf(request), user.email, 'recovery_code_used')
+        await notify(request.server, tx, originOf(request), user, 'recovery_code_used')
         return true
       })
       if (isUsed) return true

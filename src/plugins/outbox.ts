@@ -5,6 +5,7 @@ import type { Cipher } from '../crypto/cipher.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import type { Clock } from './clock.ts'
 import type { Database, Tx } from './database/database.ts'
+import { type Claimed, claimWork, insertWork } from './outbox-rows.ts'
 import { type WorkState, workStates } from './outbox-state.ts'
 
 /** One attempt at a piece of work. */
@@ -12,6 +13,8 @@ export interface Delivery {
   id: bigint
   /** This one included. */
   attempts: number
+  /** How many causes were merged into it. */
+  times: number
   /** Aborted when the attempt takes too long or the process ends: what is not done then is tried again. */
   signal: AbortSignal
 }
@@ -22,12 +25,12 @@ type Handler<Payload> = (payload: Payload, delivery: Delivery) => Promise<void>
 /** Thrown by a handler when no further attempt can succeed. */
 export class UndeliverableError extends Error {}
 
-interface Claimed {
-  id: bigint
-  kind: string
-  payload: string
-  /** This attempt included: it is what tells this claim from every other. */
-  attempts: number
+/** When work is due, and what it may be merged with. */
+interface Timing {
+  /** Unix milliseconds; now, unless it says otherwise. */
+  at?: number
+  /** The same for equal work. While such work waits, this replaces its payload and is counted, and no second piece is added. */
+  mergeKey?: string
 }
 
 /** How long one attempt may take, in milliseconds. */
@@ -87,10 +90,11 @@ export class Outbox {
   }
 
   /** Adds work, encrypted, in the transaction of its cause; it begins a moment after the commit. */
-  async add(tx: Tx, kind: string, payload: object): Promise<void> {
-    const now = new Date(this.#clock.now())
+  async add(tx: Tx, kind: string, payload: object, { at, mergeKey }: Timing = {}): Promise<void> {
+    const now = this.#clock.now()
     const encrypted = this.#cipher.encrypt(JSON.stringify(payload), kind)
-    await tx.outbox.create({ data: { kind, payload: encrypted, availableAt: now, createdAt: now } })
+    const dates = { availableAt: new Date(at ?? now), createdAt: new Date(now) }
+    await insertWork(tx, { kind, payload: encrypted, ...dates, mergeKey: mergeKey ?? null })
     // A transaction that is rolled back, or committed later, costs a look for nothing: the next one finds what is there.
     this.#wake ??= setTimeout(() => {
       this.#wake = undefined
@@ -148,27 +152,11 @@ export class Outbox {
     }
   }
 
-  /** The oldest due work, which is then this process's own until the lease ends; null when there is none. */
+  /** The oldest due work, which then belongs to this process until the lease ends; null when there is none. */
   async #claim(): Promise<Claimed | null> {
     if (this.#isClosed) return null
-    const { outbox } = this.#database.prisma
-    const now = new Date(this.#clock.now())
-    const due = { availableAt: { lte: now }, OR: [{ lockedUntil: null }, { lockedUntil: { lte: now } }] }
-    const rows = await outbox.findMany({
-      where: { failedAt: null, kind: { in: [...this.#handlers.keys()] }, ...due },
-      orderBy: [{ availableAt: 'asc' }, { id: 'asc' }],
-      take: 2 * atOnce,
-    })
-    for (const { id, kind, payload, attempts } of rows) {
-      // Every claim counts an attempt, so of those who read the same row one finds it unchanged.
-      const { count } = await outbox.updateMany({
-        where: { id, attempts, failedAt: null },
-        data: { attempts: attempts + 1, lockedUntil: new Date(now.getTime() + lease) },
-      })
-      if (count === 1) return { id, kind, payload, attempts: attempts + 1 }
-    }
-    // Others took all of these: there may be more behind them.
-    return rows.length > 0 ? this.#claim() : null
+    const now = this.#clock.now()
+    return claimWork(this.#database, { kinds: [...this.#handlers.keys()], now, lease, look: 2 * atOnce })
   }
 
   async #deliver(row: Claimed): Promise<void> {
@@ -181,7 +169,7 @@ export class Outbox {
     await this.#finish(row)
   }
 
-  async #attempt({ id, kind, payload, attempts }: Claimed): Promise<void> {
+  async #attempt({ id, kind, payload, attempts, times }: Claimed): Promise<void> {
     const text = this.#cipher.decrypt(payload, kind)
     // Not given up at once: while replicas restart with another secret, one of the others has it.
     if (text === null) throw new Error('No secret of app.secret decrypts it.')
@@ -191,7 +179,7 @@ export class Outbox {
     signal.addEventListener('abort', abort)
     try {
       const handler = this.#handlers.get(kind)
-      await Promise.race([handler?.(text, { id, attempts, signal }), aborted.promise])
+      await Promise.race([handler?.(text, { id, attempts, times, signal }), aborted.promise])
     } finally {
       signal.removeEventListener('abort', abort)
     }

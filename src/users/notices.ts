@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Tx } from '../plugins/database/database.ts'
 import { browserName } from './browser-name.ts'
 import type { Origin } from './events.ts'
+import type { User } from './user.ts'
 
-/** The changes of an account that its owner is told of. */
+/** The changes of an account that svc notifies its owner of. */
 export type NoticeKind =
   | 'account_deleted'
   | 'email_changed'
@@ -25,29 +26,34 @@ interface NoticeFacts {
   provider?: string
 }
 
-/** Queues a mail that tells an account's owner of a change, in the transaction of that change. */
+/** Who gets a notice. */
+type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at'>
+
+/**
+ * Queues a mail that notifies an account's owner of a change, in the transaction of that change. Only verified addresses
+ * get one: anyone can register with an address of someone else.
+ */
 export async function notify(
   { mail }: Pick<FastifyInstance, 'mail'>,
   tx: Tx,
   origin: Origin,
-  to: string,
+  user: Recipient,
   kind: NoticeKind,
   { newEmail, provider }: NoticeFacts = {},
 ): Promise<void> {
-  await mail.queue(tx, {
-    to,
-    template: 'security-notice',
-    // No name of anybody, and nothing that a client says of itself: either is text that somebody chose, and whoever
-    // claims another's address would have it mailed there.
-    data: {
-      kind,
-      when: new Date(origin.now).toUTCString(),
-      ipAddress: origin.ipAddress,
-      userAgent: origin.userAgent === null ? null : browserName(origin.userAgent),
-      newEmail: newEmail === undefined ? null : masked(newEmail),
-      provider: provider ?? null,
-    },
-  })
+  if (user.email_verified_at === null) return
+  // No names and nothing that a client says of itself: both are text that an attacker could choose and have mailed.
+  const data = {
+    kind,
+    when: new Date(origin.now).toUTCString(),
+    ipAddress: origin.ipAddress,
+    userAgent: origin.userAgent === null ? null : browserName(origin.userAgent),
+    newEmail: newEmail === undefined ? null : masked(newEmail),
+    provider: provider ?? null,
+  }
+  const cause = { userId: user.id, ipAddress: origin.ipAddress }
+  const equal = [user.email, kind, newEmail ?? '', provider ?? ''].join('\0')
+  await mail.queueNotice(tx, { to: user.email, template: 'security-notice', data }, cause, equal)
 }
 
 /** Enough of an address for its owner to know it: `a…@example.com`. */

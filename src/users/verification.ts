@@ -21,15 +21,25 @@ const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.sec
 
 const signedText = ({ id, hash, expires }: Omit<VerificationLink, 'signature'>): string => `${id}\0${hash}\0${expires}`
 
-/** Queues the mail with the link that verifies the user's address: for this user, this address and an hour. */
-export async function sendVerification(app: FastifyInstance, tx: Tx, origin: Origin, user: User): Promise<void> {
+/**
+ * Queues the mail with the link that verifies the user's address: for this user, this address and an hour. Throws 429
+ * when a mail budget is spent: of the mailbox alone for a registration, else of the user and the source address too.
+ */
+export async function sendVerification(
+  app: FastifyInstance,
+  tx: Tx,
+  origin: Origin,
+  user: User,
+  by: 'user' | 'registration' = 'user',
+): Promise<void> {
   const expiresAt = origin.now + validity
   const facts = { id: String(user.id), hash: sha256Hex(user.email), expires: String(Math.floor(expiresAt / 1000)) }
   const { id, hash, expires } = facts
   const signature = keysOf(app)[0]?.sign(signedText(facts)) ?? ''
   const link = linkTo(app.config.current(), 'verify', { id, hash }, { expires, signature })
   const data = { link, minutes: validity / 60_000 }
-  await app.mail.queue(tx, { to: user.email, template: 'verify-email', data, expiresAt })
+  const cause = by === 'user' ? { userId: user.id, ipAddress: origin.ipAddress } : { userId: null, ipAddress: null }
+  await app.mail.queue(tx, { to: user.email, template: 'verify-email', data, expiresAt }, cause)
   await recordEvent(tx, origin, { type: 'verification_sent', userId: user.id })
 }
 

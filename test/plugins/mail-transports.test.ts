@@ -13,7 +13,11 @@ const link = 'https://app.example.com/secret-link'
 
 const queue = ({ app, database }: TestApp, address = to) =>
   database.transaction((tx) =>
-    app.mail.queue(tx, { to: address, template: 'verify-email', data: { link, minutes: 60 } }),
+    app.mail.queue(
+      tx,
+      { to: address, template: 'verify-email', data: { link, minutes: 60 } },
+      { userId: null, ipAddress: null },
+    ),
   )
 const rowsOf = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
 

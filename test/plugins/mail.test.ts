@@ -10,7 +10,9 @@ import { temporaryDirectory } from '../support/process.ts'
 const to = 'ada@example.com'
 const link = 'https://app.example.com/verify?a=1&b="2"'
 
-const queue = ({ app, database }: TestApp, draft: MailDraft) => database.transaction((tx) => app.mail.queue(tx, draft))
+const queue = ({ app, database }: TestApp, draft: MailDraft) =>
+  database.transaction((tx) => app.mail.queue(tx, draft, { userId: null, ipAddress: null }))
+const recipient = (email: string) => ({ id: 1, email, email_verified_at: '2026-11-20T12:00:00.000000Z' })
 const verification: MailDraft = { to, template: 'verify-email', data: { link, minutes: 60 } }
 const failures = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
 
@@ -38,7 +40,7 @@ t.test('a mail arrives with its text, its HTML and the headers that it needs', a
 })
 
 t.test('a notice says what happened, when and from where, and not who', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
   const origin = {
     ipAddress: '2001:db8::1',
     userAgent: 'Evil/1.0 (Windows NT 10.0; call https://evil.example) Gecko/20100101 Firefox/140.0',
@@ -64,7 +66,10 @@ t.test('a notice says what happened, when and from where, and not who', async (t
   const kinds: NoticeKind[] = Object.keys(subjects).filter((kind): kind is NoticeKind => kind in subjects)
   for (const kind of kinds) {
     await svc.database.transaction((tx) =>
-      notify(svc.app, tx, origin, `${kind}@example.com`, kind, { newEmail: 'grace@example.org', provider: 'Acme' }),
+      notify(svc.app, tx, origin, recipient(`${kind}@example.com`), kind, {
+        newEmail: 'grace@example.org',
+        provider: 'Acme',
+      }),
     )
   }
   for (const kind of kinds) {
@@ -82,7 +87,7 @@ t.test('a notice says what happened, when and from where, and not who', async (t
     t.equal(mail?.html.includes('reset your password at once'), canStillReset)
   }
   const silent = { ...origin, ipAddress: null, userAgent: 'Your account is locked: https://evil.example' }
-  await svc.database.transaction((tx) => notify(svc.app, tx, silent, to, 'passkey_added'))
+  await svc.database.transaction((tx) => notify(svc.app, tx, silent, recipient(to), 'passkey_added'))
   const [mail] = await svc.mailbox.to(to)
   t.match(mail?.text, /\n\nWhen: [^\n]+\n\nIf this was you/)
   t.notMatch(mail?.raw, /null|undefined|IP address|Browser or app|evil/)
@@ -135,7 +140,7 @@ t.test('nothing that a name, a template or a value holds becomes a header or ano
 
 t.test('templates are overridden file by file, and a broken one keeps mails waiting, not answers', async (t) => {
   const directory = temporaryDirectory(t)
-  const svc = await buildTestApp(t, { settings: { templates: { mail: directory } } })
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null }, templates: { mail: directory } } })
   const write = (file: string, text: string) => writeFileSync(join(directory, file), text)
   const arrives = async () => {
     await queue(svc, verification)

@@ -94,7 +94,8 @@ export const operationSections = {
     register: rate({ default: '10/1m', description: 'Registrations from one address, also successful ones.' }),
     mail: rate({
       default: '6/1m',
-      description: 'Requests that send a mail, by user or address, also successful ones.',
+      description:
+        'Requests for mail by one user or from one address, and mails to one mailbox. Beyond it the wait grows to an hour; notices are merged instead of refused.',
     }),
     token: rate({
       default: '60/1m',

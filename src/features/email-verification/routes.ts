@@ -40,7 +40,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
     app.get(
       path,
       {
-        config: { access: { family: 'session', caller: 'guest' }, limit: 'mail', alsoAnswers: [401, 403, 429] },
+        config: { access: { family: 'session', caller: 'guest' }, limit: 'link', alsoAnswers: [401, 403, 429] },
         onRequest: askForSession,
         schema: {
           summary: 'Verify the address that the link was sent to',

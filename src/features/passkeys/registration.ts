@@ -42,7 +42,7 @@ export async function registerPasskey(
     if (inserted === null) return null
     const data = { passkey_id: Number(inserted), backed_up: passkey.backedUp }
     await recordEvent(tx, origin, { type: 'passkey_registered', userId: user.id, data })
-    await notify(app, tx, origin, user.email, 'passkey_added')
+    await notify(app, tx, origin, user, 'passkey_added')
     return inserted
   })
   if (id === null) throw credentialRefused('This passkey is already registered.')

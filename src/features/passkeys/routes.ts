@@ -205,7 +205,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
           userId: user.id,
           data: { passkey_id: Number(id) },
         })
-        await notify(app, tx, origin, user.email, 'passkey_removed')
+        await notify(app, tx, origin, user, 'passkey_removed')
         return done
       })
       if (outcome === 'none') throw notFound()

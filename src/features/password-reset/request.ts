@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { validationFailed } from '../../errors.ts'
+import { HttpError, validationFailed } from '../../errors.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { linkTo } from '../../plugins/links.ts'
 import { type Origin, originOf, recordEvent } from '../../users/events.ts'
@@ -43,22 +43,28 @@ export function answerRequests(app: FastifyInstance): void {
     const found = await findUserByEmail(app.database, email)
     if (!found || found.user.disabled) return
     const origin: Origin = { ...from, log: app.log, metrics: app.metrics, now: app.clock.now() }
-    await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
+    try {
+      await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
+    } catch (error) {
+      // A spent mail budget: the request is dropped, and its link before stays as it was.
+      if (!(error instanceof HttpError) || error.statusCode !== 429) throw error
+      app.log.info({ userId: found.user.id }, 'password reset mail not sent: the mail limit is reached')
+    }
   })
 }
 
-/** Mails the link; false when the last one is too young. The link comes from the configuration alone, never from a Host header. */
+/** Mails the link; false when the last one is too young, 429 when a mail budget is spent. The link comes from the configuration alone, never from a Host header. */
 async function sendLink(app: FastifyInstance, tx: Tx, origin: Origin, user: User): Promise<boolean> {
   const config = app.config.current()
   const { reset_throttle: throttle, reset_expires: validity } = config.passwords
   const token = randomBytes(32).toString('hex')
   if (!(await replaceReset(tx, user, { token, throttle, now: origin.now }))) return false
-  await app.mail.queue(tx, {
-    to: user.email,
-    template: 'reset-password',
-    data: { link: linkTo(config, 'reset', { token, email: user.email }), minutes: Math.round(validity / 60_000) },
-    expiresAt: origin.now + validity,
-  })
+  const data = {
+    link: linkTo(config, 'reset', { token, email: user.email }),
+    minutes: Math.round(validity / 60_000),
+  }
+  const mail = { to: user.email, template: 'reset-password', data, expiresAt: origin.now + validity } as const
+  await app.mail.queue(tx, mail, { userId: null, ipAddress: origin.ipAddress })
   await recordEvent(tx, origin, { type: 'password_reset_requested', userId: user.id })
   return true
 }

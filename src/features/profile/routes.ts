@@ -73,7 +73,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
         await recordEvent(tx, origin, { type: isMoved ? 'email_changed' : 'profile_updated', userId: user.id })
         if (!isMoved) return
         await sendVerification(app, tx, origin, after)
-        await notify(app, tx, origin, user.email, 'email_changed', { newEmail: after.email })
+        await notify(app, tx, origin, user, 'email_changed', { newEmail: after.email })
       })
       if (outcome === 'gone') throw unauthenticated()
       if (outcome === 'taken') throw validationFailed({ email: ['The email has already been taken.'] })
@@ -107,7 +107,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
         await keepSession(tx, request, hash)
         await endSessionsOf(app, tx, user.id, request)
         await recordEvent(tx, origin, { type: 'password_changed', userId: user.id })
-        await notify(app, tx, origin, user.email, 'password_changed')
+        await notify(app, tx, origin, user, 'password_changed')
         return true
       })
       if (!isChanged) throw wrongPassword()
@@ -132,7 +132,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
         await forgetUser(tx, user.id)
         if (!(await deleteUser(tx, user.id))) return
         await recordEvent(tx, origin, { type: 'user_deleted', userId: user.id })
-        await notify(app, tx, origin, user.email, 'account_deleted')
+        await notify(app, tx, origin, user, 'account_deleted')
       })
       await signOut(request, reply)
       return { message: 'Your account has been deleted.' }

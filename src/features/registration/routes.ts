@@ -55,7 +55,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
         const created = await createUser(tx, { name, email, password: hash, role, verified: false, now: origin.now })
         if (!created) return null
         await recordEvent(tx, origin, { type: 'registered', userId: created.id })
-        await sendVerification(app, tx, origin, created)
+        await sendVerification(app, tx, origin, created, 'registration')
         return created
       })
       if (!user) throw taken()

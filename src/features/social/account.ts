@@ -111,12 +111,13 @@ async function link(
     await recordEvent(tx, origin, { type: 'account_claimed', userId })
   }
   if (!(await insertLink(tx, userId, identity, origin.now))) throw new Overtaken()
-  const found = await findUserById({ prisma: tx }, userId)
-  if (!found) throw new Overtaken()
-  if (decision.action === 'link' && decision.claim) await markVerified(tx, userId, found.user.email, origin.now)
+  const linked = await findUserById({ prisma: tx }, userId)
+  if (!linked) throw new Overtaken()
+  if (decision.action === 'link' && decision.claim) await markVerified(tx, userId, linked.user.email, origin.now)
   await recordEvent(tx, origin, { type: 'social_linked', userId, data: { provider: provider.id } })
   // Whoever makes an account by it knows.
   if (decision.action === 'link') {
-    await notify(request.server, tx, origin, found.user.email, 'social_linked', { provider: provider.label })
+    const owner = (await findUserById({ prisma: tx }, userId))?.user ?? linked.user
+    await notify(request.server, tx, origin, owner, 'social_linked', { provider: provider.label })
   }
 }

@@ -17,7 +17,7 @@ export async function enable(request: FastifyRequest, user: User, force: boolean
     await requireStillSignedIn(tx, request)
     await recordEvent(tx, originOf(request), { type: 'two_factor_enabled', userId: user.id, data: { force } })
     // Until the new one is confirmed a password alone signs in: the user is to know.
-    if (stored.confirmed) await notify(request.server, tx, originOf(request), user.email, 'two_factor_disabled')
+    if (stored.confirmed) await notify(request.server, tx, originOf(request), user, 'two_factor_disabled')
   })
 }
 
@@ -27,7 +27,7 @@ export async function disable(request: FastifyRequest, user: User): Promise<void
     if (!(await clearTwoFactor(tx, user.id))) return
     await requireStillSignedIn(tx, request)
     await recordEvent(tx, originOf(request), { type: 'two_factor_disabled', userId: user.id })
-    await notify(request.server, tx, originOf(request), user.email, 'two_factor_disabled')
+    await notify(request.server, tx, originOf(request), user, 'two_factor_disabled')
   })
 }
 
@@ -41,6 +41,6 @@ export async function regenerate(request: FastifyRequest, user: User): Promise<v
     if (!(await replaceRecoveryCodes(tx, user.id, found, fresh))) return
     await requireStillSignedIn(tx, request)
     await recordEvent(tx, originOf(request), { type: 'recovery_codes_generated', userId: user.id })
-    await notify(request.server, tx, originOf(request), user.email, 'recovery_codes_generated')
+    await notify(request.server, tx, originOf(request), user, 'recovery_codes_generated')
   })
 }

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database, Tx } from './database.ts'
 import { withRetries } from './retry.ts'
 
 /** A statement that is prepared once for each connection; its text numbers its parameters `$1`, `$2`, … */
@@ -7,23 +7,29 @@ export interface Statement {
   text: string
 }
 
+/** Where a statement runs: on the database, or inside a transaction. */
+export type Connection = Pick<Database, 'engine' | 'pg'> & { prisma: Tx }
+
 /** What a parameter may be; dates go as numbers. */
 export type Value = string | number | bigint | null
 
 type Rows = Record<string, unknown>[]
 
 /** Runs a statement past the ORM, which would cost more than all the rest; answers how many rows it changed. */
-export async function execute({ pg, prisma }: Database, statement: Statement, values: Value[]): Promise<number> {
+export async function execute(connection: Connection, statement: Statement, values: Value[]): Promise<number> {
+  const { pg, prisma } = connection
   // What clashed with others at the same moment may simply come after them: it is one statement.
   if (pg) return (await withRetries(() => pg.query({ ...statement, values }))).rowCount ?? 0
-  return prisma.$executeRawUnsafe(numbered(statement), ...values)
+  return prisma.$executeRawUnsafe(textFor(connection, statement), ...values)
 }
 
 /** Runs a statement that answers rows. */
-export async function query({ pg, prisma }: Database, statement: Statement, values: Value[]): Promise<Rows> {
+export async function query(connection: Connection, statement: Statement, values: Value[]): Promise<Rows> {
+  const { pg, prisma } = connection
   if (pg) return (await withRetries(() => pg.query({ ...statement, values }))).rows
-  return prisma.$queryRawUnsafe<Rows>(numbered(statement), ...values)
+  return prisma.$queryRawUnsafe<Rows>(textFor(connection, statement), ...values)
 }
 
-/** The text as SQLite numbers parameters. */
-const numbered = ({ text }: Statement): string => text.replace(/\$(?=\d)/g, '?')
+/** The text with its parameters numbered as the engine does. */
+const textFor = ({ engine }: Connection, { text }: Statement): string =>
+  engine === 'sqlite' ? text.replace(/\$(?=\d)/g, '?') : text

@@ -1,9 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { CurrentConfig } from '../../config/current.ts'
+import { sha256Hex } from '../../crypto/hash.ts'
 import { randomAlphanumeric } from '../../crypto/random.ts'
+import { tooManyRequests } from '../../errors.ts'
 import type { Clock } from '../clock.ts'
 import type { Tx } from '../database/database.ts'
 import { type Delivery, type Outbox, UndeliverableError } from '../outbox.ts'
+import { type Counters, MailBudget, type MailCause } from './budget.ts'
 import { addressed, oneLine } from './message.ts'
 import { renderMail } from './templates.ts'
 import { openTransport, type Transport } from './transport.ts'
@@ -26,25 +29,63 @@ interface QueuedMail extends MailDraft {
   at: number
 }
 
-/** Sends mail through the outbox. */
-class Mail {
+const kind = 'mail'
+
+interface MailParts {
+  outbox: Outbox
+  clock: Clock
+  config: CurrentConfig
+  limits: Counters
+}
+
+/** Puts mail into the outbox, within the budgets of its recipient and its cause. */
+export class Mail {
   readonly #outbox: Outbox
+  readonly #clock: Clock
+  readonly #budget: MailBudget
+
+  constructor({ outbox, clock, config, limits }: MailParts) {
+    this.#outbox = outbox
+    this.#clock = clock
+    this.#budget = new MailBudget(config, limits)
+  }
+
+  /** Queues a mail that its recipient waits for, in the transaction of its cause; throws 429 when a budget is spent. */
+  async queue(tx: Tx, draft: MailDraft, cause: MailCause): Promise<void> {
+    const now = this.#clock.now()
+    const until = await this.#budget.spend(tx, 'mail', draft.to, cause, now)
+    if (until === null) return this.#outbox.add(tx, kind, queued(draft, now))
+    throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((until - now) / 1000)), {
+      headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(Math.ceil(until / 1000)) },
+    })
+  }
+
+  /**
+   * Queues a notice in the transaction of its cause. Notices are never refused: when an equal one was sent lately or a
+   * budget is spent, the notice waits, and equal ones are merged into it and counted.
+   */
+  async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, equal: string): Promise<void> {
+    const now = this.#clock.now()
+    const until =
+      (await this.#budget.hold(tx, equal, now)) ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))
+    const timing = until === null ? {} : { at: until, mergeKey: sha256Hex(`${kind}:${equal}`) }
+    await this.#outbox.add(tx, kind, queued(draft, now), timing)
+  }
+}
+
+/** Made once, so that a repetition has the same Message-ID; random, so that the id does not count svc's mails. */
+const queued = (draft: MailDraft, now: number): QueuedMail => ({ id: randomAlphanumeric(24), at: now, ...draft })
+
+/** Sends the mail of the outbox. */
+class Postman {
   readonly #clock: Clock
   readonly #config: CurrentConfig
   #open: { url: string; transport: Transport } | null = null
 
-  constructor(parts: { outbox: Outbox; clock: Clock; config: CurrentConfig }) {
-    this.#outbox = parts.outbox
-    this.#clock = parts.clock
-    this.#config = parts.config
-    this.#outbox.handle<QueuedMail>('mail', (mail, delivery) => this.#deliver(mail, delivery))
-  }
-
-  /** Queues a mail in the transaction of its cause; nothing about it can fail but the database. */
-  async queue(tx: Tx, draft: MailDraft): Promise<void> {
-    // Made once, so that a repetition bears the same Message-ID; random, so that it does not count our mails.
-    const mail: QueuedMail = { id: randomAlphanumeric(24), at: this.#clock.now(), ...draft }
-    await this.#outbox.add(tx, 'mail', mail)
+  constructor({ outbox, clock, config }: Omit<MailParts, 'limits'>) {
+    this.#clock = clock
+    this.#config = config
+    outbox.handle<QueuedMail>(kind, (mail, delivery) => this.#deliver(mail, delivery))
   }
 
   /** Closes the connections to the mail server. */
@@ -53,11 +94,14 @@ class Mail {
     this.#open = null
   }
 
-  async #deliver({ id, to, template, data, at, expiresAt }: QueuedMail, { signal }: Delivery): Promise<void> {
+  async #deliver({ id, to, template, data, at, expiresAt }: QueuedMail, { signal, times }: Delivery): Promise<void> {
     if (expiresAt !== undefined && this.#clock.now() > expiresAt)
       throw new UndeliverableError('The mail is out of date.')
     const { app, mail, templates } = this.#config.current()
-    const facts = Object.entries(data).map(([key, value]) => [key, typeof value === 'string' ? oneLine(value) : value])
+    const facts = Object.entries({ ...data, times }).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? oneLine(value) : value,
+    ])
     const content = await renderMail({
       template,
       directory: templates.mail,
@@ -87,11 +131,12 @@ declare module 'fastify' {
 
 /** Adds `app.mail`. */
 export function addMail(app: FastifyInstance): void {
-  const { outbox, clock, config } = app
-  app.decorate('mail', new Mail({ outbox, clock, config }))
+  const { outbox, clock, config, limits } = app
+  app.decorate('mail', new Mail({ outbox, clock, config, limits }))
+  const postman = new Postman({ outbox, clock, config })
   app.addHook('onClose', async () => {
     // Hooks of closing run last to first, and what the outbox has under way goes through these connections.
     await outbox.close()
-    app.mail.close()
+    postman.close()
   })
 }

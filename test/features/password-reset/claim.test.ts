@@ -115,11 +115,11 @@ t.test('all of it or nothing: what fails in the middle leaves the account and th
   const { user, email } = await hijacked(svc)
   const token = await tokenFor(svc, email)
   const before = await keysOf(svc, user.id)
-  const queue = svc.app.mail.queue.bind(svc.app.mail)
-  svc.app.mail.queue = () => Promise.reject(new Error('the last step fails'))
+  const queue = svc.app.mail.queueNotice.bind(svc.app.mail)
+  svc.app.mail.queueNotice = () => Promise.reject(new Error('the last step fails'))
   t.equal((await reset(svc, email, token)).statusCode, 500)
   t.strictSame(await keysOf(svc, user.id), before)
-  svc.app.mail.queue = queue
+  svc.app.mail.queueNotice = queue
   t.equal((await reset(svc, email, token)).statusCode, 200)
 })
 

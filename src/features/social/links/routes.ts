@@ -92,7 +92,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
         const { provider } = done
         await recordEvent(tx, origin, { type: 'social_unlinked', userId: user.id, data: { provider } })
         const label = findProvider(config, provider)?.label ?? provider
-        await notify(app, tx, origin, user.email, 'social_unlinked', { provider: label })
+        await notify(app, tx, origin, user, 'social_unlinked', { provider: label })
         return done
       })
       if (deleted.outcome === 'none') throw notFound()

@@ -1,0 +1,68 @@
+import t from 'tap'
+import { registration, strong, visitor } from '../support/accounts.ts'
+import { buildTestApp } from '../support/app.ts'
+import { hour, minute, second } from '../support/clock.ts'
+
+t.test('an unverified address gets no notice', async (t) => {
+  const svc = await buildTestApp(t)
+  const mallory = await visitor(svc)
+  t.equal((await mallory.post('/register', registration('victim@example.com'))).statusCode, 201)
+  t.equal((await svc.mailbox.all()).length, 1, 'the verification mail')
+  let [current, next] = [strong, `${strong}!`]
+  for (let i = 0; i < 5; i++) {
+    const body = { current_password: current, password: next, password_confirmation: next }
+    t.equal((await mallory.put('/user/password', body)).statusCode, 200)
+    ;[current, next] = [next, current]
+    svc.clock.advance(2 * second)
+  }
+  t.equal((await svc.mailbox.all()).length, 1)
+})
+
+t.test('equal notices are merged: the first at once, the others in one mail with their number', async (t) => {
+  const svc = await buildTestApp(t)
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = svc.browser()
+  await spa.signIn('ada@example.com')
+  const change = async (current: string, next: string) => {
+    const body = { current_password: current, password: next, password_confirmation: next }
+    t.equal((await spa.put('/user/password', body)).statusCode, 200)
+  }
+  const notices = async () =>
+    (await svc.mailbox.to('ada@example.com')).filter(({ subject }) => subject === 'Your password was changed')
+  await change('correct horse', strong)
+  t.equal((await notices()).length, 1)
+  let [current, next] = [strong, `${strong}!`]
+  for (let i = 0; i < 12; i++) {
+    svc.clock.advance(minute)
+    await change(current, next)
+    ;[current, next] = [next, current]
+  }
+  t.equal((await notices()).length, 1, 'equal ones wait')
+  t.equal(await svc.database.prisma.outbox.count(), 1, 'in one row')
+  svc.clock.advance(hour)
+  const [first, merged, ...more] = await notices()
+  t.equal(more.length, 0)
+  t.notMatch(first?.text, 'times since')
+  t.match(merged?.text, 'This happened 12 times since our last mail about it. The last time:\n')
+  t.match(merged?.html, 'This happened 12 times since our last mail about it.')
+  t.match(merged?.text, 'When: Fri, 20 Nov 2026 12:12:00 GMT')
+})
+
+t.test('a notice beyond the limit waits at most an hour, and is not lost', async (t) => {
+  const svc = await buildTestApp(t)
+  await svc.createUser({ email: 'victim@example.com' })
+  const spa = svc.browser()
+  await spa.signIn('victim@example.com')
+  for (let i = 0; i < 6; i++) {
+    const browser = await visitor(svc)
+    t.equal((await browser.post('/register', registration(`victim+${i}@example.com`))).statusCode, 201)
+  }
+  const before = (await svc.mailbox.all()).length
+  const body = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  t.equal((await spa.put('/user/password', body)).statusCode, 200, 'the change itself is never refused')
+  t.equal((await svc.mailbox.all()).length, before)
+  svc.clock.advance(hour)
+  const [notice] = (await svc.mailbox.to('victim@example.com')).slice(-1)
+  t.match(notice?.subject, 'Your password was changed')
+  t.notMatch(notice?.text, 'times since')
+})
