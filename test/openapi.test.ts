@@ -34,6 +34,7 @@ const withoutBody = new Set([
   'POST /oauth/token/fresh',
   'POST /email/verification-notification',
   'POST /user/two-factor-recovery-codes',
+  'POST /user/confirmation-code',
   'POST /oauth/token/fresh',
 ])
 

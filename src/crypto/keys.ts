@@ -11,6 +11,7 @@ export type KeyPurpose =
   | 'verify-email'
   | 'refresh-successor'
   | 'user-code'
+  | 'confirmation-code'
 
 /** Secrets for others' code, which makes its own keys of them. */
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name'

@@ -1,15 +1,49 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
-import { unauthenticated, validationFailed } from '../../errors.ts'
+import { isPassword } from '../../crypto/password.ts'
+import { emailUnverified, unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { confirmationAge, markConfirmed } from '../../login/recent-password.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
+import type { User } from '../../users/user.ts'
+import { findUserById } from '../../users/users.ts'
+import { mailCode, redeemCode } from './mailed-code.ts'
 
 const wrong = 'The provided password was incorrect.'
+const wrongCode = 'The provided code was incorrect or has expired.'
+const hasPassword = 'This account has a password. Confirm it instead of a code.'
 
-/** The password asked for once more, before what only its owner may do. */
+/** The user if a mailed code may confirm them: they have no password, and the address is proved to be theirs. */
+async function codeUserOf(request: FastifyRequest): Promise<User> {
+  const { user } = callerOf(request)
+  const found = user && (await findUserById(request.server.database, user.id))
+  if (!found) throw unauthenticated()
+  if (isPassword(found.password)) throw validationFailed({ code: [hasPassword] })
+  if (found.user.email_verified_at === null) throw emailUnverified()
+  return found.user
+}
+
+async function confirmByPassword(request: FastifyRequest<{ Body: { password?: unknown } }>): Promise<'password'> {
+  const { user } = callerOf(request)
+  if (!user) throw unauthenticated()
+  const { password } = request.body
+  const isText = typeof password === 'string' && password !== ''
+  if (!isText || !(await authenticateAgain(request, user, password, 'confirm')))
+    throw validationFailed({ password: [wrong] })
+  return 'password'
+}
+
+async function confirmByCode(request: FastifyRequest<{ Body: { code?: unknown } }>): Promise<'mail'> {
+  await codeUserOf(request)
+  const { code } = request.body
+  if (typeof code !== 'string' || !redeemCode(request, code)) throw validationFailed({ code: [wrongCode] })
+  return 'mail'
+}
+
+/** Asks for the password once more before sensitive changes, or for a mailed code where there is no password. */
 const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/user/confirm-password',
@@ -17,25 +51,53 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       config: {
         access: { family: 'session', caller: 'required' },
         unverified: 'allowed',
-        alsoAnswers: [422, 429],
+        alsoAnswers: [403, 422, 429],
       },
       schema: {
-        summary: 'Confirm the password of the signed-in user',
-        body: Type.Object({ password: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+        summary: 'Confirm the password of the signed-in user, or a mailed code',
+        body: Type.Object(
+          {
+            password: Type.Optional(Type.Unknown()),
+            code: Type.Optional(Type.Unknown({ description: 'For users without a password: the mailed code.' })),
+          },
+          { additionalProperties: false },
+        ),
         response: { 201: EmptyAnswer },
       },
     },
     async (request, reply) => {
-      const { user } = callerOf(request)
-      if (!user) throw unauthenticated()
-      const { password } = request.body
-      const isText = typeof password === 'string' && password !== ''
-      if (!isText || !(await authenticateAgain(request, user, password, 'confirm')))
-        throw validationFailed({ password: [wrong] })
+      const { password, code } = request.body
+      const byCode = code !== undefined && (password ?? null) === null
+      const method = byCode ? await confirmByCode(request) : await confirmByPassword(request)
       await markConfirmed(request)
-      const origin = originOf(request)
-      await app.database.transaction((tx) => recordEvent(tx, origin, { type: 'password_confirmed', userId: user.id }))
+      const facts = { userId: callerOf(request).user?.id ?? null, data: { method } }
+      await app.database.transaction((tx) =>
+        recordEvent(tx, originOf(request), { type: 'password_confirmed', ...facts }),
+      )
       return sendEmpty(reply, 201)
+    },
+  )
+
+  app.post(
+    '/user/confirmation-code',
+    {
+      config: {
+        access: { family: 'session', caller: 'required' },
+        unverified: 'allowed',
+        limit: 'mail',
+        alsoAnswers: [403, 422, 429],
+      },
+      schema: {
+        summary: 'Mail a confirmation code to a user without a password',
+        description:
+          'The code works for ten minutes, once, in this session: `POST /user/confirm-password` with `code`.',
+        response: { 202: Type.Object({ status: Type.Literal('confirmation-code-sent'), message: Type.String() }) },
+      },
+    },
+    async (request, reply) => {
+      await mailCode(request, await codeUserOf(request))
+      const message = 'A confirmation code has been sent to your email address.'
+      return reply.code(202).send({ status: 'confirmation-code-sent', message })
     },
   )
 

@@ -1,0 +1,50 @@
+import { randomInt } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { constantTimeEqual } from '../../crypto/hash.ts'
+import { deriveKeys } from '../../crypto/keys.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+import type { User } from '../../users/user.ts'
+
+declare module 'fastify' {
+  interface Session {
+    /** The code that was mailed last, as a keyed hash. Only this session accepts it. */
+    confirmationCode?: { mac: string; expiresAt: number }
+  }
+}
+
+/** How long a code works, in milliseconds. */
+const validity = 600_000
+
+/** Letters and digits without I, O, 0 and 1. Eight of them are 40 bits: too many to guess in ten minutes. */
+const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
+
+const newCode = (): string => Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('')
+
+const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.secret, 'confirmation-code')
+
+const signedText = (code: string, expiresAt: number): string => `${expiresAt}\0${code}`
+
+/** Mails a new code to the user. It replaces the session's earlier one. */
+export async function mailCode(request: FastifyRequest, user: User): Promise<void> {
+  const { server: app, session } = request
+  const origin = originOf(request)
+  const code = newCode()
+  const expiresAt = origin.now + validity
+  session.confirmationCode = { mac: keysOf(app)[0]?.sign(signedText(code, expiresAt)) ?? '', expiresAt }
+  await session.save()
+  const data = { code: `${code.slice(0, 4)}-${code.slice(4)}`, minutes: validity / 60_000 }
+  await app.database.transaction(async (tx) => {
+    await app.mail.queue(tx, { to: user.email, template: 'confirmation-code', data, expiresAt })
+    await recordEvent(tx, origin, { type: 'confirmation_code_sent', userId: user.id })
+  })
+}
+
+/** Whether the text is the code that was mailed for this session, which is then used up. Spaces, dashes and case do not matter. */
+export function redeemCode({ server: app, session }: FastifyRequest, text: string): boolean {
+  const sent = session.confirmationCode
+  if (!sent || app.clock.now() >= sent.expiresAt) return false
+  const code = text.toUpperCase().replaceAll(/[\s-]/g, '')
+  if (!keysOf(app).some((key) => constantTimeEqual(key.sign(signedText(code, sent.expiresAt)), sent.mac))) return false
+  delete session.confirmationCode
+  return true
+}
