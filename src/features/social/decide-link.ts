@@ -35,7 +35,7 @@ function decideForUser(asker: NonNullable<LinkFacts['asker']>, owner: LinkFacts[
   const { intent, userId } = asker
   if (owner && owner.userId !== userId) return refuse(intent === 'link' ? 'account_exists' : 'access_denied')
   if (intent === 'link') return { action: 'link', userId, claim: false }
-  // Who has a password confirms by that: a provider that knows the browser may ask nothing.
+  // A user who has a password confirms with the password.
   return owner && !owner.hasPassword ? { action: 'confirm', userId } : refuse('access_denied')
 }
 

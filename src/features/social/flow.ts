@@ -6,9 +6,8 @@ import {
   calculatePKCECodeChallenge,
 } from 'openid-client'
 import type { Cipher } from '../../crypto/cipher.ts'
-import { isPassword } from '../../crypto/password.ts'
 import { HttpError } from '../../errors.ts'
-import { findUserById, type UserWithPassword } from '../../users/users.ts'
+import type { UserWithPassword } from '../../users/users.ts'
 import { type ClaimAccount, openAccount } from './account.ts'
 import type { Connections } from './connections.ts'
 import type { LinkFacts } from './decide-link.ts'
@@ -46,7 +45,6 @@ export async function beginFlow(
 ): Promise<{ url: string; flow: Flow }> {
   const { config, clock } = request.server
   const flow = newFlow({ ...wish, provider: provider.id, startedAt: clock.now() })
-  if (flow.intent === 'confirm') await requireNoPassword(request)
   const { state, nonce, verifier } = proofsOf(flow)
   try {
     const connection = await connections.to(provider)
@@ -67,12 +65,6 @@ export async function beginFlow(
   }
 }
 
-/** Spares the way to the provider: who has a password confirms by that. */
-async function requireNoPassword({ server, caller }: FastifyRequest): Promise<void> {
-  const found = caller?.user ? await findUserById(server.database, caller.user.id) : null
-  if (!found || isPassword(found.password)) throw socialFailure('access_denied', 'confirmed by password')
-}
-
 /** Whom the identity opens that the provider answered with; throws the failure. The flow is used up before anything of the answer is looked at. */
 export async function finishFlow(
   request: FastifyRequest,
@@ -88,6 +80,7 @@ export async function finishFlow(
     throw socialFailure('invalid_state', 'used before')
   }
   if (flow.intent === 'link' && !provider.config.link) throw socialFailure('access_denied', 'links are off')
+  if (flow.intent === 'confirm' && !provider.provesTime) throw socialFailure('access_denied', 'no auth_time')
   const asker = askerOf(request, flow)
   const response = new URL(callbackPath(provider.id), config.current().app.url)
   response.search = queryOf(request)
@@ -97,7 +90,7 @@ export async function finishFlow(
     expectedState: state,
     ...(provider.usesNonce ? { expectedNonce: nonce } : {}),
     ...(provider.usesPkce ? { pkceCodeVerifier: verifier } : {}),
-    // Who has proved again who they are did so since the flow began, give or take half a minute of clocks.
+    // The provider must state that the user authenticated after the flow began; half a minute is for its clock.
     ...(flow.isAnew && provider.provesTime ? { maxAge: Math.ceil((clock.now() - flow.startedAt) / 1000) + 30 } : {}),
   })
   const { profile } = exchanged

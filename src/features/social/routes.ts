@@ -6,12 +6,11 @@ import { notFound, validationFailed } from '../../errors.ts'
 import { beginChallenge } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
-import { isSet } from '../../plugins/flag.ts'
-import { signInPage } from '../../plugins/links.ts'
 import { isNavigation } from '../../plugins/navigation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import type { UserWithPassword } from '../../users/users.ts'
 import type { ClaimAccount } from './account.ts'
+import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage } from './destination.ts'
 import { socialFailure } from './failure.ts'
@@ -102,7 +101,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.get(
     '/auth/:provider/redirect',
     {
-      config: { ...guest, alsoAnswers: [400, 401, 404, 422] },
+      config: { ...guest, alsoAnswers: [400, 404, 422] },
       schema: {
         summary: 'Begin a sign-in at a provider',
         description: 'A browser is sent there; other callers are told where.',
@@ -114,10 +113,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
       const isPerson = isNavigation(request)
-      if (isPerson && isSet(request.query.confirm) && request.caller?.kind !== 'session') {
-        return reply.redirect(signInPage(app.config.current(), request.url), 302)
-      }
-      const wish = wishOf(request, request.query)
+      const wish = wishOf(request.query)
       try {
         const url = await begin(request, reply, provider, wish)
         return isPerson ? reply.redirect(url, 302) : { url }
@@ -243,6 +239,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     },
   )
 
+  await app.register(confirmationRoutes, { begin, providerOf })
   await app.register(linkRoutes, { begin, providerOf })
 }
 

@@ -18,7 +18,6 @@ export const RedirectQuery = Type.Object({
   return_to: Type.Optional(Type.Unknown({ description: 'A path of the front end to go on to.' })),
   stateless: Type.Optional(Type.Unknown({ description: 'The callback answers an API token; no session begins.' })),
   device_name: Type.Optional(Type.Unknown({ description: 'With `stateless`: becomes the name of the token.' })),
-  confirm: Type.Optional(Type.Unknown({ description: 'Confirms who is signed in, in place of the password.' })),
   prompt: Type.Optional(
     Type.Unknown({ description: '`login` asks the provider to ask again who sits there, as far as it knows how.' }),
   ),
@@ -61,7 +60,8 @@ export const TokenBody = Type.Object(
   { additionalProperties: false },
 )
 
-export const LinkBody = Type.Object(
+/** What a request that begins a flow for the signed-in user may say. */
+export const BeginBody = Type.Object(
   { return_to: Type.Optional(Type.Unknown({ description: 'A path of the front end to go on to.' })) },
   { additionalProperties: false },
 )

@@ -67,6 +67,11 @@ export async function noteUse(tx: Tx, id: bigint, identity: StoredIdentity, now:
   return count > 0
 }
 
+/** Whether the user has a linked identity at the provider. */
+export async function isLinked({ prisma }: Database, userId: number, provider: string): Promise<boolean> {
+  return (await prisma.socialAccount.count({ where: { userId: BigInt(userId), provider } })) > 0
+}
+
 /** The user's linked identities, oldest first. */
 export async function listLinks({ prisma }: Database, userId: number): Promise<Record[]> {
   const rows = await prisma.socialAccount.findMany({ where: { userId: BigInt(userId) }, orderBy: { id: 'asc' } })

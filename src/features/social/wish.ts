@@ -1,6 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
-import { unauthenticated, validationFailed } from '../../errors.ts'
+import { HttpError, validationFailed } from '../../errors.ts'
 import { isSet } from '../../plugins/flag.ts'
 import { localPath } from '../../plugins/return-to.ts'
 import { displayName } from '../../plugins/validation.ts'
@@ -20,18 +19,20 @@ export function returnOf(value: unknown): string | null {
   return path !== null && path.length <= longestReturn ? path : null
 }
 
-/** The wish of a redirect's query; throws 401 for a confirmation of nobody, 422 for a device without a usable name. */
-export function wishOf({ caller }: FastifyRequest, query: Static<typeof RedirectQuery>): Wish {
+/** A confirmation changes the session, so another site must not be able to begin one by a mere navigation. */
+const confirmByPost = () =>
+  new HttpError(400, 'access_denied', 'Confirmation starts with POST /auth/{provider}/confirm, not with ?confirm=1.')
+
+/** What a redirect's query asks for. Throws 400 for a confirmation and 422 for an invalid device name. */
+export function wishOf(query: Static<typeof RedirectQuery> & { confirm?: unknown }): Wish {
+  if (query.confirm !== undefined) throw confirmByPost()
   const isAnew = query.prompt === 'login'
   if (isSet(query.stateless)) {
     const name = deviceName(query.device_name)
     return { intent: 'sign_in', mode: 'stateless', isAnew, deviceName: name, returnTo: null, session: null }
   }
   const mode = isSet(query.page) ? 'page' : 'browser'
-  const shared = { mode, deviceName: null, returnTo: returnOf(query.return_to) } as const
-  if (!isSet(query.confirm)) return { ...shared, intent: 'sign_in', isAnew, session: null }
-  if (caller?.kind !== 'session') throw unauthenticated()
-  return { ...shared, intent: 'confirm', isAnew: true, session: caller.credentialId }
+  return { intent: 'sign_in', mode, isAnew, deviceName: null, returnTo: returnOf(query.return_to), session: null }
 }
 
 function deviceName(value: unknown): string {

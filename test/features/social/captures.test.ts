@@ -2,7 +2,7 @@ import t from 'tap'
 import { isPassword } from '../../../src/crypto/password.ts'
 import { day } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
-import { buildSocial, failure, frontEnd, link, list, type Social, smiths, Visitor } from './visitor.ts'
+import { buildSocial, failure, frontEnd, list, type Social, smiths, Visitor } from './visitor.ts'
 
 const email = 'grace@example.com'
 
@@ -85,17 +85,6 @@ t.test('another server under the name of a plain provider opens no accounts of t
   const visitor = new Visitor(svc)
   t.equal(failure(await visitor.signIn('wayland', 'github')), 'email_missing', 'the same id, somebody else')
   t.equal(await visitor.user(), null)
-})
-
-t.test('who has a password confirms by that alone', async (t) => {
-  const svc = await buildSocial(t)
-  const user = await svc.createUser({ email: 'ada@example.com' })
-  const visitor = new Visitor(svc, await confirmedBrowser(svc, user.email))
-  await link({ visitor }, 'unproven')
-  t.equal(failure(await visitor.open('/auth/acme/redirect?confirm=1')), 'access_denied')
-  const program = await visitor.browser.get('/auth/acme/redirect?confirm=1')
-  t.equal(program.statusCode, 400)
-  t.match(program.json(), { code: 'access_denied' })
 })
 
 t.test('links that were switched off while somebody was at the provider', async (t) => {

@@ -1,49 +1,148 @@
+import type { JWTPayload } from 'jose'
 import t from 'tap'
+import { testConfig } from '../../support/app.ts'
 import { day, minute } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, link, list, Visitor } from './visitor.ts'
 
-t.test('who has no password confirms at the provider', async (t) => {
+const at = (provider: string) => `/auth/${provider}/confirm`
+
+/** Begins a confirmation; where it sends the browser. */
+async function begin({ browser }: Visitor, body: object = {}): Promise<URL> {
+  const answer = await browser.post(at('acme'), body)
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+  return new URL(answer.json().url)
+}
+
+const isConfirmed = async ({ browser }: Visitor) => (await browser.post(`${list}/github`, {})).statusCode === 200
+
+t.test('a user without a password confirms with a new sign-in at a linked provider', async (t) => {
   const short = { app: { frontend_url: frontEnd }, passwords: { confirm_timeout: '10m' } }
   const svc = await buildSocial(t, { settings: short })
   const grace = new Visitor(svc)
   await grace.signIn('grace')
   const user = await grace.user()
   const session = await grace.browser.cookie('svc_session')
-  const isConfirmed = async () => (await grace.browser.post(`${list}/github`, {})).statusCode === 200
-  t.notOk(await isConfirmed(), 'a sign-in is no confirmation')
-  const at = await grace.begin('acme', { confirm: '1', return_to: '/settings' })
-  t.equal(at.searchParams.get('prompt'), 'login')
-  t.equal(at.searchParams.get('max_age'), '0')
-  const answer = await grace.back(await grace.allow(at, 'grace'))
+  t.notOk(await isConfirmed(grace), 'a sign-in is not a confirmation')
+  const there = await begin(grace, { return_to: '/settings' })
+  t.match(Object.fromEntries(there.searchParams), { prompt: 'login', max_age: '0' })
+  const answer = await grace.back(await grace.allow(there, 'grace'))
   t.equal(answer.headers.location, `${frontEnd}/settings`)
   t.equal(await grace.browser.cookie('svc_session'), session)
-  t.ok(await isConfirmed())
+  t.ok(await isConfirmed(grace))
   svc.clock.advance(11 * minute)
-  t.notOk(await isConfirmed(), 'for a while')
+  t.notOk(await isConfirmed(grace), 'the confirmation expires')
 
   grace.leave()
-  t.ok(failure(await grace.back(await grace.allow(await grace.begin('acme', { confirm: '1' }), 'alan'))))
-  t.equal((await grace.user())?.id, user?.id, 'another account confirms nothing, and signs nobody in')
-  t.notOk(await isConfirmed())
+  t.equal(failure(await grace.back(await grace.allow(await begin(grace), 'alan'))), 'access_denied')
+  t.equal((await grace.user())?.id, user?.id, 'another account at the provider neither confirms nor signs in')
+  t.notOk(await isConfirmed(grace))
   t.equal(await svc.database.prisma.user.count(), 1)
-  grace.leave()
-  svc.acme.changeIdToken((claims) => ({ ...claims, auth_time: Math.floor((Date.now() - day) / 1000) }))
-  const old = await grace.back(await grace.allow(await grace.begin('acme', { confirm: '1' }), 'grace'))
-  t.ok(failure(old), 'who signed in there long ago')
-  t.notOk(await isConfirmed())
-  const nobody = await new Visitor(svc).open('/auth/acme/redirect?confirm=1')
-  const page = new URL(String(nobody.headers.location))
-  t.equal(
-    page.href,
-    'http://localhost:8000/oauth/login?return_to=%2Fauth%2Facme%2Fredirect%3Fconfirm%3D1',
-    'first sign in',
-  )
-  const program = await svc.browser().get('/auth/acme/redirect?confirm=1')
-  t.equal(program.statusCode, 401)
 })
 
-t.test('a linked account whose own address is yet to be verified', async (t) => {
+t.test('rejects a confirmation unless the ID token states a recent sign-in', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  const seconds = (ago: number) => Math.floor((Date.now() - ago) / 1000)
+  const changes: Record<string, (claims: JWTPayload) => JWTPayload> = {
+    'a day ago': (claims) => ({ ...claims, auth_time: seconds(day) }),
+    'two minutes ago': (claims) => ({ ...claims, auth_time: seconds(2 * minute) }),
+    'no auth_time': ({ auth_time: _, ...claims }) => claims,
+    'as text': (claims) => ({ ...claims, auth_time: String(seconds(0)) }),
+    negative: (claims) => ({ ...claims, auth_time: -1 }),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    svc.acme.changeIdToken(change)
+    grace.leave()
+    t.equal(failure(await grace.back(await grace.allow(await begin(grace), 'grace'))), 'provider_error', name)
+    t.notOk(await isConfirmed(grace), name)
+  }
+  svc.acme.changeIdToken((claims) => ({ ...claims, auth_time: seconds(0) }))
+  grace.leave()
+  t.equal(failure(await grace.back(await grace.allow(await begin(grace), 'grace'))), null)
+  t.ok(await isConfirmed(grace))
+})
+
+t.test('a link on another site cannot begin a confirmation', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  for (const query of ['confirm=1', 'confirm=0', 'confirm', 'confirm=1&prompt=login', 'confirm=1&stateless=1']) {
+    for (const answer of [
+      await grace.open(`/auth/acme/redirect?${query}`),
+      await grace.browser.get(`/auth/acme/redirect?${query}`),
+      await new Visitor(svc).open(`/auth/acme/redirect?${query}`),
+    ]) {
+      t.equal(answer.statusCode, 400, query)
+      t.match(answer.json(), { code: 'access_denied', message: /POST \/auth\/\{provider\}\/confirm/ })
+      t.notMatch(String(answer.headers['set-cookie']), 'social')
+    }
+  }
+  t.equal((await grace.browser.get(at('acme'))).statusCode, 405)
+  t.equal((await grace.browser.post(at('acme'), {}, { 'x-xsrf-token': undefined })).statusCode, 419)
+  t.equal((await grace.browser.post(at('acme'), {}, { 'x-xsrf-token': 'wrong' })).statusCode, 419)
+  t.notOk(await isConfirmed(grace))
+})
+
+t.test('a confirmation needs a session, a linked OpenID provider, and a user without a password', async (t) => {
+  const svc = await buildSocial(t)
+  const ada = new Visitor(svc, await confirmedBrowser(svc, (await svc.createUser()).email))
+  const refused = async ({ browser }: Visitor, provider: string, message: RegExp) => {
+    const answer = await browser.post(at(provider), {})
+    t.equal(answer.statusCode, 400, provider)
+    t.match(answer.json(), { code: 'access_denied', message })
+  }
+  t.equal((await svc.browser().post(at('acme'), {})).statusCode, 401)
+  const token = await svc.createToken(await svc.createUser())
+  t.equal((await svc.bearer(token, 'POST', at('acme'), {})).statusCode, 401, 'a bearer token is not a session')
+  await link({ visitor: ada }, 'unproven')
+  await refused(ada, 'acme', /has a password/)
+  const smith = new Visitor(svc)
+  await smith.signIn('wayland', 'github')
+  await refused(smith, 'github', /does not prove when/)
+  await refused(smith, 'acme', /No account at this provider/)
+  for (const name of ['nobody', '__proto__', '%00']) {
+    t.equal((await smith.browser.post(at(name), {})).statusCode, 404, name)
+  }
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  grace.leave()
+  const elsewhere = await begin(grace, { return_to: '//evil.example', session: 'x', intent: 'link' })
+  t.equal((await grace.back(await grace.allow(elsewhere, 'grace'))).headers.location, `${frontEnd}/`)
+  t.same((await grace.browser.get(list)).json().length, 1)
+})
+
+t.test('a provider that stopped proving the time confirms no flow that is under way', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  grace.leave()
+  const back = await grace.allow(await begin(grace), 'grace')
+  const plain = { app: { frontend_url: frontEnd }, social: { acme: svc.forge.settings } }
+  svc.config.swap({ ...svc.config.current(), social: testConfig(plain).current().social })
+  t.equal(failure(await grace.back(back)), 'access_denied')
+  t.notOk(await isConfirmed(grace))
+})
+
+t.test('a confirmation that another session began confirms nothing', async (t) => {
+  const svc = await buildSocial(t)
+  const grace = new Visitor(svc)
+  await grace.signIn('grace')
+  grace.leave()
+  const back = await grace.allow(await begin(grace), 'grace')
+  const elsewhere = new Visitor(svc)
+  await elsewhere.signIn('grace')
+  t.equal(failure(await elsewhere.back(back)), 'invalid_state')
+  t.notOk(await isConfirmed(elsewhere))
+  await grace.browser.post('/logout')
+  grace.leave()
+  await grace.signIn('grace')
+  t.equal(failure(await grace.back(back)), 'invalid_state', 'nor a new session of the same browser')
+  t.notOk(await isConfirmed(grace))
+})
+
+t.test('a linked account whose address is not verified', async (t) => {
   const registration = { require_verified_email: true }
   const svc = await buildSocial(t, { settings: { app: { frontend_url: frontEnd }, registration } })
   const user = await svc.createUser({ email: 'ada@example.com' })

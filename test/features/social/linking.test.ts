@@ -46,7 +46,7 @@ t.test('link, sign in by it, unlink', async (t) => {
   t.ok(types.includes('social_linked') && types.includes('social_unlinked'))
 })
 
-t.test('linking asks for a session, CSRF and a recent password', async (t) => {
+t.test('linking and unlinking need a session, CSRF and a recent password', async (t) => {
   const svc = await buildSocial(t)
   const nobody = svc.browser()
   await nobody.get('/svc/csrf-cookie')
@@ -60,13 +60,16 @@ t.test('linking asks for a session, CSRF and a recent password', async (t) => {
   const spa = svc.browser()
   await spa.signIn(user.email)
   t.equal((await spa.post(`${list}/acme`, {})).statusCode, 423)
+  t.equal((await spa.delete(`${list}/1`)).statusCode, 423)
   await spa.post('/user/confirm-password', { password: 'correct horse' })
   t.equal((await spa.post(`${list}/acme`, {}, { 'x-xsrf-token': undefined })).statusCode, 419)
   t.equal((await spa.get(`${list}/acme`)).statusCode, 405, 'no link begins by a click')
   t.equal((await spa.post(`${list}/nobody`, {})).statusCode, 404)
   t.equal((await spa.post(`${list}/acme`, {})).statusCode, 200)
+  t.equal((await spa.delete(`${list}/1`, undefined, { 'x-xsrf-token': undefined })).statusCode, 419)
+  t.equal((await spa.delete(`${list}/1`)).statusCode, 404)
   svc.clock.advance(4 * hour)
-  t.equal((await spa.post(`${list}/acme`, {})).statusCode, spa ? 401 : 423)
+  t.equal((await spa.post(`${list}/acme`, {})).statusCode, 401, 'the session is over')
 })
 
 t.test('a sign-in while somebody is signed in links nothing', async (t) => {

@@ -9,7 +9,7 @@ import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
 import { reportFailure } from '../failure-report.ts'
 import { findProvider, type SocialProvider } from '../provider.ts'
-import { LinkBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
+import { BeginBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
 import { deleteLink, listLinks } from '../store.ts'
 import { returnOf, type Wish } from '../wish.ts'
 
@@ -43,13 +43,13 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
   app.post(
     '/user/social-accounts/:id',
     {
-      // Whoever holds somebody's unlocked browser must not add a key of their own to the account.
+      // A borrowed browser must not be able to add a way into the account.
       config: { ...session, recentPassword: () => true, alsoAnswers: [400, 404, 423] },
       schema: {
         summary: 'Begin to link an account at a provider',
         description: 'Send the browser to the answered URL: it comes back to the callback, which links.',
         params: LinkParams,
-        body: LinkBody,
+        body: BeginBody,
         response: { 200: UrlAnswer },
       },
     },
@@ -71,7 +71,8 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
   app.delete(
     '/user/social-accounts/:id',
     {
-      config: { ...session, alsoAnswers: [422] },
+      // A borrowed browser must not be able to lock the owner out.
+      config: { ...session, recentPassword: () => true, alsoAnswers: [422, 423] },
       schema: {
         summary: 'Unlink one of your accounts at providers',
         description: 'Never the last way into the account.',
