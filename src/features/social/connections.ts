@@ -1,3 +1,4 @@
+import { createRemoteJWKSet, customFetch as fetchKeys, type JWTVerifyGetKey } from 'jose'
 import {
   allowInsecureRequests,
   type ClientAuth,
@@ -7,7 +8,6 @@ import {
   type CustomFetch,
   customFetch,
   discovery,
-  enableNonRepudiationChecks,
 } from 'openid-client'
 import type { CurrentConfig } from '../../config/current.ts'
 import { AddressRanges } from '../../plugins/addresses.ts'
@@ -18,14 +18,27 @@ import type { Tracing } from '../../plugins/tracing/tracing.ts'
 import { appleSecret } from './apple-secret.ts'
 import type { ProviderConfig, SocialProvider } from './provider.ts'
 
+/** What a sign-in needs of a provider. */
 interface Connection {
+  configuration: Configuration
+  /** The keys that sign its ID tokens; null for plain OAuth 2.0. */
+  keys: JWTVerifyGetKey | null
+}
+
+interface Attempt {
   /** Unix milliseconds. */
   until: number
-  made: Promise<Configuration>
+  made: Promise<Connection>
 }
 
 /** How long what was discovered is used before it is looked up again, in milliseconds. */
 const freshness = 3_600_000
+
+/** How long published keys are used before they are fetched again, in milliseconds. */
+const keyFreshness = 300_000
+
+/** How often an unknown key may make svc fetch the published keys, in milliseconds. */
+const keyPause = 10_000
 
 /** How long a provider that cannot be reached is left alone, in milliseconds. */
 const pause = 15_000
@@ -39,7 +52,7 @@ export class Connections {
   readonly #clock: Clock
   readonly #tracing: Tracing | null
   /** By the provider's part of the configuration: a changed one begins anew. */
-  readonly #made = new WeakMap<ProviderConfig, Connection>()
+  readonly #made = new WeakMap<ProviderConfig, Attempt>()
 
   constructor(parts: { config: CurrentConfig; clock: Clock; tracing: Tracing | null }) {
     this.#config = parts.config
@@ -48,26 +61,26 @@ export class Connections {
   }
 
   /** The library's configuration for this provider; rejects when its discovery document cannot be had. */
-  async to(provider: SocialProvider): Promise<Configuration> {
+  async to(provider: SocialProvider): Promise<Connection> {
     const now = this.#clock.now()
     const known = this.#made.get(provider.config)
     if (known && now < known.until) return known.made
     const made = this.#connect(provider, now)
-    const connection = { until: now + freshness, made }
-    this.#made.set(provider.config, connection)
+    const attempt = { until: now + freshness, made }
+    this.#made.set(provider.config, attempt)
     try {
       return await made
     } catch (error) {
       // Whoever asks meanwhile does not make svc ask as often.
-      connection.until = now + pause
+      attempt.until = now + pause
       // What was good an hour ago is better than nothing.
       if (!known) throw error
-      connection.made = known.made
+      attempt.made = known.made
       return known.made
     }
   }
 
-  async #connect(provider: SocialProvider, now: number): Promise<Configuration> {
+  async #connect(provider: SocialProvider, now: number): Promise<Connection> {
     const { config, endpoints, issuer } = provider
     const fetch = this.#fetchFor(config)
     const secret = provider.id === 'apple' ? await appleSecret(config, now) : (config.client_secret ?? '')
@@ -75,12 +88,17 @@ export class Connections {
     const isPlain = urls.some((url) => url.startsWith('http:'))
     if (!endpoints) {
       const authentication = chosenByServer(secret, provider.clientAuthentication)
-      const found = await discovery(new URL(issuer), config.client_id, undefined, authentication, {
+      const configuration = await discovery(new URL(issuer), config.client_id, undefined, authentication, {
         [customFetch]: fetch,
-        execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
+        execute: isPlain ? [allowInsecureRequests] : [],
       })
-      requireEndpoints(found, isPlain)
-      return found
+      const { jwks_uri } = requireEndpoints(configuration, isPlain)
+      const keys = createRemoteJWKSet(new URL(jwks_uri), {
+        cacheMaxAge: keyFreshness,
+        cooldownDuration: keyPause,
+        [fetchKeys]: (url, init) => fetch(url, { ...init, headers: Object.fromEntries(init.headers), body: undefined }),
+      })
+      return { configuration, keys }
     }
     const server = {
       issuer: new URL(endpoints.authorization).origin,
@@ -89,10 +107,10 @@ export class Connections {
       userinfo_endpoint: endpoints.userinfo,
     }
     const authentication = provider.clientAuthentication === 'basic' ? ClientSecretBasic : ClientSecretPost
-    const made = new Configuration(server, config.client_id, undefined, authentication(secret))
-    made[customFetch] = fetch
-    if (isPlain) allowInsecureRequests(made)
-    return made
+    const configuration = new Configuration(server, config.client_id, undefined, authentication(secret))
+    configuration[customFetch] = fetch
+    if (isPlain) allowInsecureRequests(configuration)
+    return { configuration, keys: null }
   }
 
   #fetchFor(provider: ProviderConfig): CustomFetch {
@@ -105,14 +123,16 @@ export class Connections {
   }
 }
 
-/** Throws for a discovery document whose endpoints are none that a browser and svc may be sent to. */
-function requireEndpoints(made: Configuration, isPlain: boolean): void {
-  const { authorization_endpoint, token_endpoint } = made.serverMetadata()
-  for (const url of [authorization_endpoint, token_endpoint]) {
+/** The URL of the keys; throws unless the browser and svc may be sent to every endpoint of the discovery document. */
+function requireEndpoints(made: Configuration, isPlain: boolean): { jwks_uri: string } {
+  const { authorization_endpoint, token_endpoint, jwks_uri = '', userinfo_endpoint } = made.serverMetadata()
+  const urls = [authorization_endpoint, token_endpoint, jwks_uri, ...(userinfo_endpoint ? [userinfo_endpoint] : [])]
+  for (const url of urls) {
     const protocol = URL.parse(url ?? '')?.protocol
     if (protocol === 'https:' || (isPlain && protocol === 'http:')) continue
     throw new Error('the discovery document names no usable endpoints')
   }
+  return { jwks_uri }
 }
 
 /** The secret in the preferred way, or in the other one where the server names that alone (RFC 6749 section 2.3.1). */

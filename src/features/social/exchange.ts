@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { compactVerify } from 'jose'
 import {
   type AuthorizationCodeGrantChecks,
   authorizationCodeGrant,
@@ -23,15 +24,16 @@ export async function exchange(
   response: URL,
   checks: AuthorizationCodeGrantChecks,
 ): Promise<Exchanged> {
-  const connection = await connections.to(provider)
-  const isOpenId = provider.endpoints === null
-  const answer = await authorizationCodeGrant(connection, response, { ...checks, idTokenExpected: isOpenId })
+  const { configuration, keys } = await connections.to(provider)
+  const answer = await authorizationCodeGrant(configuration, response, { ...checks, idTokenExpected: keys !== null })
   const token = answer.access_token
   const claims = answer.claims()
+  // The library checks the claims and leaves the signature of a token that came over TLS unchecked.
+  if (keys) await compactVerify(answer.id_token ?? '', keys)
   const profile = claims
     ? // Who issued it, of many tenants too: two of them may know somebody by the same id.
-      { ...profileOf(provider, await openIdClaims(connection, token, claimsOf(claims))), issuer: claims.iss }
-    : await oauth2Profile(connection, provider, token)
+      { ...profileOf(provider, await openIdClaims(configuration, token, claimsOf(claims))), issuer: claims.iss }
+    : await oauth2Profile(configuration, provider, token)
   return {
     profile,
     tokens: {

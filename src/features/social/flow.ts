@@ -47,9 +47,9 @@ export async function beginFlow(
   const flow = newFlow({ ...wish, provider: provider.id, startedAt: clock.now() })
   const { state, nonce, verifier } = proofsOf(flow)
   try {
-    const connection = await connections.to(provider)
+    const { configuration } = await connections.to(provider)
     const challenge = await calculatePKCECodeChallenge(verifier)
-    const url = buildAuthorizationUrl(connection, {
+    const url = buildAuthorizationUrl(configuration, {
       redirect_uri: new URL(callbackPath(provider.id), config.current().app.url).href,
       scope: provider.scope,
       state,
@@ -133,10 +133,10 @@ export async function finishMobile(
   response.searchParams.set('code', code)
   // The app has received the answer, and checked its issuer.
   if (!provider.endpoints) {
-    const connection = await parts.connections.to(provider).catch((error: unknown) => {
+    const { configuration } = await parts.connections.to(provider).catch((error: unknown) => {
       throw socialFailure('provider_error', error)
     })
-    response.searchParams.set('iss', connection.serverMetadata().issuer)
+    response.searchParams.set('iss', configuration.serverMetadata().issuer)
   }
   const exchanged = await redeem(parts, provider, response, {
     ...(nonce === null ? {} : { expectedNonce: nonce }),

@@ -1,5 +1,5 @@
 import type { Cipher } from '../../crypto/cipher.ts'
-import { sha256Hex } from '../../crypto/hash.ts'
+import { sha256Base64url } from '../../crypto/hash.ts'
 import { randomId } from '../../crypto/random.ts'
 
 /** A sign-in under way: the browser that began it keeps it, encrypted, in a cookie of its own. */
@@ -32,11 +32,14 @@ export const longestReturn = 1_500
 /** A new flow. */
 export const newFlow = (facts: Omit<Flow, 'secret'>): Flow => ({ ...facts, secret: randomId() })
 
-/** The values that go to the provider, or come back from it: nobody makes one of them from another. */
+/**
+ * The values that go to the provider, or come back from it. None of them reveals another. They have 43 characters: some
+ * providers reject longer nonces, and a verifier must not be shorter (RFC 7636 section 4.1).
+ */
 export const proofsOf = ({ secret }: Flow) => ({
-  state: sha256Hex(`state ${secret}`),
-  nonce: sha256Hex(`nonce ${secret}`),
-  verifier: sha256Hex(`verifier ${secret}`),
+  state: sha256Base64url(`state ${secret}`),
+  nonce: sha256Base64url(`nonce ${secret}`),
+  verifier: sha256Base64url(`verifier ${secret}`),
 })
 
 const cookiePrefix = 'svc_social_'

@@ -185,14 +185,43 @@ t.test('private addresses are called where that is allowed, and nowhere else', a
   }
 })
 
-t.test('a provider that signs with a new key is believed once it has published it', async (t) => {
+t.test('an unknown key makes svc fetch the keys at once, at most every 10 seconds', async (t) => {
   const clock = stopTime(t)
   const svc = await buildSocial(t, { clock })
-  t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`)
+  const signIn = async () => failure(await new Visitor(svc).signIn('grace'))
+  const fetched = () => svc.acme.callsTo('/jwks').length
+  t.equal(await signIn(), null)
+  t.equal(await signIn(), null)
+  t.equal(fetched(), 1, 'a known key needs no fetch')
   const publish = await svc.acme.rotateKey()
-  t.equal(failure(await new Visitor(svc).signIn('grace')), 'provider_error', 'not published')
+  travel(svc, 10_000)
+  t.equal(await signIn(), 'provider_error', 'not published yet')
+  t.equal(fetched(), 2, 'fetched at once')
+  for (let times = 0; times < 5; times++) t.equal(await signIn(), 'provider_error')
+  travel(svc, 9_999)
+  t.equal(await signIn(), 'provider_error')
+  t.equal(fetched(), 2, 'not again within 10 seconds')
   publish()
-  travel(svc, 61_000)
-  t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`)
-  t.equal(svc.acme.callsTo('/jwks').length, 2, 'asked for again when a key is unknown')
+  travel(svc, 1)
+  t.equal(await signIn(), null)
+  t.equal(fetched(), 3)
+})
+
+t.test('state, nonce and verifier have 43 characters each, and all differ', async (t) => {
+  const svc = await buildSocial(t)
+  const visitor = new Visitor(svc)
+  const seen = new Set<string>()
+  for (let times = 0; times < 3; times++) {
+    const there = await visitor.begin()
+    for (const name of ['state', 'nonce']) {
+      t.match(there.searchParams.get(name), /^[\w-]{43}$/, name)
+      seen.add(there.searchParams.get(name) ?? '')
+    }
+    await visitor.back(await visitor.allow(there, 'grace'))
+  }
+  for (const { form } of svc.acme.callsTo('/token')) {
+    t.match(form.get('code_verifier'), /^[\w-]{43}$/)
+    seen.add(form.get('code_verifier') ?? '')
+  }
+  t.equal(seen.size, 9)
 })
