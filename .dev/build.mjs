@@ -47,6 +47,8 @@ function build() {
       join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
       '-p',
       join(root, '.dev', 'tsconfig.build.json'),
+      // `npm run check` reports type errors; the build only strips the types, which takes a tenth of the time.
+      '--noCheck',
       '--outDir',
       fresh,
     ],
