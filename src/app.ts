@@ -51,7 +51,6 @@ import { SecondFactor } from './login/second-factor.ts'
 import { addApiHeaders } from './plugins/api-headers.ts'
 import { addBackground } from './plugins/background.ts'
 import { addBodyParsers } from './plugins/bodies.ts'
-import { normaliseForwardedFor } from './plugins/client-address.ts'
 import type { Clock } from './plugins/clock.ts'
 import type { Database } from './plugins/database/database.ts'
 import { addErrorHandler, sendError } from './plugins/error-handler.ts'
@@ -59,14 +58,14 @@ import { addGracefulStop } from './plugins/graceful-stop.ts'
 import { addInputRules } from './plugins/input.ts'
 import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
 import { addMail } from './plugins/mail/mail.ts'
-import { addMethodRules, applyMethodHeader } from './plugins/methods.ts'
+import { addMethodRules } from './plugins/methods.ts'
 import { addRequestMetrics, openMetrics } from './plugins/metrics/requests.ts'
 import { addOutbox } from './plugins/outbox.ts'
 import { addGlobalLimit } from './plugins/rate-limit.ts'
 import { openRedis, type Redis } from './plugins/redis.ts'
-import { requestIds } from './plugins/request-ids.ts'
+import { serverOptions } from './plugins/server-options.ts'
 import { addTracing } from './plugins/tracing/tracing.ts'
-import { addHostRule, refuseUnreadable } from './plugins/unreadable.ts'
+import { addHostRule } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
 import { startUpkeep } from './upkeep.ts'
 import { originOf } from './users/events.ts'
@@ -104,25 +103,11 @@ export interface AppParts {
 /** Builds the whole server: the ordered list of everything in it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { config, database, clock, logger } = parts
-  const { server } = config.current()
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
-    genReqId: requestIds(),
-    trustProxy: server.trust_proxy.length > 0 ? [...server.trust_proxy] : false,
-    bodyLimit: 100 * 1024,
-    requestTimeout: 30_000,
-    // Node allows the longer of the two for the whole request, and looks for late ones at this interval.
-    http: { headersTimeout: 15_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 },
-    // While it stops, what still arrives on a connection that is being closed is answered as ever.
-    return503OnClosing: false,
-    rewriteUrl: (raw) => {
-      applyMethodHeader(raw)
-      normaliseForwardedFor(raw)
-      return raw.url ?? '/'
-    },
+    ...serverOptions(config.current().server),
     frameworkErrors: (_error, _request, reply) => sendError(reply, notFound()),
-    clientErrorHandler: refuseUnreadable,
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.decorate('config', config)
