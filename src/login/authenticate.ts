@@ -4,6 +4,7 @@ import { needsRehash } from '../crypto/password.ts'
 import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
+import type { Lane } from './fair-queue.ts'
 import { queueIsFull } from './hashing.ts'
 import type { Door } from './login-limiter.ts'
 
@@ -23,8 +24,9 @@ export async function authenticate(
   credentials: Credentials,
 ): Promise<UserWithPassword | null> {
   const { server: app } = request
+  const lane = app.loginLimiter.laneOf(request, credentials.email)
   // Before anything is written or looked up: a refusal must cost less than what it refuses.
-  if (app.hashing.isFull) {
+  if (app.hashing.isFull(lane)) {
     app.metrics?.hashingRefused()
     throw queueIsFull()
   }
@@ -33,7 +35,7 @@ export async function authenticate(
   let fits: boolean
   try {
     found = await findUserByEmail(app.database, credentials.email)
-    fits = await app.hashing.verify(found?.password ?? null, credentials.password)
+    fits = await app.hashing.verify(found?.password ?? null, credentials.password, lane)
   } catch (error) {
     await attempt.withdrawn()
     throw error
@@ -43,7 +45,7 @@ export async function authenticate(
     return null
   }
   await attempt.succeeded()
-  return rehashed(request, found, credentials.password)
+  return rehashed(request, found, credentials.password, lane)
 }
 
 /** The signed-in user anew, if the password is theirs, or null; counted and limited as at every other door. */
@@ -72,12 +74,17 @@ function noteFailure(request: FastifyRequest, door: string, found: UserWithPassw
 }
 
 /** The user with a hash of today's parameters; sessions that began with the old hash go on. */
-async function rehashed(request: FastifyRequest, found: UserWithPassword, password: string): Promise<UserWithPassword> {
+async function rehashed(
+  request: FastifyRequest,
+  found: UserWithPassword,
+  password: string,
+  lane: Lane,
+): Promise<UserWithPassword> {
   const { database, hashing } = request.server
   const { user, password: stored } = found
   if (stored === null || !needsRehash(stored)) return found
   // A full queue refuses new work, but not a login whose password was already found right: the next one rehashes.
-  const replacement = await hashing.hash(password).catch(() => null)
+  const replacement = await hashing.hash(password, lane).catch(() => null)
   if (replacement === null) return found
   const marks = { from: passwordMark(stored), to: passwordMark(replacement) }
   const isReplaced = await database.transaction((tx) =>

@@ -5,10 +5,14 @@ import type { FastifyInstance } from 'fastify'
 import { Piscina } from 'piscina'
 import { isPassword, nobodysHash } from '../crypto/password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
+import { FairQueue, type Lane } from './fair-queue.ts'
 import type { Hashed, HashingTask } from './hashing-worker.ts'
 
-/** How many checks may wait for each thread before more are refused: about a second's work of argon2id. */
+/** How many checks may wait for each thread: about a second's work of argon2id. Known browsers have places of their own. */
 const waitersPerThread = 100
+
+/** How many of them may come from one address, or for one account. */
+const waitersPerLane = 50
 
 /** How far the threads stand behind everything else in the system's schedule: token checks keep their speed. */
 const niceness = 3
@@ -27,15 +31,28 @@ type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
 /** One core is always left to everything else. */
 const allButOne = Math.max(1, availableParallelism() - 1)
 
-/** Hashes passwords on a few threads of their own, so that a flood of logins takes neither the event loop's time nor unbounded memory. */
+/** A check that waits for a thread. */
+interface Waiter {
+  begin(): void
+  refuse(): void
+}
+
+/**
+ * Hashes passwords on a few threads of their own, so that a flood of logins takes neither the event loop's time nor
+ * unbounded memory. Whoever waits takes turns by lane, so that one address cannot stop the sign-ins of the others.
+ */
 export class PasswordHashing {
   readonly #pool: Piscina<HashingTask, Hashed>
-  readonly #most: number
+  readonly #queue: FairQueue<Waiter>
+  readonly #threads: number
   readonly #watch: Watch
+  readonly #unfinished = new Set<Promise<unknown>>()
+  #running = 0
 
   constructor(threads = allButOne, watch: Watch = { metrics: null, tracing: null }) {
+    this.#threads = threads
     this.#watch = watch
-    this.#most = threads * waitersPerThread
+    this.#queue = new FairQueue({ all: threads * waitersPerThread, lane: threads * waitersPerLane })
     this.#pool = new Piscina({
       filename: worker,
       minThreads: 0,
@@ -49,41 +66,71 @@ export class PasswordHashing {
 
   /** How many checks wait for a thread. */
   get queued(): number {
-    return this.#pool.queueSize
+    return this.#queue.size
   }
 
-  /** Whether further checks are refused. */
-  get isFull(): boolean {
-    return this.#pool.queueSize >= this.#most
+  /** Whether further checks of the lane are refused. */
+  isFull(lane: Lane): boolean {
+    return this.#queue.isFull(lane)
   }
 
   /** The hash to store; 503 with `Retry-After` when the queue is full. */
-  async hash(password: string): Promise<string> {
-    return String(await this.#run({ password }))
+  async hash(password: string, lane: Lane): Promise<string> {
+    return String(await this.#run({ password }, lane))
   }
 
   /** Whether the password fits; as slow for null (no such user, no password) as for a wrong password. */
-  async verify(stored: string | null, password: string): Promise<boolean> {
-    const fits = await this.#run({ password, stored: isPassword(stored) ? stored : nobodysHash })
+  async verify(stored: string | null, password: string, lane: Lane): Promise<boolean> {
+    const fits = await this.#run({ password, stored: isPassword(stored) ? stored : nobodysHash }, lane)
     // Laravel's rule: an empty password never matches, whatever was stored.
     return fits === true && isPassword(stored) && password !== ''
   }
 
   /** Lets the checks under way finish, and ends the threads. */
-  close(): Promise<void> {
-    return this.#pool.close()
+  async close(): Promise<void> {
+    while (this.#unfinished.size > 0) await Promise.allSettled(this.#unfinished)
+    await this.#pool.close()
   }
 
-  async #run(task: HashingTask): Promise<string | boolean> {
+  async #run(task: HashingTask, lane: Lane): Promise<string | boolean> {
     const { metrics, tracing } = this.#watch
-    if (this.isFull) {
-      metrics?.hashingRefused()
-      throw queueIsFull()
-    }
     const begin = performance.now()
-    const run = () => this.#pool.run(task)
-    const { answer, took } = await (tracing ? tracing.span('password hashing', {}, run) : run())
-    metrics?.hashed(Math.max(0, performance.now() - begin - took) / 1000, took / 1000)
-    return answer
+    const run = () => this.#turn(lane).then(() => this.#work(task))
+    const done = tracing ? tracing.span('password hashing', {}, run) : run()
+    this.#unfinished.add(done)
+    try {
+      const { answer, took } = await done
+      metrics?.hashed(Math.max(0, performance.now() - begin - took) / 1000, took / 1000)
+      return answer
+    } finally {
+      this.#unfinished.delete(done)
+    }
+  }
+
+  /** Waits until a thread is free and it is the lane's turn; throws 503 when the lane has no place in the queue. */
+  async #turn(lane: Lane): Promise<void> {
+    if (this.#running < this.#threads) {
+      this.#running++
+      return
+    }
+    const refused = () => {
+      this.#watch.metrics?.hashingRefused()
+      return queueIsFull()
+    }
+    if (this.isFull(lane)) throw refused()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#queue.add(lane, { begin: resolve, refuse: () => reject(refused()) })?.refuse()
+    await promise
+  }
+
+  async #work(task: HashingTask): Promise<Hashed> {
+    try {
+      return await this.#pool.run(task)
+    } finally {
+      // The thread goes to whoever is next, and counts as free only when nobody waits.
+      const next = this.#queue.take()
+      if (next) next.begin()
+      else this.#running--
+    }
   }
 }

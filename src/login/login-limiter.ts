@@ -7,7 +7,9 @@ import type { MacKey } from '../crypto/mac.ts'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
+import { AddressLimit } from './address-limit.ts'
 import type { LimitRule, Limits } from './failure-limits.ts'
+import type { Lane } from './fair-queue.ts'
 
 /** Where somebody proves who they are. */
 export type Door =
@@ -51,6 +53,8 @@ interface Counted {
   everywhere: string
   rule: LimitRule
   rate: Rate | null
+  /** The limit of the address over all accounts; null where it does not apply. */
+  address: AddressLimit | null
   fields: string[]
   door: Door
 }
@@ -59,11 +63,13 @@ interface Counted {
 export class LoginLimiter {
   readonly #config: CurrentConfig
   readonly #limits: Limits
+  readonly #address: AddressLimit
   readonly #keys: readonly MacKey[]
 
   constructor(config: CurrentConfig, limits: Limits) {
     this.#config = config
     this.#limits = limits
+    this.#address = new AddressLimit(config, limits)
     this.#keys = deriveKeys(config.current().app.secret, 'known-browser')
   }
 
@@ -77,6 +83,7 @@ export class LoginLimiter {
       everywhere: `account:${account}`,
       rule: accountRule,
       rate: this.#config.current().rate_limits.login,
+      address: this.#address,
       fields: ['email'],
       door,
     })
@@ -90,6 +97,7 @@ export class LoginLimiter {
       everywhere: `two-factor-account:${user.id}`,
       rule: secondFactorRule,
       rate: this.#config.current().rate_limits.two_factor,
+      address: null,
       fields: ['email', 'code'],
       door,
     })
@@ -97,23 +105,30 @@ export class LoginLimiter {
 
   async #attempt(
     request: FastifyRequest,
-    { account, here, everywhere, rule, rate, fields, door }: Counted,
+    { account, here, everywhere, rule, rate, address, fields, door }: Counted,
   ): Promise<Attempt> {
     const { clock, metrics } = request.server
     const now = clock.now()
+    const refuse = (until: number, max: number) => {
+      metrics?.login(door, 'limited')
+      throw refusal(until, now, max, fields)
+    }
+    // A browser that signed in before is not locked out by what others try on the account, or from the same address.
+    const isKnown = this.#isKnownBrowser(request, account)
+    const isKnownHere = isKnown || request.caller?.user?.email === account
+    const wide = isKnownHere || !address ? null : await address.reserve(request, now)
+    if (wide && !wide.allowed) return refuse(wide.until, wide.max)
+
     const local = rate === null ? null : await this.#limits.reserve(here, { ...rate, block: 'window' }, now)
     if (rate && local && !local.allowed) {
-      metrics?.login(door, 'limited')
-      throw refusal(local.until, now, rate.max, fields)
+      await wide?.release()
+      return refuse(local.until, rate.max)
     }
 
-    // A browser that signed in before is not locked out by what others try on the account.
-    const isKnown = this.#isKnownBrowser(request, account)
     const global = isKnown ? null : await this.#limits.reserve(everywhere, rule, now)
     if (global && !global.allowed) {
-      if (rate) await this.#limits.release(here)
-      metrics?.login(door, 'limited')
-      throw refusal(global.until, now, rule.max, fields)
+      await Promise.all([wide?.release(), rate && this.#limits.release(here)])
+      return refuse(global.until, rule.max)
     }
     const isLast =
       (local?.allowed === true && rate !== null && local.failures >= rate.max) ||
@@ -121,13 +136,28 @@ export class LoginLimiter {
     return {
       isLast,
       succeeded: async () => {
-        await Promise.all([rate && this.#limits.clear(here), global && this.#limits.release(everywhere)])
+        await Promise.all([
+          wide?.release(),
+          rate && this.#limits.clear(here),
+          global && this.#limits.release(everywhere),
+        ])
       },
       withdrawn: async () => {
-        if (rate) await this.#limits.release(here)
-        if (global) await this.#limits.release(everywhere)
+        await Promise.all([
+          wide?.release(),
+          rate && this.#limits.release(here),
+          global && this.#limits.release(everywhere),
+        ])
       },
     }
+  }
+
+  /** Where a password check of the account waits for its turn. */
+  laneOf(request: FastifyRequest, email: string): Lane {
+    const account = canonicalEmail(email)
+    return this.#isKnownBrowser(request, account) || request.caller?.user?.email === account
+      ? { kind: 'known', key: account }
+      : { kind: 'address', key: limitedAddress(request.ip) }
   }
 
   /** Marks the browser as one that signed in to this account, if its address is verified: another's claim to it counts for nothing. */

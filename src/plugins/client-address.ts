@@ -3,7 +3,7 @@ import { isIP, isIPv6, SocketAddress } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
 /** The address in its one spelling: IPv4-mapped IPv6 as IPv4, IPv6 compressed and without a zone; null for any other text. */
-function canonicalAddress(text: string): string | null {
+export function canonicalAddress(text: string): string | null {
   const family = isIP(text)
   if (family === 4) return text
   if (family === 0) return null

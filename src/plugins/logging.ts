@@ -1,7 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { AddressRanges } from './addresses.ts'
+import { canonicalAddress } from './client-address.ts'
 import { forTerminal } from './terminal.ts'
 import { sentTraceId } from './tracing/trace-id.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether forwarded headers came from an address that may not set them: perhaps a proxy that is not configured. */
+    isForwardedUntrusted: boolean
+  }
+}
 
 /** What a log line says of an error: no field of a driver's error, which may hold the values of a row. */
 const errorFacts = (error: unknown): Record<string, unknown> => {
@@ -45,14 +54,23 @@ export function addAccessLog(app: FastifyInstance): void {
   })
 }
 
-/** Says once that forwarded headers come from an address that is not trusted with them. */
+/** Marks requests whose forwarded headers come from an address outside `server.trust_proxy`, and warns once. */
 export function addForwardedWarning(app: FastifyInstance): void {
-  let isSaid = false
+  const trusted = new AddressRanges(app.config.current().server.trust_proxy)
+  let isWarned = false
+  app.decorateRequest('isForwardedUntrusted', false)
   app.addHook('onRequest', (request, _reply, done) => {
-    // Where no proxy is trusted there is no list of addresses; where this one is not, it is alone in it.
-    if (!isSaid && request.headers['x-forwarded-for'] !== undefined && (request.ips?.length ?? 1) === 1) {
-      isSaid = true
-      request.log.warn('forwarded headers are ignored: list the proxy in server.trust_proxy to have them count')
+    const { headers, socket } = request.raw
+    if (headers['x-forwarded-for'] === undefined && headers.forwarded === undefined) return done()
+    const peer = canonicalAddress(socket.remoteAddress ?? '') ?? ''
+    request.isForwardedUntrusted = !trusted.has(peer)
+    if (request.isForwardedUntrusted && !isWarned) {
+      isWarned = true
+      request.log.warn(
+        { peer },
+        'Forwarded headers from this address are ignored and rate_limits.login_address is not enforced for it. ' +
+          'If it is your proxy, add it to server.trust_proxy.',
+      )
     }
     done()
   })

@@ -3,6 +3,8 @@ import t, { type Test } from 'tap'
 import { needsRehash, nobodysHash } from '../../src/crypto/password.ts'
 import { PasswordHashing } from '../../src/login/hashing.ts'
 
+const lane = { kind: 'address', key: '192.0.2.1' } as const
+
 /** A pool that ends with its test. */
 function open(t: Test, threads = 1): PasswordHashing {
   const hashing = new PasswordHashing(threads)
@@ -12,32 +14,44 @@ function open(t: Test, threads = 1): PasswordHashing {
 
 t.test('a password fits its own hash; nobody is checked against a hash of the same cost', async (t) => {
   const hashing = open(t)
-  const stored = await hashing.hash('correct horse')
-  t.equal(await hashing.verify(stored, 'correct horse'), true)
-  t.equal(await hashing.verify(stored, 'wrong'), false)
-  t.equal(await hashing.verify(null, 'wrong'), false)
+  const stored = await hashing.hash('correct horse', lane)
+  t.equal(await hashing.verify(stored, 'correct horse', lane), true)
+  t.equal(await hashing.verify(stored, 'wrong', lane), false)
+  t.equal(await hashing.verify(null, 'wrong', lane), false)
   t.equal(needsRehash(nobodysHash), false)
   t.equal(nobodysHash.split('$').length, stored.split('$').length)
 })
 
 t.test('no password fits what is no hash, and the empty one fits nothing', async (t) => {
   const hashing = open(t)
-  const empty = await hashing.hash('')
+  const empty = await hashing.hash('', lane)
   for (const stored of [empty, '', '*', 'x', '$2y$', '$2y$10$short', '$argon2id$', 'plain', '!']) {
-    t.equal(await hashing.verify(stored, ''), false, stored)
-    if (stored !== empty) t.equal(await hashing.verify(stored, stored), false, stored)
+    t.equal(await hashing.verify(stored, '', lane), false, stored)
+    if (stored !== empty) t.equal(await hashing.verify(stored, stored, lane), false, stored)
     if (stored !== empty) t.equal(needsRehash(stored), true)
   }
   t.equal(needsRehash(empty), false)
 })
 
-t.test('the queue is bounded, and every thread comes free again', async (t) => {
+t.test('an address fills its own lane only, and every thread comes free again', async (t) => {
   const hashing = open(t)
-  const work = Array.from({ length: 100 }, () => hashing.verify('x', 'x'))
-  while (hashing.queued < 100) work.push(hashing.verify('x', 'x'))
+  const work: Promise<boolean>[] = []
+  while (!hashing.isFull(lane)) work.push(hashing.verify('x', 'x', lane))
+  t.equal(hashing.queued, 50)
   const refusal = { statusCode: 503, code: 'unavailable', headers: { 'retry-after': '2' } }
-  await Promise.all([t.rejects(hashing.hash('x'), refusal), t.rejects(hashing.verify(null, 'x'), refusal)])
-  t.strictSame(new Set(await Promise.all(work)), new Set([false]))
+  await Promise.all([t.rejects(hashing.hash('x', lane), refusal), t.rejects(hashing.verify(null, 'x', lane), refusal)])
+  const other = hashing.verify('x', 'x', { kind: 'address', key: '192.0.2.2' })
+  t.equal(hashing.queued, 51, 'another address has its place')
+  t.strictSame(new Set(await Promise.all([...work, other])), new Set([false]))
   t.equal(hashing.queued, 0)
-  t.equal(await hashing.verify(await hashing.hash('x'), 'x'), true)
+  t.equal(await hashing.verify(await hashing.hash('x', lane), 'x', lane), true)
+})
+
+t.test('closing waits for the checks in the queue', async (t) => {
+  const hashing = new PasswordHashing(1)
+  const work = Array.from({ length: 5 }, () => hashing.verify('x', 'x', lane))
+  let finished = 0
+  for (const check of work) check.then(() => finished++)
+  await hashing.close()
+  t.equal(finished, work.length)
 })

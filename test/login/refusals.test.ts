@@ -21,7 +21,8 @@ t.test('a full queue refuses before anything is counted or looked up', async (t)
   t.teardown(() => hashing.close())
   svc.app.hashing = hashing
   const waiting: Promise<string>[] = []
-  while (!hashing.isFull) waiting.push(hashing.hash('x'))
+  const own = { kind: 'address', key: '127.0.0.1' } as const
+  while (!hashing.isFull(own)) waiting.push(hashing.hash('x', own))
   svc.app.loginLimiter.attempt = () => Promise.reject(new Error('counted'))
   const answer = await guess(svc, 'somebody@example.com')
   t.equal(answer.statusCode, 503, answer.body)
@@ -44,16 +45,16 @@ t.test('a login that succeeds leaves no counter behind', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   await guess(svc, user.email)
-  t.equal(await svc.database.prisma.loginLimit.count(), 2)
+  t.equal(await svc.database.prisma.loginLimit.count(), 3)
   t.equal((await guess(svc, user.email, 'correct horse')).statusCode, 200)
   t.strictSame(
     (await svc.database.prisma.loginLimit.findMany()).map(({ failures }) => failures),
-    [1],
-    'the failure over all addresses still counts',
+    [1, 1],
+    'the failures of the account and of the address still count',
   )
   const other = await svc.createUser()
   t.equal((await guess(svc, other.email, 'correct horse')).statusCode, 200)
-  t.equal(await svc.database.prisma.loginLimit.count(), 1)
+  t.equal(await svc.database.prisma.loginLimit.count(), 2)
 })
 
 t.test('a limit of one means one, in every window', async (t) => {
@@ -106,7 +107,8 @@ t.test('of two that want one address at once, the second is told', async (t) => 
 })
 
 t.test('forwarded headers that do not count are told once, with and without a trusted proxy', async (t) => {
-  const warnings = ({ logs }: TestApp) => logs.filter((line) => line.includes('forwarded headers are ignored')).length
+  const warnings = ({ logs }: TestApp) =>
+    logs.filter((line) => line.includes('are ignored and rate_limits.login_address is not enforced')).length
   const send = ({ app }: TestApp) =>
     app.inject({ url: '/health/live', headers: { 'x-forwarded-for': '198.51.100.1' }, remoteAddress: '203.0.113.9' })
   for (const trust_proxy of [[], ['10.0.0.0/8']]) {

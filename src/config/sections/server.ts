@@ -90,6 +90,16 @@ export const serverSections = {
 export const operationSections = {
   rate_limits: section('How often something may be tried: <count>/<duration>, or null for no limit.', {
     login: rate({ default: '5/1m', description: 'Failed sign-ins of one account from one address.' }),
+    login_address: rate({
+      default: '100/10m',
+      description:
+        'Failed sign-ins from one address over all accounts; not for browsers that signed in to the account before.',
+    }),
+    exempt: list(text({ format: 'cidr', description: 'An address range.' }), {
+      default: [],
+      description:
+        'Addresses to which login_address does not apply: front-end servers that sign users in on their behalf.',
+    }),
     two_factor: rate({ default: '5/1m', description: 'Failed second factors of one account.' }),
     register: rate({ default: '10/1m', description: 'Registrations from one address, also successful ones.' }),
     mail: rate({

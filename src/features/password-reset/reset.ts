@@ -51,7 +51,7 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
   const texts = newPasswordErrors(form.password, form.password_confirmation, config)
   if (texts.length > 0) throw validationFailed({ password: texts })
 
-  const hash = await app.hashing.hash(form.password)
+  const hash = await app.hashing.hash(form.password, { kind: 'known', key: account.email })
   const { user } = found
   const userId = user.id
   const isReset = await app.database.transaction(async (tx) => {

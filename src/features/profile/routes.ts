@@ -97,7 +97,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       const { current_password: current, password } = request.body
       const found = await authenticateAgain(request, user, current, 'change')
       if (!found) throw wrongPassword()
-      const hash = await app.hashing.hash(password)
+      const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, user.email))
       const origin = originOf(request)
       const isChanged = await app.database.transaction(async (tx) => {
         // Of two changes at once the second no longer knows the current password.

@@ -48,7 +48,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       const { name, email, password, remember } = request.body
       // Before the hash, which is what an attempt costs.
       if (await findUserByEmail(app.database, email)) throw taken()
-      const hash = await app.hashing.hash(password)
+      const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
       const origin = originOf(request)
       const { role } = app.config.current().registration
       const user = await app.database.transaction(async (tx) => {

@@ -222,6 +222,13 @@ export const rows: readonly Row[] = [
     'Acme',
   ],
   ['rate_limits.login', '1/1h', tries((svc) => svc.browser().signIn('x@example.com', 'wrong')), 'unlimited', 1],
+  [
+    'rate_limits.login_address',
+    '1/1h',
+    tries((svc) => svc.browser().signIn(`${Math.random()}@example.com`, 'wrong')),
+    'unlimited',
+    1,
+  ],
   ['rate_limits.register', '9/1m', header(async (svc) => (await registering(svc)).answer), undefined, '9'],
   ['rate_limits.mail', '9/1m', header((svc) => forgetting(svc, 'x@example.com')), undefined, '9'],
   [

@@ -21,6 +21,7 @@ const unseen = [
   'oauth.authorization_code_ttl',
   'oauth.refresh_grace',
   'rate_limits.two_factor',
+  'rate_limits.exempt',
   'outbound.allow_private',
   'audit.retention',
   'webhooks',

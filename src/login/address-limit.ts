@@ -1,0 +1,38 @@
+import type { FastifyRequest } from 'fastify'
+import type { CurrentConfig } from '../config/current.ts'
+import { AddressRanges } from '../plugins/addresses.ts'
+import { clientAddress, limitedAddress } from '../plugins/client-address.ts'
+import type { Limits } from './failure-limits.ts'
+
+/** An attempt that was counted in advance, or the moment (unix ms) until which the address may try nothing. */
+type Held = { allowed: true; release(): Promise<void> } | { allowed: false; until: number; max: number }
+
+/** Limits the failed sign-ins of one address over all accounts, so that nobody tries one password on all of them. */
+export class AddressLimit {
+  readonly #config: CurrentConfig
+  readonly #limits: Limits
+  #exempt: { from: readonly string[]; ranges: AddressRanges } | null = null
+
+  constructor(config: CurrentConfig, limits: Limits) {
+    this.#config = config
+    this.#limits = limits
+  }
+
+  /** Counts an attempt as a failure until it is released; null where the address is not limited. */
+  async reserve(request: FastifyRequest, now: number): Promise<Held | null> {
+    const rate = this.#config.current().rate_limits.login_address
+    // Behind a proxy that is not trusted all users share its address: a limit would let one of them lock out the rest.
+    if (rate === null || request.isForwardedUntrusted || this.#isExempt(clientAddress(request))) return null
+    const address = limitedAddress(request.ip)
+    const name = `login-address:${address}`
+    const counted = await this.#limits.reserve(name, { ...rate, block: 'window' }, now)
+    if (!counted.allowed) return { allowed: false, until: counted.until, max: rate.max }
+    return { allowed: true, release: () => this.#limits.release(name) }
+  }
+
+  #isExempt(address: string): boolean {
+    const from = this.#config.current().rate_limits.exempt
+    if (this.#exempt?.from !== from) this.#exempt = { from, ranges: new AddressRanges(from) }
+    return this.#exempt.ranges.has(address)
+  }
+}

@@ -1,0 +1,106 @@
+/** Who waits: a browser that is known for its account, or an address. */
+export interface Lane {
+  kind: 'known' | 'address'
+  /** The account, or the address as limits count it. */
+  key: string
+}
+
+/** How many tasks may wait. */
+interface Places {
+  /** In all lanes of one kind together. */
+  all: number
+  /** In one lane. */
+  lane: number
+}
+
+/** The lanes of one kind; the one that waited longest for its turn comes first. */
+class Rotation<Task> {
+  readonly #lanes = new Map<string, Task[]>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  waiting(key: string): number {
+    return this.#lanes.get(key)?.length ?? 0
+  }
+
+  add(key: string, task: Task): void {
+    const tasks = this.#lanes.get(key)
+    if (tasks) tasks.push(task)
+    else this.#lanes.set(key, [task])
+    this.#size++
+  }
+
+  /** The oldest task of the lane whose turn it is; the lane then goes to the end. */
+  take(): Task | undefined {
+    const [first] = this.#lanes
+    if (!first) return undefined
+    const [key, tasks] = first
+    const task = tasks.shift()
+    this.#lanes.delete(key)
+    if (tasks.length > 0) this.#lanes.set(key, tasks)
+    this.#size--
+    return task
+  }
+
+  /** The lane with the most tasks. */
+  longest(): string {
+    const [key = ''] = [...this.#lanes].reduce((longest, lane) => (lane[1].length > longest[1].length ? lane : longest))
+    return key
+  }
+
+  /** Takes the newest task out of a lane. */
+  drop(key: string): Task | undefined {
+    const tasks = this.#lanes.get(key)
+    const task = tasks?.pop()
+    if (tasks?.length === 0) this.#lanes.delete(key)
+    if (task !== undefined) this.#size--
+    return task
+  }
+}
+
+/**
+ * Tasks that wait in lanes. The lanes take turns, so that a lane with many tasks delays another by one task at most.
+ * When all places are taken, a shorter lane takes one from the longest. Known browsers have places of their own, and
+ * every second turn, so that strangers cannot shut them out, however many addresses they use.
+ */
+export class FairQueue<Task> {
+  readonly #rotations = { known: new Rotation<Task>(), address: new Rotation<Task>() }
+  readonly #places: Places
+  #last: Lane['kind'] = 'address'
+
+  constructor(places: Places) {
+    this.#places = places
+  }
+
+  get size(): number {
+    return this.#rotations.known.size + this.#rotations.address.size
+  }
+
+  /** Whether another task of the lane would be refused. */
+  isFull({ kind, key }: Lane): boolean {
+    const rotation = this.#rotations[kind]
+    const waiting = rotation.waiting(key)
+    if (waiting >= this.#places.lane) return true
+    if (rotation.size < this.#places.all) return false
+    return rotation.waiting(rotation.longest()) <= waiting + 1
+  }
+
+  /** Adds a task to a lane that is not full; answers the task of a longer lane that lost its place to it. */
+  add(lane: Lane, task: Task): Task | undefined {
+    const rotation = this.#rotations[lane.kind]
+    const lost = rotation.size < this.#places.all ? undefined : rotation.drop(rotation.longest())
+    rotation.add(lane.key, task)
+    return lost
+  }
+
+  /** The next task. */
+  take(): Task | undefined {
+    const other = this.#last === 'known' ? 'address' : 'known'
+    const kind = this.#rotations[other].size > 0 ? other : this.#last
+    this.#last = kind
+    return this.#rotations[kind].take()
+  }
+}

@@ -1,0 +1,60 @@
+// engine: none
+import t from 'tap'
+import { FairQueue, type Lane } from '../../src/login/fair-queue.ts'
+
+const address = (key: string): Lane => ({ kind: 'address', key })
+const known = (key: string): Lane => ({ kind: 'known', key })
+
+/** A queue of four places, two of each lane, with these tasks in it: one letter for the lane. */
+function queueOf(tasks: string, places = { all: 100, lane: 50 }) {
+  const queue = new FairQueue<string>(places)
+  for (const [index, letter] of [...tasks].entries()) {
+    queue.add(letter === letter.toUpperCase() ? known(letter) : address(letter), `${letter}${index}`)
+  }
+  return queue
+}
+
+/** The order in which the lanes of the waiting tasks get their turn. */
+function order(queue: FairQueue<string>): string {
+  let letters = ''
+  for (let task = queue.take(); task !== undefined; task = queue.take()) letters += task[0]
+  return letters
+}
+
+t.test('addresses take turns, whatever each has waiting', async (t) => {
+  t.equal(order(queueOf('aaaaaabbc')), 'abcabaaaa')
+  t.equal(order(queueOf('abc')), 'abc')
+  const queue = queueOf('aaa')
+  t.same([queue.take(), queue.take()], ['a0', 'a1'], 'the oldest of a lane first')
+  queue.add(address('b'), 'b')
+  t.equal(order(queue), 'ab', 'a newcomer waits for one task of the other')
+  t.equal(queue.size, 0)
+  t.equal(queue.take(), undefined)
+})
+
+t.test('known browsers have every second turn, however many addresses wait', async (t) => {
+  t.equal(order(queueOf('abcdefAB')), 'AaBbcdef')
+  t.equal(order(queueOf('aaaAAAB')), 'AaBaAaA')
+})
+
+t.test('a lane holds no more than its share', async (t) => {
+  const queue = queueOf('aab', { all: 4, lane: 2 })
+  t.ok(queue.isFull(address('a')))
+  t.notOk(queue.isFull(address('b')))
+  t.notOk(queue.isFull(known('a')), 'the same key of another kind is another lane')
+})
+
+t.test('when all places are taken, a shorter lane takes one from the longest', async (t) => {
+  const queue = queueOf('aaabb', { all: 5, lane: 3 })
+  t.notOk(queue.isFull(address('c')))
+  t.equal(queue.add(address('c'), 'c'), 'a2', 'the newest of the longest')
+  t.notOk(queue.isFull(address('d')))
+  queue.add(address('d'), 'd')
+  t.ok(queue.isFull(address('a')), 'who lost it does not take it back')
+  t.equal(queue.size, 5)
+  queue.add(address('e'), 'e')
+  t.ok(queue.isFull(address('f')), 'five addresses have one each: there is nothing to share')
+  t.notOk(queue.isFull(known('K')), 'known browsers have places of their own')
+  queue.add(known('K'), 'K')
+  t.equal(order(queue).length, 6)
+})
