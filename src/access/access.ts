@@ -1,10 +1,16 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  preValidationAsyncHookHandler,
+  RouteOptions,
+} from 'fastify'
 import { emailUnverified, HttpError, unauthenticated } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { type AbilityRule, requireAbilities } from './abilities.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { isCrossSite, isSafeMethod } from './cross-site.ts'
-import { checkCsrf } from './csrf.ts'
+import { checkCsrf, refuseForeignPage } from './csrf.ts'
 import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { isStateful } from './stateful.ts'
@@ -19,8 +25,8 @@ import { counted } from './verdicts.ts'
 export type RouteAccess =
   | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
   | { family: 'session'; caller: 'required' | 'guest' }
-  /** Its forms are guarded by other means, or it takes requests of other sites on purpose. */
-  | { family: 'session'; caller: 'guest'; csrf: 'elsewhere' }
+  /** `form`: its form carries a secret of its own. `entry`: other sites post to it on purpose. */
+  | { family: 'session'; caller: 'guest'; csrf: 'form' | 'entry' }
   | { family: 'none' }
 
 /** A remembered browser whose session has ended: who it is, and how the new session begins. */
@@ -123,6 +129,11 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
     if (request.caller?.kind === 'session') await checkGuestCsrf(request, reply)
   }
 
+  function csrfHooks(access: Exclude<RouteAccess, { family: 'none' }>): preValidationAsyncHookHandler[] {
+    if (!('csrf' in access)) return [access.caller === 'guest' ? checkGuestCsrf : checkSessionCsrf]
+    return access.csrf === 'form' ? [async (request) => refuseForeignPage(request)] : []
+  }
+
   // After the CSRF check: a forged request must not use up the remember-me cookie.
   function resume(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     if (request.remembered) request.remembered.resume(request, reply).then(() => done(), done)
@@ -151,8 +162,7 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
     const isGuest = access.caller === 'guest'
     const find = access.family === 'guard' ? guard(route.config?.testPage) : isGuest ? readSession : requireSession
     route.onRequest = [metrics ? counted(find, access.family, metrics) : find, ...[route.onRequest ?? []].flat()]
-    const isChecked = isUnsafe && !('csrf' in access)
-    const csrf = isChecked ? [isGuest ? checkGuestCsrf : checkSessionCsrf] : []
+    const csrf = isUnsafe ? csrfHooks(access) : []
     const abilities = access.family === 'guard' ? access.abilities : undefined
     const verified = isGuest || route.config?.unverified ? [] : [requireVerified]
     const check = [...verified, ...(abilities ? [abilityHook(abilities)] : [])]

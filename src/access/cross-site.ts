@@ -38,3 +38,13 @@ export function mayReceiveSession(request: FastifyRequest): boolean {
   const config = request.server.config.current()
   return request.passedCsrf && config.session.same_site === 'none' && isTrustedOrigin(request.headers.origin, config)
 }
+
+/**
+ * Whether the browser says that an unsafe request comes from a page that may not act for svc's visitors, such as one on
+ * a sibling subdomain. Browsers that say nothing are left to the token check.
+ */
+export function isFromForeignPage({ headers, server }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site']
+  if (site === undefined || site === 'same-origin') return false
+  return !isTrustedOrigin(headers.origin, server.config.current())
+}

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { csrfMismatch } from '../errors.ts'
+import { isFromForeignPage } from './cross-site.ts'
 
 /** The XSRF value of a session id. The leading letter keeps clients from reading it as JSON or a number. */
 export class Xsrf {
@@ -33,11 +34,17 @@ function presentedToken(request: FastifyRequest): unknown {
   return header(request.headers['x-csrf-token']) || header(request.headers['x-xsrf-token']) || undefined
 }
 
-/** Throws 419 unless the browser vouches for the same origin or the token fits the session id that the request presented. */
+/** Throws 419 unless the browser vouches for the same origin, or a trusted page sends the token of the session that the request presented. */
 export function checkCsrf(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
-  // A page cannot forge Sec-Fetch-Site: browsers set it, and leave it out where they cannot vouch.
+  // A page cannot forge Sec-Fetch-Site: browsers set it, and omit it where they cannot vouch.
   if (request.headers['sec-fetch-site'] === 'same-origin') return
+  refuseForeignPage(request)
   const token = presentedToken(request)
   const fits = typeof token === 'string' && presentedSessionId !== null && xsrf.fits(token, presentedSessionId)
   if (!fits) throw csrfMismatch()
+}
+
+/** Throws 419 for a request from a page that may not act for svc's visitors, whatever token it knows. */
+export function refuseForeignPage(request: FastifyRequest): void {
+  if (isFromForeignPage(request)) throw csrfMismatch()
 }

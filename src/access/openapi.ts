@@ -40,7 +40,7 @@ function errorStatuses(access: RouteAccess, schema: FastifySchema, method: strin
   return [
     ...(isGuarded ? [401] : []),
     ...(access.family === 'guard' && access.abilities ? [403] : []),
-    ...(isUnsafe && access.family !== 'none' && !('csrf' in access) ? [419] : []),
+    ...(isUnsafe && access.family !== 'none' && !('csrf' in access && access.csrf === 'entry') ? [419] : []),
     ...(schema.params ? [404] : []),
     ...(isUnsafe ? [400, 413, 415] : []),
     ...(schema.body ? [422] : []),

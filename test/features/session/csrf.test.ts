@@ -79,6 +79,22 @@ t.test('only a browser that vouches for the same origin needs no token', async (
   t.equal(stranger.statusCode, 419)
 })
 
+t.test('answers 419 before 403: a forged request learns nothing of the account', async (t) => {
+  const svc = await buildTestApp(t, { settings: { registration: { require_verified_email: true } } })
+  const user = await svc.createUser({ verified: false })
+  const spa = svc.browser()
+  t.equal((await spa.signIn(user.email)).statusCode, 200)
+  for (const [method, path] of [
+    ['POST', create],
+    ['PUT', '/user/password'],
+    ['DELETE', '/api/tokens/1'],
+  ] as const) {
+    const forged = await spa.send(method, path, named, { 'x-xsrf-token': 'wrong' })
+    t.equal(forged.statusCode, 419, `${method} ${path}`)
+    t.equal((await spa.send(method, path, named)).statusCode, 403, `${method} ${path} with the token`)
+  }
+})
+
 t.test('guest routes always ask for it, with or without a caller', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()

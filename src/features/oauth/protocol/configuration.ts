@@ -8,7 +8,7 @@ import { handedOf } from './browser.ts'
 import { claimsByScope, claimsOf } from './claims.ts'
 import { servedScopes } from './clients.ts'
 import { checkFapiClient } from './fapi.ts'
-import { loadExistingGrant } from './grants.ts'
+import { isUnprovenDevice, loadExistingGrant } from './grants.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
@@ -31,7 +31,7 @@ const clientAuthMethods: ClientAuthMethod[] = ['client_secret_basic', 'client_se
 const signing = ['RS256', 'ES256', 'EdDSA'] as const
 
 /** Signing in is asked for where svc's own session and the library's disagree about who is there. */
-function interactionPolicyOf(config: Config) {
+function interactionPolicyOf(config: Config, registry: ProtocolParts['registry']) {
   const policy = interactionPolicy.base()
   policy.get('login')?.checks.add(
     new interactionPolicy.Check(
@@ -46,6 +46,13 @@ function interactionPolicyOf(config: Config) {
         return isSame ? interactionPolicy.Check.NO_NEED_TO_PROMPT : interactionPolicy.Check.REQUEST_PROMPT
       },
     ),
+  )
+  policy.get('consent')?.checks.add(
+    new interactionPolicy.Check('public_device', 'a public client asks through a device', 'consent_required', (ctx) => {
+      const { client, result } = ctx.oidc
+      const isAsked = isUnprovenDevice(ctx, registry.client(client?.clientId)) && !result?.consent
+      return isAsked ? interactionPolicy.Check.REQUEST_PROMPT : interactionPolicy.Check.NO_NEED_TO_PROMPT
+    }),
   )
   // Where consent is not asked there would be no page to say so.
   policy.get('consent')?.checks.add(
@@ -114,7 +121,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     }),
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {
-      policy: interactionPolicyOf(config),
+      policy: interactionPolicyOf(config, registry),
       url: (_ctx, interaction) => `/oauth/interaction/${interaction.uid}`,
     },
     renderError,

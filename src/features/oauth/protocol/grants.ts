@@ -5,13 +5,21 @@ import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
 import { type RegisteredClient, type Registry, servedScopes } from './clients.ts'
 
-/** Whether a client of the operator's own is never asked for consent: only where nobody else can receive its codes. */
+/**
+ * Whether a client of the operator's own is never asked for consent: only where no other program can receive its codes.
+ * A public client proves itself by its https redirect URIs alone, so one that has none is asked like any other.
+ */
 export function skipsConsent(client: RegisteredClient, config: Config): boolean {
   if (!client.first_party || client.application_type === 'native') return false
   if (client.type === 'confidential') return true
   const isDevelopment = config.app.environment === 'development'
-  return client.redirect_uris.every((uri) => uri.startsWith('https://') || (isDevelopment && uri.startsWith('http://')))
+  const isOwn = (uri: string) => uri.startsWith('https://') || (isDevelopment && uri.startsWith('http://'))
+  return client.redirect_uris.length > 0 && client.redirect_uris.every(isOwn)
 }
+
+/** Whether a device asks in the name of a public client: any program can do that, so the user is asked each time. */
+export const isUnprovenDevice = ({ oidc }: KoaContextWithOIDC, client: RegisteredClient | undefined): boolean =>
+  client?.type === 'public' && (oidc.entities.DeviceCode !== undefined || oidc.route === 'device_resume')
 
 /** Gives a grant these scopes: those of OpenID Connect, and those of the API that the client's tokens are for. */
 export function grantScopes(grant: Grant, scopes: Iterable<string>, audience: string): void {
@@ -39,9 +47,10 @@ export const loadExistingGrant =
     const registered = registry.client(client.clientId)
     if (!registered) return found
     const asked = [...requestParamScopes]
-    const allowed = skipsConsent(registered, config)
-      ? asked
-      : await findConsent(Number(session.accountId), client.clientId)
+    const allowed =
+      skipsConsent(registered, config) && !isUnprovenDevice(ctx, registered)
+        ? asked
+        : await findConsent(Number(session.accountId), client.clientId)
     const given = asked.filter((scope) => allowed.includes(scope))
     if (found) {
       if (given.length === 0 || result?.consent) return found

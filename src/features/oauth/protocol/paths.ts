@@ -19,6 +19,8 @@ export interface ProtocolPath {
   /** A program's endpoint takes no cookies, and bodies in JSON as well as forms; a browser's is a page or leads to one. */
   caller: 'program' | 'browser'
   answers: string
+  /** Whether clients' sites may post to it (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout section 2). */
+  isEntry?: true
   /** The fields of a POST that are no part of client authentication, for the API description. */
   fields?: readonly string[]
 }
@@ -47,12 +49,15 @@ const page = (
 
 /** Every path that is handed over, those that the library adds to its routes included. */
 export const protocolPaths: Readonly<Record<string, ProtocolPath>> = {
-  [protocolRoutes.authorization]: page(
-    ['GET', 'POST'],
-    'Authorization endpoint (RFC 6749 section 3.1)',
-    'Leads to sign-in, consent or the redirect URI.',
-    ['client_id', 'request_uri', ...authorizationFields],
-  ),
+  [protocolRoutes.authorization]: {
+    ...page(
+      ['GET', 'POST'],
+      'Authorization endpoint (RFC 6749 section 3.1)',
+      'Leads to sign-in, consent or the redirect URI.',
+      ['client_id', 'request_uri', ...authorizationFields],
+    ),
+    isEntry: true,
+  },
   '/oauth/authorize/:uid': page(['GET'], 'An authorization goes on after sign-in or consent', 'Leads on.'),
   [protocolRoutes.token]: program(['POST'], 'Token endpoint (RFC 6749 section 3.2)', 'Tokens (section 5.1).', [
     ...['grant_type', 'code', 'redirect_uri', 'code_verifier', 'refresh_token', 'device_code', 'scope', 'resource'],
@@ -80,11 +85,10 @@ export const protocolPaths: Readonly<Record<string, ProtocolPath>> = {
   [protocolRoutes.revocation]: program(['POST'], 'Token revocation (RFC 7009)', 'Revoked, or never good.', [
     ...['token', 'token_type_hint'],
   ]),
-  [protocolRoutes.end_session]: page(
-    ['GET', 'POST'],
-    'Page: sign out (RP-Initiated Logout section 2)',
-    'The question.',
-  ),
+  [protocolRoutes.end_session]: {
+    ...page(['GET', 'POST'], 'Page: sign out (RP-Initiated Logout section 2)', 'The question.'),
+    isEntry: true,
+  },
   '/oauth/logout/confirm': page(['POST'], 'Form: sign out', 'Leads on.', ['xsrf', 'logout']),
   '/oauth/logout/success': page(['GET'], 'Page: signed out', 'The page.'),
   [protocolRoutes.pushed_authorization_request]: program(

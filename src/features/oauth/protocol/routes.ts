@@ -21,7 +21,8 @@ interface ProtocolOptions {
 const largestBody = 56 * 1024
 
 const programs: RouteAccess = { family: 'none' }
-const browsers: RouteAccess = { family: 'session', caller: 'guest', csrf: 'elsewhere' }
+const ownForms: RouteAccess = { family: 'session', caller: 'guest', csrf: 'form' }
+const entries: RouteAccess = { family: 'session', caller: 'guest', csrf: 'entry' }
 
 /** Hands the protocol paths over to the OAuth library: the one place where its requests begin. */
 const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { holder }) => {
@@ -50,7 +51,7 @@ async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: 
         method,
         exposeHeadRoute: method === 'GET',
         config: {
-          access: caller === 'program' ? programs : browsers,
+          access: caller === 'program' ? programs : described.isEntry ? entries : ownForms,
           cors: 'elsewhere',
           protocol: { fields: method === 'POST' ? fieldsOf(described) : [] },
         },

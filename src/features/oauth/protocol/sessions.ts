@@ -55,8 +55,11 @@ export function followBrowserSessions(provider: Provider, { database, signOut }:
         session = Reflect.construct(Session, [{}])
         ctx.oidc.entity('Session', session)
       }
-      // What was known to whoever had this browser before is not known to the one who signed in.
-      if (session.accountId === undefined && session.storedId) session.resetIdentifier()
+      // An anonymous session may be planted: whoever planted it knows its identifier and the secret of its forms.
+      if (session.accountId === undefined && session.storedId) {
+        session.resetIdentifier()
+        Reflect.deleteProperty(session, 'state')
+      }
       if (session.accountId === undefined || session.loginTs !== signedIn.since) {
         session.loginAccount({ accountId, loginTs: signedIn.since, amr: [...signedIn.methods] })
         session.touched = true
