@@ -30,13 +30,15 @@ export async function mailCode(request: FastifyRequest, user: User): Promise<voi
   const origin = originOf(request)
   const code = newCode()
   const expiresAt = origin.now + validity
-  session.confirmationCode = { mac: keysOf(app)[0]?.sign(signedText(code, expiresAt)) ?? '', expiresAt }
-  await session.save()
   const data = { code: `${code.slice(0, 4)}-${code.slice(4)}`, minutes: validity / 60_000 }
+  const mail = { to: user.email, template: 'confirmation-code', data, expiresAt } as const
   await app.database.transaction(async (tx) => {
-    await app.mail.queue(tx, { to: user.email, template: 'confirmation-code', data, expiresAt })
+    await app.mail.queue(tx, mail, { userId: user.id, ipAddress: origin.ipAddress })
     await recordEvent(tx, origin, { type: 'confirmation_code_sent', userId: user.id })
   })
+  // Only now: a mail that the limits refuse leaves the earlier code as it is.
+  session.confirmationCode = { mac: keysOf(app)[0]?.sign(signedText(code, expiresAt)) ?? '', expiresAt }
+  await session.save()
 }
 
 /** Whether the text is the code that was mailed for this session, which is then used up. Spaces, dashes and case do not matter. */

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { passwordMark } from '../../../src/access/password-mark.ts'
+import { hashPassword } from '../../../src/crypto/password.ts'
 import { takePassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
@@ -102,7 +103,7 @@ t.test('a code does not confirm once the user has a password', async (t) => {
   const { svc, user, browser } = await withoutPassword(t)
   await ask(browser)
   const code = await mailed(svc, user.email)
-  const password = await svc.app.hashing.hash('a new password')
+  const password = await hashPassword('a new password')
   await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { password } })
   await svc.database.prisma.session.updateMany({ data: { passwordMark: passwordMark(password) } })
   const answer = await enter(browser, code)
@@ -110,7 +111,8 @@ t.test('a code does not confirm once the user has a password', async (t) => {
   t.match(answer.json().errors.code[0], /has a password/)
 })
 
-t.test('requests for codes count against the mail limit', async (t) => {
-  const { browser } = await withoutPassword(t, { rate_limits: { mail: '2/1m' } })
+t.test('requests for codes count against the mail limit, and a refused one leaves the last code valid', async (t) => {
+  const { svc, user, browser } = await withoutPassword(t, { rate_limits: { mail: '2/1m' } })
   for (const expected of [202, 202, 429]) t.equal((await ask(browser)).statusCode, expected)
+  t.equal((await enter(browser, await mailed(svc, user.email))).statusCode, 201)
 })
