@@ -22,5 +22,9 @@ t.test('an anonymous save leaves a row alone that gained a user meanwhile', asyn
   t.same(await database.prisma.session.findMany(), before)
   t.equal((await spa.get('/api/user')).json().id, user.id)
   await save('another-id')
-  t.match(await database.prisma.session.findMany({ where: { userId: null } }), [{ data: /planted/ }], 'others are saved')
+  t.match(
+    await database.prisma.session.findMany({ where: { userId: null } }),
+    [{ data: /planted/ }],
+    'others are saved',
+  )
 })
