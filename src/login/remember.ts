@@ -11,8 +11,11 @@ import { randomId } from '../crypto/random.ts'
 import { unauthenticated } from '../errors.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import { originOf, recordEvent } from '../users/events.ts'
-import { holdPassword } from '../users/lock.ts'
+import { holdPassword, lockUser } from '../users/lock.ts'
+import { notify } from '../users/notices.ts'
+import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
+import { endDevice } from './end-sessions.ts'
 import { become, insertSession } from './sign-in.ts'
 
 const rememberCookie = 'svc_remember'
@@ -22,6 +25,8 @@ const day = 86_400_000
 interface Presented {
   id: bigint
   secret: string
+  /** Proves that svc issued the secret for the device; cookies from before it existed have none. */
+  tag: string | null
 }
 
 /** A new remember token: its row and the cookie's value. */
@@ -32,14 +37,21 @@ interface NewToken {
 
 /** The cookie's parts; null for what was never handed out. */
 function parse(cookie: string | undefined): Presented | null {
-  const match = /^(\d{1,18})\.([\w-]{43})$/.exec(cookie ?? '')
-  return match?.[1] && match[2] ? { id: BigInt(match[1]), secret: match[2] } : null
+  const match = /^(\d{1,18})\.([\w-]{43})(?:\.([\w-]{43}))?$/.exec(cookie ?? '')
+  return match?.[1] && match[2] ? { id: BigInt(match[1]), secret: match[2], tag: match[3] ?? null } : null
+}
+
+/** Whether the secret is the device's current one, or its predecessor while the current one was not presented yet. */
+const fits = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: string): boolean => {
+  const hash = sha256Hex(secret)
+  return constantTimeEqual(hash, row.tokenHash) || constantTimeEqual(hash, row.previousHash ?? '')
 }
 
 /**
  * Remember-me: one row for each device, rotated at each use by one conditional write.
  * The successor is an HMAC of its predecessor, so that parallel requests which present the same cookie all get the same
  * successor; the predecessor stays valid until the successor was presented once, so that a lost answer loses nothing.
+ * A secret that is presented after that was copied: its device ends, because svc cannot tell the copy from the original.
  */
 export class RememberTokens {
   readonly #config: CurrentConfig
@@ -55,7 +67,11 @@ export class RememberTokens {
     const presented = this.#presented(request)
     if (!presented) return null
     const row = await request.server.lookups.rememberToken(presented.id)
-    if (!row?.user || !this.#isLive(row, presented, request.server.clock.now())) return null
+    if (!row?.user || !this.#isLive(row, request.server.clock.now())) return null
+    if (!fits(row, presented.secret)) {
+      if (this.#wasIssued(presented)) await this.#endReplayed(request, presented, row.user)
+      return null
+    }
     return {
       caller: new SessionCaller('remembered', row.user),
       resume: (_request, reply) => this.#resume(request, reply, presented, row),
@@ -75,7 +91,19 @@ export class RememberTokens {
         expiresAt: new Date(now + this.#config.current().session.remember_days * day),
       },
     })
-    return { id: row.id, cookie: `${row.id}.${secret}` }
+    return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
+  }
+
+  /** Puts a new token in place of a device's: only the cookie that comes with it works. */
+  async replace(tx: Tx, id: bigint, mark: string): Promise<NewToken | null> {
+    const old = await tx.rememberToken.findUnique({ where: { id } })
+    if (!old) return null
+    const secret = randomId()
+    await tx.rememberToken.delete({ where: { id } })
+    const { userId, createdAt, lastUsedAt, expiresAt } = old
+    const kept = { userId, createdAt, lastUsedAt, expiresAt }
+    const row = await tx.rememberToken.create({ data: { ...kept, tokenHash: sha256Hex(secret), passwordMark: mark } })
+    return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
   }
 
   /** The device whose cookie the request carries, or null when the cookie is missing or not valid for any device. */
@@ -108,12 +136,31 @@ export class RememberTokens {
     return parse(request.cookies?.[rememberCookie])
   }
 
-  #isLive(row: RememberRow, { secret }: Presented, now: number): boolean {
-    const hash = sha256Hex(secret)
-    const fits = constantTimeEqual(hash, row.tokenHash) || constantTimeEqual(hash, row.previousHash ?? '')
-    return (
-      fits && now < row.expiresAt && row.user?.disabled === false && passwordMarkFits(row.passwordMark, row.password)
-    )
+  #isLive(row: RememberRow, now: number): boolean {
+    return now < row.expiresAt && row.user?.disabled === false && passwordMarkFits(row.passwordMark, row.password)
+  }
+
+  #cookieOf(id: bigint, secret: string): string {
+    return `${id}.${secret}.${this.#keys[0]?.sign(`issued\0${id}\0${secret}`)}`
+  }
+
+  #wasIssued({ id, secret, tag }: Presented): boolean {
+    return tag !== null && this.#keys.some((key) => constantTimeEqual(key.sign(`issued\0${id}\0${secret}`), tag))
+  }
+
+  /** Ends the device whose superseded secret was presented, once, and notifies its user. */
+  async #endReplayed(request: FastifyRequest, { id, secret }: Presented, user: User): Promise<void> {
+    const { server: app } = request
+    await app.database.transaction(async (tx) => {
+      await lockUser(app.database, tx, user.id)
+      const row = await tx.rememberToken.findUnique({ where: { id } })
+      if (!row || fits(row, secret)) return
+      const publicIds = await endDevice(tx, BigInt(user.id), id)
+      await app.sessionFollower.ended(tx, { publicIds })
+      const origin = originOf(request)
+      await recordEvent(tx, origin, { type: 'remember_replayed', userId: user.id })
+      await notify(app, tx, origin, user, 'remember_replayed')
+    })
   }
 
   async #resume(request: FastifyRequest, reply: FastifyReply, presented: Presented, row: RememberRow): Promise<void> {
@@ -148,7 +195,7 @@ export class RememberTokens {
       await recordEvent(tx, originOf(request), { type: 'login_remembered', userId: user.id })
       return next
     })
-    if (successor !== null) this.sendCookie(request, reply, `${row.id}.${successor}`)
+    if (successor !== null) this.sendCookie(request, reply, this.#cookieOf(row.id, successor))
     await become(request, reply, shared)
   }
 

@@ -10,6 +10,7 @@ import { originOf, recordEvent } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../users/two-factor.ts'
 import type { User } from '../users/user.ts'
+import { endSessionsOf } from './end-sessions.ts'
 import type { Door } from './login-limiter.ts'
 import { requireStillSignedIn } from './still-signed-in.ts'
 import { newSecret, stepOfCode } from './totp.ts'
@@ -129,7 +130,10 @@ export class SecondFactor {
       const isUsed = await consumeStep(tx, user.id, used)
       if (isUsed && confirms) {
         await requireStillSignedIn(tx, request)
-        await recordEvent(tx, originOf(request), { type: 'two_factor_confirmed', userId: user.id })
+        // The others were signed in without this factor.
+        const count = await endSessionsOf(request.server, tx, user.id, request)
+        const data = { ended_sessions: count }
+        await recordEvent(tx, originOf(request), { type: 'two_factor_confirmed', userId: user.id, data })
         await notify(request.server, tx, originOf(request), user, 'two_factor_enabled')
       }
       return isUsed

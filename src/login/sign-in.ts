@@ -55,13 +55,34 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
   await request.server.sessionFollower.began(tx, request, { publicId, userId: user.id })
 }
 
-/** Lets the request's own session, and its remembered device, go on with a password that was changed by it. */
-export async function keepSession(tx: Tx, request: FastifyRequest, password: string): Promise<void> {
+/** What the browser of a renewed session gets: a new session id and, if it is remembered, a new remember-me cookie. */
+interface Renewed {
+  sessionId: string
+  rememberCookie: string | null
+}
+
+/**
+ * Renews the request's own session for a password that it changed: a copy of the old session id or remember-me cookie is
+ * worth nothing. Send the result with `sendRenewed` after the commit.
+ */
+export async function renewForPassword(tx: Tx, request: FastifyRequest, password: string): Promise<Renewed> {
   const row = request.session?.state?.row
-  if (!row) return
-  const data = { passwordMark: passwordMark(password) }
-  await tx.session.updateMany({ where: { publicId: row.publicId }, data })
-  if (row.rememberTokenId !== null) await tx.rememberToken.updateMany({ where: { id: row.rememberTokenId }, data })
+  if (!row) throw unauthenticated()
+  const sessionId = randomId()
+  const mark = passwordMark(password)
+  const { rememberTokenId: old } = row
+  const token = old === null ? null : await request.server.remember.replace(tx, old, mark)
+  await tx.session.updateMany({
+    where: { publicId: row.publicId },
+    data: { id: sha256Hex(sessionId), passwordMark: mark, rememberTokenId: token?.id ?? null },
+  })
+  return { sessionId, rememberCookie: token?.cookie ?? null }
+}
+
+/** Sends the cookies of a renewed session and lets the request go on with it. */
+export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, renewed: Renewed): Promise<void> {
+  request.server.remember.sendCookie(request, reply, renewed.rememberCookie)
+  await become(request, reply, renewed.sessionId)
 }
 
 /** How the user proved who they are, in the words of RFC 8176. */

@@ -31,6 +31,7 @@ type EventType =
   | 'recovery_code_used'
   | 'recovery_codes_generated'
   | 'registered'
+  | 'remember_replayed'
   | 'session_ended'
   | 'sessions_ended'
   | 'social_linked'

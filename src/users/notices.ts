@@ -14,6 +14,7 @@ export type NoticeKind =
   | 'password_reset'
   | 'recovery_code_used'
   | 'recovery_codes_generated'
+  | 'remember_replayed'
   | 'social_linked'
   | 'social_unlinked'
   | 'two_factor_disabled'

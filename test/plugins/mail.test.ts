@@ -59,6 +59,7 @@ t.test('a notice says what happened, when and from where, and not who', async (t
     recovery_code_used: 'A recovery code was used',
     passkey_added: 'A passkey was added',
     passkey_removed: 'A passkey was removed',
+    remember_replayed: 'A remembered browser was signed out',
     social_linked: 'A sign-in provider was connected',
     social_unlinked: 'A sign-in provider was disconnected',
     account_deleted: 'Your account was deleted',

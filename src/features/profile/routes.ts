@@ -6,10 +6,11 @@ import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { countRequest } from '../../login/request-limits.ts'
-import { keepSession, signOut } from '../../login/sign-in.ts'
+import { renewForPassword, sendRenewed, signOut } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import type { Tx } from '../../plugins/database/database.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
+import { isSet } from '../../plugins/flag.ts'
 import { NewPassword, nameField } from '../../plugins/validation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { holdPassword } from '../../users/lock.ts'
@@ -32,6 +33,9 @@ const PasswordBody = Type.Object(
     current_password: Type.String({ minLength: 1 }),
     password: NewPassword,
     password_confirmation: Type.Optional(Type.Unknown()),
+    revoke_tokens: Type.Optional(
+      Type.Unknown({ description: 'Also revoke the API tokens, personal access tokens and grants of applications.' }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -44,10 +48,13 @@ const wrongPassword = () =>
 interface ProfileOptions {
   /** Deletes what other slices keep of a user, in the transaction that deletes the user. */
   forgetUser: (tx: Tx, userId: number) => Promise<void>
+  revokeTokens: (tx: Tx, userId: number) => Promise<void>
+  /** Ends what applications may do for the user. */
+  revokeGrants: (tx: Tx, userId: number) => Promise<void>
 }
 
 /** What users change of their own accounts. */
-const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetUser }) => {
+const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts) => {
   app.put(
     '/user/profile-information',
     {
@@ -87,30 +94,36 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       config: { ...own, alsoAnswers: [429] },
       schema: {
         summary: 'Change the password',
-        description: "Ends the user's other sessions and remembered browsers; this one goes on.",
+        description:
+          "Ends the user's other sessions and remembered browsers. This one continues with a new session id and remember-me cookie.",
         body: PasswordBody,
         response: { 200: EmptyAnswer },
       },
     },
     async (request, reply) => {
       const user = userOf(request)
-      const { current_password: current, password } = request.body
+      const { current_password: current, password, revoke_tokens } = request.body
       const found = await authenticateAgain(request, user, current, 'change')
       if (!found) throw wrongPassword()
       const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, user.email))
       const origin = originOf(request)
-      const isChanged = await app.database.transaction(async (tx) => {
+      const renewed = await app.database.transaction(async (tx) => {
         // Of two changes at once the second no longer knows the current password.
-        if (!(await holdPassword(app.database, tx, user.id, found.password))) return false
+        if (!(await holdPassword(app.database, tx, user.id, found.password))) return null
         await requireStillSignedIn(tx, request)
         await setPassword(tx, user.id, hash, origin.now)
-        await keepSession(tx, request, hash)
         await endSessionsOf(app, tx, user.id, request)
-        await recordEvent(tx, origin, { type: 'password_changed', userId: user.id })
+        if (isSet(revoke_tokens)) {
+          await accounts.revokeTokens(tx, user.id)
+          await accounts.revokeGrants(tx, user.id)
+        }
+        const data = { revoke_tokens: isSet(revoke_tokens) }
+        await recordEvent(tx, origin, { type: 'password_changed', userId: user.id, data })
         await notify(app, tx, origin, user, 'password_changed')
-        return true
+        return renewForPassword(tx, request, hash)
       })
-      if (!isChanged) throw wrongPassword()
+      if (!renewed) throw wrongPassword()
+      await sendRenewed(request, reply, renewed)
       return sendEmpty(reply, 200)
     },
   )
@@ -129,7 +142,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, { forgetU
       const origin = originOf(request)
       await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
-        await forgetUser(tx, user.id)
+        await accounts.forgetUser(tx, user.id)
         if (!(await deleteUser(tx, user.id))) return
         await recordEvent(tx, origin, { type: 'user_deleted', userId: user.id })
         await notify(app, tx, origin, user, 'account_deleted')

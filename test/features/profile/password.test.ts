@@ -3,6 +3,8 @@ import { strong } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour } from '../../support/clock.ts'
+import { codeFlow, oauthSettings, Person } from '../../support/oauth.ts'
+import { stopTime } from '../../support/time.ts'
 
 const current = 'correct horse'
 const changed = (more: object = {}) => ({
@@ -59,6 +61,76 @@ t.test(
     t.equal(await svc.database.prisma.event.count({ where: { type: 'password_changed' } }), 1)
   },
 )
+
+t.test(
+  'a change gives the browser a new session id and remember-me cookie, and the old ones open nothing',
+  async (t) => {
+    const svc = await buildTestApp(t)
+    const user = await svc.createUser()
+    const here = await browserOf(svc, user.email, { remember: true })
+    const names = ['svc_session', 'svc_remember', 'XSRF-TOKEN']
+    const old = await Promise.all(names.map((name) => here.cookie(name)))
+    const publicId = (await here.get('/user/sessions')).json()[0].id
+    const changes = await here.put('/user/password', changed())
+    t.equal(changes.statusCode, 200, changes.body)
+    const fresh = await Promise.all(names.map((name) => here.cookie(name)))
+    for (const [i, name] of names.entries()) {
+      t.ok(fresh[i])
+      t.not(fresh[i], old[i], `${name} changes`)
+    }
+    const headers = { origin: 'http://localhost:5173' }
+    for (const cookie of [`svc_session=${old[0]}`, `svc_remember=${old[1]}`]) {
+      const answer = await svc.app.inject({ url: '/api/user', headers: { ...headers, cookie } })
+      t.equal(answer.statusCode, 401, cookie.slice(0, 12))
+    }
+    t.equal((await here.get('/user/sessions')).json()[0].id, publicId, 'the session keeps its public id')
+    t.equal((await here.post('/user/confirm-password', { password: strong })).statusCode, 201)
+    svc.clock.advance(3 * hour)
+    t.equal((await here.get('/api/user')).statusCode, 200, 'the new remember-me cookie works')
+  },
+)
+
+t.test('a request with the old cookies at the moment of the change does not end the device', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const here = await browserOf(svc, user.email, { remember: true })
+  const cookie = await here.jar.getCookieString('http://localhost:8000/')
+  await here.put('/user/password', changed())
+  const late = await svc.app.inject({ url: '/api/user', headers: { origin: 'http://localhost:5173', cookie } })
+  t.equal(late.statusCode, 401)
+  t.equal((await here.get('/api/user')).statusCode, 200)
+  svc.clock.advance(3 * hour)
+  t.equal((await here.get('/api/user')).statusCode, 200)
+})
+
+t.test('revoke_tokens also ends API tokens, personal tokens and grants', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const user = await svc.createUser()
+  const here = await browserOf(svc, user.email)
+  const issue = async () => ({
+    'API token': await svc.createToken(user),
+    'personal token': (await here.post('/oauth/personal-access-tokens', { name: 'mine' })).json().accessToken,
+    grant: (await codeFlow(svc, new Person(svc, user.email), 'web')).access_token,
+  })
+  const check = async (bearers: Record<string, string>, status: number) => {
+    for (const [name, bearer] of Object.entries(bearers)) {
+      t.equal((await svc.bearer(bearer, 'GET', '/api/user')).statusCode, status, name)
+    }
+  }
+  const bearers = await issue()
+  await check(bearers, 200)
+  const wrong = await here.put('/user/password', changed({ current_password: 'x', revoke_tokens: true }))
+  t.equal(wrong.statusCode, 422)
+  await check(bearers, 200)
+  const answer = await here.put('/user/password', changed({ revoke_tokens: true }))
+  t.equal(answer.statusCode, 200, answer.body)
+  await check(bearers, 401)
+  t.equal((await here.get('/api/user')).statusCode, 200)
+  const again = { current_password: strong, password: current, password_confirmation: current }
+  const next = { API: await svc.createToken(user) }
+  t.equal((await here.put('/user/password', { ...again, revoke_tokens: false })).statusCode, 200)
+  await check(next, 200)
+})
 
 t.test('a wrong or missing password is said of its field, and changes nothing', async (t) => {
   const svc = await buildTestApp(t)

@@ -204,3 +204,27 @@ t.test('first enabling at once leaves one event', async (t) => {
   await Promise.all(Array.from({ length: 6 }, () => spa.post(factor)))
   t.equal(await svc.database.prisma.event.count({ where: { type: 'two_factor_enabled' } }), 1)
 })
+
+t.test('confirming a second factor ends the other sessions and remembered browsers', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const [other, remembered, neighbour] = [svc.browser(), svc.browser(), svc.browser()]
+  await other.signIn(user.email)
+  await remembered.signIn(user.email, undefined, { remember: true })
+  await neighbour.signIn((await svc.createUser()).email)
+  const cookie = `svc_remember=${await remembered.cookie('svc_remember')}`
+  const here = svc.browser()
+  await here.signIn(user.email, undefined, { remember: true })
+  await here.post('/user/confirm-password', { password: 'correct horse' })
+  await here.post('/user/two-factor-authentication')
+  t.equal((await other.get('/api/user')).statusCode, 200, 'an unconfirmed factor ends nothing')
+  const secret: string = (await here.get('/user/two-factor-secret-key')).json().secretKey
+  const code = codeAt(secret, svc.clock.now())
+  t.equal((await here.post('/user/confirmed-two-factor-authentication', { code })).statusCode, 200)
+  for (const browser of [other, remembered]) t.equal((await browser.get('/api/user')).statusCode, 401)
+  const headers = { cookie, origin: 'http://localhost:5173' }
+  t.equal((await svc.app.inject({ url: '/api/user', headers })).statusCode, 401, 'a remembered browser')
+  for (const browser of [here, neighbour]) t.equal((await browser.get('/api/user')).statusCode, 200)
+  svc.clock.advance(3 * hour)
+  t.equal((await here.get('/api/user')).statusCode, 200, 'this browser is still remembered')
+})
