@@ -15,6 +15,7 @@ import {
   memoryTargets,
   type Sample,
 } from './support/operations.ts'
+import { updateReadme } from './support/readme.ts'
 import { chartOf, type Report, type Result, resultOf, tableOf } from './support/report.ts'
 
 const comparisons = [...guardComparisons, ...oauthComparisons]
@@ -125,7 +126,8 @@ async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime'>):
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'latest.json'), `${jsonOf(report)}\n`)
   writeFileSync(join(folder, 'latest.svg'), chartOf(report))
-  process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg\n`)
+  updateReadme()
+  process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg, and the table in README.md\n`)
 }
 
 /** Lists of numbers stay on their line. */

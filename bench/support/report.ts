@@ -76,9 +76,11 @@ export function resultOf(comparison: Comparison, baseSamples: Sample[], opSample
   return { ...facts, ...figures, base, op, baseSamples: each(baseSamples), opSamples: each(opSamples) }
 }
 
-/** One figure against its target. */
-interface Line {
+/** One figure and its target. */
+interface Figure {
   title: string
+  /** What a ratio compares with. */
+  to?: string
   value: number
   target: number
   /** Whether the figure should reach the target or stay below it. */
@@ -86,17 +88,28 @@ interface Line {
   unit: string
 }
 
+/** The same with what a person reads. */
+interface Line extends Figure {
+  measured: string
+  wish: string
+  isMet: boolean
+}
+
 /** What is measured: all of it, or what was asked for. */
 type Measured = Pick<Report, 'results' | 'memory' | 'equalTime'>
 
-function linesOf({ results, memory, equalTime }: Measured): Line[] {
-  const ratios = results.map(({ title, ratio, target }): Line => {
-    return { title, value: ratio, target, wanted: 'at least', unit: '' }
+/** Every figure against its target, in the order of the report. */
+export const linesOf = (measured: Measured): Line[] =>
+  figuresOf(measured).map((line) => ({ ...line, measured: figure(line), wish: wish(line), isMet: isMet(line) }))
+
+function figuresOf({ results, memory, equalTime }: Measured): Figure[] {
+  const ratios = results.map(({ title, to, ratio, target }): Figure => {
+    return { title, to, value: ratio, target, wanted: 'at least', unit: '' }
   })
-  const slower = results.flatMap(({ p99Ratio, p99Target }): Line[] =>
-    p99Target ? [{ title: 'p99 of the same', value: p99Ratio, target: p99Target, wanted: 'at most', unit: '×' }] : [],
+  const slower = results.flatMap(({ title, to, p99Ratio, p99Target }): Figure[] =>
+    p99Target ? [{ title: `${title}: p99`, to, value: p99Ratio, target: p99Target, wanted: 'at most', unit: '×' }] : [],
   )
-  const doors = (equalTime ?? []).map(({ door, ratio }): Line => {
+  const doors = (equalTime ?? []).map(({ door, ratio }): Figure => {
     const title = `Known to unknown addresses, ${door}`
     return { title, value: ratio, target: equalTimeTarget, wanted: 'at most', unit: '×' }
   })
@@ -112,17 +125,18 @@ function linesOf({ results, memory, equalTime }: Measured): Line[] {
   ]
 }
 
-const isMet = ({ value, target, wanted }: Line): boolean => (wanted === 'at least' ? value >= target : value <= target)
-const figure = ({ value, unit }: Line): string =>
+const isMet = ({ value, target, wanted }: Figure): boolean =>
+  wanted === 'at least' ? value >= target : value <= target
+const figure = ({ value, unit }: Figure): string =>
   unit === ' MB' ? `${Math.round(value)} MB` : `${value.toFixed(unit === '' ? 3 : 2)}${unit}`
-const wish = ({ wanted, target, unit }: Line): string => `${wanted === 'at least' ? '≥' : '≤'} ${target}${unit}`
+const wish = ({ wanted, target, unit }: Figure): string => `${wanted === 'at least' ? '≥' : '≤'} ${target}${unit}`
 
 /** The report as text: the figures against their targets, then what is behind them. */
 export function tableOf(report: Measured): string {
   const lines = linesOf(report)
   const against = columns([
     ['', 'measured', 'target', ''],
-    ...lines.map((line) => [line.title, figure(line), wish(line), isMet(line) ? 'met' : 'MISSED']),
+    ...lines.map((line) => [line.title, line.measured, line.wish, line.isMet ? 'met' : 'MISSED']),
   ])
   if (report.results.length === 0) return against
   const number = (value: number) => Math.round(value).toLocaleString('en')
@@ -175,10 +189,10 @@ export function chartOf(report: Report): string {
       const middle = y + 18
       parts.push(
         `<text x="${left - 12}" y="${middle}" class="name">${escaped(entry.title)}</text>`,
-        `<rect x="${left}" y="${y + 4}" width="${width}" height="20" rx="3" class="${isMet(entry) ? 'met' : 'missed'}"/>`,
+        `<rect x="${left}" y="${y + 4}" width="${width}" height="20" rx="3" class="${entry.isMet ? 'met' : 'missed'}"/>`,
         `<line x1="${left + line}" x2="${left + line}" y1="${y}" y2="${y + 28}" class="target"/>`,
-        `<text x="${left + widest + 12}" y="${middle}"><tspan class="value">${figure(entry)}</tspan>` +
-          `<tspan class="quiet"> ${wish(entry)}</tspan></text>`,
+        `<text x="${left + widest + 12}" y="${middle}"><tspan class="value">${entry.measured}</tspan>` +
+          `<tspan class="quiet"> ${entry.wish}</tspan></text>`,
       )
       y += 34
     }

@@ -7,6 +7,7 @@ import t from 'tap'
 import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
+import { until } from '../support/until.ts'
 
 const modules = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
 const webauthn = readFileSync(join(modules, 'dist/bundle/index.umd.min.js'), 'utf8')
@@ -65,6 +66,17 @@ async function registerPasskey(page: Page): Promise<void> {
   })()`)
 }
 
+/** Counts how often the page asks the authenticator, before anything of the page runs. */
+const countRequests = `(() => {
+  const get = navigator.credentials.get.bind(navigator.credentials)
+  window.requestsToAuthenticator = 0
+  navigator.credentials.get = (options) => {
+    window.requestsToAuthenticator++
+    return get(options)
+  }
+})()`
+const requestsToAuthenticator = (page: Page) => page.evaluate<number>('window.requestsToAuthenticator')
+
 if (hasChromium(t)) {
   t.test("svc's own pages, as a person without a front end uses them", async (t) => {
     const svc = await startWithAda(t)
@@ -102,10 +114,11 @@ if (hasChromium(t)) {
       await authenticator.touch(false)
       await page.click('#sign-out')
       // The suggestions ask while nobody touches the authenticator, and go on waiting when somebody does.
+      await page.addInitScript(countRequests)
       const suggestions = page.waitForResponse('**/passkeys/login/options')
       await page.goto(`${svc.url}/oauth/login?return_to=${encodeURIComponent('/?verified=1')}`)
       await (await suggestions).finished()
-      await page.waitForTimeout(200)
+      await until(async () => (await requestsToAuthenticator(page)) > 0)
       await authenticator.touch(true)
       await page.locator('#passkey-login').click()
       await page.waitForURL(`${svc.url}/?verified=1`)
@@ -137,7 +150,8 @@ if (hasChromium(t)) {
         const answered = page.waitForResponse('**/passkeys/login/options')
         await route.continue()
         await (await answered).finished()
-        await page.waitForTimeout(200)
+        // A later answer: the page has handled the one before.
+        await page.evaluate("fetch('/health/live').then((answer) => answer.text())")
         t.ok(await button.isDisabled(), 'the button still waits for the authenticator')
       }
     })

@@ -144,7 +144,7 @@ t.test('deep nesting is 400 and costs nothing', async (t) => {
     t.equal((await send(svc, token, value, json)).statusCode, 400)
     t.equal((await send(svc, token, `{"_method":"DELETE","a":${value}}`, json, '/api/tokens')).statusCode, 400)
     t.equal((await send(svc, token, `{"_method":${value}}`, json, '/api/tokens')).statusCode, 405)
-    t.ok((await send(svc, token, `{"a":${value}}`, json, '/api/user')).statusCode < 500)
+    t.equal((await send(svc, token, `{"a":${value}}`, json, '/api/user')).statusCode, 405)
   }
   t.equal((await send(svc, token, `{"token_name":"x","a":${deep(30)}}`, json)).statusCode, 200)
   t.equal((await send(svc, token, `{"a":${deep(10_000)}}`, json, '/logout')).statusCode, 200, 'a body nobody reads')

@@ -24,8 +24,6 @@ import {
 import { hasRedis, startRedis } from '../support/redis.ts'
 import { challenged, confirmedBrowser, enrol } from '../support/totp.ts'
 
-t.setTimeout(110_000)
-
 type Keep = (name: string, text: string | null | undefined) => void
 
 const cookieParts = ['svc_session', 'XSRF-TOKEN', 'svc_browser', 'svc_remember']

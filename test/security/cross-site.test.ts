@@ -13,8 +13,6 @@ import {
   startSites,
 } from '../support/sites.ts'
 
-t.setTimeout(170_000)
-
 const secret = 'a-secret-that-is-long-enough'
 
 /** One client that is never asked for consent, on the other site. */

@@ -19,8 +19,6 @@ import {
 } from '../support/oauth.ts'
 import { stopTime } from '../support/time.ts'
 
-t.setTimeout(110_000)
-
 const phone = { client_id: 'phone', type: 'confidential', secret, grants: ['password', 'refresh_token'] }
 const settings = {
   ...oauthSettings,

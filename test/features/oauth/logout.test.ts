@@ -3,8 +3,6 @@ import { buildTestApp } from '../../support/app.ts'
 import { clients, codeFlow, introspect, oauthSettings, Person, post, refresh, token } from '../../support/oauth.ts'
 import { stopTime } from '../../support/time.ts'
 
-t.setTimeout(110_000)
-
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token'
 const secret = 'a-secret-that-is-long-enough'

@@ -50,13 +50,13 @@ t.test('a forgotten password, from the link in the form to the sign-in', async (
   t.match(used.body, 'This password reset token is invalid.')
   t.equal((await visitor.send(login, credentials(email, 'a new passphrase'))).statusCode, 303)
   t.equal(await visitor.user(), id)
-  for (const path of [
-    '/reset-password/%00',
-    '/reset-password/%FF',
-    `/reset-password/${'x'.repeat(300)}`,
-    '/reset-password/..%2f',
-  ]) {
-    t.ok((await visitor.open(path)).statusCode < 500, path)
+  for (const [path, status] of [
+    ['/reset-password/%00', 200],
+    ['/reset-password/%FF', 404],
+    [`/reset-password/${'x'.repeat(300)}`, 404],
+    ['/reset-password/..%2f', 200],
+  ] as const) {
+    t.equal((await visitor.open(path)).statusCode, status, path)
   }
   svc.clock.advance(minute + second)
   for (let i = 0; i < 6; i++) await visitor.send(forgot, { email: `nobody${i}@example.com` })

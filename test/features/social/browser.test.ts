@@ -122,10 +122,9 @@ t.test('nothing leads elsewhere than to the front end', async (t) => {
   for (const return_to of odd) {
     const visitor = new Visitor(svc)
     const start = await visitor.open(`/auth/acme/redirect?${new URLSearchParams({ return_to })}`)
-    if (start.statusCode >= 400) continue
+    t.equal(start.statusCode, 302, return_to)
     const target = new URL(String(start.headers.location))
-    t.ok([svc.acme.issuer, frontEnd].includes(target.origin), return_to)
-    if (target.origin === frontEnd) continue
+    t.equal(target.origin, svc.acme.issuer, return_to)
     const answer = await visitor.back(await visitor.allow(target, 'grace'))
     const led = new URL(String(answer.headers.location))
     t.equal(led.origin, frontEnd, `${return_to}: ${led.href}`)
@@ -134,7 +133,7 @@ t.test('nothing leads elsewhere than to the front end', async (t) => {
   const long = await new Visitor(svc).open(`/auth/acme/redirect?return_to=/${'a'.repeat(3_000)}`)
   for (const line of [long.headers['set-cookie'] ?? []].flat()) t.ok(line.length < 4_096, 'a cookie that browsers keep')
   const twice = await new Visitor(svc).open('/auth/acme/redirect?return_to=/a&return_to=//evil.example')
-  t.ok(twice.statusCode < 500)
+  t.ok(String(twice.headers.location).startsWith(svc.acme.issuer))
 })
 
 t.test('a second factor is asked for as after a password', async (t) => {

@@ -4,8 +4,6 @@ import { buildTestApp } from '../../../support/app.ts'
 import { callback, clients, codeFlow, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-t.setTimeout(110_000)
-
 const secret = 'a-secret-that-is-long-enough'
 const partner = (client_id: string, more: object = {}) => ({
   client_id,

@@ -14,8 +14,6 @@ import {
 } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-t.setTimeout(110_000)
-
 const secret = 'a-secret-that-is-long-enough'
 const settings = {
   ...oauthSettings,

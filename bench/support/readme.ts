@@ -1,0 +1,54 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { linesOf, type Report } from './report.ts'
+
+const root = join(import.meta.dirname, '../..')
+const [begin, end] = ['<!-- bench/results/latest.json: begin -->', '<!-- bench/results/latest.json: end -->']
+
+/** The section of the README that the results decide: the table, and how the samples were taken. */
+function markdownOf(report: Report): string {
+  const details = new Map(report.results.map((result) => [result.title + result.to, result]))
+  const rows = linesOf(report).map(({ title, to = '', measured, wish, isMet }) => {
+    const p99 = details.get(title + to)?.op.p99
+    const latency = p99 === undefined ? '' : `${p99} ms`
+    return [title, to, measured, latency, wish, isMet ? 'yes' : '**no**']
+  })
+  const { seconds, rounds, connections } = report.options
+  const missed = rows.filter((row) => row.at(-1) !== 'yes').length
+  const { cores, postgresql, node } = report.machine
+  return [
+    begin,
+    '',
+    ...table([['Operation', 'Compared with', 'Measured', 'p99', 'Target', 'Met'], ...rows]),
+    '',
+    `Measured on ${report.date.slice(0, 10)} at commit \`${report.commit}\`: medians of ${rounds} rounds of ${seconds} s with`,
+    `${connections} connections, on a shared machine with ${cores} cores, Node ${node} and PostgreSQL ${postgresql}.`,
+    missed === 0 ? 'All targets are met.' : `Of ${rows.length} targets, ${missed} are missed.`,
+    '',
+    end,
+  ].join('\n')
+}
+
+function table(rows: string[][]): string[] {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
+  const line = (cells: string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
+  const [head = [], ...body] = rows
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)]
+}
+
+/** A README with the section of this report in place of the one it has. */
+export function withResults(readme: string, report: Report): string {
+  const [from, to] = [readme.indexOf(begin), readme.indexOf(end)]
+  if (from < 0 || to < from) throw new Error(`README.md has no section between "${begin}" and "${end}".`)
+  return readme.slice(0, from) + markdownOf(report) + readme.slice(to + end.length)
+}
+
+/** Brings the README up to the results; with `check` it changes nothing. Returns whether it differed. */
+export function updateReadme(check = false): boolean {
+  const report: Report = JSON.parse(readFileSync(join(root, 'bench/results/latest.json'), 'utf8'))
+  const file = join(root, 'README.md')
+  const before = readFileSync(file, 'utf8')
+  const after = withResults(before, report)
+  if (after !== before && !check) writeFileSync(file, after)
+  return after !== before
+}

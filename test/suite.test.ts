@@ -1,0 +1,107 @@
+// engine: none
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { updateReadme, withResults } from '../bench/support/readme.ts'
+import type { Report } from '../bench/support/report.ts'
+
+interface Rule {
+  pattern: RegExp
+  instead: string
+  /** Files that may, and why. */
+  except?: Record<string, string>
+  /** Only in test files, not in what they share. */
+  inTests?: boolean
+}
+
+const rules: Record<string, Rule> = {
+  'sleeps and timers': {
+    pattern: /(?<!\.)\bsetTimeout\(|\bsetTimeout as\b|\bwaitForTimeout\(/,
+    instead: 'wait for a condition with until() of support/until.ts',
+    except: {
+      'support/until.ts': 'polls',
+      'support/proxy.ts': 'delays packets',
+      'support/postgresql-server.ts': 'kills a server that does not stop',
+      'support/client-site.ts': 'protocol times are whole seconds',
+    },
+  },
+  'real time that passes': {
+    pattern: /import \{[^}]*\bpass\b[^}]*\} from '[./\w]*\/until\.ts'/,
+    instead: 'wait for a condition with until() of support/until.ts',
+    except: {
+      'faults/database.test.ts': 'an outage lasts',
+      'faults/writers.ts': 'clients pause before they try again',
+      'process/reload.test.ts': 'a file that does not change causes no log line',
+      'process/stop.test.ts': 'a quiet moment does not end the drain',
+      'replicas/oauth-journeys.ts': 'a grace period ends in other processes',
+      'replicas/rolling.test.ts': 'clients pause between requests',
+      'support/balancer.ts': 'health checks have an interval',
+    },
+  },
+  'limits on elapsed time': {
+    pattern: /(Date|performance)\.now\(\) - \w+ <|performance\.now\(/,
+    instead: 'assert what happened, not how long it took',
+  },
+  'fixed numbers of tries': {
+    pattern: /for \(let tries = 0;[^\n]*sleep/,
+    instead: 'until() of support/until.ts has no number of tries',
+  },
+  'a timeout of its own': {
+    pattern: /\bt\.setTimeout\(/,
+    instead: '.dev/test-file.mjs sets one timeout for every file',
+  },
+  'focused tests': {
+    pattern: /\.only\(|\bonly: true/,
+    instead: 'name the file: npm test -- test/x.test.ts',
+  },
+  'a status that only is not too high': {
+    pattern:
+      /\bt\.\w+\([^\n]*\b(status|statusCode)\) ?< ?\d00\b(?! &&)|\bt\.(ok|equal)\((?![^\n]*filter)[^\n]*\b(status|statusCode) < \d00\b(?! &&)/,
+    instead: 'name the statuses that are right',
+  },
+  'tests that return early': {
+    pattern: /^ {2}if \((?!!hasRedis)[^\n]*\) return$/m,
+    instead: 'declare the test inside the condition, or skip it with a reason',
+    inTests: true,
+  },
+  'a port that is closed before it is used': {
+    pattern: /(function|const) freePort\b/,
+    instead: 'freePort() of support/port.ts holds the port',
+    except: { 'support/port.ts': 'holds the port' },
+  },
+}
+
+const folder = import.meta.dirname
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && file !== 'suite.test.ts')
+  .map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8').replace(/(?<=^|\s)\/\/.*$/gm, '') }))
+
+for (const [name, { pattern, instead, except = {}, inTests = false }] of Object.entries(rules)) {
+  t.test(`no test has ${name}`, async (t) => {
+    const among = files.filter(({ file }) => !inTests || file.endsWith('.test.ts'))
+    const found = among.filter(({ text }) => pattern.test(text)).map(({ file }) => file)
+    t.same(
+      found.filter((file) => !(file in except)),
+      [],
+      instead,
+    )
+    t.same(
+      Object.keys(except).filter((file) => !found.includes(file)),
+      [],
+      'every exception is still needed',
+    )
+  })
+}
+
+t.test('the README shows the figures of the last benchmark', async (t) => {
+  t.notOk(updateReadme(true), 'run node bench/readme.ts')
+  const root = join(folder, '..')
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const report: Report = JSON.parse(readFileSync(join(root, 'bench/results/latest.json'), 'utf8'))
+  const [first, ...others] = report.results
+  if (!first) throw new Error('The report has no results.')
+  const changed = withResults(readme, { ...report, results: [{ ...first, ratio: 0.123 }, ...others] })
+  t.match(changed, /\| 0\.123 .*\*\*no\*\*/, 'a figure below its target is marked')
+  t.not(changed, readme)
+  t.throws(() => withResults('# svc\n', report), /no section between/)
+})
