@@ -7,8 +7,6 @@ import { Authenticator } from '../support/authenticator.ts'
 import { invalid, openShell } from '../support/shell.ts'
 import { confirmedBrowser } from '../support/totp.ts'
 
-t.setTimeout(110_000)
-
 const invisible = {
   'soft hyphen': '\u00ad',
   'zero-width space': '\u200b',

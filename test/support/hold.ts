@@ -1,4 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { TestApp } from './app.ts'
+import { until } from './until.ts'
 
 /** Requests that have come as far as a transaction and wait there. */
 export interface Held {
@@ -24,4 +26,17 @@ export function holdTransactions({ database }: TestApp): Held {
     database.transaction = transaction
   }
   return { count: () => count, passOthers, release: gate.resolve }
+}
+
+const waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+/** Waits until a request waits for the transaction that the test has open, or is answered because it does not wait. */
+export async function untilWaiting({ database: { pg } }: TestApp, request: Promise<unknown>): Promise<void> {
+  let isAnswered = false
+  void request.finally(() => {
+    isAnswered = true
+  })
+  if (pg) await until(async () => isAnswered || (await pg.query(waiting)).rows.length > 0)
+  // SQLite has one connection: every statement of the request waits for the transaction.
+  else for (let turns = 0; turns < 100; turns++) await turn()
 }

@@ -1,12 +1,11 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
 import { hashPassword } from '../../../src/crypto/password.ts'
 import { strong } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { TestClock } from '../../support/clock.ts'
+import { untilWaiting } from '../../support/hold.ts'
 import { enrol } from '../../support/totp.ts'
-import { until } from '../../support/until.ts'
 
 const secret = 'a-secret-that-is-long-enough'
 const password = 'correct horse'
@@ -182,38 +181,21 @@ t.test('a password that changes while it is checked opens nothing', async (t) =>
   t.equal((await ask(svc, { username, password: strong })).statusCode, 200)
 })
 
-interface Asked {
-  answer: ReturnType<typeof ask>
-}
-
-/** Asks for tokens while a transaction is open, and waits until the request waits for that transaction. */
-async function askAndWait(svc: TestApp, username: string): Promise<Asked> {
-  let isAnswered = false
-  const answer = ask(svc, { username }).finally(() => {
-    isAnswered = true
-  })
-  const { pg } = svc.database
-  const waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-  if (pg) await until(async () => isAnswered || (await pg.query(waiting)).rows.length > 0)
-  // SQLite has one connection: every statement of the request waits for the transaction.
-  else for (let turns = 0; turns < 100; turns++) await turn()
-  return { answer }
-}
-
 t.test('what takes the account’s grants away is waited for', async (t) => {
   const svc = await build(t)
   const { email: username, id } = await svc.createUser()
   const where = { id: BigInt(id) }
-  let asked: Asked | undefined
+  let asked: ReturnType<typeof ask> | undefined
   await svc.database.transaction(async (tx) => {
     if (svc.database.engine === 'postgresql')
       await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${where.id} FOR NO KEY UPDATE`
     await tx.oauthRecord.deleteMany()
     // The password is still the right one for it.
-    asked = await askAndWait(svc, username)
+    asked = ask(svc, { username })
+    await untilWaiting(svc, asked)
     await tx.user.update({ where, data: { password: hashPassword(strong) } })
   })
-  t.same((await asked?.answer)?.json(), incorrect)
+  t.same((await asked)?.json(), incorrect)
   t.equal(await svc.database.prisma.oauthRecord.count(), 0)
 })
 
@@ -226,17 +208,18 @@ t.test('a reset that has deleted the grants, and not yet put the new password in
   const { sessionFollower } = svc.app
   const ended = sessionFollower.ended.bind(sessionFollower)
   let calls = 0
-  let asked: Asked | undefined
+  let asked: ReturnType<typeof ask> | undefined
   sessionFollower.ended = async (...facts) => {
     await ended(...facts)
     // The first call comes before the deletion.
     if (++calls !== 2) return
-    asked = await askAndWait(svc, username)
+    asked = ask(svc, { username })
+    await untilWaiting(svc, asked)
   }
   const form = { token, email: username, password: strong, password_confirmation: strong }
   t.equal((await svc.browser().post('/reset-password', form, sameOrigin)).statusCode, 200)
   t.ok(asked)
-  t.same((await asked?.answer)?.json(), incorrect)
+  t.same((await asked)?.json(), incorrect)
   t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 0)
 })
 
