@@ -99,6 +99,16 @@ if (hasChromium(t)) {
           t.match(page.url(), /[?&]code=/)
           t.equal(await signedInAt(sites, page), email)
         })
+
+        await t.test('posts a sign-out: the visitor is asked by name, and then signed out', async (t) => {
+          await page.goto(at.other)
+          await postForm(page, `${at.svc}/oauth/logout`, { client_id: 'shop' })
+          await page.waitForSelector('#logout-yes')
+          t.match(await page.textContent('main'), email)
+          await page.click('#logout-yes')
+          await page.waitForURL(/success/)
+          t.equal(await signedInAt(sites, page), null)
+        })
         await page.close()
       })
     }

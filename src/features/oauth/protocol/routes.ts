@@ -10,7 +10,7 @@ import { noteHanded, signedInOf } from './browser.ts'
 import { isSeen, protocolError } from './failures.ts'
 import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
-import { clientFields, type ProtocolPath, protocolPaths, protocolRoutes } from './paths.ts'
+import { clientFields, type ProtocolPath, protocolPaths } from './paths.ts'
 import type { ProtocolHolder } from './provider.ts'
 
 interface ProtocolOptions {
@@ -111,8 +111,8 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
   }
   settleOrigin(raw, app.url, clientAddress(request))
   const form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], isProgram) : null
-  if (form && comesWithoutSession(request, app.url)) {
-    return reply.redirect(`${protocolRoutes.authorization}?${form}`, 303)
+  if (form && protocolPaths[path]?.isEntry && comesWithoutSession(request, app.url)) {
+    return reply.redirect(`${path}?${form}`, 303)
   }
   const handed = form === null ? raw : withBody(raw, form)
   const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request) }
@@ -126,11 +126,8 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
   await library.answer(handed, reply.raw)
 }
 
-/** Whether another site posts an authorization without the session cookie: browsers send that one with a GET. */
+/** Whether another site posts an authorization or a sign-out without the session cookie: browsers send that one with a GET. */
 const comesWithoutSession = (request: FastifyRequest, url: string): boolean =>
-  request.routeOptions.url === protocolRoutes.authorization &&
-  url.startsWith('https:') &&
-  isCrossSite(request) &&
-  request.presentedSessionId === null
+  url.startsWith('https:') && isCrossSite(request) && request.presentedSessionId === null
 
 export default protocol

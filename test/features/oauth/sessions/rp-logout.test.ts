@@ -171,6 +171,35 @@ t.test('posted, over https', async (t) => {
   t.match(await kinds(svc), { Session: undefined })
 })
 
+for (const same_site of ['lax', 'strict', 'none']) {
+  t.test(`posted by another site without the session cookie, goes on by GET and ends it: ${same_site}`, async (t) => {
+    const url = 'https://id.example'
+    const { svc } = await buildWithParty(t, registered, { settings: { app: { url }, session: { same_site } } })
+    const { email } = await svc.createUser()
+    const person = new Person(svc.browser({ origin: url, url, xsrf: false }), email, url)
+    const tokens = await bound(svc, person)
+    const fields = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: bye, state: 's' }
+    const sent = await svc.app.inject({
+      method: 'POST',
+      url: '/oauth/logout',
+      headers: {
+        accept: 'text/html',
+        origin: 'https://shop.example',
+        'sec-fetch-site': 'cross-site',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      payload: new URLSearchParams(fields).toString(),
+    })
+    t.equal(sent.statusCode, 303, same_site)
+    t.equal(sent.headers['set-cookie'], undefined, 'no cookie replaces those of the visitor')
+    const asked = await person.go(String(sent.headers.location))
+    t.match(asked.answer.body, email, 'the page says who is signed in')
+    t.equal((await confirm(person, asked)).out?.href, `${bye}?state=s`)
+    t.equal(await person.plain.user(), null)
+    t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 0)
+  })
+}
+
 t.test('who idled out signs out of what is left', async (t) => {
   const { svc, party } = await buildWithParty(t, registered)
   const person = new Person(svc, (await svc.createUser()).email)
