@@ -69,6 +69,7 @@ import { addHostRule } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
 import { startUpkeep } from './upkeep.ts'
 import { originOf } from './users/events.ts'
+import { legacyHashes } from './users/users.ts'
 import { version } from './version.ts'
 
 declare module 'fastify' {
@@ -118,6 +119,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const lookups = await openLookups(app)
   app.decorate('lookups', lookups)
   app.decorate('hashing', new PasswordHashing(undefined, app))
+  app.hashing.expect(await legacyHashes(database))
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)
   const counted = new FailureLimits(database)

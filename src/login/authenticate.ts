@@ -73,13 +73,13 @@ function noteFailure(request: FastifyRequest, door: string, found: UserWithPassw
   )
 }
 
-/** The user with a hash of today's parameters; sessions that began with the old hash go on. */
+/** The user with a hash of today's parameters, or null when the password was changed meanwhile; sessions that began with the old hash go on. */
 async function rehashed(
   request: FastifyRequest,
   found: UserWithPassword,
   password: string,
   lane: Lane,
-): Promise<UserWithPassword> {
+): Promise<UserWithPassword | null> {
   const { database, hashing } = request.server
   const { user, password: stored } = found
   if (stored === null || !needsRehash(stored)) return found
@@ -90,5 +90,8 @@ async function rehashed(
   const isReplaced = await database.transaction((tx) =>
     replacePasswordHash(tx, user.id, { stored, replacement, marks }),
   )
-  return isReplaced ? { user, password: replacement } : ((await findUserByEmail(database, user.email)) ?? found)
+  if (isReplaced) return { user, password: replacement }
+  // Another sign-in replaced the hash first, or the user changed the password: only the latter refuses this one.
+  const now = await findUserByEmail(database, user.email)
+  return now && (await hashing.verify(now.password, password, lane)) ? now : null
 }

@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { Piscina } from 'piscina'
-import { isPassword, nobodysHash } from '../crypto/password.ts'
+import { checksOf, costOf, isPassword, needsRehash } from '../crypto/password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
 import { FairQueue, type Lane } from './fair-queue.ts'
 import type { Hashed, HashingTask } from './hashing-worker.ts'
@@ -46,6 +46,7 @@ export class PasswordHashing {
   readonly #queue: FairQueue<Waiter>
   readonly #threads: number
   readonly #watch: Watch
+  readonly #legacyCosts = new Set<string>()
   readonly #unfinished = new Set<Promise<unknown>>()
   #running = 0
 
@@ -79,9 +80,18 @@ export class PasswordHashing {
     return String(await this.#run({ password }, lane))
   }
 
-  /** Whether the password fits; as slow for null (no such user, no password) as for a wrong password. */
+  /** Learns the costs of the legacy hashes in the database. */
+  expect(legacyHashes: Iterable<string>): void {
+    for (const stored of legacyHashes) {
+      const cost = needsRehash(stored) ? costOf(stored) : null
+      if (cost !== null) this.#legacyCosts.add(cost)
+    }
+  }
+
+  /** Whether the password fits. The work is the same for every account: null (no user or no password), current and legacy hashes. */
   async verify(stored: string | null, password: string, lane: Lane): Promise<boolean> {
-    const fits = await this.#run({ password, stored: isPassword(stored) ? stored : nobodysHash }, lane)
+    if (isPassword(stored)) this.expect([stored])
+    const fits = await this.#run({ password, checks: checksOf(stored, this.#legacyCosts) }, lane)
     // Laravel's rule: an empty password never matches, whatever was stored.
     return fits === true && isPassword(stored) && password !== ''
   }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { passwordMark } from '../access/password-mark.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Rate } from '../config/units.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
@@ -7,6 +8,7 @@ import type { MacKey } from '../crypto/mac.ts'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
+import { findUserByEmail, type UserWithPassword } from '../users/users.ts'
 import { AddressLimit } from './address-limit.ts'
 import type { LimitRule, Limits } from './failure-limits.ts'
 import type { Lane } from './fair-queue.ts'
@@ -26,8 +28,10 @@ export type Door =
   | 'challenge'
 
 const browserCookie = 'svc_browser'
-const year = 31_536_000
 const hour = 3_600_000
+
+/** How long a browser counts as known after its last sign-in, in milliseconds. */
+const browserLife = 90 * 24 * hour
 
 /** Failures of one account over all addresses and in the long run: slow guessing is delayed ever longer. */
 const accountRule: LimitRule = { max: 50, window: hour, block: 'growing' }
@@ -114,7 +118,7 @@ export class LoginLimiter {
       throw refusal(until, now, max, fields)
     }
     // A browser that signed in before is not locked out by what others try on the account, or from the same address.
-    const isKnown = this.#isKnownBrowser(request, account)
+    const isKnown = await this.#isKnownBrowser(request, account)
     const isKnownHere = isKnown || request.caller?.user?.email === account
     const wide = isKnownHere || !address ? null : await address.reserve(request, now)
     if (wide && !wide.allowed) return refuse(wide.until, wide.max)
@@ -155,28 +159,55 @@ export class LoginLimiter {
   /** Where a password check of the account waits for its turn. */
   laneOf(request: FastifyRequest, email: string): Lane {
     const account = canonicalEmail(email)
-    return this.#isKnownBrowser(request, account) || request.caller?.user?.email === account
+    return this.#markOf(request, account) || request.caller?.user?.email === account
       ? { kind: 'known', key: account }
       : { kind: 'address', key: limitedAddress(request.ip) }
   }
 
-  /** Marks the browser as one that signed in to this account, if its address is verified: another's claim to it counts for nothing. */
-  rememberBrowser(request: FastifyRequest, reply: FastifyReply, { email, email_verified_at }: User): void {
+  /**
+   * Marks the browser as one that signed in to this account with its present password, if the address is verified:
+   * anyone can register with an address of someone else.
+   */
+  rememberBrowser(request: FastifyRequest, reply: FastifyReply, { user, password }: UserWithPassword): void {
     const key = this.#keys[0]
-    if (!key || email_verified_at === null) return
+    if (!key || user.email_verified_at === null) return
     const attributes = {
       ...request.server.sessions.attributes(),
       httpOnly: true,
-      maxAge: year,
+      maxAge: browserLife / 1000,
     }
-    reply.setCookie(browserCookie, key.sign(email), attributes)
+    const expires = String(request.server.clock.now() + browserLife)
+    const macs = [key.sign(issuedText(user.email, expires)), key.sign(boundText(user.email, expires, password))]
+    reply.setCookie(browserCookie, [expires, ...macs].join('.'), attributes)
   }
 
-  #isKnownBrowser(request: FastifyRequest, account: string): boolean {
-    const cookie = request.cookies?.[browserCookie]
-    return cookie !== undefined && this.#keys.some((key) => constantTimeEqual(key.sign(account), cookie))
+  /** Gives a browser that is marked a new mark. */
+  renewBrowser(request: FastifyRequest, reply: FastifyReply, found: UserWithPassword): void {
+    if (this.#markOf(request, found.user.email)) this.rememberBrowser(request, reply, found)
+  }
+
+  /** The browser's mark, if svc issued it for the account and it has not expired. The password is not looked at. */
+  #markOf(request: FastifyRequest, account: string): { expires: string; bound: string } | null {
+    const [expires = '', issued = '', bound = ''] = (request.cookies?.[browserCookie] ?? '').split('.')
+    if (!/^\d{1,15}$/.test(expires) || Number(expires) <= request.server.clock.now()) return null
+    const isIssued = this.#keys.some((key) => constantTimeEqual(key.sign(issuedText(account, expires)), issued))
+    return isIssued ? { expires, bound } : null
+  }
+
+  /** Whether the browser signed in to the account with its present password. Only a browser with a mark costs a query. */
+  async #isKnownBrowser(request: FastifyRequest, account: string): Promise<boolean> {
+    const mark = this.#markOf(request, account)
+    const found = mark && (await findUserByEmail(request.server.database, account))
+    if (!mark || !found) return false
+    const text = boundText(account, mark.expires, found.password)
+    return this.#keys.some((key) => constantTimeEqual(key.sign(text), mark.bound))
   }
 }
+
+const issuedText = (email: string, expires: string): string => `${email}\0${expires}`
+
+const boundText = (email: string, expires: string, password: string | null): string =>
+  `${issuedText(email, expires)}\0${passwordMark(password)}`
 
 function refusal(until: number, now: number, limit: number, fields: readonly string[]): Error {
   const seconds = Math.max(1, Math.ceil((until - now) / 1000))

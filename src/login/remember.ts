@@ -196,6 +196,7 @@ export class RememberTokens {
       return next
     })
     if (successor !== null) this.sendCookie(request, reply, this.#cookieOf(row.id, successor))
+    app.loginLimiter.renewBrowser(request, reply, { user, password })
     await become(request, reply, shared)
   }
 

@@ -59,6 +59,7 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
 interface Renewed {
   sessionId: string
   rememberCookie: string | null
+  found: UserWithPassword
 }
 
 /**
@@ -67,7 +68,7 @@ interface Renewed {
  */
 export async function renewForPassword(tx: Tx, request: FastifyRequest, password: string): Promise<Renewed> {
   const row = request.session?.state?.row
-  if (!row) throw unauthenticated()
+  if (!row?.user) throw unauthenticated()
   const sessionId = randomId()
   const mark = passwordMark(password)
   const { rememberTokenId: old } = row
@@ -76,12 +77,14 @@ export async function renewForPassword(tx: Tx, request: FastifyRequest, password
     where: { publicId: row.publicId },
     data: { id: sha256Hex(sessionId), passwordMark: mark, rememberTokenId: token?.id ?? null },
   })
-  return { sessionId, rememberCookie: token?.cookie ?? null }
+  return { sessionId, rememberCookie: token?.cookie ?? null, found: { user: row.user, password } }
 }
 
 /** Sends the cookies of a renewed session and lets the request go on with it. */
 export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, renewed: Renewed): Promise<void> {
-  request.server.remember.sendCookie(request, reply, renewed.rememberCookie)
+  const { remember, loginLimiter } = request.server
+  remember.sendCookie(request, reply, renewed.rememberCookie)
+  loginLimiter.rememberBrowser(request, reply, renewed.found)
   await become(request, reply, renewed.sessionId)
 }
 
@@ -125,7 +128,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   })
   if (remembering === undefined) return false
   app.remember.sendCookie(request, reply, remembering?.cookie ?? null)
-  app.loginLimiter.rememberBrowser(request, reply, user)
+  app.loginLimiter.rememberBrowser(request, reply, login)
   await become(request, reply, sessionId)
   return true
 }

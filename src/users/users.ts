@@ -1,4 +1,4 @@
-import { noPassword } from '../crypto/password.ts'
+import { currentHashes, noPassword } from '../crypto/password.ts'
 import type { Prisma } from '../generated/postgresql/client.ts'
 import type { Database, Tx } from '../plugins/database/database.ts'
 import { clearTwoFactor } from './two-factor.ts'
@@ -74,6 +74,28 @@ export async function updateUser(tx: Tx, email: string, changes: UserChanges, no
   if (changes.disabled) await tx.passwordReset.deleteMany({ where: { userId: BigInt(found.user.id) } })
   return changed
 }
+
+/** The most kinds of legacy hashes that are looked for. */
+const mostKinds = 20
+
+/** One stored hash of every algorithm and set of parameters that is not today's. */
+export async function legacyHashes({ prisma }: Database): Promise<string[]> {
+  const isHash = { OR: [{ password: { startsWith: '$2' } }, { password: { startsWith: '$argon2' } }] }
+  const found: string[] = []
+  const known = [currentHashes]
+  while (known.length <= mostKinds) {
+    const NOT = known.map((prefix) => ({ password: { startsWith: prefix } }))
+    const row = await prisma.user.findFirst({ where: { ...isHash, NOT }, select: { password: true } })
+    if (!row?.password) break
+    found.push(row.password)
+    known.push(prefixOf(row.password))
+  }
+  return found
+}
+
+/** What all hashes of one algorithm and set of parameters begin with; of anything else, all of it. */
+const prefixOf = (stored: string): string =>
+  /^\$2[abxy]\$\d\d\$|^\$argon2id?\$(?:v=\d+\$)?[^$]+\$/.exec(stored)?.[0] ?? stored
 
 /** A stored hash, the one to replace it, and what sessions keep of each. */
 interface HashReplacement {

@@ -1,0 +1,71 @@
+import t from 'tap'
+import { strong } from '../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { day, hour, second } from '../support/clock.ts'
+
+t.setTimeout(110_000)
+
+/** The status of one sign-in from an address, with a known browser's cookie or without. */
+async function attempt(svc: TestApp, email: string, password: string, remoteAddress: string, cookie?: string) {
+  const answer = await svc.app.inject({
+    method: 'POST',
+    url: '/login',
+    remoteAddress,
+    headers: { 'sec-fetch-site': 'same-origin', ...(cookie ? { cookie: `svc_browser=${cookie}` } : {}) },
+    payload: { email, password },
+  })
+  return answer.statusCode
+}
+
+let addresses = 0
+const nextAddress = () => `198.51.${++addresses >> 8}.${addresses & 255}`
+
+/** Fails from ever other addresses until the whole account is locked. */
+async function lock(svc: TestApp, email: string): Promise<void> {
+  for (let i = 0; i < 60; i++) if ((await attempt(svc, email, 'wrong', nextAddress())) === 429) return
+  throw new Error('The account was never locked.')
+}
+
+t.test('a known browser is bound to the password, expires and gets a new mark with every sign-in', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const browser = svc.browser()
+  const mark = async () => (await browser.cookie('svc_browser')) ?? ''
+  await browser.signIn(email)
+  const first = await mark()
+  svc.clock.advance(hour)
+  await browser.signIn(email)
+  const second = await mark()
+  t.not(second, first)
+  const known = async (cookie: string) => (await attempt(svc, email, 'wrong', nextAddress(), cookie)) !== 429
+  await lock(svc, email)
+  t.ok(await known(second))
+  const [expires = '', issued = '', bound = ''] = second.split('.')
+  t.notOk(await known([Number(expires) + 1, issued, bound].join('.')), 'a later expiry is not accepted')
+  t.notOk(await known([expires, issued].join('.')), 'the password is part of it')
+  const other = svc.browser()
+  await other.signIn((await svc.createUser()).email)
+  t.notOk(await known((await other.cookie('svc_browser')) ?? ''), "another account's mark")
+
+  const change = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  t.equal((await browser.put('/user/password', change)).statusCode, 200)
+  const third = await mark()
+  t.notOk(await known(second), 'the mark of the old password')
+  t.ok(await known(third), 'the browser that changed the password stays known')
+
+  svc.clock.advance(90 * day - second.length)
+  await lock(svc, email)
+  t.ok(await known(third))
+  svc.clock.advance(second.length)
+  await lock(svc, email)
+  t.notOk(await known(third), 'after 90 days')
+})
+
+t.test('a refusal of the whole account does not count against the address', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  await lock(svc, email)
+  for (let i = 0; i < 6; i++) t.equal(await attempt(svc, email, 'wrong', '192.0.2.1'), 429)
+  svc.clock.advance(31 * second)
+  t.equal(await attempt(svc, email, 'correct horse', '192.0.2.1'), 200, 'the limit of the address has tries left')
+})
