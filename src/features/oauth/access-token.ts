@@ -12,6 +12,8 @@ export interface AccessTokenClaims extends JWTPayload {
   scopes?: string[]
   /** The grant it comes from, or the session or row it lives with. */
   gid?: string
+  /** The `jti` of the token that it was exchanged for, and ends with. */
+  subject_jti?: string
   /** `client_credentials` for a machine, whatever its `sub`. */
   gty?: string
   /** The key it is bound to (RFC 9449 section 6.1). */

@@ -28,13 +28,19 @@ export async function bearerOfLive(
   if (!isRegistered(claims.client_id)) return null
   const isMachine = claims.gty === 'client_credentials'
   const [isDenied, user, hasOrigin] = await Promise.all([
-    lookups.isDenied(sha256Hex(claims.jti)),
+    isRevoked(claims.jti, claims.subject_jti),
     isMachine ? null : findUser(lookups, claims.sub),
     isMachine ? true : hasLiveOrigin(),
   ])
   if (isDenied || !hasOrigin) return null
   if (isMachine) return { user: null }
   return user && !user.disabled ? { user } : null
+
+  /** Whether the token was revoked, or the one that it was exchanged for. */
+  async function isRevoked(...jtis: (string | undefined)[]): Promise<boolean> {
+    const found = await Promise.all(jtis.map((jti) => jti !== undefined && lookups.isDenied(sha256Hex(jti))))
+    return found.includes(true)
+  }
 
   async function hasLiveOrigin(): Promise<boolean> {
     const { gid, jti, sub } = claims

@@ -223,3 +223,18 @@ t.test('what was exchanged dies with what it came from, and ends nothing by itse
   svc.clock.advance(16 * 60_000)
   t.same((await exchange(svc, 'api', old.token)).json(), invalid, 'nor is a token that has ended')
 })
+
+t.test('a token ends with the one that it was exchanged for', async (t) => {
+  const svc = await build(t)
+  const { token, refresh } = await signedIn(svc)
+  const { token: other } = await signedIn(svc)
+  const get = async (subject: string) => (await exchange(svc, 'api', subject)).json().access_token as string
+  const [one, two, bystander] = [await get(token), await get(token), await get(other)]
+  t.same([await status(svc, one), await status(svc, two), await isActive(svc, one)], [200, 200, true])
+  t.equal((await post(svc, 'front', { token }, '/oauth/revoke')).statusCode, 200)
+  t.same([await status(svc, one), await status(svc, two), await isActive(svc, one)], [401, 401, false])
+  t.same((await exchange(svc, 'api', token)).json(), invalid)
+  t.equal(await status(svc, bystander), 200)
+  const next = await post(svc, 'front', { grant_type: 'refresh_token', refresh_token: refresh })
+  t.equal(await status(svc, await get(next.json().access_token)), 200, 'the next access token can be exchanged again')
+})

@@ -84,13 +84,19 @@ export async function listAuthorizations(
     }),
     prisma.oauthConsent.findMany({ where: { userId: owner }, orderBy: { scope: 'asc' } }),
   ])
-  const given = grants.flatMap((record): StoredAuthorization[] => {
-    const grant = grantOf(seal, record)
-    if (!grant) return []
-    const ends = refreshTokens.filter(({ grantHash }) => grantHash === grant.hash).map(({ expiresAt }) => expiresAt)
-    const end = ends.length > 0 ? Math.max(...ends.map(Number)) : null
-    const { clientId, scopes, createdAt } = grant
-    return [{ id: record.id, clientId, scopes, createdAt, expiresAt: end === null ? null : new Date(end) }]
+  const given = byDevice(grantsOf(seal, grants)).map((group): StoredAuthorization => {
+    const [{ id, clientId }] = group
+    const hashes = new Set(group.map(({ hash }) => hash))
+    const ends = refreshTokens
+      .filter(({ grantHash }) => hashes.has(grantHash ?? ''))
+      .map((row) => Number(row.expiresAt))
+    return {
+      id,
+      clientId,
+      scopes: [...new Set(group.flatMap(({ scopes }) => scopes))].sort(),
+      createdAt: new Date(Math.min(...group.map(({ createdAt }) => createdAt.getTime()))),
+      expiresAt: ends.length > 0 ? new Date(Math.max(...ends)) : null,
+    }
   })
   const connected = new Set(given.map(({ clientId }) => clientId))
   const idle = Map.groupBy(
@@ -113,11 +119,13 @@ export async function deleteAuthorization(
   id: string,
 ): Promise<string | null> {
   const owner = BigInt(userId)
-  const row = await tx.oauthRecord.findFirst({ where: { id, kind: 'Grant', userId: owner } })
-  const grant = row && grantOf(seal, row)
-  if (grant) {
-    const { clientId, hash } = grant
-    const { count } = await tx.oauthRecord.deleteMany({ where: { OR: [{ id }, { grantHash: hash }] } })
+  const grants = grantsOf(seal, await tx.oauthRecord.findMany({ where: { kind: 'Grant', userId: owner } }))
+  const group = byDevice(grants).find((candidates) => candidates.some((grant) => grant.id === id))
+  if (group) {
+    const [{ clientId }] = group
+    const [ids, hashes] = [group.map((grant) => grant.id), group.map(({ hash }) => hash)]
+    const where = { OR: [{ id: { in: ids } }, { grantHash: { in: hashes } }] }
+    const { count } = await tx.oauthRecord.deleteMany({ where })
     await tx.oauthConsent.deleteMany({ where: { userId: owner, clientId } })
     return count > 0 ? clientId : null
   }
@@ -143,14 +151,43 @@ interface GrantPayload {
   iat: number
   openid?: { scope?: string }
   resources?: Record<string, string>
+  /** The session that it was made in; none for a device and for the password grant. */
+  sessionUid?: string
 }
 
-/** The grant of a record; null if no secret decrypts it. */
-function grantOf(seal: RecordSeal, record: SealedRecord) {
-  const payload = seal.open<GrantPayload>(record)
-  if (!payload) return null
-  const { jti, clientId, iat, openid, resources = {} } = payload
-  const names = [openid?.scope ?? '', ...Object.values(resources)].flatMap((scope) => scope.split(' '))
-  const scopes = [...new Set(names.filter((name) => name !== ''))].sort()
-  return { clientId, scopes, createdAt: new Date(iat * 1000), hash: recordId('grant', jti) }
+/** A grant as users manage it. */
+interface OwnGrant {
+  id: string
+  clientId: string
+  scopes: string[]
+  createdAt: Date
+  hash: string
+  device: string
+}
+
+/** The grants of records, without those that no secret decrypts. */
+function grantsOf(seal: RecordSeal, records: readonly SealedRecord[]): OwnGrant[] {
+  return records.flatMap((record) => {
+    const payload = seal.open<GrantPayload>(record)
+    if (!payload) return []
+    const { jti, clientId, iat, openid, resources = {}, sessionUid = jti } = payload
+    const names = [openid?.scope ?? '', ...Object.values(resources)].flatMap((scope) => scope.split(' '))
+    const scopes = [...new Set(names.filter((name) => name !== ''))].sort()
+    return [
+      {
+        id: record.id,
+        clientId,
+        scopes,
+        createdAt: new Date(iat * 1000),
+        hash: recordId('grant', jti),
+        device: sessionUid,
+      },
+    ]
+  })
+}
+
+/** The grants in groups: those of one client in one session are one connection to the user. */
+function byDevice(grants: readonly OwnGrant[]): [OwnGrant, ...OwnGrant[]][] {
+  const groups = Map.groupBy(grants, ({ clientId, device }) => `${clientId}\0${device}`)
+  return [...groups.values()].flatMap(([first, ...more]) => (first ? [[first, ...more]] : []))
 }

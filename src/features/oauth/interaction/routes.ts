@@ -8,7 +8,7 @@ import { allowFormTarget } from '../../../plugins/page-headers.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { originOf } from '../../../users/events.ts'
 import { audienceOf } from '../protocol/audience.ts'
-import { signedInOf } from '../protocol/browser.ts'
+import { type SignedIn, signedInOf } from '../protocol/browser.ts'
 import { scopeOfClaim } from '../protocol/claims.ts'
 import type { RegisteredClient } from '../protocol/clients.ts'
 import { grantScopes, newGrant } from '../protocol/grants.ts'
@@ -87,7 +87,9 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const scopes = scopesOf(details)
       const config = app.config.current()
       const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
-      const grant = known ?? newGrant(provider, String(signedIn.user.id), clientId, signedIn.sessionId)
+      const facts = { accountId: String(signedIn.user.id), clientId, sessionId: signedIn.sessionId }
+      const endsWithSession = details.params.redirect_uri !== undefined && !scopes.includes('offline_access')
+      const grant = known ?? newGrant(provider, { ...facts, sessionUid: details.session?.uid, endsWithSession })
       grantScopes(grant, scopes, audienceOf(config, registry.client(clientId)))
       const claims = details.prompt.details.missingOIDCClaims
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
@@ -105,7 +107,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   /** Goes on where the browser is signed in late enough; else the person signs in, and comes back here. */
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
-    if (signedIn && (!mustBeAnew(details, signedIn.user.id) || signedIn.since >= details.iat)) {
+    if (signedIn && (!mustBeAnew(details, signedIn.user.id) || isAnew(details, signedIn))) {
       const amr = [...signedIn.methods]
       const result = { login: { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true, amr } }
       // Nothing that another user decided before goes on with this one.
@@ -173,6 +175,10 @@ function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
     prompt.reasons.some((reason) => now.includes(reason)) && (session?.accountId ?? String(userId)) === String(userId)
   )
 }
+
+/** Whether the person signed in after the interaction began: since that second, and not in the session it began in. */
+const isAnew = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
+  since >= iat && sessionId !== beganIn
 
 const scopesOf = ({ params: { scope } }: Details): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []

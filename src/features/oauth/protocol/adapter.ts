@@ -31,8 +31,13 @@ const lasting = new Set(['Session', 'Grant'])
 /** How long one of those lasts before anything comes from it, in milliseconds: the time to sign in and to consent. */
 const unusedFor = 3_600_000
 
-/** The payload of a session or grant, with what stands in columns. */
-type LastingPayload = AdapterPayload & { storedId?: string; storedUntil?: number; sessionId?: string }
+/** The payload of a session or grant with what its row adds: how it was read, and the browser session it belongs to. */
+type LastingPayload = AdapterPayload & {
+  storedId?: string | undefined
+  storedPayload?: string | undefined
+  storedUntil?: number | undefined
+  sessionId?: string
+}
 
 /** Stores what the library stores as rows: identifiers hashed, payloads encrypted, times by svc's clock. */
 export class RecordAdapter implements Adapter {
@@ -58,8 +63,9 @@ export class RecordAdapter implements Adapter {
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
   }
 
-  /** Saves what others refer to: what was read updates its row, or fails where that was ended meanwhile. */
-  async #saveLasting(id: string, { storedId, storedUntil: _, ...payload }: LastingPayload): Promise<void> {
+  /** Saves a session or grant: what was read updates its row, and fails if the row has ended since then. */
+  async #saveLasting(id: string, saved: LastingPayload): Promise<void> {
+    const { storedId, storedPayload, storedUntil: _, ...payload } = saved
     const { store, clock } = this.#parts
     const record = this.#recordOf(id, { ...payload, sessionId: undefined }, clock.now() + this.#leastLife(payload))
     const { sessionId: owner = null } = payload
@@ -67,13 +73,35 @@ export class RecordAdapter implements Adapter {
     // A session that knows a user follows a browser session of that user, whose end is then its own.
     const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
     const follows = isSession && isOwned ? owner : null
-    const isSaved = await save({ ...record, sessionId: follows })
-    if (!isSaved) throw new errors.SessionNotFound('the session has ended')
+    const isSaved = await write({ ...record, sessionId: follows })
+    if (isSaved) return
+    const merged = isSession && storedId ? await this.#mergeSession(saved) : null
+    if (!merged) throw new errors.SessionNotFound('the session has ended')
+    return this.#saveLasting(id, merged)
 
-    async function save(saved: NewRecord): Promise<boolean> {
+    async function write(row: NewRecord): Promise<boolean> {
       if (isOwned && owner === null) return false
-      if (storedId) return store.replace(recordId(saved.kind, storedId), saved)
-      return isOwned && owner !== null ? store.insertOf(owner, saved) : store.insert(saved)
+      const read = isSession ? (storedPayload ?? '') : null
+      if (storedId) return store.replace(recordId(row.kind, storedId), read, row)
+      return isOwned && owner !== null ? store.insertOf(owner, row) : store.insert(row)
+    }
+  }
+
+  /**
+   * A session with what another request of the same browser saved after it was read: both requests may authorize a
+   * client. Null if the session has ended, or if it did not change and the save failed for another reason.
+   */
+  async #mergeSession(saved: LastingPayload): Promise<LastingPayload | null> {
+    const { store, seal } = this.#parts
+    const row = await store.findSession(recordId('uid', String(saved.uid)))
+    const current = row && seal.open<LastingPayload>(row)
+    if (!row || !current || row.payload === saved.storedPayload) return null
+    if (current.accountId !== undefined && current.accountId !== saved.accountId) return null
+    return {
+      ...saved,
+      storedId: current.jti,
+      storedPayload: row.payload,
+      authorizations: { ...current.authorizations, ...saved.authorizations },
     }
   }
 
@@ -138,7 +166,7 @@ export class RecordAdapter implements Adapter {
   }
 
   #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
-    const { grantId, userCode, uid, accountId } = payload
+    const { grantId, userCode, uid, accountId, sessionUid, expiresWithSession, endsWithSession } = payload
     const key = recordId(this.#kind, id)
     const { seal } = this.#parts
     return {
@@ -147,6 +175,7 @@ export class RecordAdapter implements Adapter {
       payload: seal.seal(key, payload),
       grantHash: grantId && ofGrant.has(this.#kind) ? recordId('grant', grantId) : null,
       codeHash: (userCode && seal.codeHashes(userCode)[0]) || null,
+      parentHash: sessionUid && (expiresWithSession || endsWithSession) ? recordId('uid', sessionUid) : null,
       uidHash: uid && this.#kind === 'Session' ? recordId('uid', uid) : null,
       userId: accountId && /^\d{1,16}$/.test(accountId) ? BigInt(accountId) : null,
       sessionId: null,
@@ -164,6 +193,7 @@ export class RecordAdapter implements Adapter {
       ? {
           ...stored,
           storedId: stored.jti,
+          storedPayload: row.payload,
           storedUntil: row.expiresAt,
           ...(row.sessionId === null ? {} : { sessionId: row.sessionId }),
         }

@@ -9,6 +9,7 @@ import { claimsByScope, claimsOf } from './claims.ts'
 import { servedScopes } from './clients.ts'
 import { checkFapiClient } from './fapi.ts'
 import { isUnprovenDevice, loadExistingGrant } from './grants.ts'
+import { subjectClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
@@ -117,7 +118,9 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
     extraTokenClaims: (_ctx, token) => ({
       scopes: [...token.scopes],
-      ...(token.kind === 'ClientCredentials' ? { gty: 'client_credentials' } : { gid: token.grantId }),
+      ...(token.kind === 'ClientCredentials'
+        ? { gty: 'client_credentials' }
+        : { gid: token.grantId, ...subjectClaims(token) }),
     }),
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {

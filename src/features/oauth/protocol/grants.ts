@@ -34,39 +34,53 @@ export function grantScopes(grant: Grant, scopes: Iterable<string>, audience: st
 type FindConsent = (userId: number, clientId: string) => Promise<readonly string[]>
 
 /**
- * The grant of an authorization: the one that the session has with the client, or a new one made from what the user
- * allowed before. One for each session and client: the end of one device's does not end another's.
+ * The grant of an authorization: the one that the user just consented to, or a new one with what the user allowed
+ * before. Each authorization has its own, so that revoking its tokens ends no other sign-in of the client.
  */
 export const loadExistingGrant =
   (config: Config, registry: Registry, findConsent: FindConsent) =>
   async (ctx: KoaContextWithOIDC): Promise<Grant | undefined> => {
-    const { client, session, result, provider, requestParamScopes } = ctx.oidc
+    const { client, session, result, provider, params, requestParamScopes } = ctx.oidc
     if (!client || !session?.accountId) return undefined
-    const grantId = result?.consent?.grantId ?? session.grantIdFor(client.clientId)
-    const found = grantId ? await provider.Grant.find(grantId) : undefined
+    const consented = result?.consent?.grantId
+    const found = consented ? await provider.Grant.find(consented) : undefined
     const registered = registry.client(client.clientId)
-    if (!registered) return found
+    if (found || !registered) return found
     const asked = [...requestParamScopes]
     const allowed =
       skipsConsent(registered, config) && !isUnprovenDevice(ctx, registered)
         ? asked
         : await findConsent(Number(session.accountId), client.clientId)
     const given = asked.filter((scope) => allowed.includes(scope))
-    if (found) {
-      if (given.length === 0 || result?.consent) return found
-      const before = found.getResourceScope(resourceOf(audienceOf(config, registered))).split(' ')
-      if (given.every((scope) => before.includes(scope))) return found
-      grantScopes(found, given, audienceOf(config, registered))
-      await found.save()
-      return found
-    }
     if (given.length === 0) return undefined
-    const grant = newGrant(provider, session.accountId, client.clientId, handedOf(ctx.req).signedIn?.sessionId)
+    const grant = newGrant(provider, {
+      accountId: session.accountId,
+      clientId: client.clientId,
+      sessionId: handedOf(ctx.req).signedIn?.sessionId,
+      sessionUid: session.uid,
+      endsWithSession:
+        !ctx.oidc.route.startsWith('device_') &&
+        ctx.oidc.route !== 'code_verification' &&
+        !asked.includes('offline_access'),
+    })
     grantScopes(grant, given, audienceOf(config, registered))
+    // Single claims are not part of the consent that svc remembers; they last as long as the session.
+    const previous = params?.claims ? await provider.Grant.find(session.grantIdFor(client.clientId) ?? '') : undefined
+    if (previous) grant.addOIDCClaims(previous.getOIDCClaims())
     await grant.save()
     return grant
   }
 
-/** A new grant; one that is made in a browser session (public id) can be saved only while that is there. */
-export const newGrant = (provider: Provider, accountId: string, clientId: string, sessionId?: string): Grant =>
-  new provider.Grant({ accountId, clientId, sessionId } as never)
+/** What a new grant belongs to. */
+interface GrantFacts {
+  accountId: string
+  clientId: string
+  /** The browser session (public id) that it is made in: it can be saved only while that exists. */
+  sessionId?: string | undefined
+  /** The OAuth server's session that it is made in. */
+  sessionUid?: string | undefined
+  /** Whether it ends with that session: without offline access, and not for a device. */
+  endsWithSession?: boolean
+}
+
+export const newGrant = (provider: Provider, facts: GrantFacts): Grant => new provider.Grant(facts as never)

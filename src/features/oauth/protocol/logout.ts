@@ -3,6 +3,7 @@ import { endOwnSession } from '../../../login/sign-in.ts'
 import { handedOf } from './browser.ts'
 import type { FollowingSession, SessionParts } from './sessions.ts'
 import type { Logout } from './sign-out.ts'
+import { deleteClientGrants } from './store.ts'
 
 /** Calls a client with a logout token (OpenID Connect Back-Channel Logout section 2.5); throws unless it answers that it knows. */
 export type SendLogout = (logout: Logout) => Promise<void>
@@ -11,7 +12,7 @@ export type SendLogout = (logout: Logout) => Promise<void>
  * Makes the library's sign-out svc's own: the browser's session ends with the OAuth server's, and the clients are told
  * by the outbox. What is returned is the library's way of telling one of them.
  */
-export function adaptLogout(provider: Provider, { database, signOut }: SessionParts): SendLogout {
+export function adaptLogout(provider: Provider, { database, signOut, seal }: SessionParts): SendLogout {
   const { Client, Session } = provider
   const send: unknown = Reflect.get(Client.prototype, 'backchannelLogout')
   if (typeof send !== 'function') throw new Error('The OAuth library tells clients of a sign-out elsewhere.')
@@ -35,6 +36,15 @@ export function adaptLogout(provider: Provider, { database, signOut }: SessionPa
     if (storedId) await database.transaction((tx) => signOut.endRecord(tx, storedId))
     return destroy.call(this)
   }
+
+  // The library ends only the last grant of a client that is signed out alone.
+  provider.use(async (ctx, next) => {
+    await next()
+    const { route, session, client, params } = ctx.oidc ?? {}
+    if (route !== 'end_session_confirm' || params?.logout || ctx.status !== 303 || !session || !client) return
+    const { clientId } = client
+    await database.transaction((tx) => deleteClientGrants(tx, seal, { uid: session.uid, clientId }))
+  })
 
   // Nobody is signed in, so there is nothing to ask: on at once, where the library has a form that a script sends.
   provider.use(async (ctx, next) => {

@@ -53,7 +53,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
 
   const accountId = String(user.id)
   const audience = audienceOf(config, registered)
-  const grant = newGrant(provider, accountId, client.clientId)
+  const grant = newGrant(provider, { accountId, clientId: client.clientId })
   grantScopes(grant, scopes, audience)
   const grantId = await grant.save()
   // Written first and looked at again then: a password that is reset meanwhile leaves no grant behind.

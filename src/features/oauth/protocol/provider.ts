@@ -18,7 +18,10 @@ import { RecordStore } from './store.ts'
 import type { ApiTokens } from './token-models.ts'
 
 /** What an authorization asks of a person, as the library keeps it. */
-export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>>
+export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>> & {
+  /** The browser session (public id) in which it began; null if nobody was signed in. */
+  beganIn?: string | null
+}
 
 /** The library with svc's configuration of one moment, and the clients of it. */
 export interface Protocol {

@@ -1,7 +1,8 @@
-import type Provider from 'oidc-provider'
-import type { Session } from 'oidc-provider'
+import Provider, { type Session } from 'oidc-provider'
+import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database } from '../../../plugins/database/database.ts'
 import { handedOf } from './browser.ts'
+import type { RecordSeal } from './record-seal.ts'
 import type { SignOut } from './sign-out.ts'
 
 /** What the models of sessions and grants know besides what the library keeps of them. */
@@ -25,6 +26,7 @@ export interface FollowingSession extends Session, Stored {
 export interface SessionParts {
   database: Database
   signOut: SignOut
+  seal: RecordSeal
 }
 
 /** Where an authorization, or a sign-out, begins. */
@@ -39,7 +41,9 @@ const newSessionSeconds = 3_600
  */
 export function followBrowserSessions(provider: Provider, { database, signOut }: SessionParts): void {
   const { Session, Grant, Interaction } = provider
-  for (const model of [Session, Grant]) keepStored(model)
+  keepStored(Session)
+  keepStored(Grant, ['sessionUid', 'endsWithSession'])
+  bindToSession(provider)
 
   const get = Session.get.bind(Session)
   Session.get = async (ctx) => {
@@ -76,6 +80,13 @@ export function followBrowserSessions(provider: Provider, { database, signOut }:
     return this.save(newSessionSeconds)
   }
 
+  // The library compares whole seconds, in which a sign-in that just happened is not in the past.
+  const { past } = Session.prototype
+  Session.prototype.past = function isPast(this: Session, age: number) {
+    return Number(age) === 0 || past.call(this, age)
+  }
+
+  noteBeginnings(Interaction)
   // An interaction outlives the sign-out of the session that began it: it goes on for whoever signs in, with nothing of
   // what was decided before. Its two signed cookies still bind it to the browser.
   const find = Interaction.find.bind(Interaction)
@@ -90,15 +101,58 @@ export function followBrowserSessions(provider: Provider, { database, signOut }:
   })
 }
 
-/** Lets the models of a kind know their row, so that one that was ended meanwhile is not written again. */
-function keepStored(model: Provider['Session'] | Provider['Grant']): void {
+/** Lets an interaction know the browser session that it began in: a sign-in after that has another one. */
+function noteBeginnings(model: Provider['Interaction']): void {
+  addFields(model, ['beganIn'])
+  const { save } = model.prototype
+  model.prototype.save = async function noteSession(this: { beganIn?: string | null }, ttl: number) {
+    const { ctx } = Provider
+    if (this.beganIn === undefined && ctx) this.beganIn = handedOf(ctx.req).signedIn?.sessionId ?? null
+    return save.call(this, ttl)
+  }
+}
+
+/** Adds fields to what the library stores of a model. */
+function addFields(model: object, names: readonly string[]): void {
   const fields = Object.getOwnPropertyDescriptor(model, 'IN_PAYLOAD')?.get
   if (!fields) throw new Error('The OAuth library keeps what a model stores elsewhere.')
   Object.defineProperty(model, 'IN_PAYLOAD', {
-    get(this: typeof model): string[] {
-      return [...fields.call(this), 'storedId', 'storedUntil', 'sessionId']
+    get(this: object): string[] {
+      return [...fields.call(this), ...names]
     },
   })
+}
+
+/**
+ * Ends tokens with the session they are bound to. The library also compares their grant with the session's last one for
+ * the client; here a session may have several.
+ */
+function bindToSession({ AuthorizationCode, RefreshToken, Session }: Provider): void {
+  for (const model of [AuthorizationCode, RefreshToken]) {
+    const find = model.find.bind(model) as (value: string, options?: object) => Promise<BoundToken | undefined>
+    Reflect.set(model, 'find', async (value: string, options?: object) => {
+      const token = await find(value, { ...options, ignoreSessionBinding: true })
+      if (!token?.expiresWithSession) return token
+      const session = await Session.findByUid(token.sessionUid ?? '')
+      return session && session.accountId === token.accountId ? token : undefined
+    })
+  }
+  // Derived, so that two first authorizations at the same moment get the same one.
+  Session.prototype.ensureClientContainer = function nameClient(this: Session, clientId: string) {
+    if (!this.sidFor(clientId)) this.sidFor(clientId, sha256Hex(`sid\0${this.uid}\0${clientId}`).slice(0, 32))
+  }
+}
+
+/** What a code or refresh token says about the session it is bound to. */
+interface BoundToken {
+  accountId?: string
+  sessionUid?: string
+  expiresWithSession?: boolean
+}
+
+/** Lets the models of a kind know their row, so that a row that has ended is not written again. */
+function keepStored(model: Provider['Session'] | Provider['Grant'], more: readonly string[] = []): void {
+  addFields(model, ['storedId', 'storedPayload', 'storedUntil', 'sessionId', ...more])
   const { save } = model.prototype
   model.prototype.save = async function saveStored(this: FollowingSession, ...args: [number]) {
     if (this.oldId) this.oldId = undefined

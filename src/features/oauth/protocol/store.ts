@@ -1,7 +1,7 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../plugins/database/database.ts'
 import { execute, query, type Value } from '../../../plugins/database/statements.ts'
-import type { SealedRecord } from './record-seal.ts'
+import type { RecordSeal, SealedRecord } from './record-seal.ts'
 
 /** A record as it is written; hashes are SHA-256 in hex, times unix milliseconds. */
 export interface NewRecord {
@@ -11,6 +11,8 @@ export interface NewRecord {
   grantHash: string | null
   codeHash: string | null
   uidHash: string | null
+  /** The `uidHash` of the session that it ends with. */
+  parentHash: string | null
   userId: bigint | null
   sessionId: string | null
   expiresAt: number | null
@@ -19,8 +21,8 @@ export interface NewRecord {
 /** The key of a record: what a client holds is never in the database. */
 export const recordId = (kind: string, identifier: string): string => sha256Hex(`${kind}\0${identifier}`)
 
-const columns = '(id, kind, payload, grant_hash, code_hash, uid_hash, user_id, session_id, expires_at)'
-const places = '($1, $2, $3, $4, $5, $6, $7, $8, $9)'
+const columns = '(id, kind, payload, grant_hash, code_hash, uid_hash, user_id, session_id, expires_at, parent_hash)'
+const places = '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const updates = `payload = excluded.payload, grant_hash = excluded.grant_hash, user_id = excluded.user_id,
   session_id = excluded.session_id, expires_at = excluded.expires_at`
 
@@ -53,20 +55,28 @@ export class RecordStore {
    */
   async insertOf(owner: string, record: NewRecord): Promise<boolean> {
     const sql = `INSERT INTO oauth_records ${columns}
-      SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT) WHERE ${this.#isOwner('$10', '$7')}`
+      SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10
+      WHERE ${this.#isOwner('$11', '$7')}`
     return (await this.#run('oauth-insert-of', sql, [...valuesOf(record), owner])) > 0
   }
 
   /**
-   * Brings the record of an id up to date, which may give it another; false when it was ended meanwhile. It follows
-   * another browser session than before only if that one is the user's; its end is never brought forward.
+   * Updates the record of an id, which may change the id; false if the record ended, or if its payload is no longer the
+   * one that was read (null for whatever it is). It follows another browser session than before only if that one belongs to the user; it never ends earlier than before.
    */
-  async replace(id: string, record: NewRecord): Promise<boolean> {
+  async replace(id: string, read: string | null, record: NewRecord): Promise<boolean> {
     const sql = `UPDATE oauth_records SET id = $2, payload = $3, user_id = $4, session_id = $5,
       expires_at = CASE WHEN expires_at > $6 THEN expires_at ELSE $6 END
-      WHERE id = $1 AND (session_id = $5 OR $5 IS NULL OR ${this.#isOwner('$5', '$4')})`
+      WHERE id = $1 AND (payload = $7 OR $7 IS NULL) AND (session_id = $5 OR $5 IS NULL OR ${this.#isOwner('$5', '$4')})`
     const { payload, userId, sessionId, expiresAt } = record
-    return (await this.#run('oauth-replace', sql, [id, record.id, payload, userId, sessionId, expiresAt])) > 0
+    return (await this.#run('oauth-replace', sql, [id, record.id, payload, userId, sessionId, expiresAt, read])) > 0
+  }
+
+  /** A session by the hash of its uid, as it is now. */
+  async findSession(uidHash: string): Promise<SealedRecord | null> {
+    const text = "SELECT id, payload FROM oauth_records WHERE uid_hash = $1 AND kind = 'Session'"
+    const [row] = await query(this.#database, { name: 'oauth-session', text }, [uidHash])
+    return row ? { id: String(row.id), payload: String(row.payload) } : null
   }
 
   /** Lets a grant, and a session by its uid, last until a moment (unix ms) at least; an hour more, so that not every token writes. */
@@ -78,7 +88,7 @@ export class RecordStore {
   /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
   useOnce(name: string, expiresAt: number): Promise<boolean> {
     const kind = 'ReplayDetection'
-    const rest = { grantHash: null, codeHash: null, uidHash: null, userId: null, sessionId: null }
+    const rest = { grantHash: null, codeHash: null, uidHash: null, parentHash: null, userId: null, sessionId: null }
     return this.insert({ id: recordId(kind, name), kind, payload: '{}', ...rest, expiresAt })
   }
 
@@ -158,6 +168,7 @@ const valuesOf = (record: NewRecord): Value[] => [
   record.userId,
   record.sessionId,
   record.expiresAt,
+  record.parentHash,
 ]
 
 /** Rejects a JWT until its end (unix ms), together with what else the transaction changes. */
@@ -169,17 +180,36 @@ export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise
 /** Which sessions of the OAuth server end: those that follow one browser session, those of a user but one, or one of whatever user but this. */
 type EndedRecords = { publicId: string } | { userId: number; except: string | null } | { id: string; unlessOf?: number }
 
-/** Deletes sessions of the OAuth server and returns them as they were at that moment. */
+/** A session as it was when it ended. */
+interface EndedSession extends SealedRecord {
+  uidHash: string
+}
+
+/** Deletes sessions of the OAuth server with everything that ends with them, and returns the sessions. */
 export async function deleteSessionRecords(tx: Tx, ended: EndedRecords): Promise<SealedRecord[]> {
-  return 'publicId' in ended
-    ? await tx.$queryRaw`DELETE FROM oauth_records WHERE session_id = ${ended.publicId} AND kind = 'Session' RETURNING id, payload`
-    : 'userId' in ended
-      ? await tx.$queryRaw`
+  const sessions: EndedSession[] =
+    'publicId' in ended
+      ? await tx.$queryRaw`DELETE FROM oauth_records WHERE session_id = ${ended.publicId} AND kind = 'Session' RETURNING id, payload, uid_hash AS "uidHash"`
+      : 'userId' in ended
+        ? await tx.$queryRaw`
             DELETE FROM oauth_records WHERE user_id = ${BigInt(ended.userId)} AND kind = 'Session'
-            AND (session_id IS NULL OR session_id <> ${ended.except ?? ''}) RETURNING id, payload`
-      : await tx.$queryRaw`
+            AND (session_id IS NULL OR session_id <> ${ended.except ?? ''}) RETURNING id, payload, uid_hash AS "uidHash"`
+        : await tx.$queryRaw`
             DELETE FROM oauth_records WHERE id = ${ended.id} AND kind = 'Session'
-            AND user_id <> ${BigInt(ended.unlessOf ?? -1)} RETURNING id, payload`
+            AND user_id <> ${BigInt(ended.unlessOf ?? -1)} RETURNING id, payload, uid_hash AS "uidHash"`
+  for (const { uidHash } of sessions) await tx.oauthRecord.deleteMany({ where: { parentHash: uidHash } })
+  return sessions
+}
+
+/** Deletes the grants of a client that end with a session, and their tokens; the session goes on. */
+export async function deleteClientGrants(
+  tx: Tx,
+  seal: RecordSeal,
+  { uid, clientId }: { uid: string; clientId: string },
+): Promise<void> {
+  const rows = await tx.oauthRecord.findMany({ where: { parentHash: recordId('uid', uid) } })
+  const ids = rows.filter((row) => seal.open(row)?.clientId === clientId).map(({ id }) => id)
+  await tx.oauthRecord.deleteMany({ where: { id: { in: ids } } })
 }
 
 /** Lets a user's session of the OAuth server follow a browser session from now on, until a moment (unix ms) at least. */

@@ -21,7 +21,7 @@ const split = (scope: unknown): string[] =>
 
 /**
  * Token exchange (RFC 8693): a client that received a user's token of a client it names gets one of its own for the
- * same user. It may do no more than both, ends with what the first one came from, and not later than that.
+ * same user. It may do no more than both. It ends with the first one, and with the grant of the first one.
  */
 export async function exchangeGrant(
   ctx: KoaContextWithOIDC,
@@ -46,7 +46,7 @@ export async function exchangeGrant(
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
   const facts = { accountId: subject.sub, grantId: subject.gid, gty: 'token_exchange', scopes: asked }
-  const issued = await issueToken(ctx, config, registry, { ...facts, until: subject.exp })
+  const issued = await issueToken(ctx, config, registry, { ...facts, until: subject.exp, subjectJti: subject.jti })
   ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') || undefined }
 }
 

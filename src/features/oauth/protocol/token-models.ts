@@ -115,6 +115,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   const findRefresh = RefreshToken.find.bind(RefreshToken)
   override(RefreshToken, 'find', async (value: string, options: object) => {
     const token = await findRefresh(unhidden(value), options)
+    if (token instanceof RefreshToken && currentRoute() === 'token') leaveOutOffline(token.scopes)
     // Everywhere else the library looks for the account and the client itself.
     if (!(token instanceof RefreshToken) || currentRoute() !== 'introspection') return token
     const user = token.accountId === undefined ? null : await lookups.user(BigInt(token.accountId))
@@ -154,11 +155,26 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     } as never)
   }
 
-  /** The grant, if it is the token's client's: an exchanged token and svc's own live with what is not theirs to end. */
+  /** The grant, where the library needs it: what revokes an access token ends that token alone. */
   async function ownGrant({ gid, client_id }: AccessTokenClaims): Promise<string | undefined> {
-    if (gid === undefined || !tellsOfTokens(currentRoute())) return gid
+    if (currentRoute() === 'revocation') return undefined
+    if (gid === undefined || currentRoute() !== 'introspection') return gid
     const grant = await provider.Grant.find(gid)
     return grant?.clientId === client_id ? gid : undefined
+  }
+
+  /**
+   * Ignores `offline_access` in a refresh if the token does not have it. An authorization without consent drops it
+   * (OpenID Connect Core section 11), and many clients repeat the scopes that they asked for.
+   */
+  function leaveOutOffline(granted: ReadonlySet<string>): void {
+    const params: { scope?: unknown } | undefined = Provider.ctx?.oidc.params
+    if (typeof params?.scope !== 'string' || granted.has('offline_access')) return
+    params.scope =
+      params.scope
+        .split(' ')
+        .filter((name) => name !== 'offline_access')
+        .join(' ') || undefined
   }
 
   function currentRoute(): string | undefined {
