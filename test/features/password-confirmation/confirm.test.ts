@@ -135,3 +135,22 @@ t.test('nobody without a session confirms anything', async (t) => {
   const forged = await spa.post('/user/confirm-password', { password }, { 'x-xsrf-token': 'wrong' })
   t.equal(forged.statusCode, 419)
 })
+
+t.test('rejects the password of another user who has just taken over the address', async (t) => {
+  const svc = await buildTestApp(t)
+  const { prisma } = svc.database
+  const ada = await svc.createUser({ email: 'ada@example.com' })
+  const bob = await svc.createUser({ email: 'bob@example.com', password: strong })
+  const spa = svc.browser()
+  await spa.signIn(ada.email)
+  // The address changes hands after the session was read and before the password is checked.
+  const { loginLimiter } = svc.app
+  const attempt = loginLimiter.attempt.bind(loginLimiter)
+  loginLimiter.attempt = async (...facts) => {
+    await prisma.user.update({ where: { id: BigInt(ada.id) }, data: { email: 'new@example.com' } })
+    await prisma.user.update({ where: { id: BigInt(bob.id) }, data: { email: 'ada@example.com' } })
+    return attempt(...facts)
+  }
+  t.equal((await spa.post('/user/confirm-password', { password: strong })).statusCode, 422)
+  t.strictSame((await status(spa)).json(), { confirmed: false })
+})

@@ -1,6 +1,7 @@
 // engine: none
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { strong } from '../../support/accounts.ts'
 import { hour, minute } from '../../support/clock.ts'
 import { enrol } from '../../support/totp.ts'
 import { buildSocial, callbackUri, mobileUri, type Social, Visitor } from './visitor.ts'
@@ -186,6 +187,10 @@ t.test('a second factor without a session: a challenge for one try', async (t) =
   t.equal(replay.statusCode, 422)
   t.equal(await svc.database.prisma.personalAccessToken.count(), 1)
   const changes = {
+    'a changed password': async () => {
+      const passwords = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+      t.equal((await ada.browser.put('/user/password', passwords)).statusCode, 200)
+    },
     'ten minutes': async () => svc.clock.advance(10 * minute),
     'a disabled user': () => svc.database.prisma.user.updateMany({ data: { disabledAt: new Date(svc.clock.now()) } }),
   }
