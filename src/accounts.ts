@@ -1,12 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { deleteAuthorizations, deletePersonalTokens } from './features/oauth/applications/store.ts'
 import { deleteRecordsOf } from './features/oauth/protocol/store.ts'
+import { deleteChallengesOf } from './features/passkeys/challenges/store.ts'
 import { deletePasskeysOf } from './features/passkeys/store.ts'
 import { deleteSamples } from './features/samples/store.ts'
 import { deleteLinksOf } from './features/social/store.ts'
 import { deleteTokens } from './features/tokens/store.ts'
 import { endSessionsOf } from './login/end-sessions.ts'
 import type { Tx } from './plugins/database/database.ts'
+import { deleteWorkOf } from './plugins/outbox-rows.ts'
+import { clearEventsOf } from './users/events.ts'
 import { lockUser } from './users/lock.ts'
 import { clearTwoFactor } from './users/two-factor.ts'
 
@@ -22,7 +25,7 @@ interface Accounts {
   revokeAccess: AccountChange
   /** Takes away everything that opens the account, except the password. */
   claimAccount: AccountChange
-  /** Deletes everything that refers to the user without a foreign key. */
+  /** Deletes everything that refers to the user without a foreign key, and clears the person from the audit trail. */
   forgetUser: AccountChange
 }
 
@@ -48,6 +51,9 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollo
   const forgetUser: AccountChange = async (tx, userId) => {
     await claimAccount(tx, userId)
     await deleteSamples(tx, userId)
+    await deleteChallengesOf(tx, userId)
+    await deleteWorkOf(tx, userId)
+    await clearEventsOf(tx, userId)
   }
   const revokeGrants: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)

@@ -9,16 +9,23 @@ interface NewWork {
   availableAt: Date
   createdAt: Date
   mergeKey: string | null
+  userId: number | null
 }
 
 /** Stores work. Work with a merge key replaces the payload of equal work that waits, and is counted there. */
 export async function insertWork(tx: Tx, work: NewWork): Promise<void> {
   const { kind, payload, availableAt, createdAt, mergeKey } = work
+  const userId = work.userId === null ? null : BigInt(work.userId)
   // One statement: two equal causes at the same moment make one row.
   await tx.$executeRaw`
-    INSERT INTO outbox (kind, payload, available_at, created_at, merge_key)
-    VALUES (${kind}, ${payload}, ${availableAt}, ${createdAt}, ${mergeKey})
+    INSERT INTO outbox (kind, payload, available_at, created_at, merge_key, user_id)
+    VALUES (${kind}, ${payload}, ${availableAt}, ${createdAt}, ${mergeKey}, ${userId})
     ON CONFLICT (merge_key) DO UPDATE SET payload = excluded.payload, times = outbox.times + 1`
+}
+
+/** Deletes the work that holds data of a user: mail that waits or was given up. */
+export async function deleteWorkOf(tx: Tx, userId: number): Promise<void> {
+  await tx.outbox.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
 /** Work that one process has under way. */

@@ -31,6 +31,8 @@ interface Timing {
   at?: number
   /** The same for equal work. While such work waits, this replaces its payload and is counted, and no second piece is added. */
   mergeKey?: string
+  /** Whose data the payload holds: it is deleted with the account. */
+  userId?: number | null
 }
 
 /** How long one attempt may take, in milliseconds. */
@@ -90,11 +92,11 @@ export class Outbox {
   }
 
   /** Adds work, encrypted, in the transaction of its cause; it begins a moment after the commit. */
-  async add(tx: Tx, kind: string, payload: object, { at, mergeKey }: Timing = {}): Promise<void> {
+  async add(tx: Tx, kind: string, payload: object, { at, mergeKey, userId }: Timing = {}): Promise<void> {
     const now = this.#clock.now()
     const encrypted = this.#cipher.encrypt(JSON.stringify(payload), kind)
     const dates = { availableAt: new Date(at ?? now), createdAt: new Date(now) }
-    await insertWork(tx, { kind, payload: encrypted, ...dates, mergeKey: mergeKey ?? null })
+    await insertWork(tx, { kind, payload: encrypted, ...dates, mergeKey: mergeKey ?? null, userId: userId ?? null })
     // A transaction that is rolled back, or committed later, costs a look for nothing: the next one finds what is there.
     this.#wake ??= setTimeout(() => {
       this.#wake = undefined

@@ -87,6 +87,13 @@ export const originOf = (request: FastifyRequest): Origin => ({
   now: request.server.clock.now(),
 })
 
+/** Clears what the events of a deleted user say about the person: addresses, browsers and names. */
+export async function clearEventsOf(tx: Tx, userId: number): Promise<void> {
+  const owner = { userId: BigInt(userId) }
+  await tx.event.updateMany({ where: owner, data: { ipAddress: null, userAgent: null } })
+  await tx.event.updateMany({ where: { ...owner, data: { contains: '"name":' } }, data: { data: '{}' } })
+}
+
 /** Records a security event: a row in the transaction of its change, a log line, and a count. */
 export async function recordEvent(tx: Tx, origin: Origin, { type, userId, data = {} }: EventFacts): Promise<void> {
   await tx.event.create({

@@ -144,7 +144,8 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
         await requireStillSignedIn(tx, request)
         await accounts.forgetUser(tx, user.id)
         if (!(await deleteUser(tx, user.id))) return
-        await recordEvent(tx, origin, { type: 'user_deleted', userId: user.id })
+        const anonymous = { ...origin, ipAddress: null, userAgent: null }
+        await recordEvent(tx, anonymous, { type: 'user_deleted', userId: user.id })
         await notify(app, tx, origin, user, 'account_deleted')
       })
       await signOut(request, reply)

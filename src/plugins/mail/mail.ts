@@ -54,7 +54,7 @@ export class Mail {
   async queue(tx: Tx, draft: MailDraft, cause: MailCause): Promise<void> {
     const now = this.#clock.now()
     const until = await this.#budget.spend(tx, 'mail', draft.to, cause, now)
-    if (until === null) return this.#outbox.add(tx, kind, queued(draft, now))
+    if (until === null) return this.#outbox.add(tx, kind, queued(draft, now), { userId: cause.userId })
     throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((until - now) / 1000)), {
       headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(Math.ceil(until / 1000)) },
     })
@@ -69,7 +69,7 @@ export class Mail {
     const until =
       (await this.#budget.hold(tx, equal, now)) ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))
     const timing = until === null ? {} : { at: until, mergeKey: sha256Hex(`${kind}:${equal}`) }
-    await this.#outbox.add(tx, kind, queued(draft, now), timing)
+    await this.#outbox.add(tx, kind, queued(draft, now), { ...timing, userId: cause.userId })
   }
 }
 

@@ -166,7 +166,9 @@ export class RecordAdapter implements Adapter {
   }
 
   #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
-    const { grantId, userCode, uid, accountId, sessionUid, expiresWithSession, endsWithSession } = payload
+    const { grantId, userCode, uid, sessionUid, expiresWithSession, endsWithSession } = payload
+    // An interaction names the user of the session that began it.
+    const accountId = payload.accountId ?? payload.session?.accountId
     const key = recordId(this.#kind, id)
     const { seal } = this.#parts
     return {

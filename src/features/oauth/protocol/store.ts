@@ -231,5 +231,6 @@ export async function deleteGrantRecords(tx: Tx, grantId: string): Promise<void>
 
 /** Deletes everything that the OAuth server keeps of a user: sessions, grants and tokens. */
 export async function deleteRecordsOf(tx: Tx, userId: number): Promise<void> {
-  await tx.oauthRecord.deleteMany({ where: { userId: BigInt(userId) } })
+  // Interactions go on: whoever signs in next completes the authorization.
+  await tx.oauthRecord.deleteMany({ where: { userId: BigInt(userId), kind: { not: 'Interaction' } } })
 }

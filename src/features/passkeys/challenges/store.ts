@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
-import type { Database } from '../../../plugins/database/database.ts'
+import type { Database, Tx } from '../../../plugins/database/database.ts'
 
 /** What a challenge may be answered for, by which session, and for which user (null where the answer will tell). */
 export interface Asking {
@@ -51,4 +51,9 @@ export async function takeChallenges({ prisma }: Database, asking: Asking, now: 
     RETURNING challenge, CAST(user_id AS TEXT) AS "user", CASE WHEN expires_at > ${new Date(now)} THEN 1 ELSE 0 END AS alive`
   const owner = userId === null ? null : String(userId)
   return taken.filter(({ user, alive }) => user === owner && Number(alive) === 1).map(({ challenge }) => challenge)
+}
+
+/** Deletes every challenge of the user. */
+export async function deleteChallengesOf(tx: Tx, userId: number): Promise<void> {
+  await tx.passkeyChallenge.deleteMany({ where: { userId: BigInt(userId) } })
 }

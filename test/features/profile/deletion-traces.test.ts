@@ -1,0 +1,64 @@
+import t from 'tap'
+import { buildTestApp } from '../../support/app.ts'
+import { oauthSettings, Person, request } from '../../support/oauth.ts'
+import { stopTime } from '../../support/time.ts'
+
+t.setTimeout(110_000)
+
+t.test('a deleted account leaves no address, browser, name or mail behind', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const [ada, bob] = [await svc.createUser({ email: 'ada@example.com' }), await svc.createUser()]
+  const agent = { 'user-agent': 'Adas browser' }
+  const { prisma } = svc.database
+  const sessions = []
+  for (const { email } of [ada, bob]) {
+    const spa = svc.browser({ origin: 'http://localhost:8000' })
+    const person = new Person(spa, email)
+    const headers = { ...agent }
+    await spa.get('/svc/csrf-cookie')
+    t.equal((await spa.post('/login', { email, password: 'correct horse' }, headers)).statusCode, 200)
+    await spa.post('/api/tokens/create', { token_name: `Laptop of ${email}` }, headers)
+    await spa.post('/oauth/personal-access-tokens', { name: `Script of ${email}` }, headers)
+    await spa.post('/user/confirm-password', { password: 'correct horse' }, headers)
+    t.equal((await spa.get('/user/passkeys/options', headers)).statusCode, 200)
+    t.equal((await person.authorize(request('web'))).page, 'Authorize', 'an authorization waits')
+    sessions.push({ spa, headers })
+  }
+  await svc.mailbox.all()
+  const givenUp = { kind: 'mail', payload: 'x', failedAt: new Date(), availableAt: new Date(), createdAt: new Date() }
+  for (const { id } of [ada, bob]) await prisma.outbox.create({ data: { ...givenUp, userId: BigInt(id) } })
+  const owner = { userId: BigInt(ada.id) }
+  t.equal(await prisma.oauthRecord.count({ where: { ...owner, kind: 'Interaction' } }), 1)
+  t.ok((await prisma.event.count({ where: { ...owner, userAgent: agent['user-agent'] } })) > 0)
+  const before = await prisma.event.findMany({ where: { userId: BigInt(bob.id) } })
+
+  const [mine] = sessions
+  const answer = await mine?.spa.delete('/user', undefined, mine.headers)
+  t.equal(answer?.statusCode, 200)
+  const events = await prisma.event.findMany({ where: owner })
+  t.ok(
+    events.some(({ type }) => type === 'login'),
+    'the events stay',
+  )
+  t.ok(events.some(({ type }) => type === 'user_deleted'))
+  for (const { type, ipAddress, userAgent, data } of events) {
+    t.equal(ipAddress, null, type)
+    t.equal(userAgent, null, type)
+    t.notMatch(data, /ada|Laptop|Script/, type)
+  }
+  t.equal(await prisma.oauthRecord.count({ where: owner }), 0)
+  t.equal(await prisma.passkeyChallenge.count({ where: owner }), 0)
+  const waiting = await prisma.outbox.findMany({ where: owner })
+  t.ok(
+    waiting.length <= 1 && waiting.every(({ failedAt }) => failedAt === null),
+    'only the notice of the deletion waits',
+  )
+  t.ok((await svc.mailbox.to(ada.email)).some(({ subject }) => subject === 'Your account was deleted'))
+  t.equal(await prisma.outbox.count({ where: owner }), 0, 'and it is gone once it is sent')
+
+  const theirs = { userId: BigInt(bob.id) }
+  t.strictSame(await prisma.event.findMany({ where: theirs }), before, 'the events of others are untouched')
+  t.equal(await prisma.oauthRecord.count({ where: { ...theirs, kind: 'Interaction' } }), 1)
+  t.equal(await prisma.passkeyChallenge.count({ where: theirs }), 1)
+  t.equal(await prisma.outbox.count({ where: theirs }), 1)
+})

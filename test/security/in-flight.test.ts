@@ -1,0 +1,116 @@
+import t, { type Test } from 'tap'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import type { Browser } from '../support/browser.ts'
+import { beforeNextTransaction } from '../support/meanwhile.ts'
+
+t.setTimeout(110_000)
+
+interface Prepared {
+  /** What the request must not change. */
+  state(): Promise<unknown>
+  send(): Promise<{ statusCode: number; body: string }>
+}
+
+/** Each route that changes an account, with what it would change. */
+const routes: Record<string, (svc: TestApp, spa: Browser, userId: bigint) => Promise<Prepared>> = {
+  'PUT /user/profile-information': async ({ database: { prisma } }, spa, id) => {
+    const { email } = await prisma.user.findUniqueOrThrow({ where: { id } })
+    return {
+      state: () => prisma.user.findUnique({ where: { id } }),
+      send: () => spa.put('/user/profile-information', { name: 'Intruder', email }),
+    }
+  },
+  'PUT /user/password': async ({ database: { prisma } }, spa, id) => {
+    const password = 'violet engine on the hill'
+    const body = { current_password: 'correct horse', password, password_confirmation: password }
+    return { state: () => prisma.user.findUnique({ where: { id } }), send: () => spa.put('/user/password', body) }
+  },
+  'DELETE /user': async ({ database: { prisma } }, spa, id) => ({
+    state: () => prisma.user.findUnique({ where: { id } }),
+    send: () => spa.delete('/user'),
+  }),
+  'DELETE /user/passkeys/{id}': async ({ database: { prisma } }, spa, userId) => {
+    const date = new Date()
+    const row = { userId, name: 'Key', publicKey: 'x', credentialId: `key-${userId}`, createdAt: date, updatedAt: date }
+    const { id } = await prisma.passkey.create({ data: row })
+    return {
+      state: () => prisma.passkey.findMany({ where: { userId } }),
+      send: () => spa.delete(`/user/passkeys/${id}`),
+    }
+  },
+  'PUT /user/passkeys/{id}': async ({ database: { prisma } }, spa, userId) => {
+    const date = new Date()
+    const row = { userId, name: 'Key', publicKey: 'x', credentialId: `put-${userId}`, createdAt: date, updatedAt: date }
+    const { id } = await prisma.passkey.create({ data: row })
+    return {
+      state: () => prisma.passkey.findMany({ where: { userId } }),
+      send: () => spa.put(`/user/passkeys/${id}`, { name: 'Intruder' }),
+    }
+  },
+  'DELETE /user/social-accounts/{id}': async ({ database: { prisma } }, spa, userId) => {
+    const date = new Date()
+    const row = { userId, provider: 'github', providerId: `id-${userId}`, createdAt: date, updatedAt: date }
+    const { id } = await prisma.socialAccount.create({ data: row })
+    return {
+      state: () => prisma.socialAccount.findMany({ where: { userId } }),
+      send: () => spa.delete(`/user/social-accounts/${id}`),
+    }
+  },
+  'DELETE /user/sessions/{id}': async (svc, spa, userId) => {
+    const { email } = await svc.database.prisma.user.findUniqueOrThrow({ where: { id: userId } })
+    const owner = svc.browser()
+    await owner.signIn(email)
+    const listed = (await owner.get('/user/sessions')).json()
+    const { id } = listed.find(({ current }: { current: boolean }) => current)
+    return {
+      state: async () => (await owner.get('/api/user')).statusCode,
+      send: () => spa.delete(`/user/sessions/${id}`),
+    }
+  },
+  'DELETE /user/other-sessions': async (svc, spa, userId) => {
+    const { email } = await svc.database.prisma.user.findUniqueOrThrow({ where: { id: userId } })
+    const owner = svc.browser()
+    await owner.signIn(email)
+    return {
+      state: async () => (await owner.get('/api/user')).statusCode,
+      send: () => spa.delete('/user/other-sessions', { password: 'correct horse' }),
+    }
+  },
+  'POST /user/two-factor-authentication': async ({ database: { prisma } }, spa, id) => ({
+    state: () => prisma.user.findUnique({ where: { id } }),
+    send: () => spa.post('/user/two-factor-authentication'),
+  }),
+  'POST /oauth/personal-access-tokens': async ({ database: { prisma } }, spa, userId) => ({
+    state: () => prisma.oauthPersonalToken.count({ where: { userId } }),
+    send: () => spa.post('/oauth/personal-access-tokens', { name: 'Intruder' }),
+  }),
+  'POST /api/tokens/create': async ({ database: { prisma } }, spa, userId) => ({
+    state: () => prisma.personalAccessToken.count({ where: { tokenableId: userId } }),
+    send: () => spa.post('/api/tokens/create', { token_name: 'Intruder' }),
+  }),
+}
+
+async function overtaken(t: Test, svc: TestApp, name: string, prepare: (typeof routes)[string]): Promise<void> {
+  const user = await svc.createUser()
+  const id = BigInt(user.id)
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  await spa.post('/user/confirm-password', { password: 'correct horse' })
+  const session = (await spa.get('/user/sessions')).json()[0].id
+  const { state, send } = await prepare(svc, spa, id)
+  const before = await state()
+  beforeNextTransaction(svc, () => svc.database.prisma.session.delete({ where: { publicId: session } }))
+  const answer = await send()
+  t.equal(answer.statusCode, 401, `${name}: ${answer.body}`)
+  t.strictSame(await state(), before, `${name} changes nothing`)
+}
+
+t.test('a request whose session ends while it is in flight changes nothing', async (t) => {
+  const svc = await buildTestApp(t, {
+    settings: {
+      social: { github: { client_id: 'x', client_secret: 'a-secret-that-is-long-enough' } },
+      rate_limits: { login: null },
+    },
+  })
+  for (const [name, prepare] of Object.entries(routes)) await overtaken(t, svc, name, prepare)
+})
