@@ -1,4 +1,5 @@
 import t from 'tap'
+import { buildPasskeyApp, withPasskey } from '../features/passkeys/visitor.ts'
 import { strong } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { day, hour, second } from '../support/clock.ts'
@@ -68,4 +69,14 @@ t.test('a refusal of the whole account does not count against the address', asyn
   for (let i = 0; i < 6; i++) t.equal(await attempt(svc, email, 'wrong', '192.0.2.1'), 429)
   svc.clock.advance(31 * second)
   t.equal(await attempt(svc, email, 'correct horse', '192.0.2.1'), 200, 'the limit of the address has tries left')
+})
+
+t.test('a passkey signs in while the account is locked', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { user, authenticator, guest } = await withPasskey(svc)
+  await lock(svc, user.email)
+  t.equal(await attempt(svc, user.email, 'correct horse', nextAddress()), 429)
+  const answer = await guest.login(authenticator)
+  t.equal(answer.statusCode, 200, answer.body)
+  t.equal(await guest.userId(), user.id)
 })

@@ -70,7 +70,7 @@ async function openSqlite({ url, file, logger }: DatabaseOptions): Promise<Datab
   // Sound: both clients are generated from the same models, which use nothing that only one engine has.
   const prisma = client as unknown as PrismaClient
   await prisma.$connect()
-  return { engine: 'sqlite', file: path, ...operations(prisma), close: () => prisma.$disconnect() }
+  return { engine: 'sqlite', file: path, ...operations(prisma, logger), close: () => prisma.$disconnect() }
 }
 
 async function openPostgresql({ url, logger }: DatabaseOptions): Promise<Database> {
@@ -95,17 +95,18 @@ async function openPostgresql({ url, logger }: DatabaseOptions): Promise<Databas
     const { rows } = await pool.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now')
     return Number(rows[0]?.now)
   }
-  return { engine: 'postgresql', pg: pool, serverTime, ...operations(prisma), close }
+  return { engine: 'postgresql', pg: pool, serverTime, ...operations(prisma, logger), close }
 }
 
-function operations(prisma: PrismaClient) {
+function operations(prisma: PrismaClient, log?: MigrationLog) {
+  const note = (error: unknown) => log?.info({ err: error }, 'a database transaction is repeated after a conflict')
   return {
     prisma,
     async ping() {
       await prisma.$queryRaw`SELECT 1`
     },
     transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-      return withRetries(() => prisma.$transaction(work))
+      return withRetries(() => prisma.$transaction(work), note)
     },
   }
 }
