@@ -39,6 +39,7 @@ import { revoke, revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
 import { listTokens } from './features/tokens/store.ts'
 import twoFactor from './features/two-factor/routes.ts'
+import unlock from './features/unlock/routes.ts'
 import { startMetrics } from './gauges.ts'
 import { FailureLimits, type Limits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
@@ -188,6 +189,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     socialButtons: (returnTo, isAnew) => socialButtons(config.current(), returnTo, isAnew),
   })
   await app.register(passwordConfirmation)
+  await app.register(unlock)
   await app.register(profile, accounts)
   await app.register(twoFactor)
   await app.register(sessions)

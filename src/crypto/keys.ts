@@ -4,6 +4,7 @@ import { MacKey } from './mac.ts'
 
 /** What a derived key is for: no two uses share one. */
 export type KeyPurpose =
+  | 'unlock-sign-in'
   | 'session-cookie'
   | 'xsrf'
   | 'remember'

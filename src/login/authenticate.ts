@@ -6,7 +6,8 @@ import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import type { Lane } from './fair-queue.ts'
 import { queueIsFull } from './hashing.ts'
-import type { Door } from './login-limiter.ts'
+import type { Attempt, Door } from './login-limiter.ts'
+import { mailUnlock } from './unlock.ts'
 
 interface Credentials {
   email: string
@@ -41,7 +42,7 @@ export async function authenticate(
     throw error
   }
   if (!found || !fits || found.user.disabled) {
-    noteFailure(request, credentials.door, found, attempt.isLast)
+    noteFailure(request, credentials.door, found, attempt)
     return null
   }
   await attempt.succeeded()
@@ -61,16 +62,22 @@ export async function authenticateAgain(
 }
 
 /** Records the failure, after the answer; the same writes for an unknown address, so that no later answer tells them apart either. */
-function noteFailure(request: FastifyRequest, door: string, found: UserWithPassword | null, isLast: boolean): void {
+function noteFailure(
+  request: FastifyRequest,
+  door: string,
+  found: UserWithPassword | null,
+  { isLast, isLocking }: Attempt,
+): void {
   const { server: app } = request
   const origin = originOf(request)
   const facts = { userId: found?.user.id ?? null, data: { door } }
-  app.background(() =>
-    app.database.transaction(async (tx) => {
+  app.background(async () => {
+    await app.database.transaction(async (tx) => {
       await recordEvent(tx, origin, { type: 'login_failed', ...facts })
       if (isLast) await recordEvent(tx, origin, { type: 'lockout', ...facts })
-    }),
-  )
+    })
+    if (isLocking && found) await mailUnlock(app, origin, found)
+  })
 }
 
 /** The user with a hash of today's parameters, or null when the password was changed meanwhile; sessions that began with the old hash go on. */

@@ -44,6 +44,8 @@ export interface Attempt {
   withdrawn(): Promise<void>
   /** Whether this attempt, if it fails, is the last one allowed for now. */
   isLast: boolean
+  /** Whether this attempt, if it fails, locks the account for every address. */
+  isLocking: boolean
 }
 
 /** Failures of one account's second factor in the long run: a code has six digits, so a pause of an hour forgets nothing. */
@@ -83,8 +85,8 @@ export class LoginLimiter {
     const account = canonicalEmail(email)
     return this.#attempt(request, {
       account,
-      here: `login:${account}|${limitedAddress(request.ip)}`,
-      everywhere: `account:${account}`,
+      here: localName(request, account),
+      everywhere: accountName(account),
       rule: accountRule,
       rate: this.#config.current().rate_limits.login,
       address: this.#address,
@@ -134,11 +136,11 @@ export class LoginLimiter {
       await Promise.all([wide?.release(), rate && this.#limits.release(here)])
       return refuse(global.until, rule.max)
     }
-    const isLast =
-      (local?.allowed === true && rate !== null && local.failures >= rate.max) ||
-      (global?.allowed === true && global.failures >= rule.max)
+    const isLocking = global?.allowed === true && global.failures >= rule.max
+    const isLast = isLocking || (local?.allowed === true && rate !== null && local.failures >= rate.max)
     return {
       isLast,
+      isLocking,
       succeeded: async () => {
         await Promise.all([
           wide?.release(),
@@ -154,6 +156,12 @@ export class LoginLimiter {
         ])
       },
     }
+  }
+
+  /** Forgets the failures of an account, over all addresses and from this one. */
+  async unlock(request: FastifyRequest, email: string): Promise<void> {
+    const account = canonicalEmail(email)
+    await Promise.all([this.#limits.clear(accountName(account)), this.#limits.clear(localName(request, account))])
   }
 
   /** Where a password check of the account waits for its turn. */
@@ -203,6 +211,10 @@ export class LoginLimiter {
     return this.#keys.some((key) => constantTimeEqual(key.sign(text), mark.bound))
   }
 }
+
+const localName = ({ ip }: FastifyRequest, account: string): string => `login:${account}|${limitedAddress(ip)}`
+
+const accountName = (account: string): string => `account:${account}`
 
 const issuedText = (email: string, expires: string): string => `${email}\0${expires}`
 

@@ -6,6 +6,7 @@ import type { Metrics } from '../plugins/metrics/metrics.ts'
 /** The security events that are recorded. */
 type EventType =
   | 'account_claimed'
+  | 'account_unlocked'
   | 'confirmation_code_sent'
   | 'consent_given'
   | 'consent_revoked'

@@ -132,6 +132,7 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
     }),
   'challenge-hostile': (reply) =>
     reply.page('challenge', { action: hostile, returnTo: hostile, errors: hostileErrors, loginHref: hostile }),
+  unlock: (reply) => reply.page('unlock', { action: '/oauth/unlock/1?expires=1&signature=x' }),
   forgot: (reply) => reply.page('forgot-password', forgot),
   'forgot-sent': (reply) =>
     reply.page('forgot-password', { ...forgot, sent: 'If we know that address, a link is on its way to it.' }),

@@ -59,6 +59,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'POST /oauth/sign-out',
   'GET /oauth/forgot-password',
   'POST /oauth/forgot-password',
+  'GET /oauth/unlock/{id}',
+  'POST /oauth/unlock/{id}',
   'GET /two-factor-challenge',
   'GET /reset-password/{token}',
   'POST /reset-password/{token}',

@@ -15,7 +15,7 @@ import { openTransport, type Transport } from './transport.ts'
 export interface MailDraft {
   /** One address. */
   to: string
-  template: 'verify-email' | 'reset-password' | 'security-notice' | 'confirmation-code'
+  template: 'unlock-sign-in' | 'verify-email' | 'reset-password' | 'security-notice' | 'confirmation-code'
   /** What the template shows as `it.data`. */
   data: Record<string, string | number | null>
   /** Unix milliseconds after which nobody needs it any more. */

@@ -63,6 +63,10 @@ export interface PageData {
     /** The fewest characters of a new password, told beside the field. */
     minLength: number
   }
+  /** Posts nothing but the token: unlocks the sign-in of an account. */
+  unlock: {
+    action: string
+  }
   home: {
     user: { name: string; email: string; verified: boolean } | null
     /** Whether the visitor comes from the link in a verification mail. */

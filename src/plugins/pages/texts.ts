@@ -52,6 +52,13 @@ export const defaultTexts = {
   'reset-password.confirmation': 'New password, once more',
   'reset-password.submit': 'Set the new password',
 
+  'unlock.title': 'Unlock sign-in',
+  'unlock.lead':
+    'After many wrong passwords, sign-in to your account is locked for a while. Unlock it and sign in from this browser.',
+  'unlock.submit': 'Unlock',
+  'unlock.invalid': 'This link does not work',
+  'unlock.invalid_text': 'It expired or was used before. Sign in with a passkey, or try again later.',
+
   'home.title': 'Your account',
   'home.signed_out': 'You are not signed in.',
   'home.login': 'Sign in',

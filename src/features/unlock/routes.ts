@@ -1,0 +1,77 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
+import { signInPage, startPage } from '../../plugins/links.ts'
+import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
+import { textsOf } from '../../plugins/pages/theme.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
+
+const access = { family: 'session', caller: 'guest' } as const
+const params = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,15}$' }) })
+const querystring = Type.Object({
+  expires: Type.Optional(Type.String({ description: 'Unix milliseconds.' })),
+  signature: Type.Optional(Type.String()),
+})
+const refused = pageAnswer('The link is invalid, expired or used.')
+
+/** The way in that the owner of a locked account gets by mail. */
+const unlock: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app)
+
+  function refuse(reply: FastifyReply): FastifyReply {
+    const config = app.config.current()
+    const text = textsOf(config)
+    const words = { heading: text('unlock.invalid'), texts: [text('unlock.invalid_text')] }
+    return reply.page('error', { ...words, homeHref: startPage(config) }, 403)
+  }
+
+  app.get(
+    unlockPath,
+    {
+      config: { access },
+      schema: {
+        summary: 'Page: unlock the sign-in of an account, by the link of a mail',
+        description: 'Changes nothing: mail scanners follow links too. The button of the page unlocks.',
+        params,
+        querystring,
+        response: { 200: pageAnswer('The button.'), 403: refused },
+      },
+    },
+    async (request, reply) => {
+      const { expires = '', signature = '' } = request.query
+      const link = { id: request.params.id, expires, signature }
+      if (!(await unlockedUser(app, link))) return refuse(reply)
+      const query = new URLSearchParams({ expires, signature })
+      return reply.page('unlock', { action: `${unlockPath.replace(':id', link.id)}?${query}` })
+    },
+  )
+
+  app.post(
+    unlockPath,
+    {
+      config: { access },
+      schema: {
+        summary: 'Form: unlock the sign-in of an account',
+        description: 'Forgets the failures of the account and makes this browser a known one. A link works once.',
+        params,
+        querystring,
+        body: Type.Object({}, { additionalProperties: false }),
+        response: { 303: Type.Null({ description: 'To sign in.' }), 403: refused },
+      },
+    },
+    async (request, reply) => {
+      const { expires = '', signature = '' } = request.query
+      const link = { id: request.params.id, expires, signature }
+      const found = await unlockedUser(app, link)
+      if (!found || !(await useUnlock(app, link))) return refuse(reply)
+      await app.loginLimiter.unlock(request, found.user.email)
+      app.loginLimiter.rememberBrowser(request, reply, found)
+      const event = { type: 'account_unlocked', userId: found.user.id } as const
+      await app.database.transaction((tx) => recordEvent(tx, originOf(request), event))
+      return reply.redirect(signInPage(app.config.current(), '/'), 303)
+    },
+  )
+}
+
+export default unlock

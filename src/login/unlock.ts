@@ -1,0 +1,69 @@
+import type { FastifyInstance } from 'fastify'
+import { passwordMark } from '../access/password-mark.ts'
+import { constantTimeEqual } from '../crypto/hash.ts'
+import { deriveKeys } from '../crypto/keys.ts'
+import { HttpError } from '../errors.ts'
+import type { Origin } from '../users/events.ts'
+import { findUserById, type UserWithPassword } from '../users/users.ts'
+
+/** How long a link works and how often one is mailed at most, in milliseconds: the window of the account's failures. */
+const validity = 3_600_000
+
+const once = { max: 1, window: validity, block: 'window' } as const
+
+/** svc's page that unlocks the sign-in of a user. */
+export const unlockPath = '/oauth/unlock/:id'
+
+/** What the link in the mail says and proves: for whom and until when (unix milliseconds). */
+interface UnlockLink {
+  id: string
+  expires: string
+  signature: string
+}
+
+const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.secret, 'unlock-sign-in')
+
+/** Bound to address and password: a change of either voids the link. */
+const signedText = ({ user, password }: UserWithPassword, expires: string): string =>
+  [user.id, user.email, passwordMark(password), expires].join('\0')
+
+/** Mails the owner of a locked account the link that unlocks it: to a verified address, once in a window. */
+export async function mailUnlock(app: FastifyInstance, origin: Origin, found: UserWithPassword): Promise<void> {
+  const { user } = found
+  if (user.email_verified_at === null || user.disabled) return
+  const expiresAt = origin.now + validity
+  const expires = String(expiresAt)
+  const link = new URL(unlockPath.replace(':id', String(user.id)), app.config.current().app.url)
+  link.searchParams.set('expires', expires)
+  link.searchParams.set('signature', keysOf(app)[0]?.sign(signedText(found, expires)) ?? '')
+  const data = { link: link.href, minutes: validity / 60_000 }
+  const cause = { userId: user.id, ipAddress: null }
+  try {
+    await app.database.transaction(async (tx) => {
+      const mailed = await app.limits.within(tx).reserve(`unlock-mail:${user.id}`, once, origin.now)
+      if (mailed.allowed)
+        await app.mail.queue(tx, { to: user.email, template: 'unlock-sign-in', data, expiresAt }, cause)
+    })
+  } catch (error) {
+    // The mailbox got as much mail as it may.
+    if (!(error instanceof HttpError) || error.statusCode !== 429) throw error
+  }
+}
+
+/** The user whom svc sent the link, if it still works; it is not used up by looking. */
+export async function unlockedUser(app: FastifyInstance, link: UnlockLink): Promise<UserWithPassword | null> {
+  const now = app.clock.now()
+  if (!/^\d{1,15}$/.test(link.expires) || Number(link.expires) <= now) return null
+  const found = await findUserById(app.database, Number(link.id))
+  if (!found || found.user.disabled) return null
+  const text = signedText(found, link.expires)
+  if (!keysOf(app).some((key) => constantTimeEqual(key.sign(text), link.signature))) return null
+  return (await app.limits.blockedUntil(usedName(link), now)) === null ? found : null
+}
+
+/** Uses the link up; false when it was used before. */
+export async function useUnlock(app: FastifyInstance, link: UnlockLink): Promise<boolean> {
+  return (await app.limits.reserve(usedName(link), once, app.clock.now())).allowed
+}
+
+const usedName = ({ id, expires }: UnlockLink): string => `unlock-used:${id}:${expires}`

@@ -1,0 +1,119 @@
+import t from 'tap'
+import { hashPassword } from '../../src/crypto/password.ts'
+import { strong } from '../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { hour, second } from '../support/clock.ts'
+import { Plain } from '../support/plain.ts'
+
+t.setTimeout(170_000)
+
+let addresses = 0
+
+/** The status of a sign-in from an address of its own. */
+async function attempt(svc: TestApp, email: string, password: string): Promise<number> {
+  const answer = await svc.app.inject({
+    method: 'POST',
+    url: '/login',
+    remoteAddress: `198.51.${++addresses >> 8}.${addresses & 255}`,
+    headers: { 'sec-fetch-site': 'same-origin' },
+    payload: { email, password },
+  })
+  return answer.statusCode
+}
+
+async function lock(svc: TestApp, email: string): Promise<void> {
+  for (let i = 0; i < 60; i++) if ((await attempt(svc, email, 'wrong')) === 429) return
+  throw new Error('The account was never locked.')
+}
+
+/** The paths of the links that were mailed to an address. */
+async function links(svc: TestApp, email: string): Promise<string[]> {
+  const mails = await svc.mailbox.to(email)
+  return mails.flatMap(({ text }) => /http:\/\/localhost:8000(\/oauth\/unlock\/\S+)/.exec(text)?.[1] ?? [])
+}
+
+t.test('a locked account is unlocked by the button of a mailed page, once', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email, id } = await svc.createUser()
+  await lock(svc, email)
+  t.equal(await attempt(svc, email, 'correct horse'), 429)
+  const [path = '', ...more] = await links(svc, email)
+  t.match(path, new RegExp(`^/oauth/unlock/${id}\\?`))
+  t.equal(more.length, 0)
+  const owner = new Plain(svc)
+  const scanner = new Plain(svc)
+  for (let i = 0; i < 3; i++) t.equal((await scanner.open(path)).statusCode, 200)
+  t.equal(await attempt(svc, email, 'correct horse'), 429, 'opening the page changes nothing')
+  const forged = await svc.app.inject({ method: 'POST', url: path, headers: { accept: 'text/html' } })
+  t.equal(forged.statusCode, 419, 'the button is guarded')
+
+  const page = await owner.open(path)
+  const [, token = ''] = /name="_token" value="([^"]*)"/.exec(page.body) ?? []
+  const pressed = await owner.post(path, { _token: token })
+  t.equal(pressed.statusCode, 303, pressed.body)
+  t.match(pressed.headers.location, '/oauth/login')
+  t.equal(await attempt(svc, email, 'correct horse'), 200, 'sign-in works from everywhere')
+  t.equal(await svc.database.prisma.event.count({ where: { type: 'account_unlocked' } }), 1)
+
+  for (const plain of [owner, scanner]) t.equal((await plain.open(path)).statusCode, 403, 'the link is used')
+  await lock(svc, email)
+  t.equal((await links(svc, email)).length, 1, 'no second mail within the hour')
+  const again = await owner.send('/oauth/login', { email, password: 'correct horse' }, 'email')
+  t.equal(again.statusCode, 303, 'the browser that unlocked stays a known one')
+})
+
+t.test('an unlock link expires, is bound to the password and to its user, and works once in parallel', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email, id } = await svc.createUser()
+  const other = await svc.createUser()
+  await lock(svc, email)
+  const [path = ''] = await links(svc, email)
+  const status = async (url: string) => (await new Plain(svc).open(url)).statusCode
+  t.equal(await status(path), 200)
+  for (const [name, url] of Object.entries({
+    'another user': path.replace(`/unlock/${id}?`, `/unlock/${other.id}?`),
+    'a later end': path.replace(/expires=(\d+)/, (_, end) => `expires=${Number(end) + 1}`),
+    'another signature': path.replace(/signature=./, 'signature=_'),
+    'no signature': path.replace(/&signature=.*/, ''),
+    nothing: `/oauth/unlock/${id}`,
+    'an unknown user': `/oauth/unlock/999999?expires=9999999999999&signature=x`,
+  })) {
+    t.equal(await status(url), 403, name)
+  }
+  t.equal(await status('/oauth/unlock/x'), 404)
+  const people = await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      const plain = new Plain(svc)
+      const page = await plain.open(path)
+      return { plain, token: /name="_token" value="([^"]*)"/.exec(page.body)?.[1] ?? '' }
+    }),
+  )
+  const answers = await Promise.all(people.map(({ plain, token }) => plain.post(path, { _token: token })))
+  const statuses = answers.map(({ statusCode }) => statusCode)
+  t.strictSame(statuses.sort(), [303, 403, 403, 403, 403])
+
+  svc.clock.advance(hour)
+  await lock(svc, email)
+  const [, next = ''] = await links(svc, email)
+  t.equal(await status(next), 200, 'the next window has a mail of its own')
+  svc.clock.advance(hour - second)
+  t.equal(await status(next), 200)
+  svc.clock.advance(second)
+  t.equal(await status(next), 403, 'after an hour')
+  await lock(svc, email)
+  const [, , last = ''] = await links(svc, email)
+  t.equal(await status(last), 200)
+  await svc.database.prisma.user.update({ where: { email }, data: { password: hashPassword(strong) } })
+  t.equal(await status(last), 403, 'after a change of the password')
+})
+
+t.test('no link is mailed to an unverified address or a disabled account', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser({ verified: false })
+  await lock(svc, email)
+  const { email: disabled } = await svc.createUser()
+  await svc.database.prisma.user.update({ where: { email: disabled }, data: { disabledAt: new Date() } })
+  await lock(svc, disabled)
+  await lock(svc, 'nobody@example.com')
+  t.strictSame(await svc.mailbox.all(), [])
+})
