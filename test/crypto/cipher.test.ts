@@ -16,7 +16,7 @@ t.test('what is encrypted opens with its key and context alone', async (t) => {
   t.equal(cipher.decrypt(encrypted, 'user 2'), null)
   t.equal(new Cipher([second]).decrypt(encrypted, 'user 1'), null)
   t.equal(cipher.decrypt(cipher.encrypt('', 'x'), 'x'), '')
-  t.throws(() => new Cipher([]).encrypt(text, 'x'))
+  t.throws(() => new Cipher([]).encrypt(text, 'x'), { message: 'A cipher needs a key.' })
 })
 
 t.test('the first key encrypts, all decrypt', async (t) => {

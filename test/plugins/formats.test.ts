@@ -61,6 +61,19 @@ t.test('addresses by RFC 5322', async (t) => {
   }
 })
 
+t.test('an address has at most 255 characters, each part of its domain at most 63', async (t) => {
+  const domain = (length: number) => `${'b'.repeat(63)}.`.repeat(4).slice(0, length)
+  const ofLength = (length: number) => `${'a'.repeat(length - 201)}@${domain(199)}.`.slice(0, length - 1).concat('c')
+  t.equal(ofLength(255).length, 255)
+  t.equal(isEmail(ofLength(255)), true)
+  t.equal(isEmail(ofLength(256)), false)
+  t.equal(isEmail(`a@${'b'.repeat(63)}`), true)
+  t.equal(isEmail(`a@${'b'.repeat(64)}`), false)
+  for (const text of ['a\u200bb@c', 'a\u202eb@c', 'a@b\u00adc', '"a\u200bb"@c', '"a\u202e"@c']) {
+    t.equal(isEmail(text), false, JSON.stringify(text))
+  }
+})
+
 // Catastrophic backtracking would not come to an end on these.
 t.test('no text makes the check slow', async (t) => {
   for (const part of ['a', 'a.', '-', '"', '\\', '@', 'ü', '"\\"']) {

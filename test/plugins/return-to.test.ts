@@ -117,6 +117,19 @@ t.test('no text leads elsewhere, and what is taken stays the same when it is tak
   t.ok(taken > 100, 'those that stay here are let through')
 })
 
+t.test(
+  'a path is at most 4096 characters long and holds no control character, backslash or lone surrogate',
+  async (t) => {
+    t.equal(localPath(`/${'a'.repeat(4_095)}`)?.length, 4_096)
+    t.equal(localPath(`/${'a'.repeat(4_096)}`), null)
+    for (const text of ['\\', '\n', '\t', '\0', '\x7f', '\x85', '\u2028', '\u2029', '\ud800', '\udc00']) {
+      t.equal(localPath(`/a${text}b`), null, `U+${text.charCodeAt(0).toString(16)} in the path`)
+      t.equal(localPath(`/a?b=${text}`), null, `U+${text.charCodeAt(0).toString(16)} in the query`)
+      t.equal(localPath(`/a#${text}`), null, `U+${text.charCodeAt(0).toString(16)} in the fragment`)
+    }
+  },
+)
+
 t.test('paths of svc are taken as they are, and nothing but texts is', async (t) => {
   const good = [
     '/',
