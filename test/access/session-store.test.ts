@@ -1,4 +1,5 @@
-import t from 'tap'
+import type { Session } from 'fastify'
+import t, { type Test } from 'tap'
 import { SessionStore } from '../../src/access/session-store.ts'
 import { buildTestApp } from '../support/app.ts'
 
@@ -27,4 +28,62 @@ t.test('an anonymous save leaves a row alone that gained a user meanwhile', asyn
     [{ data: /planted/ }],
     'others are saved',
   )
+})
+
+/** A store beside a signed-in browser, and the id of its session. */
+async function beside(t: Test) {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  const { app, database, clock, config } = svc
+  const store = new SessionStore({ database, lookups: app.lookups, clock, config })
+  const read = (id: string) =>
+    new Promise<Session>((resolve, reject) => {
+      store.get(id, (error, session) => (error || !session ? reject(error) : resolve(session)))
+    })
+  const save = (id: string, session: Session) =>
+    new Promise<void>((resolve, reject) => {
+      store.set(id, session, (error) => (error ? reject(error) : resolve()))
+    })
+  const destroy = (id: string) =>
+    new Promise<void>((resolve, reject) => store.destroy(id, (error) => (error ? reject(error) : resolve())))
+  const sessionId = (await spa.cookie('svc_session'))?.split('.')[0] ?? ''
+  return { svc, read, save, destroy, sessionId, rows: () => database.prisma.session.findMany() }
+}
+
+t.test('a save writes to the row that was read, and to no later row of the same id', async (t) => {
+  const { read, save, destroy, sessionId, rows } = await beside(t)
+  const old = await read(sessionId)
+  await save(sessionId, { ...old, note: 'first' } as never)
+  t.match(await rows(), [{ data: /first/, userId: BigInt }], 'its own row')
+  await destroy(sessionId)
+  await save(sessionId, { ...old, note: 'revived' } as never)
+  t.same(await rows(), [], 'a row that was ended stays ended')
+  await save(sessionId, { ...(await read(sessionId)), note: 'anonymous' } as never)
+  await save(sessionId, { ...old, note: 'from the ended session' } as never)
+  t.match(await rows(), [{ data: /anonymous/, userId: null }], 'nor does it reach the row that follows')
+})
+
+t.test('a session that is over begins anew: another row, without a user and without its old data', async (t) => {
+  const { svc, read, save, sessionId, rows } = await beside(t)
+  const live = await read(sessionId)
+  await save(sessionId, { ...live, note: 'of the user' } as never)
+  const [before] = await rows()
+  svc.clock.advance(svc.config.current().session.lifetime * 60_000)
+  const over = await read(sessionId)
+  t.equal(over.state?.row, null)
+  t.notMatch(JSON.stringify(over), 'of the user')
+  await save(sessionId, { ...over, note: 'of the guest' } as never)
+  const [after, ...others] = await rows()
+  t.same(others, [])
+  t.match(after, { id: before?.id, userId: null, data: /of the guest/, createdAt: new Date(svc.clock.now()) })
+  t.not(after?.publicId, before?.publicId)
+  t.notMatch(after?.data, /state|cookie/, 'what was read of it is not saved')
+
+  const other = await beside(t)
+  await other.svc.database.prisma.user.updateMany({ data: { disabledAt: new Date(other.svc.clock.now()) } })
+  t.equal((await other.read(other.sessionId)).state?.row, null, 'nor does the session of a disabled user count')
+  await other.svc.database.prisma.user.updateMany({ data: { disabledAt: null, password: 'another' } })
+  t.equal((await other.read(other.sessionId)).state?.row, null, 'nor one of an earlier password')
 })
