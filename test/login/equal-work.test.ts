@@ -8,8 +8,6 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 import { setDisabled } from '../support/command.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
 
-t.setTimeout(110_000)
-
 const secret = 'a-secret-that-is-long-enough'
 const clients = [{ client_id: 'phone', type: 'confidential', secret, grants: ['password'] }]
 const settings = { clients, rate_limits: { login: null, login_address: null } }

@@ -4,8 +4,6 @@ import { strong } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { day, hour, second } from '../support/clock.ts'
 
-t.setTimeout(110_000)
-
 /** The status of one sign-in from an address, with a known browser's cookie or without. */
 async function attempt(svc: TestApp, email: string, password: string, remoteAddress: string, cookie?: string) {
   const answer = await svc.app.inject({

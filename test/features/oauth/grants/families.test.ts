@@ -17,8 +17,6 @@ import { credentials } from '../../../support/plain.ts'
 import { stopTime } from '../../../support/time.ts'
 import { buildWithParty } from '../sessions/party.ts'
 
-t.setTimeout(110_000)
-
 const scope = 'openid orders:read'
 
 const build = (t: Parameters<typeof buildTestApp>[0]) =>

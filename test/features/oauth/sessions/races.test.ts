@@ -4,8 +4,6 @@ import { codeFlow, oauthSettings, Person, redeem, request } from '../../../suppo
 import { stopTime } from '../../../support/time.ts'
 import { kinds } from './party.ts'
 
-t.setTimeout(110_000)
-
 const user = { scope: 'openid orders:read' }
 
 t.test('what ended is not written again by who read it before', async (t) => {
