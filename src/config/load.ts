@@ -14,6 +14,7 @@ import { type Config, rootSchema, type Settings } from './schema.ts'
 import { settle } from './settle.ts'
 import type { Env } from './substitute.ts'
 import { createValidator } from './validate.ts'
+import { warningsOf } from './warnings.ts'
 
 const DEFAULT_FILE = 'config/svc.yaml'
 
@@ -105,18 +106,11 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
     ...source.duplicates.map(({ path, line, message }) => ({ file, line, key: printed(path), message })),
   ]
   if (problems.length > 0) throw new ConfigError(problems.sort((first, second) => first.line - second.line))
-  return { config, settings, warnings: [...portWarnings(config), ...notBuiltWarnings(settled.value, rootSchema)] }
+  return { config, settings, warnings: [...warningsOf(config), ...notBuiltWarnings(settled.value, rootSchema)] }
 }
 
 /** Everything wrong with a configuration whose keys are valid each by itself. */
 export const findingsOf = (config: Config): Finding[] => [...crossFindings(config), ...productionFindings(config)]
-
-/** A port of its own needs an address of its own: links and the same-origin pages would lead elsewhere. */
-function portWarnings({ app, server }: Config): string[] {
-  if (app.url !== rootSchema.properties?.app?.properties?.url?.default || server.port === 0) return []
-  if (String(server.port) === new URL(app.url).port) return []
-  return [`app.url is still ${app.url}, but svc listens on port ${server.port}: set app.url to what browsers use`]
-}
 
 /** The text of the file; null where there is none and need not be one. */
 function readText(file: string, read: ReadFile, isNeeded: boolean): string | null {

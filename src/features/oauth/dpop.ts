@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose'
 import { HttpError } from '../../errors.ts'
+import { isPlainId, isPlainTime } from './claim-bounds.ts'
 
 /** The algorithms of proofs, and of client assertions. */
 export const proofAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
@@ -42,8 +43,9 @@ export async function proofOf(request: FastifyRequest, token: string, thumbprint
       htm === method &&
       addressOf(htu) === addressOf(server.config.current().app.url + request.url) &&
       ath === hash('sha256', token, 'base64url') &&
+      isPlainTime(iat) &&
       Math.abs(now / 1000 - iat) <= window
-    if (!isForThis || typeof jti !== 'string' || jti === '' || !protectedHeader.jwk) return null
+    if (!isForThis || !isPlainId(jti) || !protectedHeader.jwk) return null
     if ((await calculateJwkThumbprint(protectedHeader.jwk)) !== thumbprint) return null
     return { name: `${thumbprint}\0${jti}`, expiresAt: (iat + window + 60) * 1000 }
   } catch {

@@ -216,5 +216,14 @@ t.test('a key that nothing uses yet is checked, and named when it is set to some
   t.match(warningsOf('', { PORT: '9000' }), [/^app.url is still http:\/\/localhost:8000, but svc listens on port 9000/])
   t.strictSame(warningsOf('app: { url: http://localhost:9000 }', { PORT: '9000' }), [])
   t.strictSame(warningsOf('', { PORT: '0' }), [])
+  const withSecret = (secret: string) =>
+    warningsOf(`clients: [{ client_id: web, type: confidential, grants: [client_credentials], secret: '${secret}' }]`)
+  for (const secret of ['a-secret+of-the-client', 'a-secret%of-the-client', 'a-secret/of:the&client']) {
+    const [warning = '', ...rest] = withSecret(secret)
+    t.match(warning, /^clients\[0\]\.secret \(client "web"\) contains reserved characters/)
+    t.notMatch(warning, secret, 'a warning never shows the secret')
+    t.same(rest, [])
+  }
+  t.strictSame(withSecret('A-secret_of.the~client-0123456789'), [])
   t.end()
 })

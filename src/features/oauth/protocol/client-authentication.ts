@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import Provider from 'oidc-provider'
+import Provider, { errors } from 'oidc-provider'
 import { constantTimeEqual } from '../../../crypto/hash.ts'
 import { handedOf } from './browser.ts'
 import type { ClientLimits } from './client-limits.ts'
@@ -13,6 +13,25 @@ const authenticating = new Set([
   'pushed_authorization_request',
   'device_authorization',
 ])
+
+const encodeFirst =
+  'The client_id and client_secret in the Authorization header must be form-urlencoded before they are base64-encoded ' +
+  '(RFC 6749 section 2.3.1): write + as %2B, % as %25 and : as %3A, or send them in the body.'
+
+const basicForm = 'The Authorization header must be "Basic " and the base64 of client_id:client_secret.'
+
+/** Descriptions of the library that leave the developer of a client in the dark, and what svc says instead. */
+const clearer: Readonly<Record<string, string>> = {
+  'client_id and client_secret in the authorization header are not properly encoded': encodeFirst,
+  'invalid authorization header value format': basicForm,
+}
+
+/** Whether HTTP Basic carries the right secret as it is, where it should have been encoded. */
+function isSentRaw(authorization: string | undefined, hash: string): boolean {
+  const [, encoded = ''] = /^basic (\S+)$/i.exec(authorization ?? '') ?? []
+  const [, raw = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  return /[+%]/.test(raw) && constantTimeEqual(hash, secretHash(raw))
+}
 
 interface Parts {
   registry: Registry
@@ -39,7 +58,13 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
     const used = ctx.headers.authorization === undefined ? 'client_secret_post' : 'client_secret_basic'
     const isRight = constantTimeEqual(String(this.clientSecret), secretHash(actual)) && (!only || only === used)
     counted.add(ctx.req)
-    return limits.attempt(nameOf(ctx, this.clientId), isRight)
+    const isAccepted = await limits.attempt(nameOf(ctx, this.clientId), isRight)
+    if (!isAccepted && isSentRaw(ctx.headers.authorization, String(this.clientSecret))) {
+      throw Object.assign(new errors.InvalidClientAuth('the secret was not encoded'), {
+        error_description: encodeFirst,
+      })
+    }
+    return isAccepted
   }
 
   const find = Client.find.bind(Client)
@@ -51,6 +76,14 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
     }
     return client
   }
+
+  // The library says that something is wrong, and not what.
+  provider.use(async (ctx, next) => {
+    await next()
+    const { body }: { body?: unknown } = ctx
+    if (typeof body !== 'object' || body === null || !('error_description' in body)) return
+    body.error_description = clearer[String(body.error_description)] ?? body.error_description
+  })
 
   // What failed otherwise: an unknown client, a bad assertion, another way than the registered one.
   provider.use(async (ctx, next) => {

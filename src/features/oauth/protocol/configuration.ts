@@ -4,10 +4,10 @@ import { deriveSecret } from '../../../crypto/keys.ts'
 import type { OutboundFetch } from '../../../plugins/outbound.ts'
 import { proofAlgorithms } from '../dpop.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
+import { checkAssertion, checkProof } from './assertions.ts'
 import { handedOf } from './browser.ts'
 import { claimsByScope, claimsOf } from './claims.ts'
 import { servedScopes } from './clients.ts'
-import { checkFapiClient } from './fapi.ts'
 import { isUnprovenDevice, loadExistingGrant } from './grants.ts'
 import { subjectClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
@@ -89,7 +89,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       clientAuthSigningAlgValues: [...proofAlgorithms],
       dPoPSigningAlgValues: [...proofAlgorithms],
     },
-    assertJwtClientAuthClaimsAndHeader: checkFapiClient,
+    assertJwtClientAuthClaimsAndHeader: checkAssertion,
     clientDefaults: { id_token_signed_response_alg: 'RS256' },
     pkce: {
       required: (_ctx, client) => client.clientAuthMethod === 'none' || registry.client(client.clientId)?.fapi === true,
@@ -102,6 +102,13 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
     enableHttpPostMethods: isHttps,
     acceptQueryParamAccessTokens: false,
+    // Clients authenticate there as at the token endpoint, whose methods the library names by itself.
+    discovery: Object.fromEntries(
+      ['introspection', 'revocation'].flatMap((endpoint) => [
+        [`${endpoint}_endpoint_auth_methods_supported`, clientAuthMethods],
+        [`${endpoint}_endpoint_auth_signing_alg_values_supported`, [...proofAlgorithms]],
+      ]),
+    ),
     // `claims.ts` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
     conformIdTokenClaims: false,
     findAccount: async (ctx, sub) => {
@@ -145,7 +152,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       rpInitiatedLogout: { enabled: true, ...logoutPages },
       backchannelLogout: { enabled: true },
       pushedAuthorizationRequests: { enabled: true },
-      dPoP: { enabled: true, nonceSecret: deriveSecret(app.secret[0] ?? '', 'dpop-nonce') },
+      dPoP: { enabled: true, nonceSecret: deriveSecret(app.secret[0] ?? '', 'dpop-nonce'), requireNonce: checkProof },
       fapi: { enabled: true, profile: (_ctx, client) => (registry.client(client?.clientId)?.fapi ? '2.0' : undefined) },
       userinfo: { enabled: true },
       claimsParameter: { enabled: true },

@@ -2,6 +2,8 @@ import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { passwordGrant } from './password-grant.ts'
 import { type ExchangeParts, exchangeGrant } from './token-exchange.ts'
 
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
 /** Registers the grants that the library does not have, and tells clients apart that may not use one. */
 export function registerGrants(provider: Provider, parts: ExchangeParts): void {
   const { config, registry } = parts
@@ -29,7 +31,9 @@ export function registerGrants(provider: Provider, parts: ExchangeParts): void {
   prototype.grantTypeAllowed = function refuseUnlisted(name: string) {
     const isAllowed = grantTypeAllowed.call(this, name)
     const { route, params } = Provider.ctx?.oidc ?? {}
-    if (isAllowed || route !== 'token' || params?.grant_type !== name) return isAllowed
+    const isAsked =
+      route === 'token' ? params?.grant_type === name : route === 'device_authorization' && name === deviceGrant
+    if (isAllowed || !isAsked) return isAllowed
     throw new errors.UnauthorizedClient('The client may not use this grant.')
   }
 }

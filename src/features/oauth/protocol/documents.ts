@@ -3,15 +3,26 @@ import type { Config } from '../../../config/schema.ts'
 import { servedScopes } from './clients.ts'
 import { protocolRoutes } from './paths.ts'
 
-/** Completes the published documents: discovery names the API scopes too, and the key set says how long it may be kept. */
-export function completeDocuments(provider: Provider, { scopes }: Config, keysMaxAge: number): void {
+/** Completes what the library publishes and answers where it leaves something out. */
+export function completeAnswers(provider: Provider, { scopes }: Config, keysMaxAge: number): void {
   provider.use(async (ctx, next) => {
     await next()
+    // A page may read when to try again (RFC 9110 section 10.2.3), which is no header that browsers show by themselves.
+    const exposed = ctx.response.get('access-control-expose-headers')
+    if (ctx.response.get('access-control-allow-origin') && !/retry-after/i.test(exposed)) {
+      ctx.set('access-control-expose-headers', exposed ? `${exposed}, Retry-After` : 'Retry-After')
+    }
     if (ctx.status !== 200) return
     if (ctx.path === protocolRoutes.jwks) ctx.set('cache-control', `public, max-age=${keysMaxAge}`)
+    // An empty text is no content of any type; strict clients reject the type.
+    if (ctx.path === protocolRoutes.revocation && ctx.body === '') ctx.remove('content-type')
     const { body }: { body?: unknown } = ctx
-    if (ctx.path.startsWith('/.well-known/') && typeof body === 'object' && body && 'scopes_supported' in body) {
+    if (typeof body !== 'object' || !body) return
+    if (ctx.path.startsWith('/.well-known/') && 'scopes_supported' in body) {
       body.scopes_supported = [...new Set([...servedScopes, ...Object.keys(scopes)])]
     }
+    // The subject of a machine's token is the machine (RFC 9068 section 2.2), which the library does not say.
+    const machine = ctx.oidc?.route === 'introspection' ? ctx.oidc.entities.ClientCredentials : undefined
+    if (machine && 'active' in body && body.active === true) ctx.body = { ...body, sub: machine.clientId }
   })
 }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type Provider from 'oidc-provider'
 import { type HttpError, methodNotAllowed, notFound } from '../../../errors.ts'
+import { isMissingUser } from '../../../plugins/database/missing-user.ts'
 import { answerOf } from '../../../plugins/error-handler.ts'
 import { isNavigation } from '../../../plugins/navigation.ts'
 import { renderErrorPage } from '../../../plugins/pages/pages.ts'
@@ -44,6 +45,11 @@ export function answerFailures(provider: Provider): void {
     const { body }: { body?: unknown } = ctx
     if (isNamedOnly(body)) body.error_description = 'What was asked for is not supported.'
     const failure = failures.get(ctx)
+    if (failure && isMissingUser(failure) && ctx.oidc?.route === 'token') {
+      ctx.status = 400
+      ctx.body = { error: 'invalid_grant', error_description: 'The account of the user was deleted.' }
+      return undefined
+    }
     if (failure) return answer(answerOf(failure, request))
     // What the library has no route for: another spelling of a path, or a method that is off.
     if (ctx.status !== 404 || ctx.body) return undefined

@@ -3,13 +3,15 @@ import { deriveKeys } from '../../../crypto/keys.ts'
 import type { Limits } from '../../../login/failure-limits.ts'
 import type { Metrics } from '../../../plugins/metrics/metrics.ts'
 import { settleScope } from './asked-scope.ts'
+import { limitAssertions } from './assertions.ts'
 import { limitIdTokenClaims } from './claims.ts'
 import { adaptClientAuthentication } from './client-authentication.ts'
+import { renewClientKeys } from './client-keys.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { completeDeviceFlow } from './custom-device.ts'
 import { registerGrants } from './custom-grants.ts'
-import { completeDocuments } from './documents.ts'
+import { completeAnswers } from './documents.ts'
 import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
 import { adaptLogout, type SendLogout } from './logout.ts'
@@ -41,12 +43,14 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   adaptTokenModels(provider, { ...parts, successorKey })
   settleScope(provider, config, registry)
   completeDeviceFlow(provider, parts)
-  completeDocuments(provider, config, parts.keysMaxAge)
+  completeAnswers(provider, config, parts.keysMaxAge)
   registerGrants(provider, { config, registry, findLive })
   limitIdTokenClaims(provider, config, registry)
   answerFailures(provider)
   allowFormTargets(provider)
   adaptClientAuthentication(provider, { registry, limits })
+  limitAssertions(provider)
+  renewClientKeys(provider, parts.clock)
   if (parts.metrics) countTokens(provider, parts.metrics)
   return { provider, sendLogout }
 }

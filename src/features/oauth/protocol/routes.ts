@@ -7,6 +7,7 @@ import { clientAddress } from '../../../plugins/client-address.ts'
 import { answerOf } from '../../../plugins/error-handler.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
+import { publicClientOf, readForm, withClientId } from './empty-secret.ts'
 import { isSeen, protocolError } from './failures.ts'
 import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
@@ -110,7 +111,13 @@ async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: Fa
     if (raw.url.endsWith('/')) throw notFound()
   }
   settleOrigin(raw, app.url, clientAddress(request))
-  const form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], isProgram) : null
+  let form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], isProgram) : null
+  const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
+  const isUnread = raw.headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
+  if (publicClient !== null && raw.method === 'POST' && (form !== null || isUnread)) {
+    form = withClientId(form ?? (await readForm(raw, largestBody)), publicClient)
+    delete raw.headers.authorization
+  }
   if (form && protocolPaths[path]?.isEntry && comesWithoutSession(request, app.url)) {
     return reply.redirect(`${path}?${form}`, 303)
   }

@@ -40,7 +40,7 @@ t.test('svc:client:list tells what each client may do, and no secret', async (t)
 t.test('svc:client:secret prints a new secret each time, and the hash that takes it', async (t) => {
   const { run } = await openShell(t)
   const made = [await run('', 'client:secret'), await run('', 'client:secret')].map(({ stdout }) => ({
-    secret: /once: (\S{43})\n/.exec(stdout)?.[1] ?? '',
+    secret: /once: ([\w-]{43})\n/.exec(stdout)?.[1] ?? '',
     hash: /secret_hash: (sha256:[0-9a-f]{64})\n/.exec(stdout)?.[1] ?? '',
   }))
   t.not(made[0]?.secret, made[1]?.secret)

@@ -29,7 +29,7 @@ t.test('private_key_jwt with every algorithm, at every endpoint', async (t) => {
   t.equal((await ask(svc, await assertion(es256, 'both'))).statusCode, 200)
   const withSecret = await ask(svc, { client_id: 'both', client_secret: secret })
   t.equal(withSecret.statusCode, 401, 'one way only')
-  for (const aud of [issuer, `${issuer}/oauth/token`, [issuer, 'https://other.example']]) {
+  for (const aud of [issuer, `${issuer}/oauth/token`, [issuer], [`${issuer}/oauth/token`]]) {
     t.equal((await ask(svc, await assertion(es256, 'robot', { aud }))).statusCode, 200, String(aud))
   }
   const { access_token } = (await ask(svc, await assertion(es256, 'robot'))).json()
@@ -55,6 +55,21 @@ t.test('assertions that are not good', async (t) => {
   const bad: [string, Record<string, string>][] = [
     ['another audience', await assertion(es256, 'robot', { aud: 'https://other.example' })],
     ['the audience of another path', await assertion(es256, 'robot', { aud: `${issuer}/oauth/authorize` })],
+    ['two audiences', await assertion(es256, 'robot', { aud: [issuer, 'https://other.example'] })],
+    ['the issuer twice', await assertion(es256, 'robot', { aud: [issuer, issuer] })],
+    ['the audience of another endpoint', await assertion(es256, 'robot', { aud: `${issuer}/oauth/introspect` })],
+    ['a life of more than 5 minutes', await assertion(es256, 'robot', { exp: now + 301 })],
+    ['a life of a day without iat', await assertion(es256, 'robot', { iat: undefined, exp: now + 86_400 })],
+    ['an iat in the future', await assertion(es256, 'robot', { iat: now + 3_600, exp: now + 3_660 })],
+    ['an exp with a fraction', await assertion(es256, 'robot', { exp: now + 60.5 })],
+    ['an iat with a fraction', await assertion(es256, 'robot', { iat: now - 0.123456 })],
+    ['an nbf with a fraction', await assertion(es256, 'robot', { nbf: now - 0.5 })],
+    ['an absurd exp', await assertion(es256, 'robot', { exp: 1e300 })],
+    ['an absurd iat', await assertion(es256, 'robot', { iat: -1e300 })],
+    ['an absurd nbf', await assertion(es256, 'robot', { nbf: -1e300 })],
+    ['an exp that is text', await assertion(es256, 'robot', { exp: String(now + 60) })],
+    ['a jti that is a number', await assertion(es256, 'robot', { jti: 12 })],
+    ['an absurd jti', await assertion(es256, 'robot', { jti: 'x'.repeat(20_000) })],
     ['no audience', await assertion(es256, 'robot', { aud: undefined })],
     ['expired', await assertion(es256, 'robot', { exp: now - 120 })],
     ['no end', await assertion(es256, 'robot', { exp: undefined })],
@@ -88,6 +103,30 @@ t.test('assertions that are not good', async (t) => {
   t.equal((await ask(svc, good)).statusCode, 200, 'none of these used the good one up')
   const metadata = (await svc.app.inject('/.well-known/openid-configuration')).json()
   t.notMatch(JSON.stringify(metadata), /"HS\d|client_secret_jwt/, 'nothing symmetric is offered')
+})
+
+t.test('an assertion names the issuer or the token endpoint at every endpoint', async (t) => {
+  const svc = await buildServer(t, clients)
+  for (const path of ['/oauth/introspect', '/oauth/revoke', '/oauth/par']) {
+    const at = async (aud: string) => (await ask(svc, await assertion(es256, 'robot', { aud }), path)).json().error
+    t.equal(await at(`${issuer}/oauth/authorize`), 'invalid_client', path)
+    t.not(await at(issuer), 'invalid_client', path)
+    t.not(await at(`${issuer}/oauth/token`), 'invalid_client', path)
+  }
+  const own = async (path: string) =>
+    (await ask(svc, await assertion(es256, 'robot', { aud: issuer + path }), path)).json().error
+  t.equal(await own('/oauth/introspect'), 'invalid_client')
+  t.equal(await own('/oauth/revoke'), 'invalid_client')
+  t.not(await own('/oauth/par'), 'invalid_client', 'RFC 9126 section 2 lets a pushed request name its own endpoint')
+})
+
+t.test('an assertion lives 5 minutes at most', async (t) => {
+  const svc = await buildServer(t, clients)
+  const now = seconds()
+  t.equal((await ask(svc, await assertion(es256, 'robot', { iat: now, exp: now + 300 }))).statusCode, 200)
+  const refused = await ask(svc, await assertion(es256, 'robot', { iat: now - 10, exp: now + 291 }))
+  t.same([refused.statusCode, refused.json().error], [401, 'invalid_client'])
+  t.match(refused.json().error_description, /exp must be at most 5 minutes after iat/)
 })
 
 t.test('an assertion works once, of ten at once on two replicas', async (t) => {

@@ -1,0 +1,25 @@
+import { type Config, rootSchema } from './schema.ts'
+
+/** What is valid and still likely to be a mistake. */
+export const warningsOf = (config: Config): string[] => [...portWarnings(config), ...credentialWarnings(config)]
+
+/** A port of its own needs an address of its own: links and the same-origin pages would lead elsewhere. */
+function portWarnings({ app, server }: Config): string[] {
+  if (app.url !== rootSchema.properties?.app?.properties?.url?.default || server.port === 0) return []
+  if (String(server.port) === new URL(app.url).port) return []
+  return [`app.url is still ${app.url}, but svc listens on port ${server.port}: set app.url to what browsers use`]
+}
+
+/** Names and secrets that change on their way where a client does not encode them for HTTP Basic. */
+function credentialWarnings({ clients }: Config): string[] {
+  return clients.flatMap(({ client_id, secret }, index) =>
+    Object.entries({ client_id, secret: secret ?? '' })
+      .filter(([, text]) => secret !== undefined && /[^\w.~-]/.test(text))
+      .map(
+        ([key]) =>
+          `clients[${index}].${key} (client "${client_id}") contains reserved characters. Many clients send them ` +
+          'unencoded in HTTP Basic and are rejected. Use letters, digits, "-", ".", "_" and "~" only; ' +
+          'svc:client:secret prints such a secret.',
+      ),
+  )
+}

@@ -1,0 +1,75 @@
+import { decodeJwt } from 'jose'
+import type Provider from 'oidc-provider'
+import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { isPlainId, isPlainTime } from '../claim-bounds.ts'
+import { checkFapiClient } from './fapi.ts'
+
+/** How long a client assertion may work, in seconds. */
+const longestLife = 300
+
+/** How far ahead of ours a client's clock may be, in seconds. */
+const clockSkew = 60
+
+const refuse = (detail: string): never => {
+  throw Object.assign(new errors.InvalidClientAuth(detail), { error_description: `client assertion: ${detail}` })
+}
+
+/**
+ * Names the audiences of client assertions: the issuer, the token endpoint and, for a pushed request, its own endpoint
+ * (RFC 9126 section 2). The library takes the URL of every other endpoint too.
+ */
+export function limitAssertions({ OIDCContext }: Provider): void {
+  const { prototype } = OIDCContext
+  if (typeof prototype.clientJwtAuthExpectedAudience !== 'function') {
+    throw new Error('The OAuth library checks the audience of assertions elsewhere.')
+  }
+  prototype.clientJwtAuthExpectedAudience = function audiences() {
+    const isPushed = this.route === 'pushed_authorization_request'
+    return new Set([this.issuer, this.urlFor('token'), ...(isPushed ? [this.urlFor(this.route)] : [])])
+  }
+}
+
+/** Checks an assertion whose signature is good: one audience, a short life, and times that svc can store. */
+export function checkAssertion(
+  ctx: KoaContextWithOIDC,
+  claims: Record<string, unknown>,
+  header: Record<string, unknown>,
+): void {
+  const { aud, exp, iat, nbf, jti } = claims
+  if (Array.isArray(aud) && aud.length !== 1) refuse('aud must be one audience: the issuer or the token endpoint')
+  if (!isPlainId(jti)) refuse('jti must be a text of at most 256 characters')
+  for (const [name, time] of Object.entries({ exp, iat, nbf })) {
+    if (time !== undefined && !isPlainTime(time)) refuse(`${name} must be a time in whole seconds`)
+  }
+  const now = Math.floor(Date.now() / 1000)
+  const start = isPlainTime(iat) ? iat : now
+  if (start > now + clockSkew) refuse('iat is in the future')
+  if (Number(exp) - start > longestLife || Number(exp) - now > longestLife + clockSkew) {
+    refuse('exp must be at most 5 minutes after iat')
+  }
+  checkFapiClient(ctx, claims, header)
+}
+
+/**
+ * Checks the times and the `jti` of a DPoP proof before the library does, which takes any number; throws
+ * `invalid_dpop_proof`. It stands where the library asks whether a nonce is required: for each proof, and before it is
+ * looked at. Nonces are not.
+ */
+export function checkProof(ctx: KoaContextWithOIDC): boolean {
+  let claims: Record<string, unknown> = {}
+  try {
+    claims = decodeJwt(ctx.get('dpop'))
+  } catch {
+    // What is no JWT the library refuses.
+    return false
+  }
+  const { jti, ...times } = claims
+  if (jti !== undefined && !isPlainId(jti)) {
+    throw new errors.InvalidDpopProof('DPoP proof jti must be a text of at most 256 characters')
+  }
+  for (const name of ['iat', 'exp', 'nbf']) {
+    if (times[name] === undefined || isPlainTime(times[name])) continue
+    throw new errors.InvalidDpopProof(`DPoP proof ${name} must be a time in whole seconds`)
+  }
+  return false
+}

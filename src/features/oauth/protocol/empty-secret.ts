@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http'
+import { HttpError } from '../../../errors.ts'
+import type { Registry } from './clients.ts'
+
+/**
+ * The public client that a header names by `Basic <id>:` with an empty secret, as some libraries do for clients that have
+ * none; null for any other header. The library takes the name of a public client from the body alone.
+ */
+export function publicClientOf(authorization: string | undefined, registry: Registry): string | null {
+  const [, encoded] = /^basic +([a-z0-9+/=]+)$/i.exec(authorization ?? '') ?? []
+  if (encoded === undefined) return null
+  const [, name] = /^([^:]+):$/.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  try {
+    const id = decodeURIComponent((name ?? '').replaceAll('+', ' '))
+    return registry.client(id)?.type === 'public' ? id : null
+  } catch {
+    return null
+  }
+}
+
+/** The form with the client's name in it; one that names a client already stays as it is. */
+export function withClientId(form: string, id: string): string {
+  if (new URLSearchParams(form).has('client_id')) return form
+  return `${form}${form === '' ? '' : '&'}client_id=${encodeURIComponent(id)}`
+}
+
+/** The form of a request whose body nobody has read yet. */
+export async function readForm(raw: IncomingMessage, largest: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of raw) {
+    size += chunk.length
+    if (size > largest) throw new HttpError(400, 'malformed_body', 'The request body is too large.')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
