@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose'
 import { HttpError } from '../../errors.ts'
-import { isPlainId, isPlainTime } from './claim-bounds.ts'
+import { isPlainId, oddTimeOf } from './claim-bounds.ts'
 
 /** The algorithms of proofs, and of client assertions. */
 export const proofAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
@@ -43,7 +43,7 @@ export async function proofOf(request: FastifyRequest, token: string, thumbprint
       htm === method &&
       addressOf(htu) === addressOf(server.config.current().app.url + request.url) &&
       ath === hash('sha256', token, 'base64url') &&
-      isPlainTime(iat) &&
+      oddTimeOf(payload) === undefined &&
       Math.abs(now / 1000 - iat) <= window
     if (!isForThis || !isPlainId(jti) || !protectedHeader.jwk) return null
     if ((await calculateJwkThumbprint(protectedHeader.jwk)) !== thumbprint) return null

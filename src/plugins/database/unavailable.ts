@@ -48,15 +48,16 @@ export function isConflict(error: unknown): boolean {
 
 type Part = Record<string, unknown>
 
-// Prisma wraps the driver's error, and says so in different places.
-function some(error: unknown, test: (part: Part) => boolean, depth = 0): boolean {
+/** Whether a part of an error passes the test: Prisma wraps the driver's error, and says so in different places. */
+export function some(error: unknown, test: (part: Part) => boolean, depth = 0): boolean {
   if (depth > 6 || typeof error !== 'object' || error === null) return false
   const part = error as Part
   const inner = [part.cause, part.meta, part.driverAdapterError, ...(Array.isArray(part.errors) ? part.errors : [])]
   return test(part) || inner.some((deeper) => some(deeper, test, depth + 1))
 }
 
-function codesOf(part: Part): string[] {
+/** The codes that one part of an error names. */
+export function codesOf(part: Part): string[] {
   return [part.code, part.errorCode, part.originalCode, part.kind].filter((code) => typeof code === 'string')
 }
 

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import type Provider from 'oidc-provider'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
-import { isPlainId, isPlainTime } from '../claim-bounds.ts'
+import { isPlainId, oddTimeOf } from '../claim-bounds.ts'
 import { checkFapiClient } from './fapi.ts'
 
 /** How long a client assertion may work, in seconds. */
@@ -35,14 +35,13 @@ export function checkAssertion(
   claims: Record<string, unknown>,
   header: Record<string, unknown>,
 ): void {
-  const { aud, exp, iat, nbf, jti } = claims
+  const { aud, exp, iat, jti } = claims
   if (Array.isArray(aud) && aud.length !== 1) refuse('aud must be one audience: the issuer or the token endpoint')
   if (!isPlainId(jti)) refuse('jti must be a text of at most 256 characters')
-  for (const [name, time] of Object.entries({ exp, iat, nbf })) {
-    if (time !== undefined && !isPlainTime(time)) refuse(`${name} must be a time in whole seconds`)
-  }
+  const odd = oddTimeOf(claims)
+  if (odd) refuse(`${odd} must be a time in whole seconds`)
   const now = Math.floor(Date.now() / 1000)
-  const start = isPlainTime(iat) ? iat : now
+  const start = iat === undefined ? now : Number(iat)
   if (start > now + clockSkew) refuse('iat is in the future')
   if (Number(exp) - start > longestLife || Number(exp) - now > longestLife + clockSkew) {
     refuse('exp must be at most 5 minutes after iat')
@@ -63,13 +62,11 @@ export function checkProof(ctx: KoaContextWithOIDC): boolean {
     // What is no JWT the library refuses.
     return false
   }
-  const { jti, ...times } = claims
+  const { jti } = claims
   if (jti !== undefined && !isPlainId(jti)) {
     throw new errors.InvalidDpopProof('DPoP proof jti must be a text of at most 256 characters')
   }
-  for (const name of ['iat', 'exp', 'nbf']) {
-    if (times[name] === undefined || isPlainTime(times[name])) continue
-    throw new errors.InvalidDpopProof(`DPoP proof ${name} must be a time in whole seconds`)
-  }
+  const odd = oddTimeOf(claims)
+  if (odd) throw new errors.InvalidDpopProof(`DPoP proof ${odd} must be a time in whole seconds`)
   return false
 }
