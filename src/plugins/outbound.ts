@@ -34,7 +34,7 @@ export function outboundFetch(isAllowed: (address: string, url: URL) => boolean)
     const isReachable = (address: string) => isPublicAddress(address) || isAllowed(address, url)
     const host = url.hostname.replace(/^\[|\]$/g, '')
     // A URL writes an IPv4 address in one way, whatever way it came in; it is not looked up.
-    if (isIP(host) !== 0 && !isReachable(host)) throw unreachable(host)
+    if (isIP(host) !== 0 && !isReachable(host)) throw new UnreachableAddress(host)
     const limit = AbortSignal.timeout(longest)
     const answer = await ask(url, {
       method: sent.method,
@@ -47,7 +47,12 @@ export function outboundFetch(isAllowed: (address: string, url: URL) => boolean)
   }
 }
 
-const unreachable = (host: string): Error => new Error(`${host} is not a public address`)
+/** A call to an address that may not be reached. */
+export class UnreachableAddress extends Error {
+  constructor(host: string) {
+    super(`${host} is not a public address`)
+  }
+}
 
 /** Resolves a name to those of its addresses that may be reached. */
 const guardedLookup =
@@ -57,7 +62,7 @@ const guardedLookup =
       if (error) return done(error, '')
       const addresses = found.filter(({ address }) => isReachable(address))
       const [first] = addresses
-      if (!first) return done(unreachable(hostname), '')
+      if (!first) return done(new UnreachableAddress(hostname), '')
       if (options.all) done(null, addresses)
       else done(null, first.address, first.family)
     })

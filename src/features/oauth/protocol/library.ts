@@ -15,6 +15,7 @@ import { completeAnswers } from './documents.ts'
 import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
 import { adaptLogout, type SendLogout } from './logout.ts'
+import { logRefusals } from './refusal-logs.ts'
 import { followBrowserSessions, type SessionParts } from './sessions.ts'
 import { countTokens } from './token-counts.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
@@ -46,6 +47,7 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   completeAnswers(provider, config, parts.keysMaxAge)
   registerGrants(provider, { config, registry, findLive })
   limitIdTokenClaims(provider, config, registry)
+  logRefusals(provider)
   answerFailures(provider)
   allowFormTargets(provider)
   adaptClientAuthentication(provider, { registry, limits })

@@ -1,6 +1,7 @@
+import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../../../config/schema.ts'
 import { AddressRanges } from '../../../plugins/addresses.ts'
-import { type OutboundFetch, outboundFetch } from '../../../plugins/outbound.ts'
+import { type OutboundFetch, outboundFetch, UnreachableAddress } from '../../../plugins/outbound.ts'
 import { tracedFetch } from '../../../plugins/tracing/traced-fetch.ts'
 import type { Tracing } from '../../../plugins/tracing/tracing.ts'
 
@@ -8,7 +9,11 @@ import type { Tracing } from '../../../plugins/tracing/tracing.ts'
  * How the library calls the URLs of clients: public addresses, the ranges of `outbound.allow_private`, and any address
  * for exactly the URLs of clients with `allow_private_addresses`.
  */
-export function clientFetch({ clients, outbound }: Config, tracing: Tracing | null): OutboundFetch {
+export function clientFetch(
+  { clients, outbound }: Config,
+  tracing: Tracing | null,
+  log: Pick<FastifyBaseLogger, 'warn'>,
+): OutboundFetch {
   const ranges = new AddressRanges(outbound.allow_private)
   const named = new Set(
     clients
@@ -19,5 +24,26 @@ export function clientFetch({ clients, outbound }: Config, tracing: Tracing | nu
   )
   const fetch = outboundFetch((address, url) => ranges.has(address) || named.has(url.href))
   // The clients are the operator's: their logs may be put beside svc's.
-  return tracedFetch(fetch, tracing, true)
+  const traced = tracedFetch(fetch, tracing, true)
+  return async (input, init) => {
+    try {
+      return await traced(input, init)
+    } catch (error) {
+      const { origin, pathname, href } = new URL(input instanceof Request ? input.url : input)
+      const owner = clients.find((client) =>
+        [client.jwks_uri, client.backchannel_logout_uri].some((uri) => uri && new URL(uri).href === href),
+      )
+      const reason = error instanceof Error ? error.message : String(error)
+      const isRefused = error instanceof UnreachableAddress
+      const key = isRefused
+        ? `clients[client_id=${owner?.client_id}].allow_private_addresses or outbound.allow_private`
+        : null
+      const facts = { client: owner?.client_id ?? null, url: origin + pathname, reason, config_key: key }
+      log.warn(
+        facts,
+        `Outbound call ${isRefused ? 'refused' : 'failed'}: ${reason}${key === null ? '' : `; see ${key}`}`,
+      )
+      throw error
+    }
+  }
 }

@@ -186,7 +186,7 @@ export class ProtocolHolder {
       signOut: this.signOut,
       limits: this.#limits,
       keys: this.#keySet().private,
-      fetch: clientFetch(config, this.#app.tracing),
+      fetch: clientFetch(config, this.#app.tracing, this.#app.log),
       keysMaxAge: this.#keySet().maxAge,
       codeLimits: this.#app.limits,
       apiTokens: this.#apiTokens,

@@ -189,7 +189,16 @@ t.test('what is published names every scope, and says how long keys may be kept'
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
     })
-    const scopes = ['openid', 'profile', 'email', 'offline_access', 'orders:read', 'orders:write', 'stock:read']
+    const scopes = [
+      'openid',
+      'profile',
+      'email',
+      'offline_access',
+      'roles',
+      'orders:read',
+      'orders:write',
+      'stock:read',
+    ]
     t.same(answer.json().scopes_supported, scopes, path)
     t.notMatch(answer.body, 'HS256', 'no secret signs anything')
     t.notMatch(answer.body, 'implicit')
@@ -198,4 +207,31 @@ t.test('what is published names every scope, and says how long keys may be kept'
   t.equal(keys.headers['cache-control'], 'public, max-age=600')
   t.same(new Set(keys.json().keys.map(({ alg }: { alg: string }) => alg)), new Set(['ES256', 'RS256', 'EdDSA']))
   t.notMatch(keys.body, /"(d|p|q|k|dp|dq|qi)"/, 'and nothing private')
+})
+
+t.test('a verified token vouches for its exact text alone', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const user = await svc.createUser()
+  const ada = new Person(svc, user.email)
+  const { access_token: good } = await codeFlow(svc, ada, 'web', { scope: 'openid' })
+  const other = (await codeFlow(svc, ada, 'web', { scope: 'openid orders:read' })).access_token
+  const status = async (text: string) => (await svc.bearer(text, 'GET', '/api/user')).statusCode
+  t.same([await status(good), await status(other)], [200, 200], 'both are remembered as verified')
+  const [head = '', body = '', signature = ''] = good.split('.')
+  const [, otherBody = '', otherSignature = ''] = other.split('.')
+  const bent = {
+    'the signature of another token': `${head}.${body}.${otherSignature}`,
+    'the claims of another token': `${head}.${otherBody}.${signature}`,
+    'no signature': `${head}.${body}.`,
+    'a shorter signature': good.slice(0, -4),
+    'a longer signature': `${good}AAAA`,
+    'another case': good.toUpperCase(),
+  }
+  for (const [name, text] of Object.entries(bent)) t.equal(await status(text), 401, name)
+  const every = Array.from({ length: Math.floor(good.length / 9) }, (_, step) => step * 9)
+  for (const at of every.filter((index) => good[index] !== '.')) {
+    const changed = good.slice(0, at) + (good[at] === 'A' ? 'B' : 'A') + good.slice(at + 1)
+    t.equal(await status(changed), 401, `character ${at}`)
+  }
+  t.equal(await status(good), 200)
 })

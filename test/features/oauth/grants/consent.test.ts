@@ -96,6 +96,24 @@ t.test("the operator's own client is not asked about, unless somebody else may h
   t.match(response(await ada.authorize(asks({ scope: 'stock:read' }, 'own'))), { error: 'invalid_scope' })
 })
 
+t.test('a first-party native client with https redirects is asked for consent, and can be disconnected', async (t) => {
+  const settings = structuredClone(oauthSettings)
+  for (const client of settings.clients) {
+    if (client.client_id === 'app') Object.assign(client, { redirect_uris: ['https://app.example/cb'] })
+  }
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  await ada.signIn()
+  const asked = asks({ redirect_uri: 'https://app.example/cb' }, 'app')
+  const stop = await ada.authorize(asked)
+  t.equal(stop.page, 'Authorize')
+  t.match(response(await ada.press(stop, { decision: 'approve' })), { code: /./ })
+  t.match(response(await ada.authorize({ ...asked, prompt: 'none' })), { error: /_required$/ }, 'never silently')
+  const page = svc.browser()
+  await page.signIn(ada.email)
+  t.match((await page.get('/oauth/tokens')).json(), [{ client: { id: 'app' } }], 'the user sees it as connected')
+})
+
 t.test('consent is given in the browser and by the person who was asked', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [ada, eve] = [new Person(svc, (await svc.createUser()).email), new Person(svc, (await svc.createUser()).email)]

@@ -1,0 +1,77 @@
+import type Provider from 'oidc-provider'
+import type { errors, KoaContextWithOIDC } from 'oidc-provider'
+import { handedOf } from './browser.ts'
+
+/** A refusal of the library: what the client is told, and a detail that it is not. */
+type Refusal = Pick<errors.OIDCProviderError, 'error' | 'error_description' | 'error_detail' | 'name'> & {
+  scope?: string
+}
+
+/** The events by which the library tells that it refused a request. */
+const refusals = [
+  'authorization.error',
+  'device_authorization.error',
+  'grant.error',
+  'introspection.error',
+  'pushed_authorization_request.error',
+  'revocation.error',
+  'userinfo.error',
+]
+
+/** A key of the configuration, and what an operator does with it. */
+interface Advice {
+  key: string
+  reason: string
+}
+
+/** Logs why a request was refused, and which key of the configuration to change where one would help. */
+export function logRefusals(provider: Provider): void {
+  for (const name of refusals) {
+    provider.on(name as 'grant.error', (ctx, error) => {
+      const { request } = handedOf(ctx.req)
+      const asked = ctx.oidc.params?.client_id
+      const known = ctx.oidc.client?.clientId
+      const client = known ?? (typeof asked === 'string' ? asked.slice(0, 255) : null)
+      const { key, reason } = adviceFor(ctx, error, client)
+      const facts = { client, error: error.error, reason, config_key: key }
+      request.log.warn(facts, `OAuth request refused: ${reason}${key === null ? '' : `; see ${key}`}`)
+    })
+  }
+}
+
+function adviceFor(
+  { oidc }: KoaContextWithOIDC,
+  { name, error, error_description, error_detail, scope }: Refusal,
+  client: string | null,
+): Advice | { key: null; reason: string } {
+  const of = (key: string) => `clients[client_id=${client}].${key}`
+  const told = error_description ?? error
+  const { params = {} } = oidc
+  if (error_detail === 'client not found')
+    return { key: 'clients', reason: 'no client of this client_id is registered' }
+  if (name === 'InvalidRedirectUri') {
+    return { key: of('redirect_uris'), reason: `redirect_uri ${addressOf(params.redirect_uri)} is not registered` }
+  }
+  if (error === 'invalid_scope') {
+    return { key: of('scopes'), reason: `the client may not ask for the scope ${scope ?? params.scope}` }
+  }
+  if (error === 'unauthorized_client') {
+    return { key: of('grants'), reason: `the client may not use the grant ${params.grant_type ?? 'device_code'}` }
+  }
+  if (error === 'invalid_client') {
+    const reason = `client authentication failed: ${error_detail ?? told}`
+    return { key: of('{secret,secret_hash,jwks,jwks_uri,token_endpoint_auth_method}'), reason }
+  }
+  if (error === 'invalid_target') return { key: of('audience'), reason: 'the client asks for another resource' }
+  if (/^origin .* not allowed for client/.test(told)) return { key: of('cors_origins'), reason: told }
+  if (/PKCE/.test(told)) {
+    return { key: of('type'), reason: `${told} (public clients must send a code_challenge with S256)` }
+  }
+  return { key: null, reason: told }
+}
+
+/** An address without its query, which may hold what is no concern of a log. */
+function addressOf(uri: unknown): string {
+  const url = typeof uri === 'string' ? URL.parse(uri) : null
+  return url ? `${url.protocol}//${url.host}${url.pathname}` : '(missing or unreadable)'
+}
