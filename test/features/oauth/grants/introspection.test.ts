@@ -40,7 +40,7 @@ t.test('a token is told about to its client, and to who may ask about any', asyn
       )
   }
   t.match(await introspect(svc, 'watcher', machine), { active: true, client_id: 'machine', gty: 'client_credentials' })
-  t.match(await introspect(svc, 'machine', machine), { active: true, sub: undefined })
+  t.match(await introspect(svc, 'machine', machine), { active: true, sub: 'machine' })
   for (const client of ['other', 'machine', 'spa']) {
     t.same(await introspect(svc, client, tokens.access_token), dead, client)
     t.same(await introspect(svc, client, tokens.refresh_token), dead, client)
