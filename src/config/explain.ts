@@ -46,7 +46,7 @@ function expectation(schema: Schema): string {
   if (schema['x-svc-expected']) {
     return schema['x-svc-expected'].includes('null') ? schema['x-svc-expected'] : schema['x-svc-expected'] + orNull
   }
-  if (schema.enum) return `one of ${schema.enum.join(', ')}`
+  if (schema.enum) return `one of ${schema.enum.map(String).join(', ')}`
   const [type] = typesOf(schema)
   if (type === 'boolean') return `true or false${orNull}`
   if (type === 'array') return `a list${orNull}`

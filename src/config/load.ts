@@ -8,7 +8,7 @@ import { readDocument } from './document.ts'
 import { overlay } from './environment.ts'
 import { areRelated, type Finding, pointer, printed } from './findings.ts'
 import { notBuiltWarnings } from './not-built.ts'
-import { productionFindings } from './production.ts'
+import { productionFindings, unstatedEnvironment } from './production.ts'
 import { resolveConfig } from './resolve.ts'
 import { type Config, rootSchema, type Settings } from './schema.ts'
 import { settle } from './settle.ts'
@@ -99,7 +99,7 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
   const unread = [...source.findings, ...settled.findings]
   // What could not be read is told as that, not also as what is missing because of it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
-  const findings = [...broken, ...unrelated(findingsOf(config), broken)]
+  const findings = [...broken, ...unrelated([...unstatedEnvironment(settings), ...findingsOf(config)], broken)]
   const place = { file, lines: source.lines, names }
   const problems = [
     ...findings.map((finding) => toProblem(finding, place)),

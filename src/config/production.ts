@@ -1,13 +1,25 @@
+import { SECRET_BYTES } from './checks/sections.ts'
 import type { Finding } from './findings.ts'
+import { weaknessOf } from './guessable.ts'
 import { isLoopback, isPublicSuffix } from './hosts.ts'
-import type { Config } from './schema.ts'
+import { PublishedSecrets } from './published-secrets.ts'
+import type { Config, Settings } from './schema.ts'
+
+/** `app.environment` is stated wherever others may reach svc: nothing decides by accident that development will do. */
+export function unstatedEnvironment({ app }: Settings): Finding[] {
+  if (app.environment !== null || isLoopback(new URL(app.url).hostname)) return []
+  const message = `is required, because app.url is not loopback (found "${app.url}"): production, or development`
+  return [{ path: ['app', 'environment'], message }]
+}
 
 /** Everything about a configuration that is unfit for production. */
 export function productionFindings(config: Config): Finding[] {
   if (config.app.environment !== 'production') return []
+  const published = new PublishedSecrets()
   return [
     ...missingSecret(config),
-    ...weakSecrets(config),
+    ...weakSecrets(config, published),
+    ...weakClientSecrets(config, published),
     ...testPage(config),
     ...plainHttp(config),
     ...plainHttpOrigins(config),
@@ -22,14 +34,31 @@ function missingSecret({ app }: Config): Finding[] {
   return [{ path: ['app', 'secret'], message: 'is required in production: at least 32 random bytes' }]
 }
 
-/** Fewer different characters than any random secret of that length has. */
-const FEWEST_CHARACTERS = 10
+/** The least entropy of svc's secret and of a client's, in bits: random text of the required length has far more. */
+const LEAST_BITS = { app: 100, client: 64 }
 
-function weakSecrets({ app }: Config): Finding[] {
+const MAKE_ONE = 'openssl rand -base64 32 makes one'
+
+function weakSecrets({ app }: Config, published: PublishedSecrets): Finding[] {
   return app.secret.flatMap((secret, index) => {
-    if (new Set(secret).size >= FEWEST_CHARACTERS) return []
+    // A short one is refused everywhere, for that.
+    const weakness = Buffer.byteLength(secret) < SECRET_BYTES ? null : weaknessOf(secret, LEAST_BITS.app, published)
+    if (weakness === null) return []
     const path = app.secret.length > 1 ? ['app', 'secret', index] : ['app', 'secret']
-    return [{ path, message: 'must be random: this one repeats a few characters' }]
+    return [{ path, message: `must be random, but this one ${weakness}: ${MAKE_ONE}` }]
+  })
+}
+
+function weakClientSecrets({ clients }: Config, published: PublishedSecrets): Finding[] {
+  return clients.flatMap(({ secret, secret_hash }, index) => {
+    const weakness = secret === undefined ? null : weaknessOf(secret, LEAST_BITS.client, published)
+    if (weakness !== null) {
+      const message = `must be random, but this one ${weakness}: svc client:secret makes one`
+      return [{ path: ['clients', index, 'secret'], message }]
+    }
+    if (secret_hash === undefined || !published.hasHash(secret_hash.replace(/^sha256:/, ''))) return []
+    const message = 'must not be the hash of a secret from a published list: svc client:secret makes another'
+    return [{ path: ['clients', index, 'secret_hash'], message }]
   })
 }
 

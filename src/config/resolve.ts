@@ -6,10 +6,18 @@ import type { Config, Settings } from './schema.ts'
 export function resolveConfig(settings: Settings, cwd: string): Config {
   const url = new URL(settings.app.url)
   const frontend = new URL(settings.app.frontend_url ?? settings.app.url)
-  const development = settings.app.environment === 'development'
+  // Without a statement svc is on loopback, or refuses to start.
+  const environment = settings.app.environment ?? 'development'
+  const development = environment === 'development'
   return {
     ...settings,
-    app: { ...settings.app, url: url.origin, frontend_url: frontend.origin, secret: [settings.app.secret].flat() },
+    app: {
+      ...settings.app,
+      url: url.origin,
+      frontend_url: frontend.origin,
+      secret: [settings.app.secret].flat(),
+      environment,
+    },
     database: resolveDatabase(settings.database.url, cwd),
     stateful: unique([...settings.stateful.map((entry) => entry.toLowerCase()), url.host]),
     session: {

@@ -31,7 +31,15 @@ type Override<Base, Changes> = Omit<Base, keyof Changes> & Changes
 type DeepReadonly<Value> = Value extends object ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> } : Value
 
 interface Derived {
-  app: Override<Settings['app'], { frontend_url: string /** Empty only in development. */; secret: string[] }>
+  app: Override<
+    Settings['app'],
+    {
+      frontend_url: string
+      /** Empty only in development. */
+      secret: string[]
+      environment: 'development' | 'production'
+    }
+  >
   database: { url: string; engine: 'sqlite' | 'postgresql' /** Absolute; null with PostgreSQL. */; file: string | null }
   session: Override<Settings['session'], { secure: boolean }>
   passkeys: Override<Settings['passkeys'], { rp_id: string; origins: string[] }>

@@ -65,10 +65,10 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
   t.test('svc itself takes the configuration that the pod is given', async (t) => {
     const folder = temporaryDirectory(t)
     mkdirSync(join(folder, 'svc'))
-    writeFileSync(join(folder, 'svc/secret'), 'a secret of more than thirty-two bytes')
+    writeFileSync(join(folder, 'svc/secret'), 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M')
     writeFileSync(join(folder, 'svc/database-url'), 'postgresql://svc:x@db.example.com/svc')
     const given: Record<string, string> = {
-      SVC_SECRET: 'a secret of more than thirty-two bytes',
+      SVC_SECRET: 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M',
       DATABASE_URL: 'postgresql://svc:x@db.example.com/svc',
       REDIS_URL: 'redis://redis.example.com',
       SMTP_PASSWORD: 'x',

@@ -38,7 +38,7 @@ t.test('everything that is named is declared, and used', async (t) => {
 t.test('svc takes its configuration, environment and secrets', async (t) => {
   const folder = temporaryDirectory(t)
   mkdirSync(join(folder, 'secrets'))
-  writeFileSync(join(folder, 'secrets/svc_secret'), 'a secret of more than thirty-two bytes\n')
+  writeFileSync(join(folder, 'secrets/svc_secret'), 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M\n')
   writeFileSync(join(folder, 'secrets/database_url'), 'postgresql://svc:word@postgres:5432/svc\n')
   t.strictSame(svc.secrets, ['svc_secret', 'database_url'])
   const [from, to] = svc.volumes[0].split(':')

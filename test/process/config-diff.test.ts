@@ -107,7 +107,7 @@ t.test('a file is compared with what the server has in force', async (t) => {
 
   writeFileSync(
     join(svc.cwd, 'candidate.yaml'),
-    'clients: []\napp: { name: Acme, url: "https://id.example.com" }\npasskeys: { rp_id: example.com }\n',
+    'clients: []\napp: { name: Acme, url: "https://id.example.com", environment: development }\npasskeys: { rp_id: example.com }\n',
   )
   const candidate = await run('candidate.yaml')
   t.match(candidate.stdout, '  live     clients.first: removed\n')

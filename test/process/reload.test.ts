@@ -56,11 +56,15 @@ t.test('SIGHUP puts what is valid in force, names what waits, and changes nothin
   t.equal((await machineToken(svc, 'second', 'another-secret-that-is-long')).statusCode, 200)
 
   // Valid by itself, and beside the address that waits for a restart it is not.
-  replaceFile(svc, { ...settings, app: { url: 'https://id.example.com' }, passkeys: { rp_id: 'example.com' } })
+  replaceFile(svc, {
+    ...settings,
+    app: { url: 'https://id.example.com', environment: 'development' },
+    passkeys: { rp_id: 'example.com' },
+  })
   svc.child.kill('SIGHUP')
   t.match(await nthLine(svc, 5), {
     level: error,
-    msg: 'the configuration is invalid beside what waits for a restart (app.url): nothing was changed',
+    msg: 'the configuration is invalid beside what waits for a restart (app.url, app.environment): nothing was changed',
     problems: [/^passkeys\.rp_id: /],
   })
   t.equal((await ask(svc.url, { url: '/openapi.json' })).json().info.title, 'Acme')

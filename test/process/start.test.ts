@@ -124,7 +124,7 @@ t.test('in production nothing but log lines is printed', async (t) => {
   const cwd = temporaryDirectory(t)
   const yaml = 'app: { environment: production, url: "https://id.example" }\nmail: { url: "file:mail" }\n'
   writeFileSync(join(cwd, 'svc.yaml'), yaml)
-  const secret = 'a-secret-of-more-than-thirty-two-bytes!'
+  const secret = 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M'
   const svc = await startMain(t, {
     cwd,
     env: { ...(await unconfigured(t)), SVC_CONFIG: 'svc.yaml', SVC_SECRET: secret },

@@ -67,16 +67,24 @@ let users = 0
 /** Mail arrives over SMTP, unless a test is about another way for it to leave; the replicas on one database share a receiver. */
 const receivers = new Map<string, SmtpReceiver>()
 
-/** The configuration that a file of these settings gives. */
-export const testConfig = (settings: Settings, env: Record<string, string> = {}): CurrentConfig =>
-  new CurrentConfig(
+/** Production takes no secret of words. */
+const secrets = {
+  development: 'the-secret-of-the-tests-is-32-bytes-long',
+  production: 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M',
+}
+
+/** The configuration that a file of these settings gives; in development, unless they say otherwise. */
+export function testConfig(settings: Settings, env: Record<string, string> = {}): CurrentConfig {
+  const app = { environment: 'development' as const, ...(settings.app as { environment?: keyof typeof secrets }) }
+  return new CurrentConfig(
     parseConfig({
-      text: Object.keys(settings).length > 0 ? stringify(settings) : '',
+      text: stringify({ ...settings, app }),
       file: 'test.yaml',
-      env: { SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', ...env },
+      env: { SVC_SECRET: secrets[app.environment], ...env },
       cwd: tmpdir(),
     }).config,
   )
+}
 
 /** Builds svc as it runs, on the engine of this run of the suite; closed with the test. */
 export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {

@@ -5,7 +5,8 @@ import type { Config } from '../schema.ts'
 
 type Check = (config: Config, report: Report) => void
 
-const SECRET_BYTES = 32
+/** The least length of svc's secret. */
+export const SECRET_BYTES = 32
 
 /** What must hold between the keys of the plain sections, one rule each. */
 export const sectionChecks: readonly Check[] = [

@@ -39,11 +39,13 @@ export const serverSections = {
       description:
         'At least 32 bytes, or a list of such: the first encrypts and signs, all decrypt and verify. By default development makes one in the data directory; production refuses to start.',
     }),
-    environment: choice(['development', 'production'], {
-      default: 'development',
-      reload: 'restart',
-      description: 'In production svc refuses to start on anything unfit for it.',
-    }),
+    environment: nullable(
+      choice(['development', 'production'], {
+        reload: 'restart',
+        description:
+          'In production svc refuses to start on anything unfit for it. Required unless app.url is on loopback, where null means development.',
+      }),
+    ),
   }),
   server: section('The listening socket.', {
     host: text({ default: '0.0.0.0', reload: 'restart', description: 'The address to listen on.' }),

@@ -4,7 +4,7 @@ import { configSchema } from '../../../src/config/schema.ts'
 import { childSchema, type Schema } from '../../../src/config/walk.ts'
 import { configOf, linesOf, problemsOf, SECRET, table } from './problems.ts'
 
-const HTTPS = 'app: { url: https://auth.example.com }'
+const HTTPS = 'app: { url: https://auth.example.com, environment: development }'
 table('app', [
   ["app: { url: 'ftp://a.example' }", 'app.url', /origin/],
   ["app: { url: 'https://a.example/x' }", 'app.url'],
@@ -12,8 +12,15 @@ table('app', [
   ["app: { url: 'https://u:p@a.example' }", 'app.url'],
   ['app: { url: auth.example.com }', 'app.url'],
   ["app: { frontend_url: 'https://a.example/app' }", 'app.frontend_url'],
-  ["app: { url: 'https://a.example:8443/' }"],
-  ['app: { environment: staging }', 'app.environment', /one of development, production \(found "staging"\)/],
+  ["app: { url: 'https://a.example:8443/', environment: development }"],
+  ["app: { url: 'https://a.example' }", 'app.environment', /is required, because app\.url is not loopback/],
+  ["app: { url: 'https://a.example', environment: null }", 'app.environment', /is required/],
+  ["app: { url: 'http://192.168.1.5:8000' }", 'app.environment', /is required/],
+  ["app: { url: 'http://localhost.example.com' }", 'app.environment', /is required/],
+  ["app: { url: 'http://127.0.0.1:8000' }"],
+  ["app: { url: 'http://[::1]:8000' }"],
+  ["app: { url: 'http://localhost:3000', environment: null }"],
+  ['app: { environment: staging }', 'app.environment', /one of development, production, null \(found "staging"\)/],
   ['app: { secret: x123456789012345678901234567890 }', 'app.secret', /32 bytes/],
   [`app: { secret: [${SECRET}, short] }`, 'app.secret[1]', /32 bytes/],
   [`app: { secret: ${SECRET} }`],
@@ -51,8 +58,16 @@ table('session', [
   [`${HTTPS}\nsession: { domain: other.example.com }`, 'session.domain', /auth\.example\.com/],
   [`${HTTPS}\nsession: { domain: .ample.com }`, 'session.domain'],
   [`${HTTPS}\nsession: { domain: com }`, 'session.domain', /anybody/],
-  ['app: { url: https://a.github.io }\nsession: { domain: .github.io }', 'session.domain', /anybody/],
-  ['app: { url: https://a.shop.co.uk }\nsession: { domain: co.uk }', 'session.domain', /anybody/],
+  [
+    'app: { url: https://a.github.io, environment: development }\nsession: { domain: .github.io }',
+    'session.domain',
+    /anybody/,
+  ],
+  [
+    'app: { url: https://a.shop.co.uk, environment: development }\nsession: { domain: co.uk }',
+    'session.domain',
+    /anybody/,
+  ],
   [`${HTTPS}\nsession: { domain: .example.com }`],
   [`${HTTPS}\nsession: { domain: auth.example.com }`],
   ['session: { same_site: none }', 'session.same_site', /secure/],
@@ -144,7 +159,7 @@ stateful: ['*.com', '*.github.io:443', '*.example.com']
 mail: { url: 'file:mails' }
 `
   t.strictSame(linesOf(text), [
-    'svc.yaml:4: app.secret: must be random: this one repeats a few characters',
+    'svc.yaml:4: app.secret: must be random, but this one repeats characters or is too short: openssl rand -base64 32 makes one',
     'svc.yaml:5: stateful[0]: must not stand for everybody\'s hosts in production (found "*.com")',
     'svc.yaml:5: stateful[1]: must not stand for everybody\'s hosts in production (found "*.github.io:443")',
   ])

@@ -57,7 +57,7 @@ t.test('every key that is marked restart keeps its value and is named, and what 
   const parse = (text: string) => parseConfig({ text, file: 'svc.yaml', env: {}, cwd: tmpdir() })
   const running = parse('app: { secret: the-secret-of-more-than-thirty-two-bytes }')
   const wanted = parse(`
-app: { name: Acme, url: 'https://id.example.com', secret: another-secret-of-more-than-32-bytes, environment: production }
+app: { name: Acme, url: 'https://id.example.com', secret: Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M, environment: production }
 server: { host: 127.0.0.1, port: 9000, trust_proxy: [10.0.0.0/8], drain: 9s }
 database: { url: 'postgresql://db/svc' }
 redis: { url: 'redis://cache' }

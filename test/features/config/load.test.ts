@@ -55,7 +55,7 @@ t.test('the file is config/svc.yaml, or the one that SVC_CONFIG names', (t) => {
 
 t.test('what one key takes from others', (t) => {
   const config = configOf(`
-app: { url: 'https://Auth.Example.com/', frontend_url: 'https://app.example.com' }
+app: { url: 'https://Auth.Example.com/', environment: development, frontend_url: 'https://app.example.com' }
 stateful: [App.example.com, auth.example.com]
 mail: { url: 'file:mails' }
 database: { url: 'file:///var/lib/svc.db' }
@@ -78,7 +78,7 @@ clients:
 
 t.test('passkeys are never bound to a public suffix', (t) => {
   const rpId = (url: string, frontend: string) =>
-    configOf(`app: { url: '${url}', frontend_url: '${frontend}' }`).passkeys.rp_id
+    configOf(`app: { environment: development, url: '${url}', frontend_url: '${frontend}' }`).passkeys.rp_id
   t.equal(rpId('https://a.github.io', 'https://b.github.io'), 'a.github.io')
   t.equal(rpId('https://a.example.co.uk', 'https://b.example.co.uk'), 'example.co.uk')
   t.equal(rpId('https://auth.one.com', 'https://app.two.com'), 'auth.one.com')

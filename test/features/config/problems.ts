@@ -5,8 +5,8 @@ import type { Config } from '../../../src/config/schema.ts'
 
 type Env = Record<string, string | undefined>
 
-/** A secret that is long enough. */
-export const SECRET = 'correct-horse-battery-staple-0123456789'
+/** A secret that production accepts. */
+export const SECRET = 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M'
 
 /** The configuration that a text and an environment amount to. */
 export function configOf(text: string, env: Env = {}, cwd = '/srv'): Config {
