@@ -26,7 +26,7 @@ export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
     },
   ],
   oauth: { access_token_ttl: '2h', access_token_alg: algorithm },
-  rate_limits: { login: null, token: null },
+  rate_limits: { login: null, token: null, authorization: null, authorization_total: null },
 })
 
 /** A form as a program posts it. */

@@ -113,6 +113,15 @@ export const operationSections = {
       default: '60/1m',
       description: 'Failed client authentications, by client and address; provider codes of mobile apps, by address.',
     }),
+    authorization: rate({
+      default: '1000/10m',
+      description:
+        'Authorization requests, pushed requests and device codes that wait for a user, from one address or of one signed-in user. Confidential clients are not limited.',
+    }),
+    authorization_total: rate({
+      default: '100000/1h',
+      description: 'The same, of all addresses together and without signed-in users.',
+    }),
     global: rate({ default: null, description: 'Requests of any kind from one address.' }),
   }),
   outbound: section('Calls that svc makes to others.', {

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose'
-import type { Settings } from '../../support/app.ts'
+import type { Settings, TestApp } from '../../support/app.ts'
 import { day, minute } from '../../support/clock.ts'
 import { basic, clients, codeFlow, Person, post } from '../../support/oauth.ts'
 import {
@@ -37,6 +37,8 @@ const grant = 'grant_type=client_credentials'
 const resetMail = mailed(async (svc) => forgetting(svc, (await svc.createUser()).email))
 const verifyMail = mailed((svc) => registering(svc))
 const named = ({ url }: { url: string }, social: Settings) => ({ acme: { issuer: url, client_id: 'a', ...social } })
+
+const devicePage = ({ app }: TestApp, remoteAddress: string) => app.inject({ url: '/oauth/device', remoteAddress })
 
 export const rows: readonly Row[] = [
   ['app.name', 'Acme', words(/<title>.* · (.*)<\/title>/, page('/')), 'svc', 'Acme'],
@@ -238,6 +240,8 @@ export const rows: readonly Row[] = [
     'unlimited',
     1,
   ],
+  ['rate_limits.authorization', '1/1h', tries((svc) => devicePage(svc, '192.0.2.7')), 'unlimited', 1],
+  ['rate_limits.authorization_total', '1/1h', tries((svc) => devicePage(svc, '192.0.2.8')), 'unlimited', 1],
   ['rate_limits.global', '1000/1m', header(({ app }) => app.inject('/health/live')), undefined, '1000'],
   ['guard.diagnose', false, logged(/nobody was let in/), true, false],
 ]

@@ -3,6 +3,7 @@ import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 import type { Registry } from './clients.ts'
+import type { PendingLimits } from './pending-limits.ts'
 import type { RecordSeal } from './record-seal.ts'
 import { type RedisRecords, shortLived } from './redis-records.ts'
 import { type NewRecord, type RecordStore, recordId } from './store.ts'
@@ -11,6 +12,7 @@ import { type NewRecord, type RecordStore, recordId } from './store.ts'
 export interface AdapterParts {
   store: RecordStore
   seal: RecordSeal
+  pending: PendingLimits
   lookups: Lookups
   clock: Clock
   registry: Registry
@@ -52,7 +54,8 @@ export class RecordAdapter implements Adapter {
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { store, clock } = this.#parts
+    const { store, clock, pending } = this.#parts
+    await pending.count(this.#kind, payload)
     if (lasting.has(this.#kind)) return this.#saveLasting(id, payload)
     const end = expiresIn ? clock.now() + expiresIn * 1000 : null
     const record = this.#recordOf(id, payload, end)

@@ -11,6 +11,7 @@ import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import type { SendLogout } from './logout.ts'
 import { clientFetch } from './outbound.ts'
+import { PendingLimits } from './pending-limits.ts'
 import { RecordSeal } from './record-seal.ts'
 import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './sign-out.ts'
@@ -53,6 +54,7 @@ export class ProtocolHolder {
   readonly #store: RecordStore
   readonly #quick: RedisRecords | null
   readonly #limits: ClientLimits
+  readonly #pending: PendingLimits
   readonly #openedAt: number
   #opening: Promise<void> | undefined
   #keys: KeyRing | undefined
@@ -68,6 +70,7 @@ export class ProtocolHolder {
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.signOut = new SignOut(app, this.seal)
     this.#limits = new ClientLimits(app.limits, app.config, app.clock)
+    this.#pending = new PendingLimits(app.limits, app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
       current: () => this.#keySet(),
       knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
@@ -180,6 +183,7 @@ export class ProtocolHolder {
       clock,
       store: this.#store,
       seal: this.seal,
+      pending: this.#pending,
       quick: this.#quick,
       useOnce: (name, expiresAt) => this.useOnce(name, expiresAt),
       database,

@@ -15,7 +15,7 @@ const code = () => ({
 export const settings: Settings = {
   app: { url: 'https://id.example.com', frontend_url: 'https://id.example.com' },
   scopes: { 'orders:read': 'Read orders' },
-  rate_limits: { login: null, token: null },
+  rate_limits: { login: null, token: null, authorization: null, authorization_total: null },
   clients: [
     { client_id: 'web', type: 'confidential', secret, ...code(), first_party: true },
     {

@@ -1,0 +1,58 @@
+import Provider, { type AdapterPayload } from 'oidc-provider'
+import type { CurrentConfig } from '../../../config/current.ts'
+import { tooManyRequests } from '../../../errors.ts'
+import type { Limits } from '../../../login/failure-limits.ts'
+import { limitedAddress } from '../../../plugins/client-address.ts'
+import type { Clock } from '../../../plugins/clock.ts'
+import { handedOf } from './browser.ts'
+
+/** Where a client proves who it is, so that nobody else can write records in its name. */
+const authenticated = new Set(['device_authorization', 'pushed_authorization_request'])
+
+/**
+ * Limits the records that wait for a user: authorization and pushed requests, device codes and anonymous sessions.
+ * Anyone can cause them, so they are counted by address and in total; those of signed-in users are counted by user.
+ */
+export class PendingLimits {
+  readonly #limits: Limits
+  readonly #config: CurrentConfig
+  readonly #clock: Clock
+
+  constructor(limits: Limits, config: CurrentConfig, clock: Clock) {
+    this.#limits = limits
+    this.#config = config
+    this.#clock = clock
+  }
+
+  /** Counts a record before it is written if it is one that waits; throws 429 when there are too many. */
+  async count(kind: string, payload: AdapterPayload & { storedId?: string | undefined }): Promise<void> {
+    const { ctx } = Provider
+    if (!ctx || !isPending(kind, payload, ctx.oidc.route)) return
+    const { client, route } = ctx.oidc
+    if (authenticated.has(route) && client && client.clientAuthMethod !== 'none') return
+    const { request, signedIn } = handedOf(ctx.req)
+    const { authorization, authorization_total } = this.#config.current().rate_limits
+    // Behind a proxy that is not trusted all users share its address.
+    const isShared = !signedIn && request.isForwardedUntrusted
+    const owner = signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)
+    if (!isShared) await this.#reserve(`pending:${owner}`, authorization)
+    if (!signedIn) await this.#reserve('pending', authorization_total)
+  }
+
+  async #reserve(name: string, rate: { max: number; window: number } | null): Promise<void> {
+    if (rate === null) return
+    const now = this.#clock.now()
+    const counted = await this.#limits.reserve(name, { ...rate, block: 'window' }, now)
+    if (counted.allowed) return
+    const wait = Math.max(1, Math.ceil((counted.until - now) / 1000))
+    throw tooManyRequests('Too many authorization requests. Please try again later.', wait)
+  }
+}
+
+/** Whether this is the first save of a record that waits for a user. */
+function isPending(kind: string, payload: AdapterPayload & { storedId?: string | undefined }, route: string): boolean {
+  if (kind === 'Interaction') return true
+  if (kind === 'DeviceCode') return route === 'device_authorization'
+  if (kind === 'Session') return payload.accountId === undefined && payload.storedId === undefined
+  return kind === 'PushedAuthorizationRequest'
+}
