@@ -9,6 +9,7 @@ import { deleteTokens } from './features/tokens/store.ts'
 import { endSessionsOf } from './login/end-sessions.ts'
 import type { Tx } from './plugins/database/database.ts'
 import { deleteWorkOf } from './plugins/outbox-rows.ts'
+import { forgetEmailChanges } from './users/email-change.ts'
 import { clearEventsOf } from './users/events.ts'
 import { lockUser } from './users/lock.ts'
 import { clearTwoFactor } from './users/two-factor.ts'
@@ -25,6 +26,8 @@ interface Accounts {
   revokeAccess: AccountChange
   /** Takes away everything that opens the account, except the password. */
   claimAccount: AccountChange
+  /** Revokes everything that was issued to the user, and removes the ways in that were added since then. */
+  secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
   /** Deletes everything that refers to the user without a foreign key, and clears the person from the audit trail. */
   forgetUser: AccountChange
 }
@@ -47,6 +50,13 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollo
     await clearTwoFactor(tx, userId)
     await deletePasskeysOf(tx, userId)
     await deleteLinksOf(tx, userId)
+    await forgetEmailChanges(tx, userId)
+  }
+  const secureAccount = async (tx: Tx, userId: number, since: Date): Promise<void> => {
+    await revokeAccess(tx, userId)
+    await clearTwoFactor(tx, userId, since)
+    await deletePasskeysOf(tx, userId, since)
+    await deleteLinksOf(tx, userId, since)
   }
   const forgetUser: AccountChange = async (tx, userId) => {
     await claimAccount(tx, userId)
@@ -60,5 +70,5 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollo
     await app.sessionFollower.ended(tx, { userId, except: null })
     await deleteRecordsOf(tx, userId)
   }
-  return { revokeTokens, revokeGrants, revokeAccess, claimAccount, forgetUser }
+  return { revokeTokens, revokeGrants, revokeAccess, claimAccount, secureAccount, forgetUser }
 }

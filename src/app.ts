@@ -13,6 +13,7 @@ import { accountsOf } from './accounts.ts'
 import type { CurrentConfig } from './config/current.ts'
 import { notFound } from './errors.ts'
 import assets from './features/assets/routes.ts'
+import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
@@ -182,6 +183,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(registration)
   await app.register(emailVerification)
   const accounts = accountsOf(app)
+  await app.register(emailChange, accounts)
   await app.register(passwordReset, accounts)
   await app.register(passwordResetPages, accounts)
   await app.register(signInPage, {

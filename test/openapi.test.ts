@@ -31,6 +31,7 @@ type Description = {
 const withoutBody = new Set([
   'POST /logout',
   'POST /oauth/sign-out',
+  'POST /email/undo/{id}/{signature}',
   'POST /oauth/token/fresh',
   'POST /email/verification-notification',
   'POST /user/two-factor-recovery-codes',

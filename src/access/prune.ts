@@ -4,7 +4,7 @@ import type { Database } from '../plugins/database/database.ts'
 /** The most rows that one statement deletes, so that pruning never holds a lock, or on SQLite the process, for long. */
 const batch = 500
 
-/** Deletes sessions that idled out or grew too old, remember tokens, failure counters and passkey challenges that ended, and events past their retention. */
+/** Deletes sessions that idled out or grew too old, remember tokens, failure counters, passkey challenges and undo links of address changes that ended, and events past their retention. */
 export async function pruneEnded({ prisma }: Database, { session, audit }: Config, now: number): Promise<void> {
   const ago = (age: number) => new Date(Math.max(0, now - age))
   const idle = ago(session.lifetime * 60_000)
@@ -25,6 +25,10 @@ export async function pruneEnded({ prisma }: Database, { session, audit }: Confi
   await inBatches(
     () => prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
       (SELECT id FROM passkey_challenges WHERE expires_at < ${ago(0)} LIMIT ${batch})`,
+  )
+  await inBatches(
+    () => prisma.$executeRaw`DELETE FROM email_changes WHERE id IN
+      (SELECT id FROM email_changes WHERE expires_at < ${ago(0)} LIMIT ${batch})`,
   )
   await inBatches(
     () => prisma.$executeRaw`DELETE FROM events WHERE id IN

@@ -10,6 +10,7 @@ export type KeyPurpose =
   | 'remember'
   | 'known-browser'
   | 'verify-email'
+  | 'undo-email'
   | 'refresh-successor'
   | 'user-code'
   | 'confirmation-code'

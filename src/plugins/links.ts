@@ -13,6 +13,9 @@ export function linkTo(
   return url.href
 }
 
+/** The absolute URL of one of svc's own paths. */
+export const ownLink = ({ app }: Config, path: string): string => new URL(path, app.url).href
+
 /** Where a person signs in who is to come back to a path of svc: the application's own page, or svc's. */
 export function signInPage({ app, links }: Config, returnTo: string): string {
   const url = new URL(links.login ?? '/oauth/login', app.url)

@@ -10,6 +10,8 @@ type EventType =
   | 'confirmation_code_sent'
   | 'consent_given'
   | 'consent_revoked'
+  | 'email_change_requested'
+  | 'email_change_undone'
   | 'email_changed'
   | 'email_verified'
   | 'key_rotated'

@@ -7,6 +7,7 @@ import type { User } from './user.ts'
 /** The changes of an account that svc notifies its owner of. */
 export type NoticeKind =
   | 'account_deleted'
+  | 'email_change_requested'
   | 'email_changed'
   | 'passkey_added'
   | 'passkey_removed'
@@ -21,8 +22,10 @@ export type NoticeKind =
   | 'two_factor_enabled'
 
 interface NoticeFacts {
-  /** For `email_changed`, which goes to the old address: the new one, of which the mail shows a little. */
+  /** For changes of the address, of which the old one is notified: the new one, of which the mail shows a little. */
   newEmail?: string
+  /** For changes of the address: the link that undoes it. */
+  undo?: string
   /** For `social_linked` and `social_unlinked`: the provider's label. */
   provider?: string
 }
@@ -40,7 +43,7 @@ export async function notify(
   origin: Origin,
   user: Recipient,
   kind: NoticeKind,
-  { newEmail, provider }: NoticeFacts = {},
+  { newEmail, undo, provider }: NoticeFacts = {},
 ): Promise<void> {
   if (user.email_verified_at === null) return
   // No names and nothing that a client says of itself: both are text that an attacker could choose and have mailed.
@@ -50,6 +53,7 @@ export async function notify(
     ipAddress: origin.ipAddress,
     userAgent: origin.userAgent === null ? null : browserName(origin.userAgent),
     newEmail: newEmail === undefined ? null : masked(newEmail),
+    undo: undo ?? null,
     provider: provider ?? null,
   }
   const cause = { userId: user.id, ipAddress: origin.ipAddress }

@@ -48,10 +48,11 @@ export async function replaceTwoFactor(
   return count > 0
 }
 
-/** Takes the second factor away; false when there was none. */
-export async function clearTwoFactor(tx: Tx, userId: number): Promise<boolean> {
+/** Takes the second factor away, or only one that was not confirmed before `since`; false when there was none. */
+export async function clearTwoFactor(tx: Tx, userId: number, since?: Date): Promise<boolean> {
+  const recent = since ? { OR: [{ twoFactorConfirmedAt: null }, { twoFactorConfirmedAt: { gte: since } }] } : {}
   const { count } = await tx.user.updateMany({
-    where: { id: BigInt(userId), twoFactorSecret: { not: null } },
+    where: { id: BigInt(userId), twoFactorSecret: { not: null }, ...recent },
     data: {
       twoFactorSecret: null,
       twoFactorRecoveryCodes: null,

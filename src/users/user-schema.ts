@@ -9,6 +9,9 @@ export const UserSchema = Type.Object(
     email: Type.String(),
     // A list of types, not a union: a union is told apart by running a validator on every answer.
     email_verified_at: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+    pending_email: Type.Optional(
+      Type.String({ description: 'A new address that takes effect once it is verified; only while there is one.' }),
+    ),
     role: Type.String(),
     two_factor_enabled: Type.Boolean(),
     created_at: Type.String({ format: 'date-time' }),

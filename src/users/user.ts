@@ -7,6 +7,8 @@ export interface User {
   name: string
   email: string
   email_verified_at: string | null
+  /** The address that takes effect once it is verified; only where there is one. */
+  pending_email?: string
   role: string
   two_factor_enabled: boolean
   created_at: string
@@ -20,6 +22,7 @@ export const userOf = (row: UserRow): User => ({
   name: row.name,
   email: row.email,
   email_verified_at: wireDate(row.emailVerifiedAt),
+  ...(row.pendingEmail === null ? {} : { pending_email: row.pendingEmail }),
   role: row.role,
   two_factor_enabled: row.twoFactorConfirmedAt !== null,
   created_at: wireDate(row.createdAt),

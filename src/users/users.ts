@@ -1,6 +1,7 @@
 import { currentHashes, noPassword } from '../crypto/password.ts'
 import type { Prisma } from '../generated/postgresql/client.ts'
 import type { Database, Tx } from '../plugins/database/database.ts'
+import { isHeldForUndo } from './email-change.ts'
 import { clearTwoFactor } from './two-factor.ts'
 import { canonicalEmail, type User, userOf } from './user.ts'
 
@@ -50,6 +51,7 @@ export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewU
   const date = new Date(now)
   const address = canonicalEmail(email)
   const { name, password, role } = rest
+  if (await isHeldForUndo(tx, address, null, now)) return null
   const verifiedAt = verified ? date : null
   // One statement: of two that want the address at once, the second is told so, and no transaction breaks.
   const created = await tx.$executeRaw`

@@ -22,7 +22,8 @@ const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.sec
 const signedText = ({ id, hash, expires }: Omit<VerificationLink, 'signature'>): string => `${id}\0${hash}\0${expires}`
 
 /**
- * Queues the mail with the link that verifies the user's address: for this user, this address and an hour. Throws 429
+ * Queues the mail with the link that verifies the user's pending address, or else the current one: for this user, this
+ * address and an hour. Throws 429
  * when a mail budget is spent: of the mailbox alone for a registration, else of the user and the source address too.
  */
 export async function sendVerification(
@@ -33,13 +34,14 @@ export async function sendVerification(
   by: 'user' | 'registration' = 'user',
 ): Promise<void> {
   const expiresAt = origin.now + validity
-  const facts = { id: String(user.id), hash: sha256Hex(user.email), expires: String(Math.floor(expiresAt / 1000)) }
+  const to = user.pending_email ?? user.email
+  const facts = { id: String(user.id), hash: sha256Hex(to), expires: String(Math.floor(expiresAt / 1000)) }
   const { id, hash, expires } = facts
   const signature = keysOf(app)[0]?.sign(signedText(facts)) ?? ''
   const link = linkTo(app.config.current(), 'verify', { id, hash }, { expires, signature })
   const data = { link, minutes: validity / 60_000 }
   const cause = by === 'user' ? { userId: user.id, ipAddress: origin.ipAddress } : { userId: null, ipAddress: null }
-  await app.mail.queue(tx, { to: user.email, template: 'verify-email', data, expiresAt }, cause)
+  await app.mail.queue(tx, { to, template: 'verify-email', data, expiresAt }, cause)
   await recordEvent(tx, origin, { type: 'verification_sent', userId: user.id })
 }
 
@@ -49,6 +51,10 @@ export function isSigned(app: FastifyInstance, link: VerificationLink): boolean 
   return keysOf(app).some((key) => constantTimeEqual(key.sign(signedText(link)), link.signature))
 }
 
-/** Whether the link is this user's, for the address that the user has now. */
-export const isFor = ({ id, hash }: VerificationLink, user: User): boolean =>
-  id === String(user.id) && constantTimeEqual(hash, sha256Hex(user.email))
+/** Which address of the user the link verifies; null when it is for another user or address. */
+export function addressOf({ id, hash }: VerificationLink, user: User): 'current' | 'pending' | null {
+  if (id !== String(user.id)) return null
+  if (constantTimeEqual(hash, sha256Hex(user.email))) return 'current'
+  const { pending_email: pending } = user
+  return pending !== undefined && constantTimeEqual(hash, sha256Hex(pending)) ? 'pending' : null
+}

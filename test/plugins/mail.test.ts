@@ -52,6 +52,7 @@ t.test('a notice says what happened, when and from where, and not who', async (t
   const subjects: Record<NoticeKind, string> = {
     password_changed: 'Your password was changed',
     password_reset: 'Your password was reset',
+    email_change_requested: 'Your email address is about to change',
     email_changed: 'Your email address was changed',
     two_factor_enabled: 'Two-factor authentication was turned on',
     two_factor_disabled: 'Two-factor authentication was turned off',

@@ -17,7 +17,7 @@ t.test('who claims an address cannot have words of their own mailed there', asyn
   t.equal((await attacker.put('/user/profile-information', { name, email: victim }, agent)).statusCode, 200)
   t.equal((await attacker.send('DELETE', '/user', undefined, agent)).statusCode, 200)
   const mails = await svc.mailbox.to(victim)
-  t.ok(mails.length >= 4)
+  t.ok(mails.length >= 2)
   t.notMatch(mails.map(({ raw }) => raw).join('\n'), /evil|hacked|555/)
 })
 

@@ -6,7 +6,7 @@ import { confirmedBrowser } from '../support/totp.ts'
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
 
 t.test('a reset link that is made while the user moves to another address opens nothing there', async (t) => {
-  const svc = await buildTestApp(t)
+  const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
   const { email } = await svc.createUser({ email: 'lost@example.com' })
   const spa = await confirmedBrowser(svc, email)
   const { database } = svc

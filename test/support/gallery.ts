@@ -186,6 +186,8 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
     reply.page('logout', { action: hostile, secret: hostile, client: hostile + long, user: hostile + long }),
   'logged-out': (reply) => reply.page('logged-out', { href: '/' }),
   'logged-out-hostile': (reply) => reply.page('logged-out', { href: hostile }),
+  'undo-email': (reply) => reply.page('undo-email', { action: '/email/undo/1/abc', email: 'ada@example.com' }),
+  'undo-email-hostile': (reply) => reply.page('undo-email', { action: hostile, email: hostile + long }),
   message: (reply) =>
     reply.page('message', {
       title: 'Your address is verified',

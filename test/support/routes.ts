@@ -52,6 +52,9 @@ export const openOperations: ReadonlySet<string> = new Set([
   // They look for a session by themselves: a browser without one is sent to sign in and back.
   'GET /email/verify/{id}/{hash}',
   'GET /verify-email/{id}/{hash}',
+  // The signed link of a mail proves who asks.
+  'GET /email/undo/{id}/{signature}',
+  'POST /email/undo/{id}/{signature}',
   // Pages and what belongs to them.
   'GET /',
   'GET /oauth/login',

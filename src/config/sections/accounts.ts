@@ -5,6 +5,11 @@ export const accountSections = {
   registration: section('New accounts.', {
     enabled: flag({ default: true, description: 'Whether people may register themselves.' }),
     role: text({ default: 'user', maxLength: 255, description: 'The role of a new account.' }),
+    email_change: choice(['verified', 'immediate'], {
+      default: 'verified',
+      description:
+        'When a new email address takes effect: once it is verified, or immediately and unverified. A user whose address was never verified always changes it immediately.',
+    }),
     require_verified_email: flag({
       default: false,
       description: 'Whether an unverified account may do next to nothing.',

@@ -2,15 +2,19 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
-import { HttpError, unauthenticated } from '../../errors.ts'
+import { HttpError, unauthenticated, validationFailed } from '../../errors.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo, signInPage, startPage } from '../../plugins/links.ts'
 import { isNavigation } from '../../plugins/navigation.ts'
 import { addPages } from '../../plugins/pages/pages.ts'
 import { textsOf } from '../../plugins/pages/theme.ts'
 import { localPath } from '../../plugins/return-to.ts'
+import { undoLink } from '../../users/email-change.ts'
 import { originOf } from '../../users/events.ts'
-import { isFor, isSigned, sendVerification } from '../../users/verification.ts'
-import { verifyAddress } from './store.ts'
+import { notify } from '../../users/notices.ts'
+import type { User } from '../../users/user.ts'
+import { addressOf, isSigned, sendVerification } from '../../users/verification.ts'
+import { applyAddress, verifyAddress } from './store.ts'
 
 /** Answers 403 that the link does not count: as a page where a person looks at it, else with the text that clients know. */
 function refuseLink(request: FastifyRequest, reply: FastifyReply, why: 'invalid' | 'not_yours'): FastifyReply {
@@ -40,11 +44,12 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
     app.get(
       path,
       {
-        config: { access: { family: 'session', caller: 'guest' }, limit: 'link', alsoAnswers: [401, 403, 429] },
+        config: { access: { family: 'session', caller: 'guest' }, limit: 'link', alsoAnswers: [401, 403, 422, 429] },
         onRequest: askForSession,
         schema: {
           summary: 'Verify the address that the link was sent to',
-          description: 'Needs the session of the user whom the link is for; a browser without one is sent to sign in.',
+          description:
+            'Needs the session of the user whom the link is for; a browser without one is sent to sign in. A pending address becomes the address of the account; 422 when another account has it by now.',
           params: Type.Object({ id: Type.String({ maxLength: 20 }), hash: Type.String({ maxLength: 128 }) }),
           querystring: Type.Object({
             expires: Type.Optional(Type.String({ description: 'Unix seconds.' })),
@@ -61,8 +66,10 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         const link = { ...request.params, expires, signature }
         if (!isSigned(app, link)) return refuseLink(request, reply, 'invalid')
         const user = request.caller?.user
-        if (!user || !isFor(link, user)) return refuseLink(request, reply, 'not_yours')
-        await verifyAddress(app.database, user, originOf(request))
+        const address = user ? addressOf(link, user) : null
+        if (!user || !address) return refuseLink(request, reply, 'not_yours')
+        if (address === 'current') await verifyAddress(app.database, user, originOf(request))
+        else if (!(await applyPending(request, user))) return refuseLink(request, reply, 'not_yours')
         if (isNavigation(request)) return reply.redirect(linkTo(app.config.current(), 'after_verify'), 302)
         return reply.code(204).send(null)
       },
@@ -82,19 +89,33 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Send the verification mail again',
         response: {
           202: Type.Object({ status: Type.Literal('verification-link-sent'), message: Type.String() }),
-          204: Type.Null({ description: 'The address is verified already.' }),
+          204: Type.Null({ description: 'The address is verified already, and no other one is pending.' }),
         },
       },
     },
     async (request, reply) => {
       const { user } = callerOf(request)
       if (!user) throw unauthenticated()
-      if (user.email_verified_at !== null) return reply.code(204).send(null)
+      if (user.email_verified_at !== null && !user.pending_email) return reply.code(204).send(null)
       await app.database.transaction((tx) => sendVerification(app, tx, originOf(request), user))
       const message = 'A new verification link has been sent to your email address.'
       return reply.code(202).send({ status: 'verification-link-sent', message })
     },
   )
+
+  /** Makes the pending address the user's own; false when it was replaced meanwhile, 422 when another account has it. */
+  async function applyPending(request: FastifyRequest, user: User): Promise<boolean> {
+    const origin = originOf(request)
+    const outcome = await applyAddress(app.database, user, origin, {
+      lock: (tx) => requireStillSignedIn(tx, request),
+      notifyOld: async (tx, changeId, newEmail) => {
+        const undo = undoLink(app, { id: changeId, oldEmail: user.email })
+        await notify(app, tx, origin, user, 'email_changed', { newEmail, undo })
+      },
+    })
+    if (outcome === 'taken') throw validationFailed({ email: ['The email has already been taken.'] })
+    return outcome !== 'overtaken'
+  }
 }
 
 export default emailVerification

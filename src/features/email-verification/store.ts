@@ -1,4 +1,6 @@
-import type { Database } from '../../plugins/database/database.ts'
+import type { Database, Tx } from '../../plugins/database/database.ts'
+import { isUniqueViolation } from '../../plugins/database/unique.ts'
+import { applyPendingEmail } from '../../users/email-change.ts'
 import { type Origin, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { markVerified } from '../../users/users.ts'
@@ -9,4 +11,34 @@ export function verifyAddress(database: Database, user: User, origin: Origin): P
     const isNew = await markVerified(tx, user.id, user.email, origin.now)
     if (isNew) await recordEvent(tx, origin, { type: 'email_verified', userId: user.id })
   })
+}
+
+interface ApplySteps {
+  /** Locks the user. */
+  lock: (tx: Tx) => Promise<void>
+  notifyOld: (tx: Tx, changeId: bigint, newEmail: string) => Promise<void>
+}
+
+/** Makes the pending address the user's own, verified, and records it. */
+export async function applyAddress(
+  database: Database,
+  user: User,
+  origin: Origin,
+  { lock, notifyOld }: ApplySteps,
+): Promise<'applied' | 'taken' | 'done' | 'overtaken'> {
+  try {
+    return await database.transaction(async (tx) => {
+      await lock(tx)
+      const applied = await applyPendingEmail(tx, user, origin.now)
+      if (applied.outcome !== 'applied') return applied.outcome
+      for (const type of ['email_changed', 'email_verified'] as const) {
+        await recordEvent(tx, origin, { type, userId: user.id })
+      }
+      await notifyOld(tx, applied.changeId, applied.user.email)
+      return 'applied'
+    })
+  } catch (error) {
+    if (isUniqueViolation(error)) return 'taken'
+    throw error
+  }
 }

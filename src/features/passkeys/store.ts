@@ -157,6 +157,7 @@ export async function deletePasskey(
 }
 
 /** Deletes every passkey of the user. */
-export async function deletePasskeysOf(tx: Tx, userId: number): Promise<void> {
-  await tx.passkey.deleteMany({ where: { userId: BigInt(userId) } })
+export async function deletePasskeysOf(tx: Tx, userId: number, since?: Date): Promise<void> {
+  const recent = since ? { createdAt: { gte: since } } : {}
+  await tx.passkey.deleteMany({ where: { userId: BigInt(userId), ...recent } })
 }

@@ -12,6 +12,7 @@ import type { Tx } from '../../plugins/database/database.ts'
 import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
 import { isSet } from '../../plugins/flag.ts'
 import { NewPassword, nameField } from '../../plugins/validation.ts'
+import { undoLink } from '../../users/email-change.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import { holdPassword } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
@@ -42,6 +43,8 @@ const PasswordBody = Type.Object(
 
 const own = { access: { family: 'session', caller: 'required' } } as const
 
+const taken = () => validationFailed({ email: ['The email has already been taken.'] })
+
 const wrongPassword = () =>
   validationFailed({ current_password: ['The provided password does not match your current password.'] })
 
@@ -62,28 +65,38 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       schema: {
         summary: 'Change name and address',
         description:
-          'Another address needs a password confirmed lately (423), counts as a mail, and is unverified until that was followed. The old one is told.',
+          'Another address needs a recently confirmed password (423) and counts as a mail. It is `pending_email` until its owner follows the mailed link; a user whose address was never verified changes it at once, as does everyone with `registration.email_change: immediate`. The old address is notified.',
         body: ProfileBody,
         response: { 200: EmptyAnswer },
       },
     },
     async (request, reply) => {
       const user = userOf(request)
-      if (canonicalEmail(request.body.email) !== user.email) {
+      const address = canonicalEmail(request.body.email)
+      const email = [user.email, user.pending_email].includes(address) ? null : address
+      if (email !== null) {
         requireRecentPassword(request)
         // It mails any address that its caller names.
         await countRequest(request, reply, 'mail')
       }
       const origin = originOf(request)
-      const outcome = await updateProfile(app.database, user, request.body, origin.now, async (tx, after, isMoved) => {
-        await requireStillSignedIn(tx, request)
-        await recordEvent(tx, origin, { type: isMoved ? 'email_changed' : 'profile_updated', userId: user.id })
-        if (!isMoved) return
-        await sendVerification(app, tx, origin, after)
-        await notify(app, tx, origin, user, 'email_changed', { newEmail: after.email })
+      const mode = app.config.current().registration.email_change
+      const facts = { userId: user.id, name: request.body.name, email, mode, now: origin.now }
+      const outcome = await updateProfile(app.database, facts, {
+        lock: (tx) => requireStillSignedIn(tx, request),
+        also: async (tx, before, change) => {
+          if (change === 'taken') throw taken()
+          const type = !change ? 'profile_updated' : change.isApplied ? 'email_changed' : 'email_change_requested'
+          await recordEvent(tx, origin, { type, userId: user.id })
+          if (!change) return
+          await sendVerification(app, tx, origin, change.user)
+          const undo = change.changeId && undoLink(app, { id: change.changeId, oldEmail: before.email })
+          const kind = change.isApplied ? 'email_changed' : 'email_change_requested'
+          await notify(app, tx, origin, before, kind, { newEmail: address, ...(undo && { undo }) })
+        },
       })
       if (outcome === 'gone') throw unauthenticated()
-      if (outcome === 'taken') throw validationFailed({ email: ['The email has already been taken.'] })
+      if (outcome === 'taken') throw taken()
       return sendEmpty(reply, 200)
     },
   )

@@ -1,37 +1,42 @@
 import type { Database, Tx } from '../../plugins/database/database.ts'
 import { isUniqueViolation } from '../../plugins/database/unique.ts'
-import { canonicalEmail, type User } from '../../users/user.ts'
-
-/** What users may change of themselves. */
-export interface Profile {
-  name: string
-  email: string
-}
+import { requestEmailChange } from '../../users/email-change.ts'
+import type { User } from '../../users/user.ts'
+import { findUserById } from '../../users/users.ts'
 
 /** What became of a change of profile; `gone` when the user was deleted meanwhile. */
 type ProfileOutcome = 'changed' | 'taken' | 'gone'
 
-/**
- * Runs the change of a profile.
- * A change of address voids what the old one proved: its verification and a password reset that waits there.
- */
+interface ProfileChange {
+  userId: number
+  name: string
+  /** The new address in its stored form; null where it stays. */
+  email: string | null
+  mode: 'verified' | 'immediate'
+  now: number
+}
+
+interface ProfileSteps {
+  /** Locks the user. */
+  lock: (tx: Tx) => Promise<void>
+  also: (tx: Tx, before: User, change: Awaited<ReturnType<typeof requestEmailChange>>) => Promise<void>
+}
+
+/** Changes a profile, and does what belongs to it in the same transaction. */
 export async function updateProfile(
   database: Database,
-  user: User,
-  { name, email }: Profile,
-  now: number,
-  also: (tx: Tx, updated: User, isMoved: boolean) => Promise<void>,
+  { userId, name, email, mode, now }: ProfileChange,
+  { lock, also }: ProfileSteps,
 ): Promise<ProfileOutcome> {
-  const address = canonicalEmail(email)
-  const isMoved = address !== user.email
-  const id = BigInt(user.id)
   try {
     return await database.transaction(async (tx) => {
-      const moved = isMoved ? { email: address, emailVerifiedAt: null } : {}
-      const { count } = await tx.user.updateMany({ where: { id }, data: { name, ...moved, updatedAt: new Date(now) } })
-      if (count === 0) return 'gone'
-      if (isMoved) await tx.passwordReset.deleteMany({ where: { userId: id } })
-      await also(tx, { ...user, name, email: address }, isMoved)
+      await lock(tx)
+      const found = await findUserById({ prisma: tx }, userId)
+      if (!found) return 'gone'
+      await tx.user.update({ where: { id: BigInt(userId) }, data: { name, updatedAt: new Date(now) } })
+      const { user } = found
+      const change = email === null ? null : await requestEmailChange(tx, user, { to: email, mode, now })
+      await also(tx, user, change)
       return 'changed'
     })
   } catch (error) {

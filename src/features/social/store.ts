@@ -120,6 +120,7 @@ export async function deleteLink(
 }
 
 /** Deletes every link of the user. */
-export async function deleteLinksOf(tx: Tx, userId: number): Promise<void> {
-  await tx.socialAccount.deleteMany({ where: { userId: BigInt(userId) } })
+export async function deleteLinksOf(tx: Tx, userId: number, since?: Date): Promise<void> {
+  const recent = since ? { createdAt: { gte: since } } : {}
+  await tx.socialAccount.deleteMany({ where: { userId: BigInt(userId), ...recent } })
 }

@@ -119,6 +119,12 @@ export interface PageData {
   'logged-out': {
     href: string
   }
+  /** Posts nothing but the button. */
+  'undo-email': {
+    action: string
+    /** The old address, which is restored. */
+    email: string
+  }
   message: {
     title: string
     message: string

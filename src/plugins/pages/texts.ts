@@ -132,6 +132,23 @@ export const defaultTexts = {
   'verify.not_yours_text':
     'You are signed in with another account, or its address is another one by now. Sign in with the account that the mail was sent to.',
 
+  'undo-email.title': 'Keep your old email address?',
+  // {email}: the old address.
+  'undo-email.lead': 'This undoes the change, and {email} is the address of your account at {app} again.',
+  'undo-email.hint':
+    'It also signs out every device, revokes every token and removes the password, in case someone else knows it. You then choose a new password.',
+  'undo-email.submit': 'Undo the change',
+  'undo-email.done_title': 'Your old email address is restored',
+  'undo-email.done':
+    'Every device is signed out. Choose a new password now, and check your ways to sign in afterwards.',
+  'undo-email.new_password': 'Choose a new password',
+  'undo-email.invalid': 'This link does not work',
+  'undo-email.invalid_text':
+    'It was used already or is older than 7 days. If you need help, contact the people who run {app}.',
+  'undo-email.taken': 'Another account uses this address',
+  'undo-email.taken_text':
+    'The change cannot be undone while another account has the address. Contact the people who run {app}.',
+
   'error.title': 'Error',
   'error.home': 'Go to the start page',
   'error.heading': 'This did not work',

@@ -16,6 +16,7 @@ import {
   mailCount,
   mailed,
   page,
+  pendingEmail,
   registered,
   registering,
   signedIn,
@@ -94,6 +95,7 @@ export const rows: readonly Row[] = [
     'user',
     'guest',
   ],
+  ['registration.email_change', 'immediate', pendingEmail, true, false],
   [
     'registration.require_verified_email',
     true,

@@ -128,3 +128,13 @@ export function logged(pattern: RegExp): Look {
     return svc.logs.some((line) => pattern.test(line))
   }
 }
+
+/** Whether a new address of a verified user is pending. */
+export const pendingEmail: Look = async (svc) => {
+  const { email } = await svc.createUser()
+  const browser = svc.browser()
+  await browser.signIn(email)
+  await browser.post('/user/confirm-password', { password: 'correct horse' })
+  await browser.put('/user/profile-information', { name: 'A', email: `new-${email}` })
+  return 'pending_email' in (await browser.get('/api/user')).json()
+}

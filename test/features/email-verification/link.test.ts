@@ -182,7 +182,7 @@ t.test('an old secret goes on verifying, a removed one does not', async (t) => {
 })
 
 t.test('a changed address voids the link, and the new one needs its own', async (t) => {
-  const svc = await buildTestApp(t, { settings: unlimited })
+  const svc = await buildTestApp(t, { settings: { ...unlimited, registration: { email_change: 'immediate' } } })
   const { spa, link } = await registered(svc, 'grace@example.com')
   const move = (email: string) => spa.put('/user/profile-information', { name: 'Grace', email })
   await spa.post('/user/confirm-password', { password: strong })

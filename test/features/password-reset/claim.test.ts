@@ -98,8 +98,9 @@ t.test('a verified account keeps its passkeys, tokens and second factor', async 
   t.equal(await svc.database.prisma.event.count({ where: { type: 'account_claimed' } }), 0)
 })
 
-t.test('an address that was changed to is as unproven as a new one', async (t) => {
-  const svc = await buildTestApp(t, { settings })
+t.test('an address that was changed to at once is as unproven as a new one', async (t) => {
+  const immediate = { ...settings, registration: { email_change: 'immediate' } }
+  const svc = await buildTestApp(t, { settings: immediate })
   const attacker = await svc.createUser()
   const spa = await confirmedBrowser(svc, attacker.email)
   const apiToken = await svc.createToken(attacker)

@@ -88,7 +88,7 @@ const nobody = {
 const guarded = ['password', 'sessions', 'session', 'others', 'factor', 'secret', 'passkeys', 'tokens', 'create']
 
 interface State {
-  settings?: object
+  settings?: { registration?: object; [section: string]: unknown }
   verified?: boolean
   prepare?: (person: Person) => Promise<unknown>
   /** What differs from the usual. */
@@ -164,7 +164,9 @@ const states: Record<string, State> = {
 
 for (const [name, { settings = {}, verified = true, prepare, answers }] of Object.entries(states)) {
   t.test(`a user: ${name}`, async (t) => {
-    const svc = await buildTestApp(t, { settings: { ...settings, rate_limits: { login: null } } })
+    // The later steps use the new address.
+    const registration = { email_change: 'immediate', ...settings.registration }
+    const svc = await buildTestApp(t, { settings: { ...settings, registration, rate_limits: { login: null } } })
     const email = 'ada@example.com'
     const user = await svc.createUser({ email, verified })
     const spa = svc.browser()

@@ -1,0 +1,217 @@
+import t from 'tap'
+import { pruneEnded } from '../../../src/access/prune.ts'
+import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
+import { day, hour, minute } from '../../support/clock.ts'
+import { codeFlow, oauthSettings, Person } from '../../support/oauth.ts'
+
+const page = { accept: 'text/html' }
+const settings = { rate_limits: { mail: null } }
+
+/** A browser signed in with a recently confirmed password. */
+async function confirmed(svc: TestApp, email: string): Promise<Browser> {
+  const spa = svc.browser()
+  await spa.signIn(email)
+  await spa.post('/user/confirm-password', { password: 'correct horse' })
+  return spa
+}
+
+const move = (spa: Browser, email: string, name = 'Ada') => spa.put('/user/profile-information', { name, email })
+const me = async (spa: Browser) => (await spa.get('/api/user')).json()
+
+t.test('a verified address stays until the new one is verified', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  t.notOk('pending_email' in (await me(spa)))
+  t.equal((await move(spa, 'Lovelace@Example.com')).statusCode, 200)
+  const pending = await me(spa)
+  t.match(pending, { email: 'ada@example.com', pending_email: 'lovelace@example.com' })
+  t.ok(pending.email_verified_at)
+  t.equal((await svc.browser().signIn('ada@example.com')).statusCode, 200, 'the old address signs in')
+  t.equal((await svc.browser().signIn('lovelace@example.com')).statusCode, 401, 'the new one does not')
+  const link = await mailedLink(svc, 'lovelace@example.com')
+  t.equal((await svc.app.inject(link)).statusCode, 401, 'the link needs the session of its user')
+  svc.clock.advance(minute)
+  t.equal((await spa.get(link)).statusCode, 204)
+  const after = await me(spa)
+  t.match(after, { email: 'lovelace@example.com', email_verified_at: '2026-11-20T12:01:00.000000Z' })
+  t.notOk('pending_email' in after)
+  t.equal((await spa.get(link)).statusCode, 204, 'following it again changes nothing')
+  t.equal((await svc.browser().signIn('ada@example.com')).statusCode, 401)
+  t.equal((await svc.browser().signIn('lovelace@example.com')).statusCode, 200)
+  const types = (await svc.database.prisma.event.findMany({ orderBy: { id: 'asc' } })).map(({ type }) => type)
+  for (const type of ['email_change_requested', 'email_changed', 'email_verified']) {
+    t.equal(types.filter((candidate) => candidate === type).length, 1, type)
+  }
+})
+
+t.test('a later change replaces the pending one, whose link is invalid', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  await move(spa, 'first@example.com')
+  const first = await mailedLink(svc, 'first@example.com')
+  await move(spa, 'second@example.com')
+  t.equal((await me(spa)).pending_email, 'second@example.com')
+  t.equal((await spa.get(first)).statusCode, 403)
+  t.match((await spa.get(first, page)).body, 'This link is for another account')
+  t.equal((await move(spa, 'ada@example.com', 'Ada L.')).statusCode, 200)
+  t.match(await me(spa), { name: 'Ada L.', pending_email: 'second@example.com' }, 'a new name leaves it pending')
+  t.equal((await spa.get(await mailedLink(svc, 'second@example.com'))).statusCode, 204)
+  t.equal((await me(spa)).email, 'second@example.com')
+})
+
+t.test('the verification mail is sent again to the pending address', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  t.equal((await spa.post('/email/verification-notification')).statusCode, 204)
+  await move(spa, 'lovelace@example.com')
+  t.equal((await svc.mailbox.to('lovelace@example.com')).length, 1)
+  svc.clock.advance(2 * hour - minute)
+  t.equal((await spa.post('/email/verification-notification')).statusCode, 202)
+  t.equal((await svc.mailbox.to('lovelace@example.com')).length, 2)
+  t.equal((await spa.get(await mailedLink(svc, 'lovelace@example.com'))).statusCode, 204)
+})
+
+t.test('a user whose address was never verified changes it at once', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  const spa = await visitor(svc)
+  await spa.post('/register', registration('grace@example.com'))
+  await spa.post('/user/confirm-password', { password: strong })
+  t.equal((await move(spa, 'hopper@example.com')).statusCode, 200)
+  const after = await me(spa)
+  t.match(after, { email: 'hopper@example.com', email_verified_at: null })
+  t.notOk('pending_email' in after)
+  t.equal((await svc.mailbox.to('grace@example.com')).length, 1, 'no notice goes to an unverified address')
+  t.equal((await spa.get(await mailedLink(svc, 'hopper@example.com'))).statusCode, 204)
+})
+
+t.test('with email_change: immediate everyone changes it at once', async (t) => {
+  const svc = await buildTestApp(t, { settings: { ...settings, registration: { email_change: 'immediate' } } })
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  await move(spa, 'lovelace@example.com')
+  const after = await me(spa)
+  t.match(after, { email: 'lovelace@example.com', email_verified_at: null })
+  t.notOk('pending_email' in after)
+  const [notice] = (await svc.mailbox.to('ada@example.com')).slice(-1)
+  t.match(notice, { subject: 'Your email address was changed', text: '/email/undo/' })
+})
+
+t.test('the pending address of one user may become the address of another, and then it is taken', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  await svc.createUser({ email: 'bob@example.com' })
+  const ada = await confirmed(svc, 'ada@example.com')
+  t.equal((await move(ada, 'bob@example.com')).statusCode, 422)
+  await move(ada, 'wanted@example.com')
+  const grace = await visitor(svc)
+  t.equal((await grace.post('/register', registration('wanted@example.com'))).statusCode, 201)
+  const link = await mailedLink(svc, 'wanted@example.com')
+  const [adas = ''] = (await svc.mailbox.to('wanted@example.com')).map(({ text }) => /http\S+/.exec(text)?.[0] ?? '')
+  const mine = adas.replace('http://localhost:8000', '')
+  t.not(mine, link)
+  const refused = await ada.get(mine)
+  t.equal(refused.statusCode, 422)
+  t.strictSame(refused.json().errors, { email: ['The email has already been taken.'] })
+  t.match((await ada.get(mine, page)).body, 'The email has already been taken.')
+  t.match(await me(ada), { email: 'ada@example.com', pending_email: 'wanted@example.com' })
+})
+
+t.test('of two users who verify one pending address at once, one gets it', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  for (let round = 0; round < 3; round++) {
+    const wanted = `wanted${round}@example.com`
+    const emails = [`a${round}@example.com`, `b${round}@example.com`]
+    const spas: Browser[] = []
+    for (const email of emails) {
+      await svc.createUser({ email })
+      const spa = await confirmed(svc, email)
+      t.equal((await move(spa, wanted)).statusCode, 200)
+      spas.push(spa)
+    }
+    const links = (await svc.mailbox.to(wanted)).map(({ text }) =>
+      (/http\S+/.exec(text)?.[0] ?? '').replace('http://localhost:8000', ''),
+    )
+    const answers = await Promise.all(spas.map((spa, i) => spa.get(links[i] ?? '')))
+    t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [204, 422])
+  }
+})
+
+t.test('a password reset by the old address works while another one is pending', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  await move(spa, 'lovelace@example.com')
+  const guest = await visitor(svc)
+  for (const email of ['ada@example.com', 'lovelace@example.com']) await guest.post('/forgot-password', { email })
+  const resets = (await svc.mailbox.all()).filter(({ subject }) => subject === 'Reset your password')
+  t.strictSame(
+    resets.map(({ to }) => to),
+    ['ada@example.com'],
+  )
+  const [, token] = /reset-password\/(\w+)/.exec(resets[0]?.text ?? '') ?? []
+  const form = { email: 'ada@example.com', token, password: strong, password_confirmation: strong }
+  t.equal((await guest.post('/reset-password', form)).statusCode, 200)
+  t.equal((await svc.browser().signIn('ada@example.com', strong)).statusCode, 200)
+})
+
+t.test('a reset that waits for the old address is void once the new one is in place', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  const guest = await visitor(svc)
+  await guest.post('/forgot-password', { email: 'ada@example.com' })
+  const reset = (await svc.mailbox.to('ada@example.com')).at(-1)
+  const [, token] = /reset-password\/(\w+)/.exec(reset?.text ?? '') ?? []
+  await move(spa, 'lovelace@example.com')
+  t.equal((await spa.get(await mailedLink(svc, 'lovelace@example.com'))).statusCode, 204)
+  for (const email of ['ada@example.com', 'lovelace@example.com']) {
+    const form = { email, token, password: strong, password_confirmation: strong }
+    t.equal((await guest.post('/reset-password', form)).statusCode, 422)
+  }
+  t.equal(await svc.database.prisma.passwordReset.count(), 0)
+})
+
+t.test('clients and UserInfo see the proved address only', async (t) => {
+  const svc = await buildTestApp(t, { settings: { ...oauthSettings, ...settings } })
+  await svc.createUser({ email: 'ada@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  const userInfo = async (token: string) => (await svc.bearer(token, 'GET', '/oauth/userinfo')).json()
+  await move(spa, 'lovelace@example.com')
+  const person = new Person(svc, 'ada@example.com')
+  const { access_token, id_token = '' } = await codeFlow(svc, person, 'web', { scope: 'openid email' })
+  t.match(await userInfo(access_token), { email: 'ada@example.com', email_verified: true })
+  t.notMatch(JSON.stringify(await userInfo(access_token)), 'lovelace')
+  t.notMatch(Buffer.from(id_token.split('.')[1] ?? '', 'base64url').toString(), 'lovelace')
+  t.equal((await spa.get(await mailedLink(svc, 'lovelace@example.com'))).statusCode, 204)
+  t.match(await userInfo(access_token), { email: 'lovelace@example.com', email_verified: true })
+})
+
+t.test('bad input in the link is refused and changes nothing', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  await svc.createUser({ email: 'eve@example.com' })
+  const spa = await confirmed(svc, 'ada@example.com')
+  const eve = await confirmed(svc, 'eve@example.com')
+  await move(spa, 'lovelace@example.com')
+  const link = await mailedLink(svc, 'lovelace@example.com')
+  t.equal((await eve.get(link)).statusCode, 403, 'another user')
+  t.equal((await spa.get(`${link}x`)).statusCode, 403, 'a changed signature')
+  svc.clock.advance(hour)
+  t.equal((await spa.get(link)).statusCode, 403, 'an expired link')
+  t.match(await me(spa), { email: 'ada@example.com', pending_email: 'lovelace@example.com' })
+})
+
+t.test('what can no longer be undone is pruned', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  await move(await confirmed(svc, 'ada@example.com'), 'lovelace@example.com')
+  await pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  t.equal(await svc.database.prisma.emailChange.count(), 1)
+  await pruneEnded(svc.database, svc.config.current(), svc.clock.now() + 7 * day + 1)
+  t.equal(await svc.database.prisma.emailChange.count(), 0)
+})
