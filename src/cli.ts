@@ -9,9 +9,11 @@ import { keyCommands } from './features/oauth/keys/commands.ts'
 import { RecordSeal } from './features/oauth/protocol/record-seal.ts'
 import { SignOut } from './features/oauth/protocol/sign-out.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
+import { FailureLimits } from './login/failure-limits.ts'
 import { systemClock } from './plugins/clock.ts'
 import { openDatabase } from './plugins/database/database.ts'
 import { createLogger } from './plugins/logging.ts'
+import { Mail } from './plugins/mail/mail.ts'
 import { Outbox } from './plugins/outbox.ts'
 import { forTerminal } from './plugins/terminal.ts'
 import { userCommands } from './users/commands.ts'
@@ -86,11 +88,12 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
   const database = await openDatabase({ ...where, file: where.file ?? undefined })
   const log = createLogger('warn', process.stderr)
   const outbox = new Outbox({ database, clock: systemClock, config, log })
+  const mail = new Mail({ outbox, clock: systemClock, config, limits: new FailureLimits(database) })
   const seal = new RecordSeal(config.current().app.secret)
   const sessionFollower = new SignOut({ outbox, config, clock: systemClock }, seal)
   const { revokeAccess } = accountsOf({ database, sessionFollower })
   try {
-    await command.run({ config, database, now: systemClock.now(), revokeAccess, options, print, readPassword })
+    await command.run({ config, database, mail, now: systemClock.now(), revokeAccess, options, print, readPassword })
   } finally {
     await outbox.close()
     await database.close()

@@ -1,9 +1,12 @@
 import type { CurrentConfig } from './config/current.ts'
 import type { Database, Tx } from './plugins/database/database.ts'
+import type { Mail } from './plugins/mail/mail.ts'
 
 /** What a command works with. */
 export interface CommandContext {
   config: CurrentConfig
+  /** Queues notices, which the server sends. */
+  mail: Pick<Mail, 'queueNotice'>
   database: Database
   now: number
   /** Revokes a user's sessions, remembered browsers, tokens and grants. */

@@ -3,8 +3,9 @@ import { hashPassword } from '../crypto/password.ts'
 import { type FieldErrors, validationFailed } from '../errors.ts'
 import { isEmail, isName } from '../plugins/formats.ts'
 import { commandOrigin, recordEvent } from './events.ts'
+import { notify } from './notices.ts'
 import type { User } from './user.ts'
-import { createUser, listUsers, type UserChanges, updateUser } from './users.ts'
+import { createUser, findUserByEmail, listUsers, type UserChanges, updateUser } from './users.ts'
 
 const text = ({ options }: CommandContext, name: string): string => String(options[name] ?? '').trim()
 
@@ -61,9 +62,13 @@ async function update(context: CommandContext): Promise<void> {
   if (changes.role === '') refuse({ role: ['The role field is required.'] })
   if (Object.keys(changes).length === 0) throw new CommandError('Nothing to change: name an option.')
   const user = await database.transaction(async (tx) => {
+    const before = await findUserByEmail({ prisma: tx }, email)
     const updated = await updateUser(tx, email, changes, now)
     const data = { changed: Object.keys(changes).join(' ') }
     if (updated) await recordEvent(tx, commandOrigin(now), { type: 'user_updated', userId: updated.id, data })
+    if (updated && changes.resetTwoFactor && before?.user.two_factor_enabled) {
+      await notify(context, tx, commandOrigin(now), updated, 'two_factor_reset')
+    }
     if (updated && changes.disabled) await context.revokeAccess(tx, updated.id)
     return updated
   })

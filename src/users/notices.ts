@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import type { Tx } from '../plugins/database/database.ts'
+import type { Mail } from '../plugins/mail/mail.ts'
 import { browserName } from './browser-name.ts'
 import type { Origin } from './events.ts'
 import type { User } from './user.ts'
@@ -13,13 +13,16 @@ export type NoticeKind =
   | 'passkey_removed'
   | 'password_changed'
   | 'password_reset'
+  | 'personal_token_created'
   | 'recovery_code_used'
   | 'recovery_codes_generated'
   | 'remember_replayed'
   | 'social_linked'
   | 'social_unlinked'
+  | 'token_created'
   | 'two_factor_disabled'
   | 'two_factor_enabled'
+  | 'two_factor_reset'
 
 interface NoticeFacts {
   /** For changes of the address, of which the old one is notified: the new one, of which the mail shows a little. */
@@ -38,7 +41,7 @@ type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at'>
  * get one: anyone can register with an address of someone else.
  */
 export async function notify(
-  { mail }: Pick<FastifyInstance, 'mail'>,
+  { mail }: { mail: Pick<Mail, 'queueNotice'> },
   tx: Tx,
   origin: Origin,
   user: Recipient,

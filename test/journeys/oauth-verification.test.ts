@@ -108,6 +108,10 @@ function withKid(token: string, kid: string): string {
 /** Asks for new keys as an operator does. */
 async function rotateNow({ config, database, clock }: TestApp): Promise<void> {
   const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
-  const unused = { revokeAccess: async () => undefined, readPassword: async () => '' }
+  const unused = {
+    mail: { queueNotice: async () => undefined },
+    revokeAccess: async () => undefined,
+    readPassword: async () => '',
+  }
   await command?.run({ config, database, now: clock.now(), options: {}, print: () => undefined, ...unused })
 }

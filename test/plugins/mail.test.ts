@@ -63,6 +63,9 @@ t.test('a notice says what happened, when and from where, and not who', async (t
     remember_replayed: 'A remembered browser was signed out',
     social_linked: 'A sign-in provider was connected',
     social_unlinked: 'A sign-in provider was disconnected',
+    token_created: 'A new API token was created',
+    personal_token_created: 'A new personal access token was created',
+    two_factor_reset: 'An administrator removed two-factor authentication',
     account_deleted: 'Your account was deleted',
   }
   const kinds: NoticeKind[] = Object.keys(subjects).filter((kind): kind is NoticeKind => kind in subjects)

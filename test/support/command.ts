@@ -13,6 +13,7 @@ export async function runUserCommand(
   const lines: string[] = []
   await command.run({
     config,
+    mail: app.mail,
     database,
     now: clock.now(),
     revokeAccess: accountsOf(app).revokeAccess,

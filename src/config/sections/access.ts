@@ -30,6 +30,10 @@ export const accessSections = {
       maxItems: 100,
       description: 'What a token may do when its creation names no abilities; * stands for everything.',
     }),
+    confirm_password: flag({
+      default: false,
+      description: 'Whether creating API tokens and personal access tokens needs a recently confirmed password.',
+    }),
     prune_after_hours: integer({
       default: 24,
       minimum: 0,

@@ -4,6 +4,8 @@ import { forbidden, invalidAbility, unauthenticated, validationFailed } from '..
 import type { Door } from '../../login/login-limiter.ts'
 import { millisecondsOf } from '../../plugins/formats.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
+import { notify } from '../../users/notices.ts'
+import { findUserById } from '../../users/users.ts'
 import { createToken, holdProof, type NewAccessToken, type Proof } from './store.ts'
 
 /** What a caller wishes of a new token. */
@@ -71,6 +73,8 @@ export function issueToken(
       userId,
       data: { token_id: created.accessToken.id, name, ...(grant.door ? { door: grant.door } : {}) },
     })
+    const owner = await findUserById({ prisma: tx }, userId)
+    if (owner) await notify(request.server, tx, originOf(request), owner.user, 'token_created')
     return created
   })
 }

@@ -57,10 +57,11 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     app.post(
       path,
       {
-        config: guarded,
+        config: { ...guarded, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [403, 423] },
         schema: {
           summary: 'Create an API token',
-          description: 'An API token may create only with abilities that it has and no later expiry than its own.',
+          description:
+            'An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423).',
           body: CreateTokenBody,
           response: { 200: CreateTokenAnswer },
         },

@@ -39,7 +39,7 @@ interface MailParts {
 }
 
 /** Puts mail into the outbox, within the budgets of its recipient and its cause. */
-class Mail {
+export class Mail {
   readonly #outbox: Outbox
   readonly #clock: Clock
   readonly #budget: MailBudget

@@ -69,6 +69,7 @@ export const rows: readonly Row[] = [
     }
     return [String(key), value, words(pattern as RegExp, look), seen[0], seen[1]]
   }),
+  ['tokens.confirm_password', true, asUser((browser) => browser.post('/tokens/create', { token_name: 'x' })), 200, 423],
   ['session.lifetime', 5, words(/Max-Age=(\d+)/, answered('/svc/csrf-cookie', 'headers')), '7200', '300'],
   ['session.absolute_lifetime', '1m', after(5 * minute), 200, 401],
   [

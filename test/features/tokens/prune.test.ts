@@ -27,6 +27,7 @@ async function prune(svc: TestApp, options: Record<string, string> = {}): Promis
   const lines: string[] = []
   await tokenCommands[0]?.run({
     config: svc.config,
+    mail: svc.app.mail,
     database: svc.database,
     now: svc.clock.now(),
     options,

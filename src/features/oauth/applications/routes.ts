@@ -4,6 +4,7 @@ import { callerOf, userOf } from '../../../access/access.ts'
 import { notFound, validationFailed } from '../../../errors.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
+import { notify } from '../../../users/notices.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { personalOrigin, sessionOrigin } from '../alive.ts'
 import { firstPartyClient, personalClient } from '../protocol/clients.ts'
@@ -56,7 +57,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
   app.post(
     '/oauth/personal-access-tokens',
     {
-      config: own,
+      config: { ...own, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [423] },
       schema: {
         summary: 'Create a personal access token: a JWT for the APIs',
         body: PersonalTokenBody,
@@ -64,7 +65,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       },
     },
     async (request) => {
-      const { id: userId } = userOf(request)
+      const user = userOf(request)
+      const { id: userId } = user
       const { name } = request.body
       const scopes = [...new Set(request.body.scopes ?? [])]
       const config = app.config.current()
@@ -84,6 +86,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
           userId,
           data: { token_id: id, name, scopes: scopes.join(' ') },
         })
+        await notify(app, tx, originOf(request), user, 'personal_token_created')
       })
       const dates = { created_at: wireDate(createdAt), expires_at: wireDate(end) }
       return { accessToken, token: { id, name, scopes, ...dates } }

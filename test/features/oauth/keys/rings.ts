@@ -59,7 +59,11 @@ export async function openRings(t: Test): Promise<Rings> {
       const print = (line: string) => void lines.push(line)
       const command = keyCommands.find((candidate) => candidate.name === name)
       const config = configOf({}, secret)
-      const none = { revokeAccess: async () => undefined, readPassword: async () => '' }
+      const none = {
+        mail: { queueNotice: async () => undefined },
+        revokeAccess: async () => undefined,
+        readPassword: async () => '',
+      }
       await command?.run({ config, database, now: clock.now(), options, print, ...none })
       return lines
     },

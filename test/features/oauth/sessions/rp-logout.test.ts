@@ -139,7 +139,12 @@ t.test('a hint that a retired key signed is good', async (t) => {
   const { svc, settings, clock } = await buildWithParty(t, registered)
   const { person, tokens } = await visit(svc)
   const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
-  const none = { revokeAccess: async () => undefined, readPassword: async () => '', print: () => undefined }
+  const none = {
+    mail: { queueNotice: async () => undefined },
+    revokeAccess: async () => undefined,
+    readPassword: async () => '',
+    print: () => undefined,
+  }
   const { config, database } = svc
   await command?.run({ config, database, now: clock.now(), options: { now: true }, ...none })
   travel(svc, 10 * minute)
