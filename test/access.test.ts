@@ -64,7 +64,9 @@ t.test('without credentials every protected route answers 401, whatever else is 
 /** What an open path may answer to a request with nothing in it. */
 function answersOf(path: string): number[] {
   if (path.includes('verify')) return [401]
+  // Not without a signed link.
   if (path.startsWith('/email/undo')) return [403]
+  if (path.startsWith('/oauth/unlock')) return [403, 419]
   // No provider is configured.
   if (path.startsWith('/auth/{provider}')) return [404]
   // The protocol has a client to ask for first, and some of it is there over https only.
