@@ -3,8 +3,6 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
 
-t.setTimeout(110_000)
-
 interface Prepared {
   /** What the request must not change. */
   state(): Promise<unknown>

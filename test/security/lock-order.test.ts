@@ -5,8 +5,6 @@ import { setDisabled } from '../support/command.ts'
 import { clients, codeFlow, oauthSettings, Person, refresh, secret } from '../support/oauth.ts'
 import { stopTime } from '../support/time.ts'
 
-t.setTimeout(170_000)
-
 const password = 'correct horse'
 const settings = {
   ...oauthSettings,

@@ -5,8 +5,6 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 import { hour, second } from '../support/clock.ts'
 import { Plain } from '../support/plain.ts'
 
-t.setTimeout(170_000)
-
 let addresses = 0
 
 /** The status of a sign-in from an address of its own. */

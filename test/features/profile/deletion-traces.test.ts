@@ -3,8 +3,6 @@ import { buildTestApp } from '../../support/app.ts'
 import { oauthSettings, Person, request } from '../../support/oauth.ts'
 import { stopTime } from '../../support/time.ts'
 
-t.setTimeout(110_000)
-
 t.test('a deleted account leaves no address, browser, name or mail behind', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [ada, bob] = [await svc.createUser({ email: 'ada@example.com' }), await svc.createUser()]

@@ -4,8 +4,7 @@ import { OidcProvider } from '../../support/oidc-provider.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, callbackUri, failure, frontEnd, link, list, type Social, Visitor } from './visitor.ts'
 
-const base64url = (value: object | string): string =>
-  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 /** Replaces the ID token of each answer, given its claims. */
 function forge({ acme }: Social, make: (claims: object) => string): void {

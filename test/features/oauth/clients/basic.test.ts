@@ -2,8 +2,6 @@ import t from 'tap'
 import { callback, verifier } from '../../../support/oauth.ts'
 import { basic, buildServer, credentials, machine, post } from './parties.ts'
 
-t.setTimeout(110_000)
-
 const encoded = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 const spa = { type: 'public', grants: ['authorization_code', 'refresh_token'], redirect_uris: [callback] }

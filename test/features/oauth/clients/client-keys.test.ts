@@ -3,8 +3,6 @@ import t, { type Test } from 'tap'
 import { stopTime, travel } from '../../../support/time.ts'
 import { assertion, buildServer, credentials, type Key, machine, newKey, post } from './parties.ts'
 
-t.setTimeout(110_000)
-
 const [first, second, third, stranger] = await Promise.all(['a', 'b', 'c', 'd'].map((kid) => newKey('ES256', kid)))
 if (!first || !second || !third || !stranger) throw new Error('No keys.')
 

@@ -3,8 +3,6 @@ import type { TestApp } from '../../../support/app.ts'
 import { callback, Person, pkce } from '../../../support/oauth.ts'
 import { assertion, basic, buildServer, credentials, machine, newKey, post, secret } from './parties.ts'
 
-t.setTimeout(110_000)
-
 const spa = { type: 'public', grants: ['authorization_code'], redirect_uris: [callback] }
 const clients = [
   { client_id: 'spa', ...spa },

@@ -14,8 +14,6 @@ import {
 } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-t.setTimeout(110_000)
-
 const secret = 'a-secret-that-is-long-enough'
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 const settings = {

@@ -3,8 +3,6 @@ import t from 'tap'
 import { callback, Person, pkce, response, verifier } from '../../../support/oauth.ts'
 import { buildServer, machine, newKey, post, proof, seconds } from '../clients/parties.ts'
 
-t.setTimeout(110_000)
-
 const now = seconds()
 const key = await newKey('ES256')
 

@@ -4,8 +4,6 @@ import { buildTestApp, type Settings, type TestApp } from '../../../support/app.
 import { minute, TestClock } from '../../../support/clock.ts'
 import { basic, callback, clients, oauthSettings, Person, request, response } from '../../../support/oauth.ts'
 
-t.setTimeout(60_000)
-
 const build = (t: Parameters<typeof buildTestApp>[0], rate_limits: Settings): Promise<TestApp> => {
   const more = [
     { client_id: 'console', type: 'confidential', secret: 'a-secret-that-is-long-enough', grants: ['device_code'] },
