@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
 import { type EqualTime, measureEqualTime } from './support/equal-time.ts'
+import { type FairLogins, measureFairLogins } from './support/fair-logins.ts'
 import { oauthComparisons } from './support/oauth-operations.ts'
 import {
   type Comparison,
@@ -19,7 +20,7 @@ import { updateReadme } from './support/readme.ts'
 import { chartOf, type Report, type Result, resultOf, tableOf } from './support/report.ts'
 
 const comparisons = [...guardComparisons, ...oauthComparisons]
-const names = [...comparisons.map(({ name }) => name), 'memory', 'equal-time']
+const names = [...comparisons.map(({ name }) => name), 'memory', 'equal-time', 'fair-logins']
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -53,9 +54,10 @@ try {
   }
   const memory = isWanted('memory') ? await memoryFigures() : null
   const equalTime = isWanted('equal-time') ? await equalTimes() : null
-  console.log(`\n${tableOf({ results, memory, equalTime })}`)
+  const fairLogins = isWanted('fair-logins') ? await fairLoginTimes() : null
+  console.log(`\n${tableOf({ results, memory, equalTime, fairLogins })}`)
   // Part of a run is no report.
-  if (positionals.length === 0) await save({ results, memory, equalTime })
+  if (positionals.length === 0) await save({ results, memory, equalTime, fairLogins })
 } finally {
   await bench.close()
 }
@@ -102,7 +104,19 @@ async function equalTimes(): Promise<EqualTime[]> {
   return lines
 }
 
-async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime'>): Promise<void> {
+async function fairLoginTimes(): Promise<FairLogins> {
+  process.stderr.write('fair-logins: ')
+  const found = await measureFairLogins(bench)
+  const rounded = (value: number) => Number(value.toFixed(2))
+  const { quiet, attacked, ratio } = found
+  const line = { ...found, quiet: rounded(quiet), attacked: rounded(attacked), ratio: rounded(ratio) }
+  process.stderr.write(
+    `${line.quiet} ms alone, ${line.attacked} ms beside ${line.checked} guesses and ${line.refused} refused ones: ratio ${line.ratio}\n`,
+  )
+  return line
+}
+
+async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime' | 'fairLogins'>): Promise<void> {
   const { seconds, rounds, connections } = bench.options
   const folder = join(import.meta.dirname, 'results')
   const libsql = JSON.parse(readFileSync(join(import.meta.dirname, '../node_modules/libsql/package.json'), 'utf8'))

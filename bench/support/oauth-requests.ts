@@ -2,7 +2,7 @@ import { emailOf } from './rows.ts'
 
 const host = 'auth.example.com'
 
-export const benchSecret = 'the-secret-of-the-clients-of-the-benchmark'
+export const benchSecret = 'Hc5vZ8kTq2Nw7bRx1sJm4fLy9gPd3AaEu6iWoK0X'
 export const benchClients = { robot: 'robot', app: 'app' } as const
 
 /** The registry of the measured server. */

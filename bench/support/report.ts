@@ -1,5 +1,6 @@
 import type { BenchOptions } from './bench.ts'
 import { type EqualTime, equalTimeTarget } from './equal-time.ts'
+import { type FairLogins, fairLoginsTarget } from './fair-logins.ts'
 import type { Comparison, MemoryFigures, memoryTargets, Sample } from './operations.ts'
 
 /** What a comparison found: medians, and every sample behind them. */
@@ -31,6 +32,8 @@ export interface Report {
   results: Result[]
   memory: (MemoryFigures & { targets: typeof memoryTargets }) | null
   equalTime: EqualTime[] | null
+  /** Absent from reports of before this was measured. */
+  fairLogins?: FairLogins | null
 }
 
 const median = (values: readonly number[]): number => {
@@ -96,13 +99,22 @@ interface Line extends Figure {
 }
 
 /** What is measured: all of it, or what was asked for. */
-type Measured = Pick<Report, 'results' | 'memory' | 'equalTime'>
+type Measured = Pick<Report, 'results' | 'memory' | 'equalTime' | 'fairLogins'>
 
 /** Every figure against its target, in the order of the report. */
 export const linesOf = (measured: Measured): Line[] =>
   figuresOf(measured).map((line) => ({ ...line, measured: figure(line), wish: wish(line), isMet: isMet(line) }))
 
-function figuresOf({ results, memory, equalTime }: Measured): Figure[] {
+const fairFigure = ({ ratio }: FairLogins): Figure => ({
+  title: 'Sign-ins while another address sends 150 guesses at once',
+  to: 'their quiet median',
+  value: ratio,
+  target: fairLoginsTarget,
+  wanted: 'at most',
+  unit: '×',
+})
+
+function figuresOf({ results, memory, equalTime, fairLogins }: Measured): Figure[] {
   const ratios = results.map(({ title, to, ratio, target }): Figure => {
     return { title, to, value: ratio, target, wanted: 'at least', unit: '' }
   })
@@ -113,13 +125,15 @@ function figuresOf({ results, memory, equalTime }: Measured): Figure[] {
     const title = `Known to unknown addresses, ${door}`
     return { title, value: ratio, target: equalTimeTarget, wanted: 'at most', unit: '×' }
   })
-  if (!memory) return [...ratios, ...slower, ...doors]
+  const fair = fairLogins ? [fairFigure(fairLogins)] : []
+  if (!memory) return [...ratios, ...slower, ...doors, ...fair]
   const most = Math.max(memory.bearer, memory.session, memory.logins)
   const shared = { wanted: 'at most', unit: ' MB' } as const
   return [
     ...ratios,
     ...slower,
     ...doors,
+    ...fair,
     { title: 'Resident memory, idle', value: memory.idle, target: memory.targets.idle, ...shared },
     { title: 'Resident memory, under load', value: most, target: memory.targets.load, ...shared },
   ]

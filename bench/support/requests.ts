@@ -7,7 +7,7 @@ import { emailOf, sessionId, tokenSecret } from './rows.ts'
 export const host = 'auth.example.com'
 /** Where the single-page application lives. */
 export const frontend = 'https://app.example.com'
-export const secret = 'the-secret-of-the-benchmark-has-32-bytes'
+export const secret = 'Vx4nB7sKq1Lw9dTzR2mFh6cYp3JgA8eUo5iXtG0Q'
 export const password = 'correct horse'
 
 const request = (lines: readonly string[], body = ''): Buffer => Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)

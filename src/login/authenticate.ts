@@ -5,7 +5,6 @@ import { originOf, recordEvent } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import type { Lane } from './fair-queue.ts'
-import { queueIsFull } from './hashing.ts'
 import type { Attempt, Door } from './login-limiter.ts'
 import { mailUnlock } from './unlock.ts'
 
@@ -27,10 +26,7 @@ export async function authenticate(
   const { server: app } = request
   const lane = app.loginLimiter.laneOf(request, credentials.email)
   // Before anything is written or looked up: a refusal must cost less than what it refuses.
-  if (app.hashing.isFull(lane)) {
-    app.metrics?.hashingRefused()
-    throw queueIsFull()
-  }
+  if (app.hashing.isFull(lane)) return app.hashing.refuse()
   const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.door)
   let found: UserWithPassword | null
   let fits: boolean

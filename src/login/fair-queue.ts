@@ -13,9 +13,13 @@ interface Places {
   lane: number
 }
 
-/** The lanes of one kind; the one that waited longest for its turn comes first. */
+/** The lanes of one kind. New ones have every second turn, so that an occasional sign-in need not wait for a round of all the others. */
 class Rotation<Task> {
-  readonly #lanes = new Map<string, Task[]>()
+  /** Lanes that have not had a turn yet, the oldest first. */
+  readonly #fresh = new Map<string, Task[]>()
+  /** The others, in the order of their turns. */
+  readonly #served = new Map<string, Task[]>()
+  #wasFresh = false
   #size = 0
 
   get size(): number {
@@ -23,46 +27,53 @@ class Rotation<Task> {
   }
 
   waiting(key: string): number {
-    return this.#lanes.get(key)?.length ?? 0
+    return this.#find(key)?.length ?? 0
   }
 
   add(key: string, task: Task): void {
-    const tasks = this.#lanes.get(key)
+    const tasks = this.#find(key)
     if (tasks) tasks.push(task)
-    else this.#lanes.set(key, [task])
+    else this.#fresh.set(key, [task])
     this.#size++
   }
 
   /** The oldest task of the lane whose turn it is; the lane then goes to the end. */
   take(): Task | undefined {
-    const [first] = this.#lanes
+    this.#wasFresh = this.#fresh.size > 0 && !(this.#wasFresh && this.#served.size > 0)
+    const lanes = this.#wasFresh ? this.#fresh : this.#served
+    const [first] = lanes
     if (!first) return undefined
     const [key, tasks] = first
     const task = tasks.shift()
-    this.#lanes.delete(key)
-    if (tasks.length > 0) this.#lanes.set(key, tasks)
+    lanes.delete(key)
+    if (tasks.length > 0) this.#served.set(key, tasks)
     this.#size--
     return task
   }
 
   /** The lane with the most tasks. */
   longest(): string {
-    const [key = ''] = [...this.#lanes].reduce((longest, lane) => (lane[1].length > longest[1].length ? lane : longest))
+    const lanes = [...this.#served, ...this.#fresh]
+    const [key = ''] = lanes.reduce((longest, lane) => (lane[1].length > longest[1].length ? lane : longest))
     return key
   }
 
   /** Takes the newest task out of a lane. */
   drop(key: string): Task | undefined {
-    const tasks = this.#lanes.get(key)
+    const tasks = this.#find(key)
     const task = tasks?.pop()
-    if (tasks?.length === 0) this.#lanes.delete(key)
+    if (tasks?.length === 0 && !this.#fresh.delete(key)) this.#served.delete(key)
     if (task !== undefined) this.#size--
     return task
+  }
+
+  #find(key: string): Task[] | undefined {
+    return this.#fresh.get(key) ?? this.#served.get(key)
   }
 }
 
 /**
- * Tasks that wait in lanes. The lanes take turns, so that a lane with many tasks delays another by one task at most.
+ * Tasks that wait in lanes. The lanes take turns, so that a lane with many tasks does not delay the others.
  * When all places are taken, a shorter lane takes one from the longest. Known browsers have places of their own, and
  * every second turn, so that strangers cannot shut them out, however many addresses they use.
  */

@@ -1,5 +1,7 @@
+import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { Piscina } from 'piscina'
@@ -14,6 +16,12 @@ const waitersPerThread = 100
 /** How many of them may come from one address, or for one account. */
 const waitersPerLane = 50
 
+/** How long a refusal is held back, in milliseconds, so that asking again at once keeps nobody busy with refusals. */
+const refusalDelay = 1_000
+
+/** How many refusals are held back at a time; further ones are answered at once. */
+const mostHeldBack = 1_000
+
 /** How far the threads stand behind everything else in the system's schedule: token checks keep their speed. */
 const niceness = 3
 
@@ -23,7 +31,7 @@ const idleTimeout = 30_000
 const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)}`, import.meta.url))
 
 /** 503 of a check that would have to wait too long. */
-export const queueIsFull = (): HttpError => unavailable('password hashing queue is full', 2)
+const queueIsFull = (): HttpError => unavailable('password hashing queue is full', 2)
 
 /** Where what it does is told. */
 type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
@@ -48,9 +56,12 @@ export class PasswordHashing {
   readonly #watch: Watch
   readonly #legacyCosts = new Set<string>()
   readonly #unfinished = new Set<Promise<unknown>>()
+  readonly #closing = new AbortController()
   #running = 0
+  #heldBack = 0
 
   constructor(threads = allButOne, watch: Watch = { metrics: null, tracing: null }) {
+    setMaxListeners(mostHeldBack, this.#closing.signal)
     this.#threads = threads
     this.#watch = watch
     this.#queue = new FairQueue({ all: threads * waitersPerThread, lane: threads * waitersPerLane })
@@ -73,6 +84,17 @@ export class PasswordHashing {
   /** Whether further checks of the lane are refused. */
   isFull(lane: Lane): boolean {
     return this.#queue.isFull(lane)
+  }
+
+  /** Throws 503 with `Retry-After`, a moment later. */
+  async refuse(): Promise<never> {
+    this.#watch.metrics?.hashingRefused()
+    if (this.#heldBack < mostHeldBack) {
+      this.#heldBack++
+      await sleep(refusalDelay, undefined, { signal: this.#closing.signal }).catch(() => {})
+      this.#heldBack--
+    }
+    throw queueIsFull()
   }
 
   /** The hash to store; 503 with `Retry-After` when the queue is full. */
@@ -98,6 +120,7 @@ export class PasswordHashing {
 
   /** Lets the checks under way finish, and ends the threads. */
   async close(): Promise<void> {
+    this.#closing.abort()
     while (this.#unfinished.size > 0) await Promise.allSettled(this.#unfinished)
     await this.#pool.close()
   }
@@ -123,14 +146,11 @@ export class PasswordHashing {
       this.#running++
       return
     }
-    const refused = () => {
-      this.#watch.metrics?.hashingRefused()
-      return queueIsFull()
-    }
-    if (this.isFull(lane)) throw refused()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#queue.add(lane, { begin: resolve, refuse: () => reject(refused()) })?.refuse()
-    await promise
+    if (this.isFull(lane)) return this.refuse()
+    const isMine = await new Promise<boolean>((decide) => {
+      this.#queue.add(lane, { begin: () => decide(true), refuse: () => decide(false) })?.refuse()
+    })
+    if (!isMine) await this.refuse()
   }
 
   async #work(task: HashingTask): Promise<Hashed> {

@@ -205,10 +205,11 @@ t.test('a full hashing queue answers 503 and counts nothing', async (t) => {
   svc.app.hashing = hashing
   const waiting: Promise<unknown>[] = []
   let isFlooded = true
+  let addresses = 0
   const flood = async () => {
     for (; isFlooded; await nextTurn()) {
       // Each from an address of its own: one alone could not fill it.
-      while (hashing.queued < 100) waiting.push(hashing.hash('x', { kind: 'address', key: `${hashing.queued}` }))
+      while (hashing.queued < 100) waiting.push(hashing.hash('x', { kind: 'address', key: `${addresses++}` }))
     }
   }
   const flooding = flood()
