@@ -2,6 +2,7 @@ import fastifyCookie from '@fastify/cookie'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import { addAccess, callerOf } from './access/access.ts'
+import { Cookies } from './access/cookies.ts'
 import { addCors } from './access/cors.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { openLookups } from './access/lookups/open.ts'
@@ -129,7 +130,9 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('limits', limits)
   app.decorate('loginLimiter', new LoginLimiter(config, limits))
   app.decorate('secondFactor', new SecondFactor(config, database))
-  app.decorate('remember', new RememberTokens(config))
+  // The cookie library joins the app below; nothing is parsed before.
+  app.decorate('cookies', new Cookies(config, app))
+  app.decorate('remember', new RememberTokens(config, app.cookies))
   app.decorate('touches', new Touches({ database, clock, config, log: logger }))
   app.addHook('onClose', async () => {
     await app.hashing.close()
@@ -154,7 +157,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(fastifyCookie, { hook: false })
   await addCors(app)
   const store = new SessionStore({ database, lookups, clock, config })
-  app.decorate('sessions', await openSessions(app, config, store))
+  app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
   const holder = new ProtocolHolder(app, {
     find: async (text) => {

@@ -42,7 +42,7 @@ const holdReply = [
   /^plugins\/metrics\/requests\.ts$/,
   /^access\/(access|verdicts)\.ts$/,
   // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
-  /^access\/sessions\.ts$/,
+  /^access\/(cookies|sessions)\.ts$/,
   /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
   // The library's hooks see a request and its answer only through these.

@@ -66,10 +66,11 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
   app.decorateRequest('remembered', null)
   app.decorateRequest('presentedSessionId', null)
   app.decorateRequest('passedCsrf', false)
+  app.decorateRequest('cookiePrefixes', null)
 
   async function sessionCaller(request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
     if (request.headers.cookie === undefined) return null
-    await sessions.read(request)
+    await sessions.read(request, reply)
     const row = request.session.state?.row
     if (row) touches.session(row.id, row.lastSeenAt)
     if (row?.user) {
@@ -114,7 +115,7 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
   async function readSession(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
-    await sessions.read(request)
+    await sessions.read(request, reply)
     if (!request.caller && request.presentedSessionId === null) sessions.sendPair(request, reply)
   }
 

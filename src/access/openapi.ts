@@ -90,7 +90,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
           session: {
             type: 'apiKey',
             in: 'cookie',
-            name: app.config.current().session.cookie,
+            name: app.cookies.nameOf(app.cookies.session),
             description: 'Unsafe methods also send the value of the cookie `XSRF-TOKEN` as the header `X-XSRF-TOKEN`.',
           },
           bearer: {

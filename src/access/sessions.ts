@@ -2,9 +2,10 @@ import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Config } from '../config/schema.ts'
-import { deriveKeys } from '../crypto/keys.ts'
+import { deriveKeys, type KeyPurpose } from '../crypto/keys.ts'
 import { randomId } from '../crypto/random.ts'
 import { Signer } from '../crypto/signer.ts'
+import { type CookiePrefix, type Cookies, xsrfCookie } from './cookies.ts'
 import { mayReceiveSession } from './cross-site.ts'
 import { Xsrf } from './csrf.ts'
 import type { SessionStore } from './session-store.ts'
@@ -18,10 +19,12 @@ declare module 'fastify' {
   }
 }
 
-/** The name of the cookie that carries the XSRF value to the page's script. */
-const xsrfCookie = 'XSRF-TOKEN'
+/** What a cookie line says that takes a cookie back. */
+const expired = 'Max-Age=0;'
 
 interface PairSuffixes {
+  /** The session cookie's name with its prefix. */
+  full: string
   session: string
   xsrf: string
 }
@@ -32,30 +35,50 @@ type Decrypt = FastifyInstance['decryptSession']
 export class Sessions {
   readonly #config: CurrentConfig
   readonly #decrypt: Decrypt
-  readonly #signer: Signer
+  readonly #signers: Record<CookiePrefix, Signer>
+  readonly #cookies: Cookies
   readonly #suffixes = new WeakMap<Config['session'], PairSuffixes>()
   readonly xsrf: Xsrf
 
-  constructor(config: CurrentConfig, signer: Signer, decrypt: Decrypt) {
+  constructor(config: CurrentConfig, cookies: Cookies, signers: Record<CookiePrefix, Signer>, decrypt: Decrypt) {
     this.#config = config
-    this.#signer = signer
+    this.#cookies = cookies
+    this.#signers = signers
     this.#decrypt = decrypt
     this.xsrf = new Xsrf(deriveKeys(config.current().app.secret, 'xsrf'))
   }
 
   /** Loads `request.session` from the cookie, once; without a good cookie it is a new anonymous one. */
-  async read(request: FastifyRequest): Promise<void> {
+  async read(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (this.#isRead(request)) return
-    request.cookies = request.server.parseCookie(request.headers.cookie ?? '')
-    const cookie = request.cookies[this.#config.current().session.cookie] ?? ''
+    const presented = this.#cookies.parse(request.headers.cookie ?? '')
+    request.cookies = presented.values
+    request.cookiePrefixes = presented.prefixes
+    const cookie = this.#presented(request)
     await this.#load(request, cookie)
     const { sessionId } = request.session
     request.presentedSessionId = cookie.startsWith(`${sessionId}.`) ? sessionId : null
+    if (!mayReceiveSession(request)) return
+    const stale = this.#cookies.staleLines(presented)
+    if (stale.length > 0) reply.header('set-cookie', stale)
+  }
+
+  /**
+   * The signed session id that the request presents. A signature counts only under the prefix that it was made for: what
+   * svc hands out today cannot be planted under a name that any subdomain may set.
+   */
+  #presented({ cookies, cookiePrefixes }: FastifyRequest): string {
+    const name = this.#cookies.session
+    const signed = cookies[name] ?? ''
+    const [prefix, expected] = [cookiePrefixes?.get(name) ?? '', this.#cookies.prefix(name)]
+    if (prefix === expected || signed === '') return signed
+    const { value } = this.#signers[prefix].unsign(signed)
+    return value === null ? '' : this.#signers[expected].sign(value)
   }
 
   /** Makes the session of this id (a row that exists, or none yet) the request's, and hands its cookies out. */
   async become(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
-    await this.#load(request, this.#signer.sign(sessionId))
+    await this.#load(request, this.#signers[this.#cookies.prefix(this.#cookies.session)].sign(sessionId))
     this.sendPair(request, reply)
   }
 
@@ -72,27 +95,26 @@ export class Sessions {
     if (!mayReceiveSession(request)) return
     const { session } = this.#config.current()
     const { sessionId, encryptedSessionId } = request.session
-    const suffixes = this.#suffixesOf(session, request.server)
-    // Every answer to a session carries the pair, so it is put together here; other cookies join it when the answer is sent.
+    const { full, ...suffixes } = this.#suffixesOf(session, request.server)
+    const before = [reply.getHeader('set-cookie') ?? []].flat().map(String)
     reply.removeHeader('set-cookie')
     reply.header('set-cookie', [
-      `${session.cookie}=${encryptedSessionId}${suffixes.session}`,
+      ...before.filter(
+        (line) => line.includes(expired) || !(line.startsWith(`${full}=`) || line.startsWith(`${xsrfCookie}=`)),
+      ),
+      `${full}=${encryptedSessionId}${suffixes.session}`,
       `${xsrfCookie}=${this.xsrf.token(sessionId)}${suffixes.xsrf}`,
     ])
-  }
-
-  /** The attributes that every cookie of svc shares. */
-  attributes(): { path: string; sameSite: 'lax' | 'strict' | 'none'; secure: boolean; domain?: string } {
-    const { domain, same_site, secure } = this.#config.current().session
-    return { path: '/', sameSite: same_site, secure, ...(domain === null ? {} : { domain }) }
   }
 
   /** What follows the values of the pair, in the cookie library's words; once for each configuration. */
   #suffixesOf(session: Config['session'], { serializeCookie }: FastifyInstance): PairSuffixes {
     let suffixes = this.#suffixes.get(session)
     if (!suffixes) {
-      const attributes = { ...this.attributes(), maxAge: session.lifetime * 60 }
+      const name = this.#cookies.session
+      const attributes = { ...this.#cookies.attributes(name), maxAge: session.lifetime * 60 }
       suffixes = {
+        full: this.#cookies.nameOf(name),
         session: serializeCookie('c', '', { ...attributes, httpOnly: true }).slice('c='.length),
         xsrf: serializeCookie('c', '', attributes).slice('c='.length),
       }
@@ -119,13 +141,19 @@ export class Sessions {
 export async function openSessions(
   app: FastifyInstance,
   config: CurrentConfig,
+  cookies: Cookies,
   store: SessionStore,
 ): Promise<Sessions> {
-  const signer = new Signer(deriveKeys(config.current().app.secret, 'session-cookie'))
+  const signerOf = (purpose: KeyPurpose) => new Signer(deriveKeys(config.current().app.secret, purpose))
+  const signers = {
+    '': signerOf('session-cookie'),
+    '__Host-': signerOf('__Host-session-cookie'),
+    '__Secure-': signerOf('__Secure-session-cookie'),
+  }
   let decrypt: Decrypt | undefined
   await app.register(async (scope) => {
     await scope.register(fastifySession, {
-      secret: signer,
+      secret: signers[cookies.prefix(cookies.session)],
       store,
       cookieName: config.current().session.cookie,
       idGenerator: randomId,
@@ -135,5 +163,5 @@ export async function openSessions(
     decrypt = scope.decryptSession
   })
   if (!decrypt) throw new Error('@fastify/session did not register.')
-  return new Sessions(config, signer, decrypt)
+  return new Sessions(config, cookies, signers, decrypt)
 }

@@ -6,6 +6,8 @@ import { MacKey } from './mac.ts'
 export type KeyPurpose =
   | 'unlock-sign-in'
   | 'session-cookie'
+  | '__Host-session-cookie'
+  | '__Secure-session-cookie'
   | 'xsrf'
   | 'remember'
   | 'known-browser'

@@ -179,14 +179,10 @@ export class LoginLimiter {
   rememberBrowser(request: FastifyRequest, reply: FastifyReply, { user, password }: UserWithPassword): void {
     const key = this.#keys[0]
     if (!key || user.email_verified_at === null) return
-    const attributes = {
-      ...request.server.sessions.attributes(),
-      httpOnly: true,
-      maxAge: browserLife / 1000,
-    }
     const expires = String(request.server.clock.now() + browserLife)
     const macs = [key.sign(issuedText(user.email, expires)), key.sign(boundText(user.email, expires, password))]
-    reply.setCookie(browserCookie, [expires, ...macs].join('.'), attributes)
+    const maxAge = browserLife / 1000
+    request.server.cookies.set(request, reply, browserCookie, [expires, ...macs].join('.'), { maxAge })
   }
 
   /** Gives a browser that is marked a new mark. */

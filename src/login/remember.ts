@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Remembered } from '../access/access.ts'
 import { SessionCaller } from '../access/caller.ts'
+import type { CookiePrefix, Cookies } from '../access/cookies.ts'
 import type { RememberRow } from '../access/lookups/lookups.ts'
 import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
 import type { CurrentConfig } from '../config/current.ts'
@@ -47,6 +48,9 @@ const fits = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: stri
   return constantTimeEqual(hash, row.tokenHash) || constantTimeEqual(hash, row.previousHash ?? '')
 }
 
+/** What is hashed of a secret: it counts only under the prefix of the name it was handed out with. */
+const bindSecret = (secret: string, prefix: CookiePrefix): string => prefix + secret
+
 /**
  * Remember-me: one row for each device, rotated at each use by one conditional write.
  * The successor is an HMAC of its predecessor, so that parallel requests which present the same cookie all get the same
@@ -55,10 +59,12 @@ const fits = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: stri
  */
 export class RememberTokens {
   readonly #config: CurrentConfig
+  readonly #cookies: Cookies
   readonly #keys: readonly MacKey[]
 
-  constructor(config: CurrentConfig) {
+  constructor(config: CurrentConfig, cookies: Cookies) {
     this.#config = config
+    this.#cookies = cookies
     this.#keys = deriveKeys(config.current().app.secret, 'remember')
   }
 
@@ -84,7 +90,7 @@ export class RememberTokens {
     const row = await tx.rememberToken.create({
       data: {
         userId: BigInt(user.id),
-        tokenHash: sha256Hex(secret),
+        tokenHash: sha256Hex(this.#bound(secret)),
         passwordMark: passwordMark(password),
         createdAt: new Date(now),
         lastUsedAt: new Date(now),
@@ -102,7 +108,9 @@ export class RememberTokens {
     await tx.rememberToken.delete({ where: { id } })
     const { userId, createdAt, lastUsedAt, expiresAt } = old
     const kept = { userId, createdAt, lastUsedAt, expiresAt }
-    const row = await tx.rememberToken.create({ data: { ...kept, tokenHash: sha256Hex(secret), passwordMark: mark } })
+    const row = await tx.rememberToken.create({
+      data: { ...kept, tokenHash: sha256Hex(this.#bound(secret)), passwordMark: mark },
+    })
     return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
   }
 
@@ -120,20 +128,22 @@ export class RememberTokens {
 
   /** Hands the cookie out, or takes it back (null) from a browser that has one. */
   sendCookie(request: FastifyRequest, reply: FastifyReply, value: string | null): void {
-    const attributes = {
-      ...request.server.sessions.attributes(),
-      httpOnly: true,
-    }
+    const { cookies } = request.server
     if (value !== null) {
       const maxAge = this.#config.current().session.remember_days * (day / 1000)
-      reply.setCookie(rememberCookie, value, { ...attributes, maxAge })
+      cookies.set(request, reply, rememberCookie, value, { maxAge })
     } else if (request.cookies[rememberCookie] !== undefined) {
-      reply.clearCookie(rememberCookie, attributes)
+      cookies.clear(request, reply, rememberCookie)
     }
   }
 
+  #bound(secret: string): string {
+    return bindSecret(secret, this.#cookies.prefix(rememberCookie))
+  }
+
   #presented(request: FastifyRequest): Presented | null {
-    return parse(request.cookies?.[rememberCookie])
+    const found = parse(request.cookies?.[rememberCookie])
+    return found && { ...found, secret: bindSecret(found.secret, request.cookiePrefixes?.get(rememberCookie) ?? '') }
   }
 
   #isLive(row: RememberRow, now: number): boolean {
@@ -141,7 +151,7 @@ export class RememberTokens {
   }
 
   #cookieOf(id: bigint, secret: string): string {
-    return `${id}.${secret}.${this.#keys[0]?.sign(`issued\0${id}\0${secret}`)}`
+    return `${id}.${secret}.${this.#keys[0]?.sign(`issued\0${id}\0${this.#bound(secret)}`)}`
   }
 
   #wasIssued({ id, secret, tag }: Presented): boolean {
@@ -207,13 +217,13 @@ export class RememberTokens {
     const previousHash = sha256Hex(secret)
     const rotated = await tx.rememberToken.updateMany({
       where: { id, tokenHash: previousHash },
-      data: { tokenHash: sha256Hex(first), previousHash, lastUsedAt },
+      data: { tokenHash: sha256Hex(this.#bound(first)), previousHash, lastUsedAt },
     })
     if (rotated.count > 0) return first
     // A write rather than a look, so that those who present a predecessor wait for one another.
     const used = await tx.rememberToken.updateMany({ where: { id, previousHash }, data: { lastUsedAt } })
     if (used.count === 0) throw unauthenticated()
     const row = await tx.rememberToken.findUniqueOrThrow({ where: { id }, select: { tokenHash: true } })
-    return successors.find((successor) => sha256Hex(successor) === row.tokenHash) ?? null
+    return successors.find((successor) => sha256Hex(this.#bound(successor)) === row.tokenHash) ?? null
   }
 }

@@ -59,10 +59,10 @@ function cookiePrefixIsHonoured({ session }: Config, report: Report): void {
 }
 
 /** Names that other cookies of svc have. */
-const OWN_COOKIES = ['XSRF-TOKEN', 'svc_remember', 'svc_browser', 'svc_flash']
+const OWN_COOKIES = /^(XSRF-TOKEN|svc_(remember|browser|flash|oauth_.*|social_.*))$/
 
 function cookieIsNoOther({ session }: Config, report: Report): void {
-  if (OWN_COOKIES.includes(session.cookie)) {
+  if (OWN_COOKIES.test(session.cookie.replace(/^__(Secure|Host)-/i, ''))) {
     report(['session', 'cookie'], `must not be ${session.cookie}, which is another cookie of svc`)
   }
 }

@@ -46,7 +46,7 @@ export const accessSections = {
       default: 'svc_session',
       format: 'cookie-name',
       reload: 'restart',
-      description: 'The name of the session cookie.',
+      description: 'The name of the session cookie; on https it travels with the prefix __Host- or __Secure-.',
     }),
     lifetime: integer({
       default: 120,

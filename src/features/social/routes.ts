@@ -54,14 +54,6 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     return provider
   }
 
-  const cookieOf = (provider: string) => ({
-    path: `/auth/${provider}`,
-    httpOnly: true,
-    // Providers send browsers back from another site.
-    sameSite: 'lax' as const,
-    secure: app.sessions.attributes().secure,
-  })
-
   /** Begins a flow, and hands its browser what it has to come back with. */
   async function begin(
     request: FastifyRequest,
@@ -70,9 +62,11 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     wish: Wish,
   ): Promise<string> {
     const { url, flow } = await beginFlow(request, parts, provider, wish)
-    for (const name of oldFlows(request.cookies)) reply.clearCookie(name, cookieOf(provider.id))
+    for (const name of oldFlows(request.cookies)) app.cookies.clear(request, reply, name)
     const name = cookieName(proofsOf(flow).state)
-    reply.setCookie(name, sealFlow(cipher, flow), { ...cookieOf(provider.id), maxAge: cookieAge })
+    // Providers send browsers back from another site.
+    const attributes = { maxAge: cookieAge, sameSite: 'lax' } as const
+    app.cookies.set(request, reply, name, sealFlow(cipher, flow, app.cookies.prefix(name)), attributes)
     return url
   }
 
@@ -83,9 +77,9 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     const name = cookieName(state)
     const cookie = request.cookies?.[name]
     if (states.length !== 1 || cookie === undefined) return null
-    const flow = openFlow(cipher, state, cookie)
+    const flow = openFlow(cipher, state, cookie, request.cookiePrefixes?.get(name) ?? '')
     if (flow?.provider !== provider.id) return null
-    reply.clearCookie(name, cookieOf(provider.id))
+    app.cookies.clear(request, reply, name)
     return flow
   }
 

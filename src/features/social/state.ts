@@ -45,7 +45,7 @@ export const proofsOf = ({ secret }: Flow) => ({
 const cookiePrefix = 'svc_social_'
 
 /** What the cookies of flows may take of a request's headers, in bytes: Node reads 16 KiB of all of them together. */
-const mostOfCookies = 6_144
+const mostOfCookies = 4_096
 
 /** The name of the cookie of a state: many tabs may sign in at once. */
 export const cookieName = (state: string): string => `${cookiePrefix}${state.slice(0, 16)}`
@@ -62,13 +62,13 @@ export function oldFlows(cookies: Readonly<Record<string, string | undefined>> =
   })
 }
 
-/** The cookie's value. */
-export const sealFlow = (cipher: Cipher, flow: Flow): string =>
-  cipher.encrypt(JSON.stringify(flow), `flow ${proofsOf(flow).state}`)
+/** The cookie's value: good only under the prefix of its name, so that it cannot be planted under one that protects less. */
+export const sealFlow = (cipher: Cipher, flow: Flow, prefix: string): string =>
+  cipher.encrypt(JSON.stringify(flow), `${prefix}flow ${proofsOf(flow).state}`)
 
 /** The flow of a state, or null when the cookie is not that one's. */
-export function openFlow(cipher: Cipher, state: string, cookie: string | undefined): Flow | null {
+export function openFlow(cipher: Cipher, state: string, cookie: string | undefined, prefix: string): Flow | null {
   // The state is what it is encrypted for: only the one that was made with it opens it.
-  const text = cookie === undefined ? null : cipher.decrypt(cookie, `flow ${state}`)
+  const text = cookie === undefined ? null : cipher.decrypt(cookie, `${prefix}flow ${state}`)
   return text === null ? null : JSON.parse(text)
 }

@@ -7,24 +7,18 @@ export interface Flash {
 }
 
 const cookie = 'svc_flash'
-const attributesOf = ({ server }: FastifyReply) => ({
-  path: '/test-tokens',
-  httpOnly: true,
-  sameSite: 'lax' as const,
-  secure: server.sessions.attributes().secure,
-})
 
 /** Hands a flash to the browser rather than to the session's row: a token's plain text is stored nowhere. */
-export function setFlash(reply: FastifyReply, flash: Flash): void {
+export function setFlash(request: FastifyRequest, reply: FastifyReply, flash: Flash): void {
   const value = Buffer.from(JSON.stringify(flash)).toString('base64url')
-  reply.setCookie(cookie, value, { ...attributesOf(reply), maxAge: 60 })
+  request.server.cookies.set(request, reply, cookie, value, { maxAge: 60, sameSite: 'lax' })
 }
 
 /** The flash, shown this once. */
 export function takeFlash(request: FastifyRequest, reply: FastifyReply): Flash | null {
   const value = request.cookies?.[cookie]
   if (value === undefined) return null
-  reply.clearCookie(cookie, attributesOf(reply))
+  request.server.cookies.clear(request, reply, cookie)
   try {
     const { message, token } = JSON.parse(Buffer.from(value, 'base64url').toString())
     return { message: String(message), token: typeof token === 'string' ? token : null }

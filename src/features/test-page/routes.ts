@@ -80,7 +80,7 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
       }
       await signIn(request, reply, { ...found, remember: false, door: 'test_page' })
       const token = await tokens.create(request, found.user.id, 'test-token')
-      setFlash(reply, { message: 'Token test-token created. It is shown this once:', token })
+      setFlash(request, reply, { message: 'Token test-token created. It is shown this once:', token })
       return reply.redirect('/test-tokens', 302)
     },
   )
@@ -107,7 +107,7 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
     },
     async (request, reply) => {
       await tokens.revoke(request, tokenOwner(request), BigInt(request.params.id))
-      setFlash(reply, { message: 'Token revoked.', token: null })
+      setFlash(request, reply, { message: 'Token revoked.', token: null })
       return reply.redirect('/test-tokens', 302)
     },
   )

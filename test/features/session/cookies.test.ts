@@ -30,7 +30,7 @@ t.test('the configuration decides the attributes, never the connection', async (
   const secure = await buildTestApp(t, { settings })
   for (const proto of [undefined, 'http', 'https']) {
     const answer = await secure.browser().get('/svc/csrf-cookie', { 'x-forwarded-proto': proto })
-    t.strictSame(cookieNames(answer), ['XSRF-TOKEN', 'sid'])
+    t.strictSame(cookieNames(answer), ['XSRF-TOKEN', '__Secure-sid'])
     for (const cookie of Object.values(cookiesOf(answer))) {
       t.match(
         cookie,
@@ -57,14 +57,14 @@ t.test('with a domain, cookies go to its subdomains and to nobody else', async (
   t.equal((await spa.signIn(user.email, undefined, { remember: true })).statusCode, 200)
   t.equal((await spa.get('/api/user')).statusCode, 200)
   const sentTo = async (url: string) => (await spa.jar.getCookies(url)).map((cookie) => cookie.key).sort()
-  const all = ['XSRF-TOKEN', 'svc_browser', 'svc_remember', 'svc_session']
+  const all = ['XSRF-TOKEN', '__Secure-svc_browser', '__Secure-svc_remember', '__Secure-svc_session']
   t.strictSame(await sentTo('https://app.example.com/'), all, 'the SPA reads the XSRF value on its own host')
   for (const url of ['https://example.com.evil.com/', 'https://evilexample.com/', 'https://evil.com/']) {
     t.strictSame(await sentTo(url), [], url)
   }
   t.strictSame(await sentTo('http://app.example.com/'), [], 'not without https')
   t.equal((await spa.post('/logout')).statusCode, 200)
-  t.strictSame(await sentTo('https://app.example.com/'), ['XSRF-TOKEN', 'svc_browser', 'svc_session'])
+  t.strictSame(await sentTo('https://app.example.com/'), ['XSRF-TOKEN', '__Secure-svc_browser', '__Secure-svc_session'])
   t.equal((await spa.get('/api/user')).statusCode, 401)
 })
 

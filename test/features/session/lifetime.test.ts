@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
@@ -10,7 +10,7 @@ const rowsOf = (svc: TestApp) => svc.database.prisma.session.findMany({ orderBy:
 async function openRequest(svc: TestApp, browser: Browser): Promise<FastifyRequest> {
   const cookie = `svc_session=${await browser.cookie('svc_session')}`
   const request = { headers: { cookie }, server: svc.app } as FastifyRequest
-  await svc.app.sessions.read(request)
+  await svc.app.sessions.read(request, {} as FastifyReply)
   return request
 }
 

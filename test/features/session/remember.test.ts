@@ -81,7 +81,12 @@ t.test('a request that is refused uses nothing up', async (t) => {
 t.test('it counts on both families, and on an unsafe request with the value of the id it brings', async (t) => {
   const svc = await buildTestApp(t)
   const guest = await remembered(svc)
-  t.strictSame(cookieNames(await guest.spa.get('/svc/csrf-cookie')), ['XSRF-TOKEN', 'svc_remember', 'svc_session'])
+  t.strictSame(cookieNames(await guest.spa.get('/svc/csrf-cookie')), [
+    'XSRF-TOKEN',
+    'svc_browser',
+    'svc_remember',
+    'svc_session',
+  ])
   t.equal(await sessionCount(svc), 1)
   t.equal((await guest.spa.get('/api/user')).json().id, guest.user.id)
   const unsafe = await remembered(svc)

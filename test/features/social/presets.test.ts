@@ -89,8 +89,8 @@ t.test('plain OAuth 2.0: the authorization request goes to where they answer tod
   }
   const secure = await buildTestApp(t, { settings: { app: { url: 'https://id.example.com' }, social } })
   const { headers } = await new Visitor(secure).open('/auth/github/redirect')
-  const [cookie = ''] = [headers['set-cookie'] ?? []].flat().filter((line) => line.startsWith('svc_social_'))
-  for (const part of [/; Secure/, /; HttpOnly/, /; SameSite=Lax/, /; Path=\/auth\/github;/]) t.match(cookie, part)
+  const [cookie = ''] = [headers['set-cookie'] ?? []].flat().filter((line) => line.startsWith('__Host-svc_social_'))
+  for (const part of [/; Secure/, /; HttpOnly/, /; SameSite=Lax/, /; Path=\/;/]) t.match(cookie, part)
   t.match(headers.location, encodeURIComponent('https://id.example.com/auth/github/callback'))
 })
 

@@ -25,7 +25,7 @@ t.test('a visitor signs in by form, sees a token once, tries it and revokes it',
   const answer = await signIn(browser, user.email)
   t.equal(answer.statusCode, 302, answer.body)
   t.equal(answer.headers.location, '/test-tokens')
-  t.match(cookiesOf(answer).svc_flash, { httpOnly: true, sameSite: 'lax', path: '/test-tokens', secure: false })
+  t.match(cookiesOf(answer).svc_flash, { httpOnly: true, sameSite: 'lax', path: '/', secure: false })
   const shown = await browser.get('/test-tokens', navigation)
   t.equal(shown.statusCode, 200)
   t.match(shown.headers['content-type'], 'text/html')
@@ -182,7 +182,7 @@ t.test('the flash travels by https where svc does', async (t) => {
   const user = await svc.createUser()
   const own = 'https://auth.example.com'
   const browser = new Browser(svc.app, { origin: own, url: own, xsrf: false })
-  t.equal(cookiesOf(await signIn(browser, user.email)).svc_flash?.secure, true)
+  t.equal(cookiesOf(await signIn(browser, user.email))['__Host-svc_flash']?.secure, true)
 })
 
 t.test('the list of tokens accepts a session or an API token, and no JWT', async (t) => {

@@ -1,4 +1,5 @@
 import { type ClientAuthMethod, type Configuration, interactionPolicy, type JWKS } from 'oidc-provider'
+import type { Cookies } from '../../../access/cookies.ts'
 import type { Config } from '../../../config/schema.ts'
 import { deriveSecret } from '../../../crypto/keys.ts'
 import type { OutboundFetch } from '../../../plugins/outbound.ts'
@@ -8,12 +9,12 @@ import { checkAssertion, checkProof } from './assertions.ts'
 import { handedOf } from './browser.ts'
 import { claimsByScope, claimsOf } from './claims.ts'
 import { servedScopes } from './clients.ts'
+import { interactionCookie, resumeCookie, sessionCookie } from './cookie-names.ts'
 import { isUnprovenDevice, loadExistingGrant } from './grants.ts'
 import { subjectClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
-import { sessionCookie } from './sign-out.ts'
 import { apiTokenGrant } from './token-models.ts'
 
 /** What the library's configuration is made from. */
@@ -21,6 +22,7 @@ export interface ProtocolParts extends AdapterParts {
   /** Private keys; of each algorithm the one that signs is first. */
   keys: readonly object[]
   fetch: OutboundFetch
+  cookies: Cookies
   findConsent: (userId: number, clientId: string) => Promise<readonly string[]>
 }
 
@@ -68,12 +70,11 @@ function interactionPolicyOf(config: Config, registry: ProtocolParts['registry']
 
 /** The library's whole configuration: every ttl, page, path and policy is ours. */
 export function configurationOf(parts: ProtocolParts): Configuration {
-  const { config, registry, lookups } = parts
+  const { config, cookies, registry, lookups } = parts
   const { oauth, app } = config
   const isHttps = app.url.startsWith('https://')
   const refreshSeconds = (clientId: string | undefined) =>
     seconds(registry.client(clientId)?.refresh_token_ttl ?? oauth.refresh_token_ttl)
-  // Without a path: the cookie of an interaction is for its own alone, so that two in one browser cannot be taken for each other.
   const cookie = { httpOnly: true, overwrite: true, secure: isHttps, signed: true } as const
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
@@ -95,10 +96,11 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       required: (_ctx, client) => client.clientAuthMethod === 'none' || registry.client(client.clientId)?.fapi === true,
     },
     cookies: {
-      names: { session: sessionCookie, interaction: 'svc_oauth_interaction', resume: 'svc_oauth_resume' },
+      names: { session: cookies.nameOf(sessionCookie), interaction: interactionCookie, resume: resumeCookie },
       keys: app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url')),
       long: { ...cookie, sameSite: isHttps ? 'none' : 'lax' },
-      short: { ...cookie, sameSite: 'lax' },
+      // Its name and its value are the uid, which nobody guesses.
+      short: { ...cookie, signed: false, sameSite: 'lax' },
     },
     enableHttpPostMethods: isHttps,
     acceptQueryParamAccessTokens: false,

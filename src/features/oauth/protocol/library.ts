@@ -9,6 +9,7 @@ import { adaptClientAuthentication } from './client-authentication.ts'
 import { renewClientKeys } from './client-keys.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
+import { adaptCookies } from './cookie-jar.ts'
 import { completeDeviceFlow } from './custom-device.ts'
 import { registerGrants } from './custom-grants.ts'
 import { completeAnswers } from './documents.ts'
@@ -39,6 +40,7 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   if (!successorKey) throw new Error('The OAuth server needs app.secret.')
   const provider = new Provider(url, configurationOf(parts))
   provider.proxy = true
+  adaptCookies(provider, parts.cookies)
   followBrowserSessions(provider, parts)
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })

@@ -178,6 +178,7 @@ export class ProtocolHolder {
     const { database, lookups, clock } = this.#app
     const { provider, sendLogout } = buildProvider({
       config,
+      cookies: this.#app.cookies,
       registry,
       lookups,
       clock,

@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { EndedSessions, SessionFollower } from '../../../login/session-follower.ts'
 import type { Tx } from '../../../plugins/database/database.ts'
+import { sessionCookie } from './cookie-names.ts'
 import type { RecordSeal, SealedRecord } from './record-seal.ts'
 import { deleteGrantRecords, deleteSessionRecords, recordId, relinkSessionRecord } from './store.ts'
-
-/** The cookie of the OAuth server's own session. */
-export const sessionCookie = 'svc_oauth_session'
 
 /** The outbox's name for telling a client that somebody signed out. */
 export const logoutWork = 'oauth-sign-out'

@@ -129,7 +129,7 @@ t.test('behind a proxy that ends TLS', async (t) => {
   })
   const answer = await browser.get(`/oauth/authorize?${query}`, proxied)
   t.match(answer.headers.location, /^http:\/\/localhost:9999\/cb\?code=.*iss=https%3A%2F%2Fid\.example\.com/)
-  const cookies = [answer.headers['set-cookie'] ?? []].flat().filter((line) => line.startsWith('svc_oauth_'))
+  const cookies = [answer.headers['set-cookie'] ?? []].flat().filter((line) => line.startsWith('__Host-svc_oauth_'))
   t.ok(cookies.length > 0)
   for (const line of cookies) {
     t.match(line, /; secure/i, line)

@@ -1,0 +1,161 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { CurrentConfig } from '../config/current.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    cookies: Cookies
+  }
+  interface FastifyRequest {
+    /** The prefixes under which `cookies` came, by name without it. Set where `cookies` is. */
+    cookiePrefixes: ReadonlyMap<string, CookiePrefix> | null
+  }
+}
+
+/** How a name tells the browser to protect a cookie (RFC 6265bis section 4.1.3). */
+export type CookiePrefix = '' | '__Host-' | '__Secure-'
+
+/** The cookies of a request by their names without prefix. */
+export interface PresentedCookies {
+  values: Record<string, string>
+  prefixes: Map<string, CookiePrefix>
+  /** Names with their prefixes that came more than once: which of them is svc's cannot be known, so none counts. */
+  repeated: string[]
+}
+
+/** The name of the cookie that carries the XSRF value to the page's script; clients know it, so it has no prefix. */
+export const xsrfCookie = 'XSRF-TOKEN'
+
+/** Best first: what a sibling subdomain cannot set. */
+const prefixes = ['__Host-', '__Secure-'] as const
+
+const prefixOf = (name: string): CookiePrefix => prefixes.find((prefix) => name.startsWith(prefix)) ?? ''
+
+const rank = (prefix: CookiePrefix): number => (prefix === '' ? prefixes.length : prefixes.indexOf(prefix))
+
+/** Names and attributes of svc's cookies, and which of those that a browser sends count. */
+export class Cookies {
+  readonly #config: CurrentConfig
+  readonly #app: Pick<FastifyInstance, 'parseCookie' | 'serializeCookie'>
+
+  constructor(config: CurrentConfig, app: Pick<FastifyInstance, 'parseCookie' | 'serializeCookie'>) {
+    this.#config = config
+    this.#app = app
+  }
+
+  /** The prefix of a cookie: none on plain http. */
+  prefix(name: string): CookiePrefix {
+    const { session, app } = this.#config.current()
+    const configured = name === this.session ? prefixOf(session.cookie) : ''
+    if (configured || name === xsrfCookie || !session.secure || !app.url.startsWith('https:')) return configured
+    return session.domain !== null && this.#isShared(name) ? '__Secure-' : '__Host-'
+  }
+
+  /** The name of a cookie as it travels. */
+  nameOf(name: string): string {
+    return this.prefix(name) + name
+  }
+
+  /** The session cookie's name without prefix. */
+  get session(): string {
+    const { cookie } = this.#config.current().session
+    return cookie.slice(prefixOf(cookie).length)
+  }
+
+  /** The attributes of a cookie of svc; only those that front ends on subdomains need have the configured domain. */
+  attributes(name: string): { path: string; sameSite: 'lax' | 'strict' | 'none'; secure: boolean; domain?: string } {
+    const { domain, same_site, secure } = this.#config.current().session
+    const shared = domain !== null && this.#isShared(name) ? { domain } : {}
+    return { path: '/', sameSite: same_site, secure, ...shared }
+  }
+
+  /** Reads a `Cookie` header. The expected prefix wins, then the stronger one; no prefix is the name of the past. */
+  parse(header: string): PresentedCookies {
+    const parsed = this.#app.parseCookie(header)
+    const names = Object.keys(parsed)
+    const repeated = header.split(';').length === names.length ? [] : repeatedIn(header)
+    const found: PresentedCookies = { values: {}, prefixes: new Map(), repeated }
+    for (const full of names) {
+      if (repeated.includes(full)) continue
+      const prefix = prefixOf(full)
+      const name = full.slice(prefix.length)
+      const known = found.prefixes.get(name)
+      const isBetter = known === undefined || prefix === this.prefix(name) || rank(prefix) < rank(known)
+      if (!isBetter || known === this.prefix(name)) continue
+      found.prefixes.set(name, prefix)
+      found.values[name] = parsed[full] ?? ''
+    }
+    return found
+  }
+
+  /** Sets an HttpOnly cookie, and takes back what the browser sent of it under a name of the past. */
+  set(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: string,
+    value: string,
+    options: { maxAge: number; sameSite?: 'lax' },
+  ): void {
+    this.#expirePast(request, reply, name)
+    const attributes = { ...this.attributes(name), httpOnly: true, ...options }
+    this.#add(reply, this.#app.serializeCookie(this.nameOf(name), value, attributes))
+  }
+
+  /** Takes a cookie back from the browser. */
+  clear(request: FastifyRequest, reply: FastifyReply, name: string): void {
+    this.#expirePast(request, reply, name)
+    for (const line of this.#expirations(this.nameOf(name))) this.#add(reply, line)
+  }
+
+  /** The lines that take back every variant of svc's own cookies that came more than once, or under a name of the past. */
+  staleLines({ prefixes: presented, repeated }: PresentedCookies): string[] {
+    const past = [this.session].filter((name) => (presented.get(name) ?? this.prefix(name)) !== this.prefix(name))
+    const stale = [
+      ...past.map((name) => `${presented.get(name)}${name}`),
+      ...repeated.filter((full) => this.#isOwn(full.slice(prefixOf(full).length))),
+    ]
+    return stale.flatMap((full) => this.#expirations(full))
+  }
+
+  #expirePast({ cookiePrefixes }: FastifyRequest, reply: FastifyReply, name: string): void {
+    const presented = cookiePrefixes?.get(name)
+    if (presented === undefined || presented === this.prefix(name)) return
+    for (const line of this.#expirations(presented + name)) this.#add(reply, line)
+  }
+
+  /** Host-only and, where svc may have set it, of the configured domain. */
+  #expirations(full: string): string[] {
+    const prefix = prefixOf(full)
+    const { domain, secure, same_site } = this.#config.current().session
+    const attributes = {
+      path: '/',
+      secure: secure || prefix !== '',
+      sameSite: same_site,
+      expires: new Date(0),
+      maxAge: 0,
+    }
+    const isShared = this.#isShared(full.slice(prefix.length)) && domain !== null && prefix !== '__Host-'
+    const variants = [attributes, ...(isShared ? [{ ...attributes, domain }] : [])]
+    return variants.map((variant) => this.#app.serializeCookie(full, '', variant))
+  }
+
+  /** Joins the lines at once: an answer that another library sends has no later moment for them. */
+  #add(reply: FastifyReply, line: string): void {
+    const before = reply.getHeader('set-cookie') ?? []
+    reply.removeHeader('set-cookie')
+    reply.header('set-cookie', [...[before].flat().map(String), line])
+  }
+
+  #isShared(name: string): boolean {
+    return [this.session, xsrfCookie, 'svc_remember', 'svc_browser'].includes(name)
+  }
+
+  #isOwn(name: string): boolean {
+    return this.#isShared(name) || /^svc_(flash$|oauth_|social_)/.test(name)
+  }
+}
+
+/** The names that a `Cookie` header has more than once. */
+function repeatedIn(header: string): string[] {
+  const names = header.split(';').map((pair) => pair.split('=')[0]?.trim() ?? '')
+  return [...new Set(names.filter((name, index) => name !== '' && names.indexOf(name) !== index))]
+}
