@@ -86,7 +86,6 @@ t.test('counts no success, and nothing against the accounts once the address is 
   const svc = await build(t)
   const { email } = await svc.createUser()
   for (let i = 0; i < 5; i++) t.equal((await send(svc, email, right)).statusCode, 200)
-  t.equal(await svc.database.prisma.loginLimit.count(), 0)
   t.strictSame(await spray(svc, 4), refused)
   const count = () => svc.database.prisma.loginLimit.count()
   const before = await count()
