@@ -20,7 +20,7 @@ t.test('what has ended goes, in batches, and what has not stays', async (t) => {
   ]
   const prune = () => pruneEnded(svc.database, svc.config.current(), svc.clock.now())
   await prune()
-  t.strictSame(await counts(), [1, 1, 2, true])
+  t.strictSame(await counts(), [1, 1, 3, true], 'account, address and both together')
   svc.clock.advance(2 * hour + 1)
   await prune()
   t.strictSame(await counts(), [0, 1, 0, true], 'the session idled out, and the windows ended')

@@ -3,7 +3,7 @@ import { Cookie, CookieJar } from 'tough-cookie'
 
 /** How a browser differs from the SPA's on the default stateful domain. */
 export interface BrowserOptions {
-  /** The page's origin, sent as `Origin` and `Referer`. */
+  /** The page's origin, sent as `Origin` and `Referer`; that of `url` if only that is given. */
   origin?: string
   /** Where svc answers, as the browser sees it: decides which cookies go there. */
   url?: string
@@ -23,7 +23,7 @@ export class Browser {
   constructor(app: FastifyInstance, options: BrowserOptions = {}) {
     this.#app = app
     this.#options = {
-      origin: options.origin ?? 'http://localhost:5173',
+      origin: options.origin ?? (options.url ? new URL(options.url).origin : 'http://localhost:5173'),
       url: options.url ?? 'http://localhost:8000',
       xsrf: options.xsrf ?? true,
       remoteAddress: options.remoteAddress,
