@@ -133,3 +133,18 @@ t.test('a public client is asked for consent each time a device connects, first-
   }
   t.match(response(await ada.authorize(request('own'))), { code: String }, 'a confidential one is not')
 })
+
+t.test('keeps the cookies of the eight newest authorizations: no site can fill a browser with them', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  await ada.signIn()
+  let last = await ada.authorize(request('web', { scope: 'openid' }))
+  for (let count = 0; count < 12; count++) last = await ada.authorize(request('web', { scope: 'openid' }))
+  const kept = async (part: string) =>
+    (await ada.plain.browser.jar.getCookies(home)).filter(({ key }) => key.includes(part)).length
+  t.equal(await kept('svc_oauth_interaction_'), 8)
+  t.equal(await kept('svc_oauth_resume_'), 8)
+  t.match(response(await ada.press(last, { decision: 'approve' })), { code: String }, 'the newest goes on')
+  t.equal(await kept('svc_oauth_interaction_'), 7, 'and takes its cookies along')
+  t.equal(await kept('svc_oauth_resume_'), 7)
+})
