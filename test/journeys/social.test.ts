@@ -86,6 +86,7 @@ if (hasChromium(t)) {
         await page.goto(`${url}/`)
         t.match(await page.textContent('#user-email'), ada.email, 'the provider knew the browser, and svc whose it is')
 
+        await ask(context, `${url}/user/confirm-password`, 'POST', { password: ada.password })
         await ask(context, `${url}/user/social-accounts/${linked[0].id}`, 'DELETE')
         t.same(await ask(context, `${url}/user/social-accounts`, 'GET'), [])
         await page.goto(`${url}/`)
