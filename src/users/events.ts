@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
-import { clientAddress } from '../plugins/client-address.ts'
+import { sha256Hex } from '../crypto/hash.ts'
+import { clientAddress, limitedAddress } from '../plugins/client-address.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import type { Metrics } from '../plugins/metrics/metrics.ts'
 
@@ -93,23 +94,34 @@ export const originOf = (request: FastifyRequest): Origin => ({
 /** Clears what the events of a deleted user say about the person: addresses, browsers and names. */
 export async function clearEventsOf(tx: Tx, userId: number): Promise<void> {
   const owner = { userId: BigInt(userId) }
-  await tx.event.updateMany({ where: owner, data: { ipAddress: null, userAgent: null } })
+  await tx.event.updateMany({ where: owner, data: { ipAddress: null, userAgent: null, repeatKey: null } })
   await tx.event.updateMany({ where: { ...owner, data: { contains: '"name":' } }, data: { data: '{}' } })
 }
 
-/** Records a security event: a row in the transaction of its change, a log line, and a count. */
+/** How long repeats of a failed sign-in are counted in one row, in milliseconds. */
+const repeatWindow = 3_600_000
+
+/**
+ * Records a security event: a row in the transaction of its change, a log line, and a count. Only the first of equal
+ * failed sign-ins within an hour gets a row, which then counts the others, so that guessing cannot fill the table.
+ */
 export async function recordEvent(tx: Tx, origin: Origin, { type, userId, data = {} }: EventFacts): Promise<void> {
-  await tx.event.create({
-    data: {
-      type,
-      userId: userId === null ? null : BigInt(userId),
-      ipAddress: origin.ipAddress,
-      userAgent: origin.userAgent,
-      requestId: origin.requestId,
-      data: JSON.stringify(data),
-      createdAt: new Date(origin.now),
-    },
-  })
-  origin.log?.info({ event: type, userId, ...data }, 'security event')
-  origin.metrics?.event(type, data)
+  const { ipAddress, userAgent, requestId, log, metrics, now } = origin
+  const owner = userId === null ? null : BigInt(userId)
+  const facts = JSON.stringify(data)
+  const at = new Date(now)
+  if (type === 'login_failed') {
+    const window = Math.floor(now / repeatWindow)
+    const key = sha256Hex(JSON.stringify([type, userId, facts, ipAddress && limitedAddress(ipAddress), window]))
+    await tx.$executeRaw`
+      INSERT INTO events (type, user_id, ip_address, user_agent, request_id, data, created_at, repeat_key)
+      VALUES (${type}, ${owner}, ${ipAddress}, ${userAgent}, ${requestId}, ${facts}, ${at}, ${key})
+      ON CONFLICT (repeat_key) DO UPDATE SET repeats = events.repeats + 1, last_at = excluded.created_at`
+  } else {
+    await tx.event.create({
+      data: { type, userId: owner, ipAddress, userAgent, requestId, data: facts, createdAt: at },
+    })
+  }
+  log?.info({ event: type, userId, ip: ipAddress, ...data }, 'security event')
+  metrics?.event(type, data)
 }

@@ -8,10 +8,10 @@ import { until } from '../support/until.ts'
 const guess = (svc: TestApp, email: string, password = 'wrong') =>
   svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'Phone' })
 
-/** The recorded failures, when there are so many: svc records them after the answer. */
-const settled = async ({ database }: TestApp, failures: number) => {
+/** The recorded failures and lock-outs, once they count this many: svc records them after the answer. */
+const settled = async ({ database }: TestApp, count: number) => {
   const recorded = () => database.prisma.event.findMany({ where: { type: { in: ['login_failed', 'lockout'] } } })
-  await until(async () => (await recorded()).length >= failures)
+  await until(async () => (await recorded()).reduce((sum, { repeats }) => sum + 1 + repeats, 0) >= count)
   return recorded()
 }
 
@@ -35,10 +35,42 @@ t.test('failures of unknown addresses are recorded like those of known ones', as
   const user = await svc.createUser()
   for (const email of [user.email, 'nobody@example.com']) for (let i = 0; i < 2; i++) await guess(svc, email)
   const events = await settled(svc, 6)
-  const of = (userId: bigint | null) => events.filter((event) => event.userId === userId).map(({ type }) => type)
-  t.strictSame(of(BigInt(user.id)).sort(), ['lockout', 'login_failed', 'login_failed'])
-  t.strictSame(of(null).sort(), ['lockout', 'login_failed', 'login_failed'])
+  const of = (userId: bigint | null) =>
+    events.filter((event) => event.userId === userId).map(({ type, repeats }) => `${type} ${repeats}`)
+  t.strictSame(of(BigInt(user.id)).sort(), ['lockout 0', 'login_failed 1'])
+  t.strictSame(of(null).sort(), ['lockout 0', 'login_failed 1'])
   t.notMatch(JSON.stringify(events.map(({ data }) => data)), 'nobody', 'what was typed is not kept')
+})
+
+t.test('counts repeated failures in one row an hour, by account, address and entry point', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { login: null, login_address: null } } })
+  const [user, other] = [await svc.createUser(), await svc.createUser()]
+  const began = svc.clock.now()
+  await Promise.all(Array.from({ length: 20 }, () => guess(svc, user.email)))
+  svc.clock.advance(minute)
+  for (const email of [user.email, other.email, 'nobody@example.com', 'nobody-else@example.com'])
+    await guess(svc, email)
+  await svc.browser({ remoteAddress: '198.51.100.7' }).signIn(user.email, 'wrong')
+  await svc.browser({ remoteAddress: '198.51.100.7' }).signIn(user.email, 'wrong')
+  const rows = await settled(svc, 26)
+  const counted = rows.map((row) => [Number(row.userId), row.ipAddress, row.data, row.repeats, row.lastAt?.getTime()])
+  const byToken = '{"door":"token"}'
+  const byText = (a: unknown, b: unknown) => String(a).localeCompare(String(b))
+  t.strictSame(
+    counted.sort(byText),
+    [
+      [user.id, '127.0.0.1', byToken, 20, began + minute],
+      [other.id, '127.0.0.1', byToken, 0, undefined],
+      [0, '127.0.0.1', byToken, 1, began + minute],
+      [user.id, '198.51.100.7', '{"door":"login"}', 1, began + minute],
+    ].sort(byText),
+  )
+  const lines = svc.logs.map((line) => JSON.parse(line)).filter(({ event }) => event === 'login_failed')
+  t.equal(lines.length, 26, 'the log has a line for each failure')
+  t.strictSame([...new Set(lines.map(({ ip }) => ip))].sort(), ['127.0.0.1', '198.51.100.7'])
+  svc.clock.advance(60 * minute)
+  await guess(svc, user.email)
+  t.equal((await settled(svc, 27)).length, 5, 'the next hour has a row of its own')
 })
 
 t.test('a login that succeeds leaves no counter behind', async (t) => {

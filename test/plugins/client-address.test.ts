@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 const proxied = { server: { trust_proxy: ['10.0.0.0/8'] }, rate_limits: { login: '1/1h' } }
 
@@ -16,13 +16,11 @@ const guess = async (svc: TestApp, email: string, forwarded: string, more: Recor
     })
   ).statusCode
 
-/** The addresses of the recorded failures; they are recorded after the answer, so this waits for as many as there were. */
+/** The addresses of the recorded failures, once they count this many: svc records them after the answer. */
 async function recorded({ database }: TestApp, count: number): Promise<(string | null)[]> {
-  for (;;) {
-    const events = await database.prisma.event.findMany({ where: { type: 'login_failed' }, orderBy: { id: 'asc' } })
-    if (events.length >= count) return events.map(({ ipAddress }) => ipAddress)
-    await nextTurn()
-  }
+  const rows = () => database.prisma.event.findMany({ where: { type: 'login_failed' }, orderBy: { id: 'asc' } })
+  await until(async () => (await rows()).reduce((sum, { repeats }) => sum + 1 + repeats, 0) >= count)
+  return (await rows()).map(({ ipAddress }) => ipAddress)
 }
 
 const spellings: [string, string[]][] = [
