@@ -11,6 +11,7 @@ import {
   newKey,
   post,
   proof,
+  scopes,
   secret,
 } from '../clients/parties.ts'
 
@@ -34,7 +35,8 @@ const asked = (client_id: string, more: Record<string, string> = {}) => ({
 })
 
 async function start(t: Test) {
-  const svc = await buildServer(t, clients)
+  const settings = { scopes: { ...scopes, 'orders:write': 'Change your orders' } }
+  const svc = await buildServer(t, clients, { settings })
   const { email, id } = await svc.createUser()
   return { svc, id, person: new Person(svc, email) }
 }
