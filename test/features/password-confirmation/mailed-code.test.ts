@@ -113,6 +113,11 @@ t.test('a code does not confirm once the user has a password', async (t) => {
 
 t.test('requests for codes count against the mail limit, and a refused one leaves the last code valid', async (t) => {
   const { svc, user, browser } = await withoutPassword(t, { rate_limits: { mail: '2/1m' } })
-  for (const expected of [202, 202, 429]) t.equal((await ask(browser)).statusCode, expected)
-  t.equal((await enter(browser, await mailed(svc, user.email))).statusCode, 201)
+  let code = ''
+  for (const expected of [202, 202, 429]) {
+    t.equal((await ask(browser)).statusCode, expected)
+    // Each mail arrives before the next one is asked for: two that are sent together may change places.
+    code = await mailed(svc, user.email)
+  }
+  t.equal((await enter(browser, code)).statusCode, 201)
 })
