@@ -13,7 +13,9 @@ function flaw(answer: LightMyRequestResponse, { method, url }: InjectOptions): s
   const type = String(answer.headers['content-type'])
   // A form comes back as a page, with what was wrong.
   if (
-    /\/(test-login|oauth\/(login|forgot-password|sign-out|interaction)|reset-password\/.)/.test(String(url)) &&
+    /\/(test-login|oauth\/(login|forgot-password|sign-out|interaction|unlock)|email\/undo|reset-password\/.)/.test(
+      String(url),
+    ) &&
     type.startsWith('text/html')
   ) {
     return null
