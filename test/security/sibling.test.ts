@@ -3,8 +3,6 @@ import t from 'tap'
 import { hasChromium } from '../support/chromium.ts'
 import { openSitesBrowser, postForm, signedInAt, signInAt, startSites } from '../support/sites.ts'
 
-t.setTimeout(170_000)
-
 const device = { client_id: 'tv', type: 'public', first_party: true, grants: ['device_code'], scopes: ['orders:read'] }
 const settings = (same_site: string, domain: string | null) => () => ({
   session: { same_site, domain },
