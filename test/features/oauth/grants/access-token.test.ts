@@ -1,25 +1,11 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, SignJWT } from 'jose'
 import t from 'tap'
-import { keyCommands } from '../../../../src/features/oauth/keys/commands.ts'
-import { KeyRing } from '../../../../src/features/oauth/keys/key-ring.ts'
-import { buildTestApp, type TestApp } from '../../../support/app.ts'
+import { buildTestApp } from '../../../support/app.ts'
 import { minute, second } from '../../../support/clock.ts'
 import { clients, codeFlow, introspect, oauthSettings, Person, request, response } from '../../../support/oauth.ts'
 import { stopTime, travel } from '../../../support/time.ts'
-
-/** Another process with svc's own keys: whatever it signs differs from a good token in one thing alone. */
-async function otherProcess(t: { teardown(work: () => unknown): unknown }, svc: TestApp) {
-  const ring = await KeyRing.open({ database: svc.database, clock: svc.clock, config: svc.config, log: svc.app.log })
-  t.teardown(() => ring.close())
-  const sign = (claims: object, header: object = {}, algorithm: 'ES256' | 'RS256' | 'EdDSA' = 'ES256') => {
-    const jwk = ring.current().signing[algorithm]
-    return new SignJWT({ ...claims })
-      .setProtectedHeader({ alg: algorithm, typ: 'at+jwt', kid: jwk.kid, ...header })
-      .sign(jwk)
-  }
-  return { ring, sign }
-}
+import { otherProcess } from '../keys/other-process.ts'
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
@@ -159,40 +145,6 @@ t.test('a token ends with its minute, however often it was verified before', asy
   t.equal(await status(), 200)
   travel(svc, second)
   t.equal(await status(), 401)
-})
-
-/** Runs `svc keys:rotate` on the app's database. */
-async function rotateKeys({ database, config, clock }: TestApp, options: Record<string, true>): Promise<void> {
-  const rotate = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
-  await rotate?.run({ config, database, now: clock.now(), options, print: () => {} } as never)
-}
-
-t.test('a key that another replica began to sign with is known at once', async (t) => {
-  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
-  const ada = new Person(svc, (await svc.createUser()).email)
-  const { access_token } = await codeFlow(svc, ada, 'web', { scope: 'openid' })
-  const { ring, sign } = await otherProcess(t, svc)
-  await rotateKeys(svc, { now: true })
-  travel(svc, 31 * second)
-  await ring.refresh()
-  const token = await sign(decodeJwt(access_token))
-  t.not(JSON.parse(atob(token.split('.')[0] ?? '')).kid, JSON.parse(atob(access_token.split('.')[0] ?? '')).kid)
-  t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200)
-  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 200, 'and those before it work on')
-})
-
-t.test('rejects a token that it verified before once the key is withdrawn', async (t) => {
-  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
-  const ada = new Person(svc, (await svc.createUser()).email)
-  const { access_token } = await codeFlow(svc, ada, 'web', { scope: 'openid' })
-  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 200)
-  const { ring, sign } = await otherProcess(t, svc)
-  await rotateKeys(svc, { withdraw: true })
-  travel(svc, 31 * second)
-  await ring.refresh()
-  const token = await sign(decodeJwt(access_token))
-  t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200, 'svc looks for a key that it does not know')
-  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 401)
 })
 
 t.test('what is published names every scope, and says how long keys may be kept', async (t) => {

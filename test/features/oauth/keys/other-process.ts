@@ -1,0 +1,16 @@
+import { SignJWT } from 'jose'
+import { KeyRing } from '../../../../src/features/oauth/keys/key-ring.ts'
+import type { TestApp } from '../../../support/app.ts'
+
+/** Another process with svc's own keys: whatever it signs differs from a good token in one thing alone. */
+export async function otherProcess(t: { teardown(work: () => unknown): unknown }, svc: TestApp) {
+  const ring = await KeyRing.open({ database: svc.database, clock: svc.clock, config: svc.config, log: svc.app.log })
+  t.teardown(() => ring.close())
+  const sign = (claims: object, header: object = {}, algorithm: 'ES256' | 'RS256' | 'EdDSA' = 'ES256') => {
+    const jwk = ring.current().signing[algorithm]
+    return new SignJWT({ ...claims })
+      .setProtectedHeader({ alg: algorithm, typ: 'at+jwt', kid: jwk.kid, ...header })
+      .sign(jwk)
+  }
+  return { ring, sign }
+}
