@@ -25,7 +25,7 @@ import { counted } from './verdicts.ts'
 export type RouteAccess =
   | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
   | { family: 'session'; caller: 'required' | 'guest' }
-  /** `form`: its form carries a secret of its own. `entry`: other sites post to it on purpose. */
+  /** `form`: the form contains a secret that the library checks. `entry`: other sites may post to it. */
   | { family: 'session'; caller: 'guest'; csrf: 'form' | 'entry' }
   | { family: 'none' }
 

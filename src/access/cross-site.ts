@@ -8,7 +8,7 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Whether requests with this method change nothing (RFC 9110 section 9.2.1). */
 export const isSafeMethod = (method: string): boolean => safeMethods.has(method)
 
-/** The registrable domain of an origin with its scheme, or the host where there is none. */
+/** The scheme and registrable domain of an origin; the host if it has no registrable domain. */
 function siteOf(origin: string): string | null {
   if (!URL.canParse(origin)) return null
   const { protocol, hostname } = new URL(origin)

@@ -8,7 +8,7 @@ const placeholders =
 const fillers =
   /(?<![a-z\d])(the|a|an|of|is|it|its|my|our|me|to|be|at|in|on|or|and|for|not|do|use|dev|prod|app|api|jwt|key|svc|foo|bar|baz|qux|abc|xyz|out|too|also|was|which|very|some|any|two|one|who|\d{1,4})(?![a-z\d])/gi
 
-/** What is left of a secret that somebody thought about, once its placeholder words are gone. */
+/** The secret without its placeholder words. */
 const leastLeft = 16
 
 /** The alphabets of secrets, smallest first: of how many characters each is one. */

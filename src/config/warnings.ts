@@ -3,7 +3,7 @@ import { type Config, rootSchema } from './schema.ts'
 /** What is valid and still likely to be a mistake. */
 export const warningsOf = (config: Config): string[] => [...portWarnings(config), ...credentialWarnings(config)]
 
-/** A port of its own needs an address of its own: links and the same-origin pages would lead elsewhere. */
+/** Another port needs another `app.url`; otherwise links and same-origin pages point to the wrong place. */
 function portWarnings({ app, server }: Config): string[] {
   if (app.url !== rootSchema.properties?.app?.properties?.url?.default || server.port === 0) return []
   if (String(server.port) === new URL(app.url).port) return []

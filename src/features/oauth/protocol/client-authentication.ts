@@ -26,7 +26,7 @@ const clearer: Readonly<Record<string, string>> = {
   'invalid authorization header value format': basicForm,
 }
 
-/** Whether HTTP Basic carries the right secret as it is, where it should have been encoded. */
+/** Whether HTTP Basic contains the right secret without the required encoding. */
 function isSentRaw(authorization: string | undefined, hash: string): boolean {
   const [, encoded = ''] = /^basic (\S+)$/i.exec(authorization ?? '') ?? []
   const [, raw = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []

@@ -99,7 +99,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       names: { session: cookies.nameOf(sessionCookie), interaction: interactionCookie, resume: resumeCookie },
       keys: app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url')),
       long: { ...cookie, sameSite: isHttps ? 'none' : 'lax' },
-      // Its name and its value are the uid, which nobody guesses.
+      // The name and the value are the uid, which is too random to guess.
       short: { ...cookie, signed: false, sameSite: 'lax' },
     },
     enableHttpPostMethods: isHttps,

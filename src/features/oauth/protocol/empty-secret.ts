@@ -18,13 +18,13 @@ export function publicClientOf(authorization: string | undefined, registry: Regi
   }
 }
 
-/** The form with the client's name in it; one that names a client already stays as it is. */
+/** Adds the client's id to the form, unless the form already has one. */
 export function withClientId(form: string, id: string): string {
   if (new URLSearchParams(form).has('client_id')) return form
   return `${form}${form === '' ? '' : '&'}client_id=${encodeURIComponent(id)}`
 }
 
-/** The form of a request whose body nobody has read yet. */
+/** Reads the form of a request whose body has not been read yet. */
 export async function readForm(raw: IncomingMessage, largest: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0

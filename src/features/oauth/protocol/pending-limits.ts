@@ -6,7 +6,7 @@ import { limitedAddress } from '../../../plugins/client-address.ts'
 import type { Clock } from '../../../plugins/clock.ts'
 import { handedOf } from './browser.ts'
 
-/** Where a client proves who it is, so that nobody else can write records in its name. */
+/** Endpoints that authenticate the client, so that others cannot write records in its name. */
 const authenticated = new Set(['device_authorization', 'pushed_authorization_request'])
 
 /**
