@@ -1,7 +1,7 @@
 import fastifyCookie from '@fastify/cookie'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
-import { addAccess, callerOf } from './access/access.ts'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { addAccess } from './access/access.ts'
 import { Cookies } from './access/cookies.ts'
 import { addCors } from './access/cors.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
@@ -18,7 +18,7 @@ import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
-import { oauthBearer, oauthBound, revokeJwt } from './features/oauth/bearer.ts'
+import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
 import { redirectTarget } from './features/oauth/interaction/target.ts'
 import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
 import oauth from './features/oauth/routes.ts'
@@ -35,11 +35,7 @@ import signInPage from './features/sign-in-page/routes.ts'
 import { socialButtons } from './features/social/buttons.ts'
 import social from './features/social/routes.ts'
 import testPage from './features/test-page/routes.ts'
-import { liveToken, tokenBearer } from './features/tokens/bearer.ts'
-import { issueToken } from './features/tokens/issue.ts'
-import { revoke, revokeCurrent, revokeToken } from './features/tokens/revoke.ts'
 import tokens from './features/tokens/routes.ts'
-import { listTokens } from './features/tokens/store.ts'
 import twoFactor from './features/two-factor/routes.ts'
 import unlock from './features/unlock/routes.ts'
 import { startMetrics } from './gauges.ts'
@@ -70,8 +66,8 @@ import { serverOptions } from './plugins/server-options.ts'
 import { addTracing } from './plugins/tracing/tracing.ts'
 import { addHostRule } from './plugins/unreadable.ts'
 import { addValidation } from './plugins/validation.ts'
+import { tokenBearer } from './tokens/bearer.ts'
 import { startUpkeep } from './upkeep.ts'
-import { originOf } from './users/events.ts'
 import { legacyHashes } from './users/users.ts'
 import { version } from './version.ts'
 
@@ -159,13 +155,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const store = new SessionStore({ database, lookups, clock, config })
   app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
-  const holder = new ProtocolHolder(app, {
-    find: async (text) => {
-      const found = await liveToken(text, app)
-      return found && { ...found, since: seconds(found.since), until: seconds(found.end) }
-    },
-    revoke: async (request, { id, userId }) => void (await revoke(database, userId, id, originOf(request))),
-  })
+  const holder = new ProtocolHolder(app)
   app.decorate('oauth', holder)
   app.decorate('sessionFollower', holder.signOut)
   addAccess(app, {
@@ -179,10 +169,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const methods = addMethodRules(app)
 
   await app.register(health)
-  await app.register(session, {
-    revokeCredential: (caller, origin) =>
-      caller.kind === 'api_token' ? revokeCurrent(database, caller, origin) : revokeJwt(app, caller, origin),
-  })
+  await app.register(session)
   await app.register(registration)
   await app.register(emailVerification)
   const accounts = accountsOf(app)
@@ -201,18 +188,11 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(tokens)
   await app.register(oauth, { holder })
   await app.register(passkeys)
-  await app.register(social, {
-    claimAccount: accounts.claimAccount,
-    issueToken: async (request, { user, password }, name) => {
-      const { default_abilities: abilities } = config.current().tokens
-      const grant = { abilities, expiresAt: null, proof: { password }, door: 'social' } as const
-      return (await issueToken(request, user.id, name, grant)).plainTextToken
-    },
-  })
+  await app.register(social, accounts)
   await app.register(home)
   await app.register(assets)
   if (config.current().samples) await app.register(samples)
-  if (config.current().test_page) await app.register(testPage, { tokens: testPageTokens(database) })
+  if (config.current().test_page) await app.register(testPage)
   app.get(
     '/openapi.json',
     {
@@ -226,17 +206,3 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   startMetrics(app)
   return app
 }
-
-/** The token operations that the test page does for its user. */
-const testPageTokens = (database: Database) => ({
-  create: async (request: FastifyRequest, userId: number, name: string) => {
-    const abilities = request.server.config.current().tokens.default_abilities
-    const proof = { session: callerOf(request).credentialId }
-    return (await issueToken(request, userId, name, { abilities, expiresAt: null, proof })).plainTextToken
-  },
-  list: (userId: number) => listTokens(database, userId),
-  revoke: (request: FastifyRequest, userId: number, id: bigint) => revokeToken(database, userId, id, originOf(request)),
-})
-
-const seconds = (milliseconds: number | null): number | null =>
-  milliseconds === null ? null : Math.floor(milliseconds / 1000)

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { pruneEnded } from './access/prune.ts'
-import { pruneExpiredTokens } from './features/tokens/prune.ts'
 import { watchClock } from './plugins/clock-watch.ts'
 import { startSchedule } from './plugins/schedule.ts'
+import { pruneExpiredTokens } from './tokens/prune.ts'
 
 /** Runs what the server does for itself: once a day, on one replica at a time; the clock each watches by itself. */
 export function startUpkeep(app: FastifyInstance): void {

@@ -15,6 +15,7 @@ const layers: readonly (readonly string[])[] = [
   ['users'],
   ['access'],
   ['login'],
+  ['tokens'],
   ['features'],
   // What several slices keep of one account; what is told of all of them, and what goes on beside them.
   ['accounts.ts', 'gauges.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
@@ -31,6 +32,7 @@ const touchDatabase = [
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
   /^login\/(end-sessions|failure-limits|remember|sign-in)\.ts$/,
+  /^tokens\/store\.ts$/,
 ]
 
 /** Where an answer is in hand: routes and hooks, and those who hand cookies out for them. */

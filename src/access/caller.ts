@@ -1,8 +1,8 @@
+import type { FastifyRequest } from 'fastify'
 import type { User } from '../users/user.ts'
 
-/** Who is asking: found by the guard, the same shape in every mode. */
-export interface Caller {
-  kind: 'session' | 'api_token' | 'user_jwt' | 'machine'
+/** What every caller has, however the guard found it. */
+interface Credential {
   /** The session's public id, the token's id or the JWT's `jti`. */
   credentialId: string
   abilities: readonly string[]
@@ -16,10 +16,20 @@ export interface Caller {
   cant(ability: string): boolean
 }
 
+/** The caller of a bearer or DPoP token. */
+export interface TokenCaller extends Credential {
+  readonly kind: 'api_token' | 'user_jwt' | 'machine'
+  /** Revokes the token that authenticates the request; throws 401 if it was revoked meanwhile. */
+  revoke(request: FastifyRequest): Promise<void>
+}
+
+/** The authenticated caller of a request. */
+export type Caller = SessionCaller | TokenCaller
+
 const all: readonly string[] = ['*']
 
-/** The caller of a first-party session: may do everything its user may. */
-export class SessionCaller implements Caller {
+/** The caller of a first-party session, which has every ability. */
+export class SessionCaller implements Credential {
   readonly kind = 'session'
   readonly credentialId: string
   readonly abilities = all

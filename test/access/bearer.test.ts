@@ -1,6 +1,6 @@
 import t from 'tap'
 import { bearerOf } from '../../src/access/guard.ts'
-import { secretHash } from '../../src/features/tokens/token-string.ts'
+import { secretHash } from '../../src/tokens/token-string.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 
 const ask = ({ app }: TestApp, authorization?: string, more: Record<string, string> = {}) =>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { secretHash } from '../../src/features/tokens/token-string.ts'
+import { secretHash } from '../../src/tokens/token-string.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { day, hour, minute, second } from '../support/clock.ts'
 import { testEngine } from '../support/postgresql.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createToken } from '../../src/features/tokens/store.ts'
 import { openDatabase } from '../../src/plugins/database/database.ts'
+import { createToken } from '../../src/tokens/store.ts'
 import { failed, openShell } from '../support/shell.ts'
 
 // Each command is a process.

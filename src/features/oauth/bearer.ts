@@ -1,8 +1,8 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { grants } from '../../access/abilities.ts'
-import type { Caller } from '../../access/caller.ts'
+import type { Caller, TokenCaller } from '../../access/caller.ts'
 import type { BearerCheck, BoundCheck } from '../../access/guard.ts'
-import { type Origin, recordEvent } from '../../users/events.ts'
+import { originOf, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import { deletePersonalToken } from './applications/store.ts'
@@ -10,8 +10,8 @@ import { boundRefusal, proofOf } from './dpop.ts'
 import type { LiveToken, ProtocolHolder } from './protocol/provider.ts'
 import { denyToken } from './protocol/store.ts'
 
-/** The caller of a JWT access token: may do what its scopes say; a machine's is never a user. */
-class JwtCaller implements Caller {
+/** The caller of a JWT access token, limited to its scopes. A token of client credentials has no user. */
+class JwtCaller implements TokenCaller {
   readonly kind: 'user_jwt' | 'machine'
   readonly credentialId: string
   readonly abilities: readonly string[]
@@ -34,6 +34,19 @@ class JwtCaller implements Caller {
 
   cant(ability: string): boolean {
     return !this.can(ability)
+  }
+
+  /** Every replica rejects the token from now on. */
+  async revoke(request: FastifyRequest): Promise<void> {
+    const jti = this.credentialId
+    const userId = this.user?.id ?? null
+    const origin = originOf(request)
+    await request.server.database.transaction(async (tx) => {
+      await denyToken(tx, jti, this.expiresAt + 60_000)
+      const isPersonal = userId !== null && (await deletePersonalToken(tx, userId, jti))
+      const type = isPersonal ? 'personal_token_revoked' : 'token_revoked'
+      await recordEvent(tx, origin, { type, userId, data: { token_id: jti } })
+    })
   }
 }
 
@@ -67,18 +80,6 @@ async function findCaller(holder: ProtocolHolder, bearer: string, audience: stri
 
 const jwtCaller = (holder: ProtocolHolder, { claims, user }: LiveToken): Caller =>
   new JwtCaller(claims, user, holder.registry().isFirstParty(claims.client_id))
-
-/** Revokes the JWT that authenticates the request: every replica rejects it from now on. */
-export async function revokeJwt({ database }: FastifyInstance, caller: Caller, origin: Origin): Promise<void> {
-  const { credentialId: jti, expiresAt, user } = caller
-  const userId = user?.id ?? null
-  await database.transaction(async (tx) => {
-    await denyToken(tx, jti, (expiresAt ?? origin.now) + 60_000)
-    const isPersonal = userId !== null && (await deletePersonalToken(tx, userId, jti))
-    const type = isPersonal ? 'personal_token_revoked' : 'token_revoked'
-    await recordEvent(tx, origin, { type, userId, data: { token_id: jti } })
-  })
-}
 
 /** A live token for svc's own API; null for any other. */
 async function findOwn(holder: ProtocolHolder, token: string, audience: string) {

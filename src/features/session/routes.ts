@@ -1,25 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
-import type { Caller } from '../../access/caller.ts'
 import { forbidden, HttpError } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { beginChallenge } from '../../login/challenge.ts'
 import { signIn, signOut } from '../../login/sign-in.ts'
 import { isSet } from '../../plugins/flag.ts'
-import { type Origin, originOf } from '../../users/events.ts'
 import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
 import { LoginAnswer, LoginBody, MessageAnswer } from './schemas.ts'
 
 const wrongCredentials = 'These credentials do not match our records.'
 
-interface SessionOptions {
-  /** Ends the credential of a caller who came without a session. */
-  revokeCredential: (caller: Caller, origin: Origin) => Promise<void>
-}
-
 /** CSRF cookie, login, logout and the signed-in user. */
-const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeCredential }) => {
+const session: FastifyPluginAsyncTypebox = async (app) => {
   for (const prefix of app.config.current().compat.prefixes) {
     app.get(
       `/${prefix}/csrf-cookie`,
@@ -79,7 +72,7 @@ const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { revokeC
     async (request, reply) => {
       const caller = callerOf(request)
       if (caller.kind === 'session') await signOut(request, reply)
-      else await revokeCredential(caller, originOf(request))
+      else await caller.revoke(request)
       return { message: 'Logged out.' }
     },
   )

@@ -28,25 +28,23 @@ import {
   TokenBody,
   UrlAnswer,
 } from './schemas.ts'
-import { type IssueToken, tokenFor, tokenForChallenge } from './second-step.ts'
+import { tokenFor, tokenForChallenge } from './second-step.ts'
 import { cookieAge, cookieName, type Flow, oldFlows, openFlow, proofsOf, sealFlow } from './state.ts'
 import { requireFields, type Wish, wishOf } from './wish.ts'
 
 /** What other slices do for this one. */
 interface SocialOptions {
   claimAccount: ClaimAccount
-  issueToken: IssueToken
 }
 
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
 /** Sign-in through other identity providers, of which svc is a client. */
-const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount, issueToken }) => {
+const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount }) => {
   const { secret } = app.config.current().app
   const cipher = deriveCipher(secret, 'social-flow')
   const tokenCipher = deriveCipher(secret, 'social-tokens')
   const parts = { connections: new Connections(app), tokenCipher, claimAccount }
-  const tokens = { cipher, issueToken }
 
   function providerOf(id: string): SocialProvider {
     const provider = findProvider(app.config.current(), id)
@@ -140,7 +138,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       try {
         if (!flow) throw socialFailure('invalid_state')
         const found = await finishFlow(request, parts, provider, flow)
-        if (flow.mode === 'stateless') return await tokenFor(request, tokens, found, flow.deviceName ?? '')
+        if (flow.mode === 'stateless') return await tokenFor(request, cipher, found, flow.deviceName ?? '')
         return reply.redirect(await arrive(request, reply, flow, found), 302)
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: flow !== null })
@@ -209,7 +207,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     async (request) => {
       const provider = providerOf(request.params.provider)
       const { body } = request
-      if (body.challenge) return tokenForChallenge(request, tokens, body.challenge, body)
+      if (body.challenge) return tokenForChallenge(request, cipher, body.challenge, body)
       requireFields(body, [
         'code',
         'redirect_uri',
@@ -226,7 +224,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       const code = { code: body.code ?? '', redirectUri, verifier, nonce }
       try {
         const found = await finishMobile(request, parts, provider, code)
-        return await tokenFor(request, tokens, found, body.device_name ?? '')
+        return await tokenFor(request, cipher, found, body.device_name ?? '')
       } catch (error) {
         throw await reportFailure(request, provider, error, { isRecorded: true })
       }

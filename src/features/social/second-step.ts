@@ -4,12 +4,10 @@ import type { Cipher } from '../../crypto/cipher.ts'
 import { randomId } from '../../crypto/random.ts'
 import { validationFailed } from '../../errors.ts'
 import { type Proof, secondFactorErrors } from '../../login/second-factor.ts'
+import { issueForSignIn } from '../../tokens/issue.ts'
 import { findUserById, type UserWithPassword } from '../../users/users.ts'
 import { socialFailure } from './failure.ts'
 import { useOnce } from './store.ts'
-
-/** Issues an API token that rests on the password hash that was read; answers its plain text. */
-export type IssueToken = (request: FastifyRequest, found: UserWithPassword, name: string) => Promise<string>
 
 /** A sign-in without a session that waits for its second factor: its client keeps it, encrypted. */
 interface Waiting {
@@ -29,12 +27,7 @@ const place = 'challenge'
 const over = () => validationFailed({ challenge: ['The challenge is invalid or has expired.'] })
 
 /** The API token of a user whom a provider vouched for. Throws 422 with a challenge where a second factor is asked for. */
-export async function tokenFor(
-  request: FastifyRequest,
-  { cipher, issueToken }: { cipher: Cipher; issueToken: IssueToken },
-  found: UserWithPassword,
-  deviceName: string,
-) {
+export async function tokenFor(request: FastifyRequest, cipher: Cipher, found: UserWithPassword, deviceName: string) {
   const { config, clock, secondFactor, metrics } = request.server
   const { user, password } = found
   if (config.current().registration.require_verified_email && user.email_verified_at === null) {
@@ -52,16 +45,11 @@ export async function tokenFor(
     const challenge = cipher.encrypt(JSON.stringify(waiting), place)
     throw validationFailed({ code: ['The two factor authentication code is required.'] }, { challenge })
   }
-  return { token: await issueToken(request, found, deviceName), user }
+  return { token: await issueForSignIn(request, found, deviceName, 'social'), user }
 }
 
 /** The API token that a challenge and a second factor open; throws 422 for either. */
-export async function tokenForChallenge(
-  request: FastifyRequest,
-  { cipher, issueToken }: { cipher: Cipher; issueToken: IssueToken },
-  challenge: string,
-  proof: Proof,
-) {
+export async function tokenForChallenge(request: FastifyRequest, cipher: Cipher, challenge: string, proof: Proof) {
   const { database, clock, secondFactor } = request.server
   const text = cipher.decrypt(challenge, place)
   const waiting: Waiting | null = text === null ? null : JSON.parse(text)
@@ -73,5 +61,5 @@ export async function tokenForChallenge(
     throw validationFailed(secondFactorErrors(proof))
   }
   if (!(await useOnce(database, 'SocialChallenge', waiting.id, waiting.expiresAt))) throw over()
-  return { token: await issueToken(request, found, waiting.deviceName), user: found.user }
+  return { token: await issueForSignIn(request, found, waiting.deviceName, 'social'), user: found.user }
 }

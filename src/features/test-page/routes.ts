@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
 import { forbidden } from '../../errors.ts'
@@ -7,29 +6,16 @@ import { authenticate } from '../../login/authenticate.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { addPageHeaders } from '../../plugins/page-headers.ts'
 import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
+import { issueForSignIn, tokenOwner } from '../../tokens/issue.ts'
+import { requireRevoked } from '../../tokens/revoke.ts'
+import { listTokens } from '../../tokens/store.ts'
 import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
 import { setFlash, takeFlash } from './flash.ts'
-
-interface TestPageOptions {
-  /** The token operations of the API, done for the page's user. */
-  tokens: {
-    create(request: FastifyRequest, userId: number, name: string): Promise<string>
-    list(userId: number): Promise<{ id: number; name: string; last_used_at: string | null }[]>
-    revoke(request: FastifyRequest, userId: number, id: bigint): Promise<void>
-  }
-}
 
 const guarded = { access: { family: 'guard', caller: 'required' }, testPage: 'page' } as const
 const wrongCredentials = 'These credentials do not match our records.'
 
-/** The user of a session or API token, which alone manage API tokens: 403 for a JWT. */
-const tokenOwner = (request: FastifyRequest): number => {
-  const { kind, user } = callerOf(request)
-  if (!user || (kind !== 'session' && kind !== 'api_token')) throw forbidden()
-  return user.id
-}
-
-/** Who the caller is, in JSON to everybody: shown in the browser, errors too. */
+/** The caller as JSON, also for a browser: errors are JSON too. */
 const testUser: FastifyPluginAsyncTypebox = async (app) => {
   await addPageHeaders(app)
   app.get(
@@ -47,7 +33,7 @@ const testUser: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 /** The browser test page: sign in, see your tokens, try one. Development only. */
-const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { tokens }) => {
+const testPage: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(testUser)
   await addPages(app)
 
@@ -79,7 +65,7 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
         return reply.page('test-login', { errors: { email: [wrongCredentials] } }, 401)
       }
       await signIn(request, reply, { ...found, remember: false, door: 'test_page' })
-      const token = await tokens.create(request, found.user.id, 'test-token')
+      const token = await issueForSignIn(request, found, 'test-token', 'test_page')
       setFlash(request, reply, { message: 'Token test-token created. It is shown this once:', token })
       return reply.redirect('/test-tokens', 302)
     },
@@ -89,9 +75,9 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
     '/test-tokens',
     { config: { ...guarded, alsoAnswers: [403] }, schema: { summary: 'Test page: your tokens' } },
     async (request, reply) => {
-      const owner = tokenOwner(request)
+      const owner = tokenOwner(callerOf(request))
       const flash = takeFlash(request, reply)
-      return reply.page('test-tokens', { flash, tokens: await tokens.list(owner) })
+      return reply.page('test-tokens', { flash, tokens: await listTokens(app.database, owner) })
     },
   )
 
@@ -106,7 +92,7 @@ const testPage: FastifyPluginAsyncTypebox<TestPageOptions> = async (app, { token
       },
     },
     async (request, reply) => {
-      await tokens.revoke(request, tokenOwner(request), BigInt(request.params.id))
+      await requireRevoked(request, tokenOwner(callerOf(request)), BigInt(request.params.id))
       setFlash(request, reply, { message: 'Token revoked.', token: null })
       return reply.redirect('/test-tokens', 302)
     },

@@ -1,5 +1,5 @@
 import { type Command, CommandError } from '../../commands.ts'
-import { pruneExpiredTokens } from './prune.ts'
+import { pruneExpiredTokens } from '../../tokens/prune.ts'
 
 /** The commands of API tokens. */
 export const tokenCommands: readonly Command[] = [

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/access.ts'
-import { validationFailed } from '../../errors.ts'
+import { HttpError, validationFailed } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
-import { originOf } from '../../users/events.ts'
-import { decideGrant, issueToken, tokenOwner } from './issue.ts'
-import { revokeCurrent, revokeToken, revokeTokens } from './revoke.ts'
+import { decideGrant, issueForSignIn, issueToken, tokenOwner } from '../../tokens/issue.ts'
+import { requireRevoked, revokeTokens } from '../../tokens/revoke.ts'
+import { listTokens } from '../../tokens/store.ts'
+import { TokenSchema } from '../../tokens/token-schema.ts'
 import {
   CreateTokenAnswer,
   CreateTokenBody,
@@ -14,9 +15,7 @@ import {
   DeviceLoginBody,
   MessageAnswer,
   TokenParams,
-  TokenRecord,
 } from './schemas.ts'
-import { listTokens } from './store.ts'
 
 const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] } as const
 
@@ -38,17 +37,14 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
         const found = await authenticate(request, { email, password, door: 'token' })
         if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
         const { user } = found
-        const { registration, tokens } = app.config.current()
+        const { registration } = app.config.current()
         if (registration.require_verified_email && user.email_verified_at === null) {
           throw validationFailed({ email: ['Your email address is not verified.'] })
         }
         if (app.secondFactor.isAskedOf(user) && !(await app.secondFactor.check(request, user, proof, 'token'))) {
           throw validationFailed(secondFactorErrors(proof))
         }
-        const abilities = tokens.default_abilities
-        const grant = { abilities, expiresAt: null, proof: { password: found.password }, door: 'token' } as const
-        const { plainTextToken } = await issueToken(request, user.id, device_name, grant)
-        return { token: plainTextToken, user }
+        return { token: await issueForSignIn(request, found, device_name, 'token'), user }
       },
     )
   }
@@ -84,7 +80,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     '/api/tokens',
     {
       config: guarded,
-      schema: { summary: 'List your API tokens', response: { 200: Type.Array(TokenRecord) } },
+      schema: { summary: 'List your API tokens', response: { 200: Type.Array(TokenSchema) } },
     },
     async (request) => listTokens(app.database, tokenOwner(callerOf(request))),
   )
@@ -96,7 +92,12 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       schema: { summary: 'Revoke the token in use', response: { 200: MessageAnswer } },
     },
     async (request) => {
-      await revokeCurrent(app.database, callerOf(request), originOf(request))
+      const caller = callerOf(request)
+      tokenOwner(caller)
+      if (caller.kind === 'session') {
+        throw new HttpError(409, 'no_current_token', 'The request was not authenticated by a token.')
+      }
+      await caller.revoke(request)
       return { message: 'Token revoked.' }
     },
   )
@@ -109,7 +110,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const userId = tokenOwner(callerOf(request))
-      await revokeToken(app.database, userId, BigInt(request.params.id), originOf(request))
+      await requireRevoked(request, userId, BigInt(request.params.id))
       return { message: 'Token revoked.' }
     },
   )
@@ -121,7 +122,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       schema: { summary: 'Revoke all your API tokens', response: { 200: MessageAnswer } },
     },
     async (request) => {
-      await revokeTokens(app.database, tokenOwner(callerOf(request)), originOf(request))
+      await revokeTokens(request, tokenOwner(callerOf(request)))
       return { message: 'All tokens revoked.' }
     },
   )

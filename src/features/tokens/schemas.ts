@@ -2,9 +2,6 @@ import { Type } from 'typebox'
 import { nameField } from '../../plugins/validation.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
-const nullableDate = (description: string) =>
-  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description })
-
 export const DeviceLoginBody = Type.Object(
   {
     email: Type.String({ format: 'email', maxLength: 255 }),
@@ -52,21 +49,6 @@ export const CreateTokenAnswer = Type.Object({
   token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
   message: Type.String(),
 })
-
-export const TokenRecord = Type.Object(
-  {
-    id: Type.Integer(),
-    tokenable_type: Type.String(),
-    tokenable_id: Type.Integer(),
-    name: Type.String(),
-    abilities: Type.Array(Type.String()),
-    last_used_at: nullableDate('Written at most once a minute.'),
-    expires_at: nullableDate('Null for no expiry of its own.'),
-    created_at: nullableDate('When it was issued.'),
-    updated_at: nullableDate('When it was last changed.'),
-  },
-  { title: 'Token', description: 'An API token, without its secret.' },
-)
 
 export const TokenParams = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { tokenCommands } from '../../../src/features/tokens/commands.ts'
-import { pruneExpiredTokens } from '../../../src/features/tokens/prune.ts'
+import { pruneExpiredTokens } from '../../../src/tokens/prune.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
 

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import Provider from 'oidc-provider'
 import { deriveKeys } from '../../../crypto/keys.ts'
 import type { Limits } from '../../../login/failure-limits.ts'
@@ -25,7 +26,7 @@ interface LibraryParts extends ProtocolParts, SessionParts {
   limits: ClientLimits
   findLive: TokenParts['findLive']
   useOnce: TokenParts['useOnce']
-  apiTokens: TokenParts['apiTokens']
+  app: FastifyInstance
   codeLimits: Limits
   /** For how many seconds the published keys may be kept. */
   keysMaxAge: number

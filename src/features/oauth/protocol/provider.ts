@@ -16,7 +16,6 @@ import { RecordSeal } from './record-seal.ts'
 import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './sign-out.ts'
 import { RecordStore } from './store.ts'
-import type { ApiTokens } from './token-models.ts'
 
 /** What an authorization asks of a person, as the library keeps it. */
 export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>> & {
@@ -47,7 +46,6 @@ export class ProtocolHolder {
   /** Ends what follows a browser's session. */
   readonly signOut: SignOut
   readonly #app: FastifyInstance
-  readonly #apiTokens: ApiTokens
   readonly #verifier: AccessTokenVerifier
   /** Opens the payloads of stored records. */
   readonly seal: RecordSeal
@@ -61,9 +59,8 @@ export class ProtocolHolder {
   #registry: { config: Config; clients: Registry } | undefined
   #current: { protocol: Promise<Protocol>; config: Config; version: string } | undefined
 
-  constructor(app: FastifyInstance, apiTokens: ApiTokens) {
+  constructor(app: FastifyInstance) {
     this.#app = app
-    this.#apiTokens = apiTokens
     this.#store = new RecordStore(app.database)
     this.#quick = app.redis ? new RedisRecords(app.redis) : null
     this.#openedAt = app.clock.now()
@@ -194,7 +191,7 @@ export class ProtocolHolder {
       fetch: clientFetch(config, this.#app.tracing, this.#app.log),
       keysMaxAge: this.#keySet().maxAge,
       codeLimits: this.#app.limits,
-      apiTokens: this.#apiTokens,
+      app: this.#app,
       metrics: this.#app.metrics,
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,

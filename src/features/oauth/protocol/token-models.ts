@@ -1,28 +1,15 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import Provider from 'oidc-provider'
 import type { Lookups } from '../../../access/lookups/lookups.ts'
 import type { MacKey } from '../../../crypto/mac.ts'
+import { liveToken } from '../../../tokens/bearer.ts'
+import { revokeToken } from '../../../tokens/revoke.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import { handedOf } from './browser.ts'
 import type { Registry } from './clients.ts'
 import type { RecordStore } from './store.ts'
 
-/** What is told of a live API token; times in unix seconds. */
-interface ApiToken {
-  id: bigint
-  userId: number
-  abilities: readonly string[]
-  since: number | null
-  until: number | null
-}
-
-/** The API tokens, which are no JWTs: found by their text, and revoked for who asks in a request. */
-export interface ApiTokens {
-  find(text: string): Promise<ApiToken | null>
-  revoke(request: FastifyRequest, token: { id: bigint; userId: number }): Promise<void>
-}
-
-/** Tells an API token from the library's own models of access tokens. */
+/** Marks an API token among the library's access tokens. */
 export const apiTokenGrant = 'api_token'
 
 /** What the token models ask of svc. */
@@ -32,7 +19,7 @@ export interface TokenParts {
   useOnce: (name: string, expiresAt: number) => Promise<boolean>
   lookups: Pick<Lookups, 'user'>
   registry: Registry
-  apiTokens: ApiTokens
+  app: FastifyInstance
   /** The claims of a live access token that svc signed; null for any other. */
   findLive(token: string): Promise<AccessTokenClaims | null>
   /** Makes a refresh token's successor from it: the same on every replica. */
@@ -57,7 +44,7 @@ const hidden = '~'
  * Each override has a test of its own: an upgrade of the library cannot take one back silently.
  */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
-  const { store, findLive, useOnce, successorKey, apiTokens, lookups, registry } = parts
+  const { store, findLive, useOnce, successorKey, app, lookups, registry } = parts
   const { AccessToken, ClientCredentials, RefreshToken, OIDCContext, ReplayDetection } = provider
 
   const payloadOf = (claims: AccessTokenClaims) => ({
@@ -90,8 +77,8 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     model.prototype.destroy = async function deny(this: Denied) {
       const { ctx } = Provider
       if (this.gty === apiTokenGrant && ctx) {
-        const token = { id: BigInt(this.jti), userId: Number(this.accountId) }
-        return apiTokens.revoke(handedOf(ctx.req).request, token)
+        await revokeToken(handedOf(ctx.req).request, Number(this.accountId), BigInt(this.jti))
+        return
       }
       await store.deny(this.jti, ((this.exp ?? 0) + 60) * 1000)
     }
@@ -141,12 +128,12 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
 
   /** An API token as an access token of the client that asks: it belongs to none, and the library needs one. */
   async function apiToken(text: string) {
-    const found = tellsOfTokens(currentRoute()) ? await apiTokens.find(text) : null
+    const found = tellsOfTokens(currentRoute()) ? await liveToken(text, app) : null
     if (!found) return undefined
     return new AccessToken({
       jti: String(found.id),
-      ...(found.since === null ? {} : { iat: found.since }),
-      ...(found.until === null ? {} : { exp: found.until }),
+      ...(found.since === null ? {} : { iat: Math.floor(found.since / 1000) }),
+      ...(found.end === null ? {} : { exp: Math.floor(found.end / 1000) }),
       clientId: Provider.ctx?.oidc.client?.clientId,
       accountId: String(found.userId),
       gty: apiTokenGrant,

@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
-import { grants, storedAbilities } from '../../../src/access/abilities.ts'
-import { checksum, newSecret, parseToken, secretHash } from '../../../src/features/tokens/token-string.ts'
+import { grants, storedAbilities } from '../../src/access/abilities.ts'
+import { checksum, newSecret, parseToken, secretHash } from '../../src/tokens/token-string.ts'
 
 const entropy = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcd'
 

@@ -1,58 +1,58 @@
 import type { FastifyRequest } from 'fastify'
-import type { Caller } from '../../access/caller.ts'
-import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../../errors.ts'
-import type { Door } from '../../login/login-limiter.ts'
-import { millisecondsOf } from '../../plugins/formats.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
-import { notify } from '../../users/notices.ts'
-import { findUserById } from '../../users/users.ts'
+import type { Caller } from '../access/caller.ts'
+import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../errors.ts'
+import type { Door } from '../login/login-limiter.ts'
+import { millisecondsOf } from '../plugins/formats.ts'
+import { originOf, recordEvent } from '../users/events.ts'
+import { notify } from '../users/notices.ts'
+import { findUserById, type UserWithPassword } from '../users/users.ts'
 import { createToken, holdProof, type NewAccessToken, type Proof } from './store.ts'
 
-/** What a caller wishes of a new token. */
-export interface TokenWish {
+/** What a caller asks for. */
+export interface TokenRequest {
   name: string
   abilities: readonly string[] | null
   expiresAt: string | null
 }
 
-/** What a new token may be. */
+/** What a new token gets. */
 export interface TokenGrant {
   abilities: readonly string[]
   expiresAt: number | null
-  /** What the grant rests on. */
+  /** What must still hold when the token is issued. */
   proof: Proof
-  /** Where somebody signed in to get it, if they did. */
+  /** The entry point of the sign-in that issues the token. */
   door?: Door
 }
 
 /**
- * What the caller may have of its wish: a token passes on only abilities that it has and no later end than its own.
- * Throws 403 for more abilities, 422 for a date that is past or later than the caller's own end.
+ * What the caller may get: a token passes on only abilities that it has, and no later expiry than its own.
+ * Throws 403 for other abilities, 422 for a date that is past or later than the caller's own expiry.
  */
-export function decideGrant(wish: TokenWish, caller: Caller, defaults: readonly string[], now: number): TokenGrant {
+export function decideGrant(asked: TokenRequest, caller: Caller, defaults: readonly string[], now: number): TokenGrant {
   const narrow = caller.kind === 'session' ? null : caller
-  const abilities = wish.abilities ?? (narrow ? narrow.abilities : defaults)
+  const abilities = asked.abilities ?? (narrow ? narrow.abilities : defaults)
   if (narrow && !abilities.every((ability) => narrow.can(ability))) throw invalidAbility()
 
   const own = narrow?.expiresAt ?? null
-  const wished = wish.expiresAt === null ? null : millisecondsOf(wish.expiresAt)
-  if (wished !== null && wished <= now) {
+  const wanted = asked.expiresAt === null ? null : millisecondsOf(asked.expiresAt)
+  if (wanted !== null && wanted <= now) {
     throw validationFailed({ expires_at: ['The expires at field must be a date after now.'] })
   }
-  if (wished !== null && own !== null && wished > own) {
+  if (wanted !== null && own !== null && wanted > own) {
     throw validationFailed({ expires_at: ['The expires at field must not be later than the end of the token in use.'] })
   }
   const proof = narrow ? { token: BigInt(narrow.credentialId) } : { session: caller.credentialId }
-  return { abilities, expiresAt: wished ?? own, proof }
+  return { abilities, expiresAt: wanted ?? own, proof }
 }
 
-/** Only sessions and API tokens manage API tokens: 403 for an OAuth JWT and for a machine. */
+/** The user whose API tokens the caller manages. Throws 403 for JWTs, because only sessions and API tokens manage API tokens. */
 export function tokenOwner(caller: Caller): number {
   if (!caller.user || (caller.kind !== 'session' && caller.kind !== 'api_token')) throw forbidden()
   return caller.user.id
 }
 
-/** Issues a token to a user and records it; throws 401 when what the grant rests on is gone meanwhile. */
+/** Issues a token to a user and records it; throws 401 when the session, token or password it rests on no longer holds. */
 export function issueToken(
   request: FastifyRequest,
   userId: number,
@@ -77,4 +77,16 @@ export function issueToken(
     if (owner) await notify(request.server, tx, originOf(request), owner.user, 'token_created')
     return created
   })
+}
+
+/** Issues a token with the default abilities for a user who just signed in; returns its plain text. */
+export async function issueForSignIn(
+  request: FastifyRequest,
+  { user, password }: UserWithPassword,
+  name: string,
+  door: Door,
+): Promise<string> {
+  const { default_abilities: abilities } = request.server.config.current().tokens
+  const grant = { abilities, expiresAt: null, proof: { password }, door }
+  return (await issueToken(request, user.id, name, grant)).plainTextToken
 }

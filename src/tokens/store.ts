@@ -1,17 +1,14 @@
-import type { Static } from 'typebox'
-import { storedAbilities } from '../../access/abilities.ts'
-import type { PersonalAccessToken } from '../../generated/postgresql/client.ts'
-import type { Database, Tx } from '../../plugins/database/database.ts'
-import { holdPassword, holdSession, lockUser } from '../../users/lock.ts'
-import { wireDate } from '../../users/wire-date.ts'
-import type { TokenRecord } from './schemas.ts'
+import { storedAbilities } from '../access/abilities.ts'
+import type { PersonalAccessToken } from '../generated/postgresql/client.ts'
+import type { Database, Tx } from '../plugins/database/database.ts'
+import { holdPassword, holdSession, lockUser } from '../users/lock.ts'
+import { wireDate } from '../users/wire-date.ts'
+import type { ApiToken } from './token-schema.ts'
 import { newSecret, secretHash } from './token-string.ts'
 
-type Record = Static<typeof TokenRecord>
-
-/** What a creation returns: the record, and the text that is shown this once. */
+/** A new token: its record, and the plain text that only this response contains. */
 export interface NewAccessToken {
-  accessToken: Record
+  accessToken: ApiToken
   plainTextToken: string
 }
 
@@ -26,7 +23,7 @@ interface TokenFacts {
 
 const largestId = 2n ** 63n - 1n
 
-const recordOf = (row: PersonalAccessToken): Record => ({
+const tokenOf = (row: PersonalAccessToken): ApiToken => ({
   id: Number(row.id),
   tokenable_type: row.tokenableType,
   tokenable_id: Number(row.tokenableId),
@@ -56,7 +53,7 @@ export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessT
       updatedAt: date,
     },
   })
-  return { accessToken: recordOf(row), plainTextToken: `${row.id}|${secret}` }
+  return { accessToken: tokenOf(row), plainTextToken: `${row.id}|${secret}` }
 }
 
 /** What lets a new token be issued: the token that passes it on, the session, or the password hash that was checked. */
@@ -71,9 +68,9 @@ export async function holdProof(database: Database, tx: Tx, userId: number, proo
 }
 
 /** The user's tokens, oldest first. */
-export async function listTokens({ prisma }: Database, userId: number): Promise<Record[]> {
+export async function listTokens({ prisma }: Database, userId: number): Promise<ApiToken[]> {
   const rows = await prisma.personalAccessToken.findMany({ where: ownedBy(userId), orderBy: { id: 'asc' } })
-  return rows.map(recordOf)
+  return rows.map(tokenOf)
 }
 
 /** Deletes the user's token of this id; false when the user has none. */

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { sha256Hex } from '../../crypto/hash.ts'
-import { randomAlphanumeric } from '../../crypto/random.ts'
+import { sha256Hex } from '../crypto/hash.ts'
+import { randomAlphanumeric } from '../crypto/random.ts'
 
 /** What a bearer of this shape asks for: a row by id with this secret, or (from before ids were part of it) by hash alone. */
 export type TokenKey = { id: bigint; hash: string } | { id: null; hash: string }

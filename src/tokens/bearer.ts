@@ -1,14 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { grants, storedAbilities } from '../../access/abilities.ts'
-import type { Caller } from '../../access/caller.ts'
-import type { BearerCheck } from '../../access/guard.ts'
-import type { TokenRow } from '../../access/lookups/lookups.ts'
-import { constantTimeEqual } from '../../crypto/hash.ts'
-import type { User } from '../../users/user.ts'
+import { grants, storedAbilities } from '../access/abilities.ts'
+import type { Caller, TokenCaller } from '../access/caller.ts'
+import type { BearerCheck } from '../access/guard.ts'
+import type { TokenRow } from '../access/lookups/lookups.ts'
+import { constantTimeEqual } from '../crypto/hash.ts'
+import { unauthenticated } from '../errors.ts'
+import type { User } from '../users/user.ts'
+import { revokeToken } from './revoke.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
 
-/** The caller of an API token: may do what its abilities say. */
-class TokenCaller implements Caller {
+/** The caller of an API token, limited to the abilities of the token. */
+class ApiTokenCaller implements TokenCaller {
   readonly kind = 'api_token'
   readonly profileScopes = null
   readonly credentialId: string
@@ -36,9 +38,14 @@ class TokenCaller implements Caller {
   cant(ability: string): boolean {
     return !this.can(ability)
   }
+
+  async revoke(request: FastifyRequest): Promise<void> {
+    // Another request revoked it after the guard had accepted it.
+    if (!(await revokeToken(request, this.user.id, this.#row.id))) throw unauthenticated('invalid')
+  }
 }
 
-/** When a token ends: its own date or the global age, whichever is earlier; null for never, and 0 where its age is unknown. */
+/** When a token expires, by its own date or the global age: unix ms, null for never, 0 when its age is unknown. */
 function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): number | null {
   const own = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
   const byAge =
@@ -51,7 +58,7 @@ function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): n
   return end === Number.POSITIVE_INFINITY ? null : end
 }
 
-/** The guard's check for `<id>|<secret>` and for secrets without an id; three dotted parts are somebody else's. */
+/** The guard's check for `<id>|<secret>` and for secrets without an id. Three parts with dots are left to the check for JWTs. */
 export const tokenBearer: BearerCheck = (bearer, request) => {
   if (!bearer.includes('|') && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(bearer)) return undefined
   const key = parseToken(bearer)
@@ -63,10 +70,10 @@ async function callerOf(key: TokenKey, { server: app }: FastifyRequest): Promise
   if (!live) return null
   const { row, user, end } = live
   app.touches.token(row.id, row.lastUsedAt === null ? null : Date.parse(row.lastUsedAt))
-  return new TokenCaller(row, user, end)
+  return new ApiTokenCaller(row, user, end)
 }
 
-/** A token that works, with its user and when it ends (unix ms, or null for never); null for any other text. */
+/** A valid token with its owner and lifetime (unix ms; `end` null for never); null for any other text. */
 export async function liveToken(text: string, app: FastifyInstance) {
   const key = parseToken(text)
   const live = key && (await findLive(key, app))
@@ -82,7 +89,7 @@ async function findLive(key: TokenKey, app: FastifyInstance) {
   if (!constantTimeEqual(row.token, key.hash)) return null
   const now = app.clock.now()
   const end = endOf(row, app.config.current().expiration)
-  // Written so that an end which is no date counts as past.
+  // An invalid date compares as false, so the token counts as expired.
   if (end !== null && !(now < end)) return null
   return { row, user: row.user, end }
 }

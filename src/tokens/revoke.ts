@@ -1,0 +1,32 @@
+import type { FastifyRequest } from 'fastify'
+import { notFound } from '../errors.ts'
+import { originOf, recordEvent } from '../users/events.ts'
+import { lockUser } from '../users/lock.ts'
+import { deleteToken, deleteTokens } from './store.ts'
+
+/** Revokes one token of the user; false when the user has no token with this id. */
+export function revokeToken(request: FastifyRequest, userId: number, id: bigint): Promise<boolean> {
+  const { database } = request.server
+  return database.transaction(async (tx) => {
+    await lockUser(database, tx, userId)
+    const isDeleted = await deleteToken(tx, userId, id)
+    if (!isDeleted) return false
+    await recordEvent(tx, originOf(request), { type: 'token_revoked', userId, data: { token_id: Number(id) } })
+    return true
+  })
+}
+
+/** Revokes one token of the user; throws 404 when the user has no token with this id. */
+export async function requireRevoked(request: FastifyRequest, userId: number, id: bigint): Promise<void> {
+  if (!(await revokeToken(request, userId, id))) throw notFound('Token not found.')
+}
+
+/** Revokes every token of the user. */
+export async function revokeTokens(request: FastifyRequest, userId: number): Promise<void> {
+  const { database } = request.server
+  await database.transaction(async (tx) => {
+    await lockUser(database, tx, userId)
+    const count = await deleteTokens(tx, userId)
+    if (count > 0) await recordEvent(tx, originOf(request), { type: 'tokens_revoked', userId, data: { count } })
+  })
+}

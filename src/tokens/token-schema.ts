@@ -1,0 +1,22 @@
+import { type Static, Type } from 'typebox'
+
+const nullableDate = (description: string) =>
+  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description })
+
+/** An API token as clients see it, without its secret. */
+export const TokenSchema = Type.Object(
+  {
+    id: Type.Integer(),
+    tokenable_type: Type.String(),
+    tokenable_id: Type.Integer(),
+    name: Type.String(),
+    abilities: Type.Array(Type.String()),
+    last_used_at: nullableDate('Written at most once a minute.'),
+    expires_at: nullableDate('Null for no expiry of its own.'),
+    created_at: nullableDate('When the token was issued.'),
+    updated_at: nullableDate('When the token was last changed.'),
+  },
+  { title: 'Token', description: 'An API token, without its secret.' },
+)
+
+export type ApiToken = Static<typeof TokenSchema>
