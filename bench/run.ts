@@ -141,7 +141,7 @@ async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime' | 
   writeFileSync(join(folder, 'latest.json'), `${jsonOf(report)}\n`)
   writeFileSync(join(folder, 'latest.svg'), chartOf(report))
   updateReadme()
-  process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg, and the table in README.md\n`)
+  process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg, and the table in bench/README.md\n`)
 }
 
 /** Lists of numbers stay on their line. */

@@ -94,10 +94,10 @@ for (const [name, { pattern, instead, except = {}, inTests = false }] of Object.
   })
 }
 
-t.test('the README shows the figures of the last benchmark', async (t) => {
+t.test('bench/README.md shows the results of the last benchmark', async (t) => {
   t.notOk(updateReadme(true), 'run node bench/readme.ts')
   const root = join(folder, '..')
-  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const readme = readFileSync(join(root, 'bench/README.md'), 'utf8')
   const report: Report = JSON.parse(readFileSync(join(root, 'bench/results/latest.json'), 'utf8'))
   const [first, ...others] = report.results
   if (!first) throw new Error('The report has no results.')

@@ -5,7 +5,7 @@ import { linesOf, type Report } from './report.ts'
 const root = join(import.meta.dirname, '../..')
 const [begin, end] = ['<!-- bench/results/latest.json: begin -->', '<!-- bench/results/latest.json: end -->']
 
-/** The section of the README that the results decide: the table, and how the samples were taken. */
+/** The generated section: the table, and how the samples were taken. */
 function markdownOf(report: Report): string {
   const details = new Map(report.results.map((result) => [result.title + result.to, result]))
   const rows = linesOf(report).map(({ title, to = '', measured, wish, isMet }) => {
@@ -36,17 +36,17 @@ function table(rows: string[][]): string[] {
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)]
 }
 
-/** A README with the section of this report in place of the one it has. */
+/** Replaces the generated section of a README. */
 export function withResults(readme: string, report: Report): string {
   const [from, to] = [readme.indexOf(begin), readme.indexOf(end)]
-  if (from < 0 || to < from) throw new Error(`README.md has no section between "${begin}" and "${end}".`)
+  if (from < 0 || to < from) throw new Error(`bench/README.md has no section between "${begin}" and "${end}".`)
   return readme.slice(0, from) + markdownOf(report) + readme.slice(to + end.length)
 }
 
-/** Brings the README up to the results; with `check` it changes nothing. Returns whether it differed. */
+/** Writes the results into bench/README.md, except with `check`. Returns whether they differed. */
 export function updateReadme(check = false): boolean {
   const report: Report = JSON.parse(readFileSync(join(root, 'bench/results/latest.json'), 'utf8'))
-  const file = join(root, 'README.md')
+  const file = join(root, 'bench/README.md')
   const before = readFileSync(file, 'utf8')
   const after = withResults(before, report)
   if (after !== before && !check) writeFileSync(file, after)

@@ -1,0 +1,49 @@
+// engine: none
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import t from 'tap'
+
+const root = resolve(import.meta.dirname, '..')
+
+const filesIn = (folder: string, pattern: RegExp): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => pattern.test(file))
+    .map((file) => join(folder, file))
+
+const pages = [
+  ...readdirSync(root).filter((file) => file.endsWith('.md')),
+  ...['docs', 'bench', 'helm', 'src'].flatMap((folder) => filesIn(folder, /\.md$/)),
+]
+
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(file: string): string[] {
+  const text = read(file).replaceAll(/^```.*?^```/gms, '')
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+t.test('links between documents lead to existing files and headings', async (t) => {
+  t.ok(pages.length > 15)
+  for (const page of pages) {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)/g)]
+    for (const [link, path = '', anchor] of links) {
+      const target = path === '' ? page : relative(root, resolve(root, dirname(page), path))
+      t.ok(existsSync(join(root, target)), `${page}: ${link}`)
+      if (anchor) t.ok(anchorsOf(target).includes(anchor), `${page}: ${link}`)
+    }
+  }
+})
+
+t.test('the README names every document and fits on a few screens', async (t) => {
+  const readme = read('README.md')
+  t.ok(readme.split('\n').length <= 160)
+  for (const page of filesIn('docs', /\.md$/)) {
+    if (page !== 'docs/configuration.md') t.ok(readme.includes(`(${page})`), page)
+  }
+})
