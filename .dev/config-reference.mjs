@@ -1,17 +1,17 @@
-// The reference of the configuration for operators, as Markdown made from the schema.
+// Generates the configuration reference as Markdown from the schema.
 
 const introduction = `# Configuration reference
 
-Made from the schema by \`npm run config:schema\`; [\`config/svc.yaml\`](../config/svc.yaml) is the same as a commented file,
-with the reasons. The file is \`config/svc.yaml\`, or the one that \`SVC_CONFIG\` names. A mistake stops the start with exit
-code 78, naming every error with its line.
+Generated from the schema by \`npm run config:schema\`. [\`config/svc.yaml\`](../config/svc.yaml) has the same keys as a
+commented file, with the reasons for the defaults. svc reads \`config/svc.yaml\`, or the file that \`SVC_CONFIG\` names. An invalid
+file stops the start with exit code 78 and prints every error with its line.
 
-- Any value may hold \`\${NAME}\` or \`\${NAME:-default}\`. A name that is not set and has no default is a mistake.
-- Any secret may be \`{ file: /run/secrets/name }\`.
-- Environment variables that win over the file: \`PORT\` (\`server.port\`), \`DATABASE_URL\` (\`database.url\`), \`REDIS_URL\`
-  (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, a comma list), \`SVC_STATEFUL_DOMAINS\` (\`stateful\`, a comma list).
+- Any value can contain \`\${NAME}\` or \`\${NAME:-default}\`. A variable that is not set and has no default is an error.
+- Any secret can be \`{ file: /run/secrets/name }\`.
+- Environment variables that override the file: \`PORT\` (\`server.port\`), \`DATABASE_URL\` (\`database.url\`), \`REDIS_URL\`
+  (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, comma-separated), \`SVC_STATEFUL_DOMAINS\` (\`stateful\`, comma-separated).
 - Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`.
-- Changes marked *live* count within seconds, while svc runs ([reload.md](reload.md)); those marked *restart* with the next start.
+- *live*: a change takes effect within seconds ([reload.md](reload.md)). *restart*: a change takes effect with the next start.
 `
 
 /** The whole document. */
@@ -30,9 +30,9 @@ function sectionText(name, section) {
   return table([row(name, section)])
 }
 
-const changeText = (schema) => (schema['x-svc-reload'] ? `A change counts: ${schema['x-svc-reload']}. ` : '')
+const changeText = (schema) => (schema['x-svc-reload'] ? `Changes: ${schema['x-svc-reload']}. ` : '')
 
-/** A row for each key, and for those of the objects that it holds. */
+/** A row for each key, including the keys of nested objects. */
 function rowsOf({ properties, required = [] }, path = '') {
   return Object.entries(properties).flatMap(([key, schema]) => {
     const inner = isSecret(schema) ? undefined : schema.properties
@@ -41,7 +41,7 @@ function rowsOf({ properties, required = [] }, path = '') {
   })
 }
 
-// A secret may be an object that names a file, which is its own business.
+// A secret may be an object that names a file; the reference shows it as one value.
 const isSecret = (schema) => Boolean(schema['x-svc-fileable'])
 
 function row(key, schema, isRequired = false) {

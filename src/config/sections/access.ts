@@ -3,42 +3,46 @@ import { choice, duration, flag, integer, list, nullable, section, text } from '
 
 const STATEFUL = ['localhost', 'localhost:3000', 'localhost:5173', '127.0.0.1', '127.0.0.1:8000', '::1']
 
-/** Who is asking: sessions, API tokens and the origins that may use them. */
+/** Sessions, API tokens and the origins that may use them. */
 export const accessSections = {
   stateful: list(text({ format: 'stateful-host', description: 'A host, perhaps with a port.' }), {
     default: STATEFUL,
-    description: "Hosts whose pages may use sessions; app.url's own host always counts too.",
+    description:
+      'Hosts of your front ends, whose pages may use session cookies. The host of app.url is always included.',
   }),
-  stateful_api: flag({ default: true, description: 'Whether API routes accept session cookies at all.' }),
+  stateful_api: flag({
+    default: true,
+    description: 'Whether API routes accept session cookies. If false, they accept bearer tokens only.',
+  }),
   expiration: nullable(
     integer({
       minimum: 1,
       expected: 'a whole number of minutes, 1 or more, or null',
-      description: 'Minutes after which every API token expires; null means never.',
+      description: 'Minutes after which every API token expires. null means never.',
     }),
   ),
   tokens: section('API tokens.', {
     prefix: Type.String({
       default: '',
       pattern: '^[A-Za-z0-9_-]{0,32}$',
-      description: 'Put before the secret of new tokens, so that secret scanners recognise them.',
+      description: 'Prefix of the secret in new tokens, so that secret scanners recognise them.',
       'x-svc-expected': 'at most 32 letters, digits, - or _',
       'x-svc-reload': 'live',
     }),
     default_abilities: list(text({ maxLength: 255, description: 'An ability.' }), {
       default: ['*'],
       maxItems: 100,
-      description: 'What a token may do when its creation names no abilities; * stands for everything.',
+      description: 'The abilities of a token that is created without any. * means all abilities.',
     }),
     confirm_password: flag({
       default: false,
-      description: 'Whether creating API tokens and personal access tokens needs a recently confirmed password.',
+      description: 'Whether creating API tokens and personal access tokens requires a recently confirmed password.',
     }),
     prune_after_hours: integer({
       default: 24,
       minimum: 0,
       expected: 'a whole number of hours, 0 or more',
-      description: 'Hours that an expired token stays listed before the daily pruning removes it.',
+      description: 'Hours after which the daily pruning deletes an expired token.',
     }),
   }),
   session: section('Browser sessions.', {
@@ -46,33 +50,36 @@ export const accessSections = {
       default: 'svc_session',
       format: 'cookie-name',
       reload: 'restart',
-      description: 'The name of the session cookie; on https it travels with the prefix __Host- or __Secure-.',
+      description: 'The name of the session cookie. On https svc adds the prefix __Host- or __Secure-.',
     }),
     lifetime: integer({
       default: 120,
       minimum: 1,
       maximum: 5_256_000,
       expected: 'a whole number of minutes, 1 or more',
-      description: 'Minutes without a request after which a session ends.',
+      description: 'Minutes without a request after which a session expires.',
     }),
-    absolute_lifetime: duration({ default: '30d', description: 'How long a session lasts however busy it is.' }),
+    absolute_lifetime: duration({
+      default: '30d',
+      description: 'The maximum lifetime of a session, even while it is in use.',
+    }),
     domain: nullable(
       text({
         format: 'domain',
         reload: 'restart',
         description:
-          'The domain of the cookies; .example.com shares them with all subdomains, null keeps them to one host.',
+          'The domain of the cookies. .example.com shares them with all subdomains. null limits them to the host of app.url.',
       }),
     ),
     same_site: choice(['lax', 'strict', 'none'], {
       default: 'lax',
       reload: 'restart',
-      description: 'Which cross-site requests carry the cookies; none needs secure.',
+      description: 'The SameSite attribute of the cookies. none requires secure.',
     }),
     secure: Type.Unsafe<'auto' | boolean>({
       enum: ['auto', true, false],
       default: 'auto',
-      description: 'Whether cookies travel over https only; auto means that app.url is https.',
+      description: 'Whether cookies are sent over https only. auto follows the scheme of app.url.',
       'x-svc-expected': 'auto, true or false',
       'x-svc-reload': 'restart',
     }),
@@ -86,18 +93,18 @@ export const accessSections = {
     login_failure_status: Type.Unsafe<401 | 422>({
       enum: [401, 422],
       default: 401,
-      description: 'The status of a failed login; some clients show errors only on 422.',
+      description: 'The status of a failed login. Some clients show errors only for 422.',
       'x-svc-expected': '401 or 422',
       'x-svc-reload': 'live',
     }),
   }),
-  cors: section('Requests from pages of other origins.', {
+  cors: section('Cross-origin requests (CORS).', {
     origins: nullable(
       list(text({ format: 'origin', description: 'An origin.' }), {
         description: 'Origins that may call the API from a browser. By default derived from the stateful list.',
       }),
     ),
-    supports_credentials: flag({ default: true, description: 'Whether such requests may carry cookies.' }),
+    supports_credentials: flag({ default: true, description: 'Whether these requests may include cookies.' }),
   }),
   compat: section('Compatibility with other servers.', {
     prefixes: list(
@@ -110,7 +117,7 @@ export const accessSections = {
         default: ['svc'],
         minItems: 1,
         reload: 'restart',
-        description: 'First path segments of csrf-cookie and token; [svc, sanctum] also serves /sanctum/csrf-cookie.',
+        description: 'Path prefixes of csrf-cookie and token. [svc, sanctum] also serves /sanctum/csrf-cookie.',
       },
     ),
   }),

@@ -1,18 +1,18 @@
 import { choice, duration, flag, integer, list, nullable, secretUrl, section, text } from './kinds.ts'
 
-/** How people register, prove who they are and hear from svc. */
+/** Registration, credentials, mail and links. */
 export const accountSections = {
   registration: section('New accounts.', {
-    enabled: flag({ default: true, description: 'Whether people may register themselves.' }),
+    enabled: flag({ default: true, description: 'Whether users can register.' }),
     role: text({ default: 'user', maxLength: 255, description: 'The role of a new account.' }),
     email_change: choice(['verified', 'immediate'], {
       default: 'verified',
       description:
-        'When a new email address takes effect: once it is verified, or immediately and unverified. A user whose address was never verified always changes it immediately.',
+        'When a new email address takes effect: once it is verified, or immediately and unverified. For users whose address was never verified, always immediately.',
     }),
     require_verified_email: flag({
       default: false,
-      description: 'Whether an unverified account may do next to nothing.',
+      description: 'Whether users must verify their address before they can use more than the basic account routes.',
     }),
   }),
   passwords: section('Passwords.', {
@@ -20,89 +20,100 @@ export const accountSections = {
       default: 8,
       minimum: 1,
       maximum: 256,
-      description: 'The fewest characters of a new password.',
+      description: 'The minimum length of a new password.',
     }),
     max_length: integer({
       default: 1024,
       minimum: 64,
       maximum: 4096,
-      description: 'The most characters of a new password.',
+      description: 'The maximum length of a new password.',
     }),
-    block_common: flag({ default: true, description: 'Whether passwords known from leaks are refused.' }),
-    confirm_timeout: duration({ default: '3h', description: 'How long a confirmed password counts as confirmed.' }),
-    reset_expires: duration({ default: '60m', description: 'How long a reset link works.' }),
+    block_common: flag({ default: true, description: 'Whether to reject passwords known from data leaks.' }),
+    confirm_timeout: duration({ default: '3h', description: 'How long a password confirmation is valid.' }),
+    reset_expires: duration({ default: '60m', description: 'How long a reset link is valid.' }),
     reset_throttle: duration({
       default: '60s',
       zero: true,
-      description: 'The shortest time between two reset mails to one address.',
+      description: 'The minimum time between two reset mails to one address.',
     }),
     reveal_unknown_email: flag({
       default: false,
-      description: 'Whether password reset says that an address is unknown.',
+      description: 'Whether password reset reveals that an address is unknown.',
     }),
-    reset_revokes_tokens: flag({ default: false, description: 'Whether a password reset revokes API tokens too.' }),
+    reset_revokes_tokens: flag({ default: false, description: 'Whether a password reset also revokes API tokens.' }),
   }),
-  two_factor: section('Second factor by authenticator app.', {
+  two_factor: section('Two-factor authentication with authenticator apps.', {
     enabled: flag({
       default: true,
-      description: 'Whether there is one. Off, a password alone signs in, also where one was confirmed.',
+      description: 'Whether users can use a second factor. If false, a password alone signs in every user.',
     }),
     window: integer({
       default: 1,
       minimum: 0,
       maximum: 10,
-      description: 'How many 30-second steps a clock may be off.',
+      description: 'How many 30-second steps the clock of an authenticator may differ.',
     }),
-    confirm_password: flag({ default: true, description: 'Whether a change asks for the password first.' }),
+    confirm_password: flag({
+      default: true,
+      description: 'Whether changing the second factor requires a recently confirmed password.',
+    }),
   }),
   passkeys: section('Passkeys (WebAuthn).', {
-    enabled: flag({ default: true, description: 'Whether there are passkeys.' }),
+    enabled: flag({ default: true, description: 'Whether users can use passkeys.' }),
     rp_id: nullable(
       text({
         format: 'domain',
         description:
-          'The domain that passkeys are bound to. By default the longest common domain of app.url and app.frontend_url.',
+          'The relying party id: the domain that passkeys are bound to. By default the common domain of app.url and app.frontend_url.',
       }),
     ),
     origins: nullable(
       list(text({ format: 'passkey-origin', description: 'An origin.' }), {
         minItems: 1,
-        description: 'Origins whose pages and apps may use passkeys. By default app.url and app.frontend_url.',
+        description: 'Origins of the pages and apps that may use passkeys. By default app.url and app.frontend_url.',
       }),
     ),
     user_verification: choice(['required', 'preferred', 'discouraged'], {
       default: 'required',
-      description: 'Whether the authenticator asks for a PIN, finger or face.',
+      description: 'Whether the authenticator verifies the user by PIN or biometrics.',
     }),
-    confirm_password: flag({ default: true, description: 'Whether a new passkey asks for the password first.' }),
+    confirm_password: flag({
+      default: true,
+      description: 'Whether registering a passkey requires a recently confirmed password.',
+    }),
   }),
   mail: section('Outgoing mail.', {
     url: secretUrl({
       default: 'log:',
       format: 'mail-url',
-      description: 'log: prints mails, file:<directory> writes one .eml each, smtp(s)://user:password@host:port sends.',
+      description:
+        'log: prints mails, file:<directory> writes .eml files, smtp(s)://user:password@host:port sends them.',
     }),
     from: text({ default: 'svc <no-reply@localhost>', format: 'mailbox', description: 'The sender.' }),
   }),
-  links: section('Where mails and redirects lead; {frontend_url} stands for app.frontend_url.', {
-    verify: text({ default: '/email/verify/{id}/{hash}', format: 'link', description: 'Verifies an address.' }),
+  links: section('Targets of mailed links and redirects. {frontend_url} is app.frontend_url.', {
+    verify: text({
+      default: '/email/verify/{id}/{hash}',
+      format: 'link',
+      description: 'The link that verifies an address.',
+    }),
     reset: text({
       default: '{frontend_url}/reset-password/{token}?email={email}',
       format: 'link',
-      description: 'Chooses a new password.',
+      description: 'The page that sets a new password.',
     }),
     login: nullable(
-      text({ format: 'link', description: "The application's own sign-in page; null uses the built-in one." }),
+      text({ format: 'link', description: 'The sign-in page of your application. null means the built-in page.' }),
     ),
     two_factor: text({
       default: '{frontend_url}/two-factor-challenge',
       format: 'link',
-      description: 'Asks for the second factor after a social login.',
+      description: 'The page that asks for the second factor after a social login.',
     }),
     after_verify: text({
       default: '{frontend_url}/?verified=1',
       format: 'link',
-      description: 'After an address was verified.',
+      description: 'Where to redirect after an address was verified.',
     }),
   }),
 }

@@ -16,34 +16,33 @@ import {
   text,
 } from './kinds.ts'
 
-/** Where svc runs, what it listens on and what it stores into. */
+/** The service, its socket and its stores. */
 export const serverSections = {
-  app: section('The service itself.', {
+  app: section('The service.', {
     name: text({
       default: 'svc',
       maxLength: 100,
-      description: 'The name that pages, mails and authenticator apps show.',
+      description: 'The name shown in pages, mails and authenticator apps.',
     }),
     url: text({
       default: 'http://localhost:8000',
       format: 'origin',
       reload: 'restart',
-      description:
-        'The address that browsers and clients reach svc under, and the OAuth issuer: an origin without a path.',
+      description: 'The public address of svc, as an origin without a path. It is also the OAuth issuer.',
     }),
     frontend_url: nullable(
-      text({ format: 'origin', description: 'The origin of the single-page application. By default app.url.' }),
+      text({ format: 'origin', description: 'The origin of your single-page application. By default app.url.' }),
     ),
     secret: secrets({
       reload: 'restart',
       description:
-        'At least 32 bytes, or a list of such: the first encrypts and signs, all decrypt and verify. By default development makes one in the data directory; production refuses to start.',
+        'At least 32 bytes, or a list. The first secret encrypts and signs; all of them decrypt and verify. Required in production. In development svc creates one in the data directory.',
     }),
     environment: nullable(
       choice(['development', 'production'], {
         reload: 'restart',
         description:
-          'In production svc refuses to start on anything unfit for it. Required unless app.url is on loopback, where null means development.',
+          'In production svc refuses to start with an insecure configuration. Required unless app.url is on loopback, where null means development.',
       }),
     ),
   }),
@@ -55,124 +54,125 @@ export const serverSections = {
       maximum: 65_535,
       reload: 'restart',
       expected: 'a port number from 0 to 65535',
-      description: 'The port to listen on; 0 takes any free one.',
+      description: 'The port to listen on. 0 chooses a free port.',
     }),
     trust_proxy: list(text({ format: 'cidr', description: 'An address range.' }), {
       default: [],
       reload: 'restart',
-      description: 'Address ranges of the proxies whose forwarded headers count.',
+      description: 'Address ranges of the proxies in front. svc ignores forwarded headers from other addresses.',
     }),
     drain: duration({
       default: '5s',
       zero: true,
       reload: 'restart',
-      description: 'How long after SIGTERM everything is still served while /health/ready says no.',
+      description: 'How long svc keeps serving requests after SIGTERM while /health/ready returns 503.',
     }),
   }),
-  database: section('Where everything is stored.', {
+  database: section('The database.', {
     url: secretUrl({
       default: 'file:./data/svc.db',
       format: 'database-url',
       reload: 'restart',
-      description: 'file:<path> for the embedded database, or postgresql://user:password@host:port/name.',
+      description: 'file:<path> for SQLite, or postgresql://user:password@host:port/name.',
     }),
   }),
-  redis: section('An optional store for short-lived state.', {
+  redis: section('Redis, optional.', {
     url: nullable(
       secretUrl({
         format: 'redis-url',
         reload: 'restart',
-        description: 'redis://… for rate limits and short-lived OAuth state. Sessions stay in the database.',
+        description:
+          'redis://… or rediss://…. Stores rate limits and short-lived OAuth state. Sessions stay in the database.',
       }),
     ),
   }),
 }
 
-/** What watches over the service, and what is there for development only. */
+/** Operation: limits, outbound requests, metrics, webhooks, and development aids. */
 export const operationSections = {
-  rate_limits: section('How often something may be tried: <count>/<duration>, or null for no limit.', {
-    login: rate({ default: '5/1m', description: 'Failed sign-ins of one account from one address.' }),
+  rate_limits: section('Rate limits: <count>/<duration>, or null for no limit.', {
+    login: rate({ default: '5/1m', description: 'Failed sign-ins to one account from one address.' }),
     login_address: rate({
       default: '100/10m',
       description:
-        'Failed sign-ins from one address over all accounts; not for browsers that signed in to the account before.',
+        'Failed sign-ins from one address to all accounts. Does not apply to browsers that signed in to the account before.',
     }),
     exempt: list(text({ format: 'cidr', description: 'An address range.' }), {
       default: [],
-      description:
-        'Addresses to which login_address does not apply: front-end servers that sign users in on their behalf.',
+      description: 'Address ranges exempt from login_address, such as front-end servers that sign users in.',
     }),
-    two_factor: rate({ default: '5/1m', description: 'Failed second factors of one account.' }),
-    register: rate({ default: '10/1m', description: 'Registrations from one address, also successful ones.' }),
+    two_factor: rate({ default: '5/1m', description: 'Failed second-factor codes for one account.' }),
+    register: rate({ default: '10/1m', description: 'Registrations from one address, including successful ones.' }),
     mail: rate({
       default: '6/1m',
       description:
-        'Requests for mail by one user or from one address, and mails to one mailbox. Beyond it the wait grows to an hour; notices are merged instead of refused.',
+        'Requests that send mail, by one user or from one address, and mails to one mailbox. After many mails in a day, the wait grows up to an hour. Security notices are delayed and merged, not rejected.',
     }),
     token: rate({
       default: '60/1m',
-      description: 'Failed client authentications, by client and address; provider codes of mobile apps, by address.',
+      description:
+        'Failed client authentications by client and address, and provider codes from mobile apps by address.',
     }),
     authorization: rate({
       default: '1000/10m',
       description:
-        'Authorization requests, pushed requests and device codes that wait for a user, from one address or of one signed-in user. Confidential clients are not limited.',
+        'Pending authorization requests, pushed requests and device codes, by address or signed-in user. Does not apply to confidential clients.',
     }),
     authorization_total: rate({
       default: '100000/1h',
-      description: 'The same, of all addresses together and without signed-in users.',
+      description: 'The same for all addresses together, without signed-in users.',
     }),
-    global: rate({ default: null, description: 'Requests of any kind from one address.' }),
+    global: rate({ default: null, description: 'All requests from one address.' }),
   }),
-  outbound: section('Calls that svc makes to others.', {
+  outbound: section('Outbound requests to clients, identity providers and webhooks.', {
     allow_private: list(text({ format: 'cidr', description: 'An address range.' }), {
       default: [],
-      description: 'Address ranges besides public ones that outbound calls may reach.',
+      description: 'Private address ranges that outbound requests may reach.',
     }),
   }),
-  metrics: section('Figures for Prometheus.', {
+  metrics: section('Metrics for Prometheus.', {
     port: nullable(
       integer({
         minimum: 1,
         maximum: 65_535,
         reload: 'restart',
         expected: 'a port number from 1 to 65535, or null',
-        description: 'The port that serves GET /metrics on server.host; null serves none.',
+        description: 'The port of GET /metrics on server.host. null turns metrics off.',
       }),
     ),
   }),
-  audit: section('The record of security events.', {
-    retention: duration({ default: '400d', description: 'How long an event is kept.' }),
+  audit: section('The audit trail of security events.', {
+    retention: duration({ default: '400d', description: 'How long svc keeps an event.' }),
   }),
   webhooks: list(
-    entry('One receiver of events.', {
-      url: text({ format: 'web-url', description: 'Where events are sent to.' }),
-      secret: secret({ description: 'Signs each delivery.' }),
+    entry('A webhook endpoint.', {
+      url: text({ format: 'web-url', description: 'The URL that receives the events.' }),
+      secret: secret({ description: 'Signs each request.' }),
       events: list(text({ pattern: '^[a-z_.*]+$', expected: 'the name of an event, or *', description: 'An event.' }), {
         minItems: 1,
-        description: 'The events to send; * stands for all.',
+        description: 'The events to send. * means all events.',
       }),
     }),
-    { default: [], description: 'Receivers of events.' },
+    { default: [], description: 'Webhook endpoints.' },
   ),
   guard: section('The guard that authenticates requests.', {
     diagnose: nullable(
       flag({
         description:
-          'Whether the log says why a request was let in as nobody. By default true in development, false in production.',
+          'Whether to log why authentication failed. By default true in development and false in production.',
       }),
     ),
   }),
   samples: nullable(
     flag({
       reload: 'restart',
-      description: 'Whether the sample routes exist. By default true in development, false in production.',
+      description: 'Whether to serve the sample routes. By default true in development and false in production.',
     }),
   ),
   test_page: nullable(
     flag({
       reload: 'restart',
-      description: 'Whether the browser test page exists. By default true in development; production refuses true.',
+      description: 'Whether to serve the browser test page. By default true in development. Not allowed in production.',
     }),
   ),
 }
@@ -184,20 +184,20 @@ const COLOR_NAMES = {
   expected: `one of ${themeColors.join(', ')}, perhaps with -dark behind it`,
 }
 
-/** Nothing that could end a declaration, and no address. */
+/** Rejects anything that could end a CSS declaration, and URLs. */
 const COLOR =
   '^(#[0-9A-Fa-f]{3,8}|[A-Za-z]+|(rgb|hsl)a?\\([\\w.,%\\s/+-]+\\)|(hwb|(ok)?(lab|lch))\\([\\w.,%\\s/+-]+\\))$'
 
-/** The looks and the wording of pages and mails. */
+/** The appearance and the texts of pages and mails. */
 export const appearanceSections = {
-  templates: section('Directories that override built-in templates file by file.', {
+  templates: section('Directories with templates that replace the built-in ones, file by file.', {
     mail: nullable(text({ description: 'A directory of mail templates.' })),
     pages: nullable(text({ description: 'A directory of page templates.' })),
   }),
-  theme: section('The looks of the built-in pages.', {
-    logo: nullable(text({ description: 'The URL of a picture shown above forms.' })),
+  theme: section('The appearance of the built-in pages.', {
+    logo: nullable(text({ description: 'The URL of an image shown above forms.' })),
     colors: named(COLOR_NAMES, text({ pattern: COLOR, expected: 'a CSS colour', description: 'A CSS colour.' }), {
-      description: 'Colours by name; a name with -dark behind it is for dark mode.',
+      description: 'Colours by name. Names that end in -dark apply in dark mode.',
     }),
     texts: named(TEXT_NAMES, text({ description: 'A text.' }), {
       description: 'Texts of the pages by name.',
