@@ -44,7 +44,7 @@ const documented = new Map(
 )
 
 /** The alerts that it proposes; a table's cell escapes its bars. */
-const [, table = ''] = manual.split('### Alerts')
+const [, table = ''] = manual.split('### Suggested alerts')
 const alerts = [...(table.split('\n## ')[0] ?? '').matchAll(/^\| [\w -]+ +\| `([^`]+)`/gm)].map(([, expr = '']) =>
   expr.replaceAll('\\|', '|'),
 )
