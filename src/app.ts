@@ -1,9 +1,9 @@
 import fastifyCookie from '@fastify/cookie'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
-import { addAccess } from './access/access.ts'
 import { Cookies } from './access/cookies.ts'
 import { addCors } from './access/cors.ts'
+import { openCallers } from './access/find-caller.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { openLookups } from './access/lookups/open.ts'
 import { ApiDescription, addOpenApi, describedNow } from './access/openapi.ts'
@@ -42,11 +42,10 @@ import { startMetrics } from './gauges.ts'
 import { FailureLimits, type Limits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
-import { addRecentPassword } from './login/recent-password.ts'
 import { RedisLimits } from './login/redis-limits.ts'
 import { RememberTokens } from './login/remember.ts'
-import { addRequestLimits } from './login/request-limits.ts'
 import { SecondFactor } from './login/second-factor.ts'
+import { addPipeline, pipeline } from './pipeline.ts'
 import { addApiHeaders } from './plugins/api-headers.ts'
 import { addBackground } from './plugins/background.ts'
 import { addBodyParsers } from './plugins/bodies.ts'
@@ -54,13 +53,12 @@ import type { Clock } from './plugins/clock.ts'
 import type { Database } from './plugins/database/database.ts'
 import { addErrorHandler, sendError } from './plugins/error-handler.ts'
 import { addGracefulStop } from './plugins/graceful-stop.ts'
-import { addInputRules } from './plugins/input.ts'
 import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
 import { addMail } from './plugins/mail/mail.ts'
-import { addMethodRules } from './plugins/methods.ts'
+import { openMethodRules } from './plugins/methods.ts'
 import { addRequestMetrics, openMetrics } from './plugins/metrics/requests.ts'
 import { addOutbox } from './plugins/outbox.ts'
-import { addGlobalLimit } from './plugins/rate-limit.ts'
+import { openGlobalLimit } from './plugins/rate-limit.ts'
 import { openRedis, type Redis } from './plugins/redis.ts'
 import { serverOptions } from './plugins/server-options.ts'
 import { addTracing } from './plugins/tracing/tracing.ts'
@@ -147,7 +145,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addForwardedWarning(app)
   addApiHeaders(app)
   addHostRule(app)
-  await addGlobalLimit(app, redis)
+  const globalLimit = await openGlobalLimit(app, redis)
   addBodyParsers(app)
   addValidation(app)
   await app.register(fastifyCookie, { hook: false })
@@ -158,15 +156,13 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const holder = new ProtocolHolder(app)
   app.decorate('oauth', holder)
   app.decorate('sessionFollower', holder.signOut)
-  addAccess(app, {
+  const callers = openCallers(app, {
     bearers: [tokenBearer, oauthBearer(holder)],
     bound: oauthBound(holder),
     findRemembered: app.remember.find,
   })
-  addRequestLimits(app)
-  addRecentPassword(app)
-  addInputRules(app)
-  const methods = addMethodRules(app)
+  const methods = openMethodRules(app)
+  addPipeline(app, pipeline({ callers, globalLimit, methods }))
 
   await app.register(health)
   await app.register(session)

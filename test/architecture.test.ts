@@ -18,7 +18,7 @@ const layers: readonly (readonly string[])[] = [
   ['tokens'],
   ['features'],
   // What several slices keep of one account; what is told of all of them, and what goes on beside them.
-  ['accounts.ts', 'gauges.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
+  ['accounts.ts', 'gauges.ts', 'pipeline.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
   ['app.ts', 'cli.ts'],
   ['main.ts'],
 ]
@@ -42,7 +42,7 @@ const holdReply = [
   /^app\.ts$/,
   /^plugins\/(api-headers|empty-answer|error-handler|logging|methods|page-headers|pages\/pages|rate-limit)\.ts$/,
   /^plugins\/metrics\/requests\.ts$/,
-  /^access\/(access|verdicts)\.ts$/,
+  /^access\/(abilities|csrf|find-caller|verdicts|verified-address)\.ts$/,
   // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
   /^access\/(cookies|sessions)\.ts$/,
   /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,
@@ -106,8 +106,8 @@ import {
 declare module 'fastify' {}`
   t.same(importsOf(text), ['a', './b.ts', './c.ts', './d.ts', 'e', './f.ts', './g.ts'])
   t.ok(sources.length > 80, 'the sources are found')
-  t.ok(isAllowed('access/access.ts', 'users/user.ts'))
-  t.notOk(isAllowed('users/user.ts', 'access/access.ts'))
+  t.ok(isAllowed('access/guard.ts', 'users/user.ts'))
+  t.notOk(isAllowed('users/user.ts', 'access/guard.ts'))
   t.notOk(isAllowed('features/tokens/routes.ts', 'features/session/routes.ts'))
   t.notOk(isAllowed('cli.ts', 'app.ts'))
 })

@@ -1,5 +1,8 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { forbidden, invalidAbility } from '../errors.ts'
-import type { Caller } from './caller.ts'
+import type { Step } from '../plugins/step.ts'
+import { type Caller, callerOf } from './caller.ts'
+import { accessOf } from './route-access.ts'
 
 /** Whether a list grants an ability: by `*`, or by the very same string; there are no patterns. */
 export const grants = (abilities: readonly string[], ability: string): boolean =>
@@ -27,4 +30,22 @@ export function requireAbilities(caller: Caller, rule: AbilityRule): void {
 /** Throws 403 `Forbidden` unless the caller has the ability: the manual check of a handler. */
 export function requireAbility(caller: Caller, ability: string): void {
   if (caller.cant(ability)) throw forbidden()
+}
+
+/** Requires the abilities that a route declares with its access. */
+export const abilities: Step = {
+  name: 'abilities',
+  phase: 'preValidation',
+  answers: [403],
+  hooksFor: (route) => {
+    const access = accessOf(route)
+    if (access.family !== 'guard' || !access.abilities) return null
+    const rule = access.abilities
+    return [
+      (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+        requireAbilities(callerOf(request), rule)
+        done()
+      },
+    ]
+  },
 }

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { unauthenticated } from '../errors.ts'
 import type { User } from '../users/user.ts'
 
 /** What every caller has, however the guard found it. */
@@ -49,4 +50,17 @@ export class SessionCaller implements Credential {
   cant(): boolean {
     return false
   }
+}
+
+/** The caller of a route that requires one. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw unauthenticated()
+  return request.caller
+}
+
+/** The user of a route that only users call: 401 for a machine. */
+export function userOf(request: FastifyRequest): User {
+  const { user } = callerOf(request)
+  if (!user) throw unauthenticated()
+  return user
 }

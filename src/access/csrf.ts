@@ -1,8 +1,10 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { csrfMismatch } from '../errors.ts'
-import { isFromForeignPage } from './cross-site.ts'
+import { methodsOf, type Step } from '../plugins/step.ts'
+import { isCrossSite, isFromForeignPage, isSafeMethod } from './cross-site.ts'
+import { accessOf } from './route-access.ts'
 
 /** The XSRF value of a session id. The leading letter keeps clients from reading it as JSON or a number. */
 export class Xsrf {
@@ -34,8 +36,8 @@ function presentedToken(request: FastifyRequest): unknown {
   return header(request.headers['x-csrf-token']) || header(request.headers['x-xsrf-token']) || undefined
 }
 
-/** Throws 419 unless the browser vouches for the same origin, or a trusted page sends the token of the session that the request presented. */
-export function checkCsrf(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
+/** Throws 419 unless the browser says that the page is same-origin, or a trusted page sends the token of the presented session. */
+function checkToken(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
   // A page cannot forge Sec-Fetch-Site: browsers set it, and omit it where they cannot vouch.
   if (request.headers['sec-fetch-site'] === 'same-origin') return
   refuseForeignPage(request)
@@ -45,6 +47,31 @@ export function checkCsrf(request: FastifyRequest, xsrf: Xsrf, presentedSessionI
 }
 
 /** Throws 419 for a request from a page that may not act for svc's visitors, whatever token it knows. */
-export function refuseForeignPage(request: FastifyRequest): void {
+function refuseForeignPage(request: FastifyRequest): void {
   if (isFromForeignPage(request)) throw csrfMismatch()
+}
+
+async function checkCsrf(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { sessions } = request.server
+  checkToken(request, sessions.xsrf, request.presentedSessionId)
+  request.passedCsrf = true
+  // A front end on another site gets its cookies only now.
+  if (isCrossSite(request) && request.session.state?.row?.user) sessions.sendPair(request, reply)
+}
+
+async function checkSessionCsrf(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (request.caller?.kind === 'session') await checkCsrf(request, reply)
+}
+
+/** Rejects unsafe requests that another site sends with the cookies of the visitor. */
+export const csrf: Step = {
+  name: 'CSRF',
+  phase: 'preValidation',
+  answers: [419],
+  hooksFor: (route) => {
+    const access = accessOf(route)
+    if (access.family === 'none' || methodsOf(route).every(isSafeMethod)) return null
+    if (!('csrf' in access)) return [access.caller === 'guest' ? checkCsrf : checkSessionCsrf]
+    return access.csrf === 'form' ? [async (request: FastifyRequest) => refuseForeignPage(request)] : null
+  },
 }

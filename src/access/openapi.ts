@@ -1,7 +1,7 @@
 import fastifySwagger from '@fastify/swagger'
-import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { RouteAccess } from './access.ts'
+import type { RouteAccess } from './route-access.ts'
 
 const ErrorSchema = Type.Object(
   {
@@ -31,21 +31,6 @@ const meanings: Record<number, string> = {
   423: 'The password must be confirmed again.',
   429: 'Too many attempts; `Retry-After` tells when to try again.',
   503: 'The service is briefly unavailable; `Retry-After` tells when to try again.',
-}
-
-/** Every status that the declared access and body of a route can bring about besides the handler's own. */
-function errorStatuses(access: RouteAccess, schema: FastifySchema, method: string): number[] {
-  const isUnsafe = !['GET', 'HEAD'].includes(method)
-  const isGuarded = access.family !== 'none' && access.caller === 'required'
-  return [
-    ...(isGuarded ? [401] : []),
-    ...(access.family === 'guard' && access.abilities ? [403] : []),
-    ...(isUnsafe && access.family !== 'none' && !('csrf' in access && access.csrf === 'entry') ? [419] : []),
-    ...(schema.params ? [404] : []),
-    ...(isUnsafe ? [400, 413, 415] : []),
-    ...(schema.body ? [422] : []),
-    ...(access.family === 'none' && !schema.body ? [] : [503]),
-  ]
 }
 
 /** `DELETE /api/tokens/:id` is `deleteApiTokensId`. */
@@ -114,9 +99,9 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       const { protocol } = route.config ?? {}
       const errors = Object.fromEntries(
         [
-          ...(protocol ? [] : errorStatuses(access, schema ?? {}, method)),
-          // `rate_limits.global` may be set while the server runs.
-          429,
+          ...(protocol ? [429] : (route.config?.stepAnswers ?? [])),
+          // What reads the database may find it unavailable.
+          ...(protocol || (access.family === 'none' && !schema?.body) ? [] : [503]),
           ...(route.config?.alsoAnswers ?? []),
         ]
           .filter((status) => !(status in own))

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { passwordConfirmationRequired } from '../errors.ts'
+import type { Step } from '../plugins/step.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -32,14 +33,17 @@ export async function markConfirmed(request: FastifyRequest): Promise<void> {
   await request.session.save()
 }
 
-/** Asks for a recent confirmation on the routes that declare it, after the CSRF check and the limits. */
-export function addRecentPassword(app: FastifyInstance): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const isAsked = route.config?.recentPassword
-    if (!isAsked) return
+/** Requires a recent confirmation on the routes that declare `recentPassword`. */
+export const recentPassword: Step = {
+  name: 'recent password',
+  phase: 'preValidation',
+  answers: [423],
+  hooksFor: ({ config }) => {
+    const isRequired = config?.recentPassword
+    if (!isRequired) return null
     const check = async (request: FastifyRequest) => {
-      if (isAsked(app.config.current())) requireRecentPassword(request)
+      if (isRequired(request.server.config.current())) requireRecentPassword(request)
     }
-    route.preValidation = [...[route.preValidation ?? []].flat(), check]
-  })
+    return [check]
+  },
 }

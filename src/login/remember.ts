@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Remembered } from '../access/access.ts'
 import { SessionCaller } from '../access/caller.ts'
 import type { CookiePrefix, Cookies } from '../access/cookies.ts'
+import type { Remembered } from '../access/find-caller.ts'
 import type { RememberRow } from '../access/lookups/lookups.ts'
 import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
 import type { CurrentConfig } from '../config/current.ts'

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../plugins/client-address.ts'
+import type { Step } from '../plugins/step.ts'
 
 /** `link` counts as `mail` does, but does not charge the address of a signed-in user: following a link sends no mail. */
 type LimitName = 'register' | 'mail' | 'link' | 'token'
@@ -40,12 +41,13 @@ export async function countRequest(request: FastifyRequest, reply: FastifyReply,
   reply.header('x-ratelimit-remaining', String(Math.max(0, rate.max - most)))
 }
 
-/** Limits the routes that declare it, after the CSRF check and before everything that follows. */
-export function addRequestLimits(app: FastifyInstance): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const name = route.config?.limit
-    if (!name) return
-    const count = (request: FastifyRequest, reply: FastifyReply) => countRequest(request, reply, name)
-    route.preValidation = [...[route.preValidation ?? []].flat(), count]
-  })
+/** Counts the requests to the routes that declare `limit`. */
+export const requestLimit: Step = {
+  name: 'request limit',
+  phase: 'preValidation',
+  answers: [429],
+  hooksFor: ({ config }) => {
+    const name = config?.limit
+    return name ? [(request: FastifyRequest, reply: FastifyReply) => countRequest(request, reply, name)] : null
+  },
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { callerOf } from '../access/access.ts'
+import { callerOf } from '../access/caller.ts'
 import { unauthenticated } from '../errors.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import { holdSession } from '../users/lock.ts'

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { HttpError, validationFailed } from '../errors.ts'
+import type { Step } from './step.ts'
 import { displayName } from './validation.ts'
 
 /** Never trimmed: a space may be part of a password. */
@@ -61,9 +62,10 @@ async function normaliseBody(request: FastifyRequest): Promise<void> {
   new Normaliser().normalise(request.body, '', '', 0)
 }
 
-/** Brings every body into one form before its validation, and after everything that may refuse the request. */
-export function addInputRules(app: FastifyInstance): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    if (route.schema?.body) route.preValidation = [...[route.preValidation ?? []].flat(), normaliseBody]
-  })
+/** Trims the strings of the body and rejects what no field accepts, on the routes with a schema for their body. */
+export const bodyRules: Step = {
+  name: 'body rules',
+  phase: 'preValidation',
+  answers: [400, 422],
+  hooksFor: ({ schema }) => (schema?.body ? [normaliseBody] : null),
 }

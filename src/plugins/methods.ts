@@ -10,6 +10,7 @@ import type {
 } from 'fastify'
 import { methodNotAllowed } from '../errors.ts'
 import { refuseDeep } from './input.ts'
+import { methodsOf, type Step, type StepHook } from './step.ts'
 
 const answered: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const overridable = new Set(['PUT', 'PATCH', 'DELETE'])
@@ -38,20 +39,30 @@ function bodyMethod(body: unknown): string | null {
   return overridable.has(method) ? method : null
 }
 
+interface MethodRules {
+  /** Gives a request that is routed a second time its body. */
+  replayBody: Step
+  /** Routes a POST again under the method that its field `_method` names. */
+  methodOverride: Step
+  /** Answers 405 for the methods that a path does not have; call it after the last route. */
+  complete(): void
+}
+
 /**
- * Answers 405 on every path for the methods it does not have, and lets POST stand for PUT, PATCH and DELETE by `_method`.
- * Call `complete` after the last route. The request is routed again under its real method, with the same body, so that
- * route's own guard, CSRF check and validation decide.
+ * The rules for methods: 405 for a method that a path does not have, and PUT, PATCH or DELETE for a POST with `_method`.
+ * An overridden request is routed again with the same body, so that the guard, CSRF check and validation of the real
+ * route decide.
  */
-export function addMethodRules(app: FastifyInstance): { complete(): void } {
-  const methodsOf = new Map<string, Set<string>>()
+export function openMethodRules(app: FastifyInstance): MethodRules {
+  const methodsByUrl = new Map<string, Set<string>>()
   let isComplete = false
 
   async function override(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const method = bodyMethod(request.body)
     const { raw } = request
     if (method === null || replayed.has(raw)) return
-    if (!methodsOf.get(request.routeOptions.url ?? '')?.has(method)) throw methodNotAllowed([...allowed(request)])
+    const allowed = methodsByUrl.get(request.routeOptions.url ?? '') ?? new Set()
+    if (!allowed.has(method)) throw methodNotAllowed([...allowed])
     refuseDeep(request.body)
     replayed.set(raw, Buffer.from(JSON.stringify(request.body)))
     raw.method = method
@@ -63,24 +74,30 @@ export function addMethodRules(app: FastifyInstance): { complete(): void } {
     app.routing(raw, reply.raw)
   }
 
-  const allowed = (request: FastifyRequest): Set<string> => methodsOf.get(request.routeOptions.url ?? '') ?? new Set()
-
   app.addHook('onRoute', (route: RouteOptions) => {
     if (isComplete) return
-    const methods = methodsOf.get(route.url) ?? new Set()
-    for (const method of [route.method].flat()) methods.add(method)
-    methodsOf.set(route.url, methods)
-    const own = [route.method].flat()
-    if (own.some((method) => overridable.has(method))) route.preParsing = [replay, ...[route.preParsing ?? []].flat()]
-    if (own.includes('POST')) {
-      route.preValidation = [override, ...[route.preValidation ?? []].flat()]
-    }
+    methodsByUrl.set(route.url, new Set([...(methodsByUrl.get(route.url) ?? []), ...methodsOf(route)]))
   })
 
+  const ifMethod = (hook: StepHook, isMeant: (method: string) => boolean) => (route: RouteOptions) =>
+    !isComplete && methodsOf(route).some(isMeant) ? [hook] : null
+
   return {
+    replayBody: {
+      name: 'replay body',
+      phase: 'preParsing',
+      answers: [],
+      hooksFor: ifMethod(replay, (method) => overridable.has(method)),
+    },
+    methodOverride: {
+      name: 'method override',
+      phase: 'preValidation',
+      answers: [],
+      hooksFor: ifMethod(override, (method) => method === 'POST'),
+    },
     complete() {
       isComplete = true
-      for (const [url, methods] of methodsOf) {
+      for (const [url, methods] of methodsByUrl) {
         const refuse = () => {
           throw methodNotAllowed([...methods].sort())
         }

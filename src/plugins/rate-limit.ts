@@ -1,8 +1,9 @@
 import fastifyRateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from './client-address.ts'
 import type { Redis } from './redis.ts'
+import type { Step } from './step.ts'
 
 /** How many addresses a process counts at most by itself; the one it has known longest goes first. */
 const mostCounted = 10_000
@@ -14,14 +15,14 @@ if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return {count, redis.call('PTTL', KEYS[1])}`
 
 /**
- * Limits every client's requests as `rate_limits.global` says, and nothing without it: with Redis of all replicas
- * together, else of each process by itself.
+ * Limits the requests of each address by `rate_limits.global`. All replicas share the counters in Redis; without Redis
+ * each process counts by itself.
  */
-export async function addGlobalLimit(app: FastifyInstance, redis: Redis | null): Promise<void> {
+export async function openGlobalLimit(app: FastifyInstance, redis: Redis | null): Promise<Step> {
   const rate = () => app.config.current().rate_limits.global
   await app.register(fastifyRateLimit, {
     global: false,
-    // Asked again after the hook looked: a limit that was lifted meanwhile refuses nobody.
+    // A reload may have removed the limit since the hook read it.
     max: () => rate()?.max ?? Number.MAX_SAFE_INTEGER,
     timeWindow: () => rate()?.window ?? 1,
     keyGenerator: (request) => limitedAddress(request.ip),
@@ -33,9 +34,7 @@ export async function addGlobalLimit(app: FastifyInstance, redis: Redis | null):
     if (rate() === null) done()
     else count.call(app, request, reply).then(() => done(), done)
   }
-  app.addHook('onRoute', (route: RouteOptions) => {
-    route.onRequest = [...[route.onRequest ?? []].flat(), limit]
-  })
+  return { name: 'global limit', phase: 'onRequest', answers: [429], hooksFor: () => [limit] }
 }
 
 interface Counted {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/access.ts'
+import { callerOf } from '../../access/caller.ts'
 import { HttpError, unauthenticated, validationFailed } from '../../errors.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo, signInPage, startPage } from '../../plugins/links.ts'
@@ -44,7 +44,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
     app.get(
       path,
       {
-        config: { access: { family: 'session', caller: 'guest' }, limit: 'link', alsoAnswers: [401, 403, 422, 429] },
+        config: { access: { family: 'session', caller: 'guest' }, limit: 'link', alsoAnswers: [401, 403, 422] },
         onRequest: askForSession,
         schema: {
           summary: 'Verify the address that the link was sent to',
@@ -83,7 +83,6 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         access: { family: 'session', caller: 'required' },
         unverified: 'allowed',
         limit: 'mail',
-        alsoAnswers: [429],
       },
       schema: {
         summary: 'Send the verification mail again',

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { userOf } from '../../access/access.ts'
+import { userOf } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
 import { beginChallenge } from '../../login/challenge.ts'
@@ -39,7 +39,7 @@ const session = { access: { family: 'session', caller: 'required' }, alsoAnswers
 const management = {
   ...session,
   recentPassword: (config: Config) => config.passkeys.confirm_password,
-  alsoAnswers: [404, 423],
+  alsoAnswers: [404],
 }
 
 const lastWayIn = 'This passkey is the only way into the account. Set a password or add another passkey first.'
@@ -70,7 +70,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/passkeys/login/options',
     {
-      config: { ...guest, alsoAnswers: [404, 429] },
+      config: { ...guest, alsoAnswers: [404] },
       schema: { summary: 'Options for signing in by passkey', response: { 200: RequestOptionsAnswer } },
     },
     async (request) => {
@@ -162,7 +162,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   app.put(
     '/user/passkeys/:id',
     {
-      config: { ...management, alsoAnswers: [403, 404, 423] },
+      config: { ...management, alsoAnswers: [403, 404] },
       schema: {
         summary: 'Rename one of your passkeys',
         params: PasskeyParams,
@@ -188,7 +188,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   app.delete(
     '/user/passkeys/:id',
     {
-      config: { ...management, alsoAnswers: [403, 404, 422, 423] },
+      config: { ...management, alsoAnswers: [403, 404, 422] },
       schema: { summary: 'Delete one of your passkeys', params: PasskeyParams, response: { 200: DeleteAnswer } },
       preValidation: requireOwn,
     },

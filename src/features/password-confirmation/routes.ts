@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/access.ts'
+import { callerOf } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { emailUnverified, unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
@@ -51,7 +51,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       config: {
         access: { family: 'session', caller: 'required' },
         unverified: 'allowed',
-        alsoAnswers: [403, 422, 429],
+        alsoAnswers: [403, 422],
       },
       schema: {
         summary: 'Confirm the password of the signed-in user, or a mailed code',
@@ -85,7 +85,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         access: { family: 'session', caller: 'required' },
         unverified: 'allowed',
         limit: 'mail',
-        alsoAnswers: [403, 422, 429],
+        alsoAnswers: [403, 422],
       },
       schema: {
         summary: 'Mail a confirmation code to a user without a password',

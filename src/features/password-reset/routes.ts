@@ -30,7 +30,7 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
   app.post(
     '/forgot-password',
     {
-      config: { access: { family: 'session', caller: 'guest' }, limit: 'mail', alsoAnswers: [429] },
+      config: { access: { family: 'session', caller: 'guest' }, limit: 'mail' },
       schema: {
         summary: 'Mail a link that resets the password',
         description: 'Answers alike for every address, unless `passwords.reveal_unknown_email` is set.',

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { userOf } from '../../access/access.ts'
+import { userOf } from '../../access/caller.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
@@ -61,7 +61,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
   app.put(
     '/user/profile-information',
     {
-      config: { ...own, unverified: 'allowed', alsoAnswers: [423, 429] },
+      config: { ...own, unverified: 'allowed', alsoAnswers: [423] },
       schema: {
         summary: 'Change name and address',
         description:
@@ -104,7 +104,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
   app.put(
     '/user/password',
     {
-      config: { ...own, alsoAnswers: [429] },
+      config: { ...own },
       schema: {
         summary: 'Change the password',
         description:

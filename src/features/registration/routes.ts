@@ -34,7 +34,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       config: {
         access: { family: 'session', caller: 'guest' },
         limit: 'register',
-        alsoAnswers: [404, 409, 429],
+        alsoAnswers: [404, 409],
       },
       schema: {
         summary: 'Create an account and sign the browser in',

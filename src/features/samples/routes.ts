@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { requireAbilities, requireAbility } from '../../access/abilities.ts'
-import { callerOf } from '../../access/access.ts'
+import { callerOf } from '../../access/caller.ts'
 import { forbidden, notFound } from '../../errors.ts'
 import { createTask, listTasks, putServer } from './store.ts'
 

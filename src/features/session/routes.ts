@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/access.ts'
+import { callerOf } from '../../access/caller.ts'
 import { forbidden, HttpError } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { beginChallenge } from '../../login/challenge.ts'
@@ -34,7 +34,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/login',
     {
-      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401, 429] },
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401] },
       schema: {
         summary: 'Sign a browser in',
         body: LoginBody,

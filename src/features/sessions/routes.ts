@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf, userOf } from '../../access/access.ts'
+import { callerOf, userOf } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
@@ -85,7 +85,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
   app.delete(
     '/user/other-sessions',
     {
-      config: { ...own, alsoAnswers: [423, 429] },
+      config: { ...own, alsoAnswers: [423] },
       schema: {
         summary: 'End all your sessions but this one',
         description: 'A user without a password confirms by passkey first (423).',

@@ -195,7 +195,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.post(
     '/auth/:provider/token',
     {
-      config: { access: { family: 'none' }, limit: 'token', alsoAnswers: [400, 403, 404, 409, 429] },
+      config: { access: { family: 'none' }, limit: 'token', alsoAnswers: [400, 403, 404, 409] },
       schema: {
         summary: 'Sign a device in: an API token for the code that a mobile app got from a provider',
         description: 'Where a second factor is asked for, the answer has a `challenge` to hand in with its `code`.',

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/access.ts'
+import { callerOf } from '../../access/caller.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
@@ -25,7 +25,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     app.post(
       `/${prefix}/token`,
       {
-        config: { access: { family: 'none' }, alsoAnswers: [429] },
+        config: { access: { family: 'none' } },
         schema: {
           summary: 'Sign a device in: an API token for an email and password',
           body: DeviceLoginBody,
@@ -53,7 +53,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     app.post(
       path,
       {
-        config: { ...guarded, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [403, 423] },
+        config: { ...guarded, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [403] },
         schema: {
           summary: 'Create an API token',
           description:

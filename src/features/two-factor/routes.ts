@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { renderSVG } from 'uqr'
-import { userOf } from '../../access/access.ts'
+import { userOf } from '../../access/caller.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { completeChallenge } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
@@ -22,7 +22,7 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/two-factor-challenge',
     {
-      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404, 429] },
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
       schema: {
         summary: 'Complete a sign-in with its second factor',
         description:
@@ -47,7 +47,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
   const own = {
     access: { family: 'session', caller: 'required' },
     recentPassword: ({ two_factor }: ReturnType<typeof app.config.current>) => two_factor.confirm_password,
-    alsoAnswers: [404, 423],
+    alsoAnswers: [404],
   } as const
 
   app.post(
@@ -69,7 +69,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/user/confirmed-two-factor-authentication',
     {
-      config: { ...own, alsoAnswers: [404, 423, 429] },
+      config: { ...own, alsoAnswers: [404] },
       schema: {
         summary: 'Confirm the second factor by a code of it',
         body: ConfirmBody,

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { callerOf, userOf } from '../../../access/access.ts'
+import { callerOf, userOf } from '../../../access/caller.ts'
 import { notFound, validationFailed } from '../../../errors.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
@@ -57,7 +57,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
   app.post(
     '/oauth/personal-access-tokens',
     {
-      config: { ...own, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [423] },
+      config: { ...own, recentPassword: ({ tokens }) => tokens.confirm_password },
       schema: {
         summary: 'Create a personal access token: a JWT for the APIs',
         body: PersonalTokenBody,

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { RouteAccess } from '../../../access/access.ts'
 import { isCrossSite } from '../../../access/cross-site.ts'
+import type { RouteAccess } from '../../../access/route-access.ts'
 import { HttpError, notFound } from '../../../errors.ts'
 import { clientAddress } from '../../../plugins/client-address.ts'
 import { answerOf } from '../../../plugins/error-handler.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { callerOf } from '../../../access/access.ts'
+import { callerOf } from '../../../access/caller.ts'
 import { isPassword } from '../../../crypto/password.ts'
 import { HttpError, unauthenticated } from '../../../errors.ts'
 import { findUserById } from '../../../users/users.ts'

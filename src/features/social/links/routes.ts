@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../../access/access.ts'
+import { callerOf } from '../../../access/caller.ts'
 import { forbidden, notFound, validationFailed } from '../../../errors.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
@@ -44,7 +44,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
     '/user/social-accounts/:id',
     {
       // A borrowed browser must not be able to add a way into the account.
-      config: { ...session, recentPassword: () => true, alsoAnswers: [400, 404, 423] },
+      config: { ...session, recentPassword: () => true, alsoAnswers: [400, 404] },
       schema: {
         summary: 'Begin to link an account at a provider',
         description: 'Send the browser to the answered URL: it comes back to the callback, which links.',
@@ -72,7 +72,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
     '/user/social-accounts/:id',
     {
       // A borrowed browser must not be able to lock the owner out.
-      config: { ...session, recentPassword: () => true, alsoAnswers: [422, 423] },
+      config: { ...session, recentPassword: () => true, alsoAnswers: [422] },
       schema: {
         summary: 'Unlink one of your accounts at providers',
         description: 'Never the last way into the account.',

@@ -1,33 +1,13 @@
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  preValidationAsyncHookHandler,
-  RouteOptions,
-} from 'fastify'
-import { emailUnverified, HttpError, unauthenticated } from '../errors.ts'
-import type { User } from '../users/user.ts'
-import { type AbilityRule, requireAbilities } from './abilities.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { HttpError, unauthenticated } from '../errors.ts'
+import { only, type Step, type StepHook } from '../plugins/step.ts'
 import { type Caller, SessionCaller } from './caller.ts'
-import { isCrossSite, isSafeMethod } from './cross-site.ts'
-import { checkCsrf, refuseForeignPage } from './csrf.ts'
 import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
+import { accessOf, isGuarded, isGuest } from './route-access.ts'
 import { isStateful } from './stateful.ts'
 import { againPage, isWithoutStrictCookies } from './strict-cookies.ts'
 import { counted } from './verdicts.ts'
-
-/**
- * How a route is protected.
- * `session`: the session is read whatever the Origin, a bearer does not count. `guard`: stateful session, else bearer.
- * `none`: neither is read, and CSRF does not apply.
- */
-export type RouteAccess =
-  | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
-  | { family: 'session'; caller: 'required' | 'guest' }
-  /** `form`: the form contains a secret that the library checks. `entry`: other sites may post to it. */
-  | { family: 'session'; caller: 'guest'; csrf: 'form' | 'entry' }
-  | { family: 'none' }
 
 /** A remembered browser whose session has ended: who it is, and how the new session begins. */
 export interface Remembered {
@@ -37,11 +17,8 @@ export interface Remembered {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    access?: RouteAccess
     /** A route of the browser test page; `query-token` also takes `?token=` as its bearer. */
     testPage?: 'page' | 'query-token'
-    /** Whether a user may use the route whose address is yet to be verified, where `registration.require_verified_email` asks for that. */
-    unverified?: 'allowed'
   }
   interface FastifyRequest {
     caller: Caller | null
@@ -49,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-interface AccessParts {
+interface CallerParts {
   /** Asked in this order; the first that knows the bearer's shape decides. */
   bearers: readonly BearerCheck[]
   bound: BoundCheck
@@ -59,8 +36,15 @@ interface AccessParts {
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
-/** Gives every route the hooks that its declared access asks for, in the order 401, 419, 403. */
-export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered }: AccessParts): void {
+/** The steps that find the caller of a request. */
+interface CallerSteps {
+  readSession: Step
+  findCaller: Step
+  resumeRemembered: Step
+}
+
+/** Opens the steps that find the caller of a request by its session, remember-me cookie or token. */
+export function openCallers(app: FastifyInstance, { bearers, bound, findRemembered }: CallerParts): CallerSteps {
   const { sessions, touches, metrics } = app
   app.decorateRequest('caller', null)
   app.decorateRequest('remembered', null)
@@ -119,22 +103,6 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
     if (!request.caller && request.presentedSessionId === null) sessions.sendPair(request, reply)
   }
 
-  const checkGuestCsrf = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    checkCsrf(request, sessions.xsrf, request.presentedSessionId)
-    request.passedCsrf = true
-    // A front end on another site gets its cookies only now.
-    if (isCrossSite(request) && request.session.state?.row?.user) sessions.sendPair(request, reply)
-  }
-
-  const checkSessionCsrf = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (request.caller?.kind === 'session') await checkGuestCsrf(request, reply)
-  }
-
-  function csrfHooks(access: Exclude<RouteAccess, { family: 'none' }>): preValidationAsyncHookHandler[] {
-    if (!('csrf' in access)) return [access.caller === 'guest' ? checkGuestCsrf : checkSessionCsrf]
-    return access.csrf === 'form' ? [async (request) => refuseForeignPage(request)] : []
-  }
-
   // After the CSRF check: a forged request must not use up the remember-me cookie.
   function resume(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     if (request.remembered) request.remembered.resume(request, reply).then(() => done(), done)
@@ -149,46 +117,36 @@ export function addAccess(app: FastifyInstance, { bearers, bound, findRemembered
       done()
     })
 
-  function requireVerified(request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-    const { user } = request.caller ?? {}
-    const isRefused = app.config.current().registration.require_verified_email && user?.email_verified_at === null
-    done(isRefused ? emailUnverified() : undefined)
+  function findFor(route: RouteOptions): StepHook | null {
+    const access = accessOf(route)
+    if (!isGuarded(access)) return null
+    const find = access.family === 'guard' ? guard(route.config?.testPage) : requireSession
+    return measured(find, access.family)
   }
 
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const access = route.config?.access
-    if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access.`)
-    if (access.family === 'none') return
-    const isUnsafe = [route.method].flat().some((method) => !isSafeMethod(method))
-    const isGuest = access.caller === 'guest'
-    const find = access.family === 'guard' ? guard(route.config?.testPage) : isGuest ? readSession : requireSession
-    route.onRequest = [metrics ? counted(find, access.family, metrics) : find, ...[route.onRequest ?? []].flat()]
-    const csrf = isUnsafe ? csrfHooks(access) : []
-    const abilities = access.family === 'guard' ? access.abilities : undefined
-    const verified = isGuest || route.config?.unverified ? [] : [requireVerified]
-    const check = [...verified, ...(abilities ? [abilityHook(abilities)] : [])]
-    route.preValidation = [...csrf, isGuest ? resumeGuest : resume, ...check, ...[route.preValidation ?? []].flat()]
-  })
+  const measured = (find: typeof requireSession, family: string): StepHook =>
+    metrics ? counted(find, family, metrics) : find
+
+  const readFor = (route: RouteOptions): StepHook | null =>
+    isGuest(accessOf(route)) ? measured(readSession, 'session') : null
+
+  function resumeFor(route: RouteOptions): StepHook | null {
+    const access = accessOf(route)
+    if (access.family === 'none') return null
+    return isGuest(access) ? resumeGuest : resume
+  }
+
+  return {
+    readSession: { name: 'read session', phase: 'onRequest', answers: [], hooksFor: (route) => only(readFor(route)) },
+    findCaller: { name: 'find caller', phase: 'onRequest', answers: [401], hooksFor: (route) => only(findFor(route)) },
+    resumeRemembered: {
+      name: 'resume remembered',
+      phase: 'preValidation',
+      answers: [],
+      hooksFor: (route) => only(resumeFor(route)),
+    },
+  }
 }
 
 const openAgain = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   reply.type('text/html; charset=utf-8').send(againPage(request))
-
-const abilityHook =
-  (rule: AbilityRule) => (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
-    requireAbilities(callerOf(request), rule)
-    done()
-  }
-
-/** The caller of a route that requires one. */
-export function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw unauthenticated()
-  return request.caller
-}
-
-/** The user of a route that only users call: 401 for a machine. */
-export function userOf(request: FastifyRequest): User {
-  const { user } = callerOf(request)
-  if (!user) throw unauthenticated()
-  return user
-}

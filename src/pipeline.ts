@@ -1,0 +1,100 @@
+import type { FastifyInstance, RouteOptions } from 'fastify'
+import { abilities } from './access/abilities.ts'
+import { csrf } from './access/csrf.ts'
+import type { openCallers } from './access/find-caller.ts'
+import { verifiedAddress } from './access/verified-address.ts'
+import { recentPassword } from './login/recent-password.ts'
+import { requestLimit } from './login/request-limits.ts'
+import { bodyRules } from './plugins/input.ts'
+import type { openMethodRules } from './plugins/methods.ts'
+import { methodsOf, phases, type Step } from './plugins/step.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The error statuses of the steps that a request to this route passes, for the API description. */
+    stepAnswers?: readonly number[]
+  }
+}
+
+interface PipelineParts {
+  callers: ReturnType<typeof openCallers>
+  globalLimit: Step
+  methods: Pick<ReturnType<typeof openMethodRules>, 'replayBody' | 'methodOverride'>
+}
+
+const isUnsafe = (route: RouteOptions): boolean => methodsOf(route).some((method) => !['GET', 'HEAD'].includes(method))
+
+/** Fastify reads the body between `preParsing` and `preValidation`. */
+const parseBody: Step = {
+  name: 'parse body',
+  phase: 'preParsing',
+  answers: [400, 413, 415],
+  hooksFor: (route) => (isUnsafe(route) ? [] : null),
+}
+
+/** The hooks that a route brings itself, for example one that finds the record it is about. */
+const ownHooks = (phase: Step['phase']): Step => ({
+  name: `own ${phase}`,
+  phase,
+  answers: [],
+  hooksFor: (route) => [route[phase] ?? []].flat(),
+})
+
+/** Fastify validates the parameters and the body with the schemas of the route, after `preValidation`. */
+const validateParams: Step = {
+  name: 'validate parameters',
+  phase: 'preValidation',
+  answers: [404],
+  hooksFor: ({ schema }) => (schema?.params ? [] : null),
+}
+const validateBody: Step = {
+  name: 'validate body',
+  phase: 'preValidation',
+  answers: [422],
+  hooksFor: ({ schema }) => (schema?.body ? [] : null),
+}
+
+/**
+ * Every check of a request, in order; the first that fails answers. Unknown paths and methods (404, 405) come before all
+ * of them. The order is a contract with clients: 401, then 400, 413 and 415, then 419, 429, 403 and 423, and 422 last.
+ */
+export const pipeline = ({ callers, globalLimit, methods }: PipelineParts): readonly Step[] => [
+  callers.readSession,
+  callers.findCaller,
+  ownHooks('onRequest'),
+  globalLimit,
+
+  methods.replayBody,
+  ownHooks('preParsing'),
+  parseBody,
+
+  // First, because the request that it routes again passes every step under its real method.
+  methods.methodOverride,
+  csrf,
+  // After the CSRF check, because a forged request must not use up the remember-me cookie.
+  callers.resumeRemembered,
+  requestLimit,
+  verifiedAddress,
+  abilities,
+  ownHooks('preValidation'),
+  recentPassword,
+  bodyRules,
+  validateParams,
+  validateBody,
+]
+
+/** Adds the steps to every route that is registered from now on. Nothing else adds hooks to routes. */
+export function addPipeline(app: FastifyInstance, steps: readonly Step[]): void {
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const taken = steps.flatMap((step) => {
+      const hooks = step.hooksFor(route)
+      return hooks ? [{ step, hooks }] : []
+    })
+    for (const phase of phases) {
+      const hooks = taken.filter(({ step }) => step.phase === phase).flatMap((each) => each.hooks)
+      Object.assign(route, { [phase]: hooks })
+    }
+    const stepAnswers = [...new Set(taken.flatMap(({ step }) => step.answers))]
+    Object.assign(route, { config: { ...route.config, stepAnswers } })
+  })
+}
