@@ -185,6 +185,11 @@ export class LoginLimiter {
     request.server.cookies.set(request, reply, browserCookie, [expires, ...macs].join('.'), { maxAge })
   }
 
+  /** Whether the browser signed in to the account before. The password may have changed since. */
+  isMarked(request: FastifyRequest, { email }: User): boolean {
+    return this.#markOf(request, email) !== null
+  }
+
   /** Gives a browser that is marked a new mark. */
   renewBrowser(request: FastifyRequest, reply: FastifyReply, found: UserWithPassword): void {
     if (this.#markOf(request, found.user.email)) this.rememberBrowser(request, reply, found)

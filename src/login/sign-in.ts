@@ -11,6 +11,7 @@ import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 import { endSession } from './end-sessions.ts'
 import type { Door } from './login-limiter.ts'
+import { noticeBrowser } from './new-device.ts'
 import type { SignInProof } from './session-follower.ts'
 
 /** Who signs in, and how. */
@@ -21,6 +22,8 @@ export interface SignIn extends UserWithPassword {
   method?: 'password' | 'passkey' | 'social'
   /** Whether this completes what the visitor's session holds: then it counts only if that session is still there. */
   completes?: boolean
+  /** Whether this request created the account. */
+  isNewAccount?: boolean
 }
 
 /** The row of a new session; its id is known to the cookie alone. */
@@ -124,6 +127,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       userId: user.id,
       data: { remember, method, door: login.door },
     })
+    if (!login.isNewAccount) await noticeBrowser(tx, request, user)
     return token
   })
   if (remembering === undefined) return false

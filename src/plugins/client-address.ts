@@ -54,3 +54,6 @@ export function limitedAddress(ip: string): string {
   const groups = [...left, ...Array<string>(Math.max(0, zeros)).fill('0'), ...right]
   return `${groups.slice(0, 4).join(':')}::/64`
 }
+
+/** The network that an address belongs to: the /24 of an IPv4 address, the /64 of an IPv6 address. */
+export const networkOf = (ip: string): string => limitedAddress(ip).replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1.0/24')

@@ -1,3 +1,4 @@
+import { limitedAddress } from '../plugins/client-address.ts'
 import type { Tx } from '../plugins/database/database.ts'
 import type { Mail } from '../plugins/mail/mail.ts'
 import { browserName } from './browser-name.ts'
@@ -9,6 +10,7 @@ export type NoticeKind =
   | 'account_deleted'
   | 'email_change_requested'
   | 'email_changed'
+  | 'new_sign_in'
   | 'passkey_added'
   | 'passkey_removed'
   | 'password_changed'
@@ -31,6 +33,10 @@ interface NoticeFacts {
   undo?: string
   /** For `social_linked` and `social_unlinked`: the provider's label. */
   provider?: string
+  /** For `new_sign_in` of an application: its configured name. */
+  application?: string
+  /** For `new_sign_in`: where the user resets the password. */
+  resetLink?: string
 }
 
 /** Who gets a notice. */
@@ -46,7 +52,7 @@ export async function notify(
   origin: Origin,
   user: Recipient,
   kind: NoticeKind,
-  { newEmail, undo, provider }: NoticeFacts = {},
+  { newEmail, undo, provider, application, resetLink }: NoticeFacts = {},
 ): Promise<void> {
   if (user.email_verified_at === null) return
   // No names and nothing that a client says of itself: both are text that an attacker could choose and have mailed.
@@ -58,10 +64,16 @@ export async function notify(
     newEmail: newEmail === undefined ? null : masked(newEmail),
     undo: undo ?? null,
     provider: provider ?? null,
+    application: application ?? null,
+    resetLink: resetLink ?? null,
   }
   const cause = { userId: user.id, ipAddress: origin.ipAddress }
-  const equal = [user.email, kind, newEmail ?? '', provider ?? ''].join('\0')
-  await mail.queueNotice(tx, { to: user.email, template: 'security-notice', data }, cause, equal)
+  const facts = [newEmail ?? '', provider ?? '', application ?? '']
+  // Two sign-ins are equal only if they look alike: one from elsewhere must not wait for the other's hour to end.
+  if (kind === 'new_sign_in') facts.push(data.userAgent ?? '', limitedAddress(origin.ipAddress ?? ''))
+  const alike = [user.email, kind].join('\0')
+  const draft = { to: user.email, template: 'security-notice', data } as const
+  await mail.queueNotice(tx, draft, cause, { equal: [alike, ...facts].join('\0'), alike })
 }
 
 /** Enough of an address for its owner to know it: `a…@example.com`. */

@@ -54,6 +54,7 @@ t.test('a notice says what happened, when and from where, and not who', async (t
     password_reset: 'Your password was reset',
     email_change_requested: 'Your email address is about to change',
     email_changed: 'Your email address was changed',
+    new_sign_in: 'New sign-in to your account',
     two_factor_enabled: 'Two-factor authentication was turned on',
     two_factor_disabled: 'Two-factor authentication was turned off',
     recovery_codes_generated: 'New recovery codes were made',

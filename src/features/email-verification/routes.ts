@@ -13,6 +13,7 @@ import { undoLink } from '../../users/email-change.ts'
 import { originOf } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
+import { findUserById } from '../../users/users.ts'
 import { addressOf, isSigned, sendVerification } from '../../users/verification.ts'
 import { applyAddress, verifyAddress } from './store.ts'
 
@@ -70,6 +71,8 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         if (!user || !address) return refuseLink(request, reply, 'not_yours')
         if (address === 'current') await verifyAddress(app.database, user, originOf(request))
         else if (!(await applyPending(request, user))) return refuseLink(request, reply, 'not_yours')
+        const verified = await findUserById(app.database, user.id)
+        if (verified) app.loginLimiter.rememberBrowser(request, reply, verified)
         if (isNavigation(request)) return reply.redirect(linkTo(app.config.current(), 'after_verify'), 302)
         return reply.code(204).send(null)
       },

@@ -59,7 +59,8 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
         return created
       })
       if (!user) throw taken()
-      await signIn(request, reply, { user, password: hash, remember: isSet(remember), door: 'registration' })
+      const login = { user, password: hash, remember: isSet(remember), door: 'registration' } as const
+      await signIn(request, reply, { ...login, isNewAccount: true })
       return sendEmpty(reply, 201)
     },
   )

@@ -26,6 +26,11 @@ const mostTries = 5
 /** Rolls a decision back whose facts another request changed. */
 class Overtaken extends Error {}
 
+/** Whose account was opened, and whether this request created it. */
+export interface Opened extends UserWithPassword {
+  isNewAccount: boolean
+}
+
 interface Wish {
   provider: SocialProvider
   identity: StoredIdentity
@@ -34,7 +39,7 @@ interface Wish {
 }
 
 /** Brings about what the identity opens, in one transaction, and answers whose account it is; throws the refusal. */
-export async function openAccount(request: FastifyRequest, wish: Wish): Promise<UserWithPassword> {
+export async function openAccount(request: FastifyRequest, wish: Wish): Promise<Opened> {
   const { database } = request.server
   for (let tries = 1; ; tries++) {
     try {
@@ -45,7 +50,7 @@ export async function openAccount(request: FastifyRequest, wish: Wish): Promise<
   }
 }
 
-async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Promise<UserWithPassword> {
+async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Promise<Opened> {
   const { database, config } = request.server
   const { identity, asker } = wish
   const db = { prisma: tx }
@@ -82,7 +87,7 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
   }
   const found = await findUserById(db, userId)
   if (!found) throw new Overtaken()
-  return found
+  return { ...found, isNewAccount: decision.action === 'create' }
 }
 
 /** Makes the account of somebody who comes for the first time. */

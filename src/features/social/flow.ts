@@ -7,8 +7,7 @@ import {
 } from 'openid-client'
 import type { Cipher } from '../../crypto/cipher.ts'
 import { HttpError } from '../../errors.ts'
-import type { UserWithPassword } from '../../users/users.ts'
-import { type ClaimAccount, openAccount } from './account.ts'
+import { type ClaimAccount, type Opened, openAccount } from './account.ts'
 import type { Connections } from './connections.ts'
 import type { LinkFacts } from './decide-link.ts'
 import { type Exchanged, exchange } from './exchange.ts'
@@ -71,7 +70,7 @@ export async function finishFlow(
   parts: FlowParts,
   provider: SocialProvider,
   flow: Flow,
-): Promise<UserWithPassword> {
+): Promise<Opened> {
   const { config, clock, database } = request.server
   const now = clock.now()
   const { state, nonce, verifier } = proofsOf(flow)
@@ -127,7 +126,7 @@ export async function finishMobile(
   parts: FlowParts,
   provider: SocialProvider,
   { code, redirectUri, verifier, nonce }: MobileCode,
-): Promise<UserWithPassword> {
+): Promise<Opened> {
   const response = new URL(redirectUri)
   response.search = ''
   response.searchParams.set('code', code)
@@ -159,7 +158,7 @@ async function open(
   provider: SocialProvider,
   { profile, tokens }: Exchanged,
   asker: LinkFacts['asker'],
-): Promise<UserWithPassword> {
+): Promise<Opened> {
   const kept = provider.config.store_tokens
     ? tokenCipher.encrypt(
         JSON.stringify({ ...tokens, received_at: request.server.clock.now() }),

@@ -8,8 +8,7 @@ import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { isNavigation } from '../../plugins/navigation.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
-import type { UserWithPassword } from '../../users/users.ts'
-import type { ClaimAccount } from './account.ts'
+import type { ClaimAccount, Opened } from './account.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage } from './destination.ts'
@@ -149,7 +148,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   )
 
   /** Makes of a flow what it was begun for; answers where the browser goes. */
-  async function arrive(request: FastifyRequest, reply: FastifyReply, flow: Flow, found: UserWithPassword) {
+  async function arrive(request: FastifyRequest, reply: FastifyReply, flow: Flow, found: Opened) {
     const config = app.config.current()
     if (flow.intent === 'confirm') {
       const facts = { userId: found.user.id, data: { method: 'social', provider: flow.provider } }

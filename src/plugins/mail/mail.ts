@@ -38,6 +38,14 @@ interface MailParts {
   limits: Counters
 }
 
+/** What a notice has in common with others. */
+interface NoticeKeys {
+  /** With those that report the same. */
+  equal: string
+  /** With those of the same kind to the same address. */
+  alike: string
+}
+
 /** Puts mail into the outbox, within the budgets of its recipient and its cause. */
 export class Mail {
   readonly #outbox: Outbox
@@ -61,15 +69,19 @@ export class Mail {
   }
 
   /**
-   * Queues a notice in the transaction of its cause. Notices are never refused: when an equal one was sent lately or a
-   * budget is spent, the notice waits, and equal ones are merged into it and counted.
+   * Queues a notice in the transaction of its cause. Notices are never refused: when an equal one was sent recently or a
+   * budget is spent, the notice waits. Equal ones are merged into it and counted. When the budget is spent, all notices
+   * that are alike are merged, so that the number of waiting mails has a maximum.
    */
-  async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, equal: string): Promise<void> {
+  async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { equal, alike }: NoticeKeys): Promise<void> {
     const now = this.#clock.now()
-    const until =
-      (await this.#budget.hold(tx, equal, now)) ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))
-    const timing = until === null ? {} : { at: until, mergeKey: sha256Hex(`${kind}:${equal}`) }
-    await this.#outbox.add(tx, kind, queued(draft, now), { ...timing, userId: cause.userId })
+    const held = await this.#budget.hold(tx, equal, now)
+    const until = held ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))
+    const mergeKey = sha256Hex(`${kind}:${held === null ? alike : equal}`)
+    await this.#outbox.add(tx, kind, queued(draft, now), {
+      ...(until === null ? {} : { at: until, mergeKey }),
+      userId: cause.userId,
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { authenticate } from '../../../login/authenticate.ts'
+import { noticeApplication } from '../../../login/new-device.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
 import { isEmail } from '../../../plugins/formats.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
@@ -61,6 +62,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     if (!(await holdPassword(database, tx, user.id, found.password))) return false
     const data = { method: 'password_grant', client_id: client.clientId }
     await recordEvent(tx, originOf(request), { type: 'login', userId: user.id, data })
+    await noticeApplication(tx, request, user, { id: client.clientId, name: registered?.name ?? client.clientId })
     return true
   })
   if (!isTheirs) {

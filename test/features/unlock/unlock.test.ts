@@ -1,10 +1,10 @@
 import t from 'tap'
-import { hashPassword } from '../../src/crypto/password.ts'
-import { strong } from '../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../support/app.ts'
-import { hour, second } from '../support/clock.ts'
-import { Plain } from '../support/plain.ts'
-import { until } from '../support/until.ts'
+import { hashPassword } from '../../../src/crypto/password.ts'
+import { strong } from '../../support/accounts.ts'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { hour, second } from '../../support/clock.ts'
+import { Plain } from '../../support/plain.ts'
+import { until } from '../../support/until.ts'
 
 let addresses = 0
 

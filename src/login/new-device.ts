@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { networkOf } from '../plugins/client-address.ts'
+import type { Tx } from '../plugins/database/database.ts'
+import { ownLink } from '../plugins/links.ts'
+import { browserName } from '../users/browser-name.ts'
+import { originOf } from '../users/events.ts'
+import { notify } from '../users/notices.ts'
+import type { User } from '../users/user.ts'
+
+const resetLink = ({ config }: FastifyInstance): string => ownLink(config.current(), '/oauth/forgot-password')
+
+/** Notifies the user of a sign-in from a browser that did not sign in to the account in the last 90 days. */
+export async function noticeBrowser(tx: Tx, request: FastifyRequest, user: User): Promise<void> {
+  const { server: app } = request
+  if (app.loginLimiter.isMarked(request, user)) return
+  await notify(app, tx, originOf(request), user, 'new_sign_in', { resetLink: resetLink(app) })
+}
+
+/** How long an application counts as known after a notice, in milliseconds. */
+const applicationLife = 90 * 86_400_000
+
+/**
+ * Notifies the user of a sign-in that gave an application tokens. Applications keep no cookies, so what counts as known is
+ * the application together with the kind of its user agent and its network.
+ */
+export async function noticeApplication(
+  tx: Tx,
+  request: FastifyRequest,
+  user: User,
+  { id, name }: { id: string; name: string },
+): Promise<void> {
+  const { server: app } = request
+  if (user.email_verified_at === null) return
+  const origin = originOf(request)
+  const device = [user.id, id, browserName(origin.userAgent ?? '') ?? '', networkOf(origin.ipAddress ?? '')].join('\0')
+  const rule = { max: 1, window: applicationLife, block: 'window' } as const
+  const counted = await app.limits.within(tx).reserve(`application:${device}`, rule, origin.now)
+  if (!counted.allowed) return
+  await notify(app, tx, origin, user, 'new_sign_in', { application: name, resetLink: resetLink(app) })
+}
