@@ -22,13 +22,12 @@ export function isWithin(host: string, domain: string): boolean {
   return host === domain || (isIP(withoutBrackets(host)) === 0 && host.endsWith(`.${domain}`))
 }
 
-/** The longest domain that both hosts lie within and that is no public suffix; the first host when there is none. */
+/** The longest domain that contains both hosts and is not a public suffix; the first host when there is none. */
 export function commonDomain(first: string, second: string): string {
-  if (first === second || isIP(withoutBrackets(first)) !== 0) return first
   const labels = first.split('.')
   for (let from = 0; from < labels.length; from++) {
     const domain = labels.slice(from).join('.')
-    if (isWithin(second, domain)) return isPublicSuffix(domain) && domain !== first ? first : domain
+    if (isWithin(second, domain)) return isPublicSuffix(domain) ? first : domain
   }
   return first
 }

@@ -18,6 +18,10 @@ table('app', [
   ["app: { url: 'http://192.168.1.5:8000' }", 'app.environment', /is required/],
   ["app: { url: 'http://localhost.example.com' }", 'app.environment', /is required/],
   ["app: { url: 'http://127.0.0.1:8000' }"],
+  ["app: { url: 'http://127.9.9.9:8000' }"],
+  ["app: { url: 'http://127.example.com' }", 'app.environment', /is required/],
+  ["app: { url: 'http://notlocalhost' }", 'app.environment', /is required/],
+  ["app: { url: 'http://id.localhost:8000' }"],
   ["app: { url: 'http://[::1]:8000' }"],
   ["app: { url: 'http://localhost:3000', environment: null }"],
   ['app: { environment: staging }', 'app.environment', /one of development, production, null \(found "staging"\)/],
@@ -168,6 +172,35 @@ mail: { url: 'file:mails' }
       `svc.yaml:1: session.cookie: must not be ${name}, which is another cookie of svc`,
     ])
   }
+  t.end()
+})
+
+t.test('production refuses guessable secrets of clients and of any length', (t) => {
+  const text = (secret: string) => `app: { environment: production, url: https://auth.example.com, secret: '${secret}' }
+mail: { url: 'file:mails' }
+clients:
+  - { client_id: good, type: confidential, grants: [client_credentials], secret: '${SECRET}' }
+  - { client_id: spa, type: public, grants: [authorization_code], redirect_uris: ['https://a.example/x'] }
+  - { client_id: bad, type: confidential, grants: [client_credentials], secret: '${'a'.repeat(40)}' }
+`
+  const weakClient =
+    'svc.yaml:6: clients[2].secret: must be random, but this one repeats characters or is too short: svc client:secret makes one'
+  t.strictSame(linesOf(text(SECRET)), [weakClient])
+  const weakest = linesOf(text('a'.repeat(32)))
+  t.match(weakest, [/^svc\.yaml:1: app\.secret: must be random, but this one repeats/, weakClient])
+  t.equal(weakest.length, 2)
+  const short = linesOf(text('a'.repeat(31)))
+  t.match(short, [/^svc\.yaml:1: app\.secret: must be at least 32 bytes/])
+  t.equal(short.filter((line) => line.includes('app.secret')).length, 1, 'a short secret is reported once')
+  t.end()
+})
+
+t.test('production accepts plain http on loopback and needs no list of origins', (t) => {
+  const text = (cors: string) =>
+    `app: { environment: production, url: https://auth.example.com, secret: '${SECRET}' }\nmail: { url: 'file:mails' }\n${cors}`
+  t.strictSame(problemsOf(text('')), [])
+  t.strictSame(problemsOf(text("cors: { origins: ['http://localhost:5173', 'https://a.example'] }")), [])
+  t.match(linesOf(text("cors: { origins: ['http://127.example.com'] }")), [/cors\.origins\[0\]: must be https/])
   t.end()
 })
 

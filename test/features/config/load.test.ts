@@ -82,7 +82,12 @@ t.test('passkeys are never bound to a public suffix', (t) => {
   t.equal(rpId('https://a.github.io', 'https://b.github.io'), 'a.github.io')
   t.equal(rpId('https://a.example.co.uk', 'https://b.example.co.uk'), 'example.co.uk')
   t.equal(rpId('https://auth.one.com', 'https://app.two.com'), 'auth.one.com')
+  t.equal(rpId('https://id.example.com', 'https://app.id.example.com'), 'id.example.com', 'the longest one')
+  t.equal(rpId('https://app.id.example.com', 'https://id.example.com'), 'id.example.com')
+  t.equal(rpId('https://github.io', 'https://a.github.io'), 'github.io', 'a host that is a public suffix stays itself')
   t.equal(rpId('http://127.0.0.1:8000', 'http://127.0.0.1:3000'), '127.0.0.1')
+  t.equal(rpId('http://10.0.0.1:8000', 'http://11.0.0.1:3000'), '10.0.0.1', 'addresses have no domain in common')
+  t.equal(rpId('http://[::1]:8000', 'http://localhost:3000'), '[::1]')
   t.end()
 })
 
