@@ -23,6 +23,7 @@ import { redirectTarget } from './features/oauth/interaction/target.ts'
 import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
 import oauth from './features/oauth/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
+import { hasPasskey } from './features/passkeys/store.ts'
 import passwordConfirmation from './features/password-confirmation/routes.ts'
 import passwordResetPages from './features/password-reset/pages/routes.ts'
 import passwordReset from './features/password-reset/routes.ts'
@@ -153,7 +154,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const store = new SessionStore({ database, lookups, clock, config })
   app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
-  const holder = new ProtocolHolder(app)
+  const holder = new ProtocolHolder(app, (userId) => hasPasskey(database, userId))
   app.decorate('oauth', holder)
   app.decorate('sessionFollower', holder.signOut)
   const callers = openCallers(app, {

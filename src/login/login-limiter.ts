@@ -26,6 +26,7 @@ export type Door =
   | 'passkey'
   | 'social'
   | 'challenge'
+  | 'step_up'
 
 const browserCookie = 'svc_browser'
 const hour = 3_600_000

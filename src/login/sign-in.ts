@@ -9,6 +9,7 @@ import { originOf, recordEvent } from '../users/events.ts'
 import { holdPassword } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
+import { withProof } from './authentication-methods.ts'
 import { endSession } from './end-sessions.ts'
 import type { Door } from './login-limiter.ts'
 import { noticeBrowser } from './new-device.ts'
@@ -20,6 +21,8 @@ export interface SignIn extends UserWithPassword {
   door: Door
   /** How they proved who they are; by password unless it says otherwise. */
   method?: 'password' | 'passkey' | 'social'
+  /** Whether the passkey's authenticator verified its user, by a PIN or a biometric. */
+  userVerified?: boolean
   /** Whether this completes what the visitor's session holds: then it counts only if that session is still there. */
   completes?: boolean
   /** Whether this request created the account. */
@@ -91,12 +94,10 @@ export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, 
   await become(request, reply, renewed.sessionId)
 }
 
-/** How the user proved who they are, in the words of RFC 8176. */
-function methodsOf({ method, completes }: SignIn): string[] {
-  if (method === 'passkey') return completes ? ['pop', 'user', 'otp', 'mfa'] : ['pop', 'user']
-  // How somebody proved it elsewhere is not known here.
-  if (method === 'social') return completes ? ['otp'] : []
-  return completes ? ['pwd', 'otp', 'mfa'] : ['pwd']
+/** How the user proved who they are, as values of RFC 8176. */
+function methodsOf({ method = 'password', userVerified, completes }: SignIn): string[] {
+  const first = withProof([], method === 'passkey' && userVerified ? 'verified_passkey' : method)
+  return completes ? withProof(first, 'code') : first
 }
 
 /**

@@ -41,6 +41,7 @@ type EventType =
   | 'social_linked'
   | 'social_login_failed'
   | 'social_unlinked'
+  | 'stepped_up'
   | 'token_created'
   | 'token_revoked'
   | 'tokens_revoked'

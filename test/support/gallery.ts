@@ -35,6 +35,8 @@ const challenge: PageData['challenge'] = {
   errors: {},
   loginHref: '/oauth/login',
 }
+const wrongCode = { code: ['The provided two factor authentication code was invalid.'] }
+const stepUp = { action: '/oauth/interaction/abc', code: true, passkey: true, errors: {}, switchHref: '/x' }
 const forgot: PageData['forgot-password'] = {
   action: '/forgot-password',
   email: '',
@@ -120,16 +122,17 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
       ],
     }),
   challenge: (reply) => reply.page('challenge', challenge),
-  'challenge-failed': (reply) =>
-    reply.page('challenge', {
-      ...challenge,
-      errors: { code: ['The provided two factor authentication code was invalid.'] },
-    }),
+  'challenge-failed': (reply) => reply.page('challenge', { ...challenge, errors: wrongCode }),
   'challenge-recovery': (reply) =>
     reply.page('challenge', {
       ...challenge,
       errors: { recovery_code: ['The provided two factor recovery code was invalid.'] },
     }),
+  'step-up': (reply) => reply.page('step-up', stepUp),
+  'step-up-passkey': (reply) => reply.page('step-up', { ...stepUp, code: false }),
+  'step-up-failed': (reply) => reply.page('step-up', { ...stepUp, passkey: false, errors: wrongCode }),
+  'step-up-hostile': (reply) =>
+    reply.page('step-up', { ...stepUp, action: hostile, errors: hostileErrors, switchHref: hostile }),
   'challenge-hostile': (reply) =>
     reply.page('challenge', { action: hostile, returnTo: hostile, errors: hostileErrors, loginHref: hostile }),
   unlock: (reply) => reply.page('unlock', { action: '/oauth/unlock/1?expires=1&signature=x' }),

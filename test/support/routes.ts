@@ -68,6 +68,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /reset-password/{token}',
   'POST /reset-password/{token}',
   'GET /assets/webauthn.js',
+  'GET /assets/passkey.js',
+  'GET /assets/passkey-confirm.js',
   'GET /assets/passkey-login.js',
   'GET /test-login',
   'POST /test-login',

@@ -1,22 +1,10 @@
 // Shows the passkey button on the sign-in page, and offers passkeys among the suggestions of the address field.
+import { fetchJson, passkeyButton, postJson } from './passkey.js'
+
 const { browserSupportsWebAuthn, browserSupportsWebAuthnAutofill, startAuthentication } =
   globalThis.SimpleWebAuthnBrowser
-const section = document.getElementById('passkey')
 const button = document.getElementById('passkey-login')
-const failure = document.getElementById('passkey-error')
-
-async function fetchJson(url, options = {}) {
-  const headers = { accept: 'application/json', ...options.headers }
-  const answer = await fetch(url, { ...options, headers, cache: 'no-store', credentials: 'same-origin' })
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
-  return answer.json()
-}
-
-/** The value that proves to svc that this page asks; it changes with the session, so it is read each time. */
-function xsrfToken() {
-  const cookie = document.cookie.split('; ').find((pair) => pair.startsWith('XSRF-TOKEN='))
-  return decodeURIComponent(cookie?.slice('XSRF-TOKEN='.length) ?? '')
-}
+const { showButton, report } = passkeyButton(button)
 
 async function askForPasskey() {
   const { options } = await fetchJson('/passkeys/login/options')
@@ -45,35 +33,11 @@ function challengePage() {
 
 async function signIn(credential) {
   const remember = document.getElementById('remember')?.checked ?? false
-  const answer = await fetchJson('/passkeys/login', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-xsrf-token': xsrfToken() },
-    body: JSON.stringify({ credential, remember }),
-  })
+  const answer = await postJson('/passkeys/login', { credential, remember })
   location.assign(answer.two_factor ? challengePage() : button.dataset.returnTo || answer.redirect)
 }
 
-/** Nobody is told of what they cancelled themselves. */
-function report(error) {
-  if (!['AbortError', 'NotAllowedError'].includes(error.name)) failure.hidden = false
-}
-
-async function onClick() {
-  failure.hidden = true
-  button.disabled = true
-  button.setAttribute('aria-busy', 'true')
-  try {
-    await signIn(await askForPasskey())
-  } catch (error) {
-    report(error)
-  }
-  button.disabled = false
-  button.removeAttribute('aria-busy')
-  button.focus()
-}
-
 if (browserSupportsWebAuthn()) {
-  section.hidden = false
-  button.addEventListener('click', onClick)
+  showButton(async () => signIn(await askForPasskey()))
   void suggestPasskeys()
 }

@@ -14,6 +14,16 @@ const scripts = [
     summary: "Script: the browser's side of WebAuthn",
   },
   {
+    url: '/assets/passkey.js',
+    file: join(import.meta.dirname, 'passkey.js'),
+    summary: 'Script: what the pages with passkeys share',
+  },
+  {
+    url: '/assets/passkey-confirm.js',
+    file: join(import.meta.dirname, 'passkey-confirm.js'),
+    summary: 'Script: the second factor by passkey',
+  },
+  {
     url: '/assets/passkey-login.js',
     file: join(import.meta.dirname, 'passkey-login.js'),
     summary: 'Script: sign-in by passkey on the sign-in page',

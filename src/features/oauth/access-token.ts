@@ -16,6 +16,9 @@ export interface AccessTokenClaims extends JWTPayload {
   subject_jti?: string
   /** `client_credentials` for a machine, whatever its `sub`. */
   gty?: string
+  /** How and when the user signed in (RFC 9068 section 2.2.1); missing from machines' and personal tokens. */
+  acr?: string
+  auth_time?: number
   /** The key it is bound to (RFC 9449 section 6.1). */
   cnf?: { jkt?: string }
 }

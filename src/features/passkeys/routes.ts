@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { userOf } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
+import { addProof } from '../../login/authentication-methods.ts'
 import { beginChallenge } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
@@ -88,7 +89,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const remember = flagOf(request.body.remember)
       const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
-      const login = { user, password, remember, method: 'passkey', door: 'passkey' } as const
+      const login = { user, password, remember, method: 'passkey', userVerified, door: 'passkey' } as const
       // A passkey whose user was verified is two factors in one; without that it is only the first.
       if (app.secondFactor.isAskedOf(user) && !userVerified) {
         await beginChallenge(request, reply, login)
@@ -119,7 +120,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { user } = await proveByPasskey(request, request.body.credential, userOf(request).id)
+      const { user, userVerified } = await proveByPasskey(request, request.body.credential, userOf(request).id)
       await app.database.transaction((tx) =>
         recordEvent(tx, originOf(request), {
           type: 'password_confirmed',
@@ -127,6 +128,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
           data: { method: 'passkey' },
         }),
       )
+      await addProof(request, userVerified ? 'verified_passkey' : 'passkey')
       await markConfirmed(request)
       return { redirect: home() }
     },

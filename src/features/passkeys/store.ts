@@ -83,6 +83,10 @@ export async function listPasskeys({ prisma }: Database, userId: number): Promis
   return rows.map(recordOf)
 }
 
+/** Whether the user has a passkey. */
+export const hasPasskey = async ({ prisma }: Database, userId: number): Promise<boolean> =>
+  (await prisma.passkey.findFirst({ where: { userId: BigInt(userId) }, select: { id: true } })) !== null
+
 /** The user's credentials as a browser is told of them: id and transports. */
 export async function listCredentials(
   { prisma }: Database,

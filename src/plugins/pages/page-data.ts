@@ -45,6 +45,18 @@ export interface PageData {
     /** The page on which to begin anew. */
     loginHref: string
   }
+  /** Asks a signed-in user for a second factor: posts `code` or `recovery_code`, or confirms by passkey. */
+  'step-up': {
+    /** Also where the passkey's script goes. */
+    action: string
+    /** Whether the user has an authenticator app. */
+    code: boolean
+    /** Whether the user has a passkey. */
+    passkey: boolean
+    errors: FormErrors
+    /** Where to sign in as somebody else. */
+    switchHref: string
+  }
   /** Posts `email`. */
   'forgot-password': {
     action: string

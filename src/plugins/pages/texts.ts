@@ -35,6 +35,12 @@ export const defaultTexts = {
   'challenge.recovery_submit': 'Continue with the recovery code',
   'challenge.restart': 'Sign in as somebody else',
 
+  'step-up.title': 'Confirm that it is you',
+  'step-up.passkey_lead': 'Use one of your passkeys for {app} to continue.',
+  'step-up.passkey': 'Use a passkey',
+  'step-up.passkey_failed': 'Your passkey could not be verified. Please try again.',
+  'step-up.no_script': 'Passkeys need JavaScript. Turn it on and reload the page.',
+
   'forgot-password.title': 'Forgot your password?',
   'forgot-password.lead': 'Enter your email address, and we will send you a link to choose a new password.',
   'forgot-password.email': 'Email address',

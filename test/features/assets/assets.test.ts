@@ -6,6 +6,8 @@ t.test('scripts are asked for again only when they changed', async (t) => {
   const { app } = await buildTestApp(t)
   for (const [url, part] of [
     ['/assets/webauthn.js', 'SimpleWebAuthnBrowser'],
+    ['/assets/passkey.js', 'XSRF-TOKEN'],
+    ['/assets/passkey-confirm.js', '/passkeys/confirm/options'],
     ['/assets/passkey-login.js', '/passkeys/login/options'],
   ] as const) {
     const { statusCode, headers, body } = await app.inject(url)

@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { SignJWT } from 'jose'
 import { randomId } from '../../../crypto/random.ts'
 import { personalOrigin } from '../alive.ts'
+import { acrOf } from '../authentication-context.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
+import type { SignedIn } from '../protocol/browser.ts'
 
 /** What a token that svc issues by itself is to say. */
 interface OwnToken {
@@ -11,6 +13,8 @@ interface OwnToken {
   /** What it lives with. */
   gid: string
   scopes: readonly string[]
+  /** How and when the user signed in; null for a token that outlives every sign-in. */
+  signedIn: Pick<SignedIn, 'methods' | 'since'> | null
   /** Both in unix milliseconds. */
   issuedAt: number
   expiresAt: number
@@ -20,7 +24,7 @@ interface OwnToken {
 export async function signOwnToken(
   { server }: FastifyRequest,
   key: PrivateJwk,
-  { clientId, userId, gid, scopes, issuedAt, expiresAt }: OwnToken,
+  { clientId, userId, gid, scopes, signedIn, issuedAt, expiresAt }: OwnToken,
 ): Promise<{ jti: string; accessToken: string }> {
   const { app, oauth } = server.config.current()
   const jti = randomId()
@@ -30,6 +34,7 @@ export async function signOwnToken(
     ...(scopes.length > 0 ? { scope: scopes.join(' ') } : {}),
     scopes,
     gid,
+    ...(signedIn ? { acr: acrOf(signedIn.methods), auth_time: signedIn.since } : {}),
   })
     .setProtectedHeader({ alg: key.alg, typ: 'at+jwt', kid: key.kid })
     .setIssuer(app.url)

@@ -7,6 +7,7 @@ import { originOf, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { personalOrigin, sessionOrigin } from '../alive.ts'
+import { signedInOf } from '../protocol/browser.ts'
 import { firstPartyClient, personalClient } from '../protocol/clients.ts'
 import { skipsConsent } from '../protocol/grants.ts'
 import type { ProtocolHolder } from '../protocol/provider.ts'
@@ -75,7 +76,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       }
       const issuedAt = app.clock.now()
       const expiresAt = issuedAt + config.oauth.personal_access_token_ttl
-      const token = { clientId: personalClient, userId, gid: personalOrigin, scopes, issuedAt, expiresAt }
+      const facts = { clientId: personalClient, userId, gid: personalOrigin, scopes, signedIn: null }
+      const token = { ...facts, issuedAt, expiresAt }
       const { jti: id, accessToken } = await signOwnToken(request, await holder.signingKey(), token)
       const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
       await app.database.transaction(async (tx) => {
@@ -181,6 +183,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
         userId: userOf(request).id,
         gid: sessionOrigin(callerOf(request).credentialId),
         scopes: Object.keys(scopes),
+        signedIn: signedInOf(request),
         issuedAt,
         expiresAt: issuedAt + oauth.access_token_ttl,
       })

@@ -7,12 +7,14 @@ import { signInPage } from '../../../plugins/links.ts'
 import { allowFormTarget } from '../../../plugins/page-headers.ts'
 import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
 import { originOf } from '../../../users/events.ts'
+import type { Factors } from '../authentication-context.ts'
 import { audienceOf } from '../protocol/audience.ts'
 import { type SignedIn, signedInOf } from '../protocol/browser.ts'
 import { scopeOfClaim } from '../protocol/claims.ts'
 import type { RegisteredClient } from '../protocol/clients.ts'
 import { grantScopes, newGrant } from '../protocol/grants.ts'
 import type { InteractionDetails as Details, Protocol, ProtocolHolder } from '../protocol/provider.ts'
+import { missingStepUp, proveCode, type Refused, unmet } from './step-up.ts'
 import { saveConsent } from './store.ts'
 
 const path = '/oauth/interaction/:uid'
@@ -27,6 +29,17 @@ const openidDescriptions: Readonly<Record<string, string>> = {
   roles: 'Read your role',
   offline_access: 'Keep access while you are away',
 }
+
+const AnswerBody = Type.Object(
+  {
+    decision: Type.Optional(Type.Unknown()),
+    code: Type.Optional(Type.Unknown({ description: 'Where a second factor is asked for.' })),
+    recovery_code: Type.Optional(Type.Unknown()),
+  },
+  { additionalProperties: false },
+)
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 interface InteractionOptions {
   holder: ProtocolHolder
@@ -66,21 +79,32 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     {
       config: { access: guest },
       schema: {
-        summary: 'Form: allow a client what it asks for, or deny it',
+        summary: 'Form: allow a client what it asks for or deny it, or prove a second factor',
         params,
-        body: Type.Object({ decision: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
-        response: { 303: Type.Null({ description: 'On with the authorization.' }) },
+        body: AnswerBody,
+        response: {
+          303: Type.Null({ description: 'On with the authorization.' }),
+          422: pageAnswer('The form for the second factor again.'),
+          429: pageAnswer('The form for the second factor again; `Retry-After` tells when to try.'),
+        },
       },
     },
     async (request, reply) => {
       const { provider, registry } = await holder.current()
       const details = await detailsOf(provider, request, reply)
       const signedIn = signedInOf(request)
+      const { code, recovery_code, decision } = request.body
+      if (code !== undefined || recovery_code !== undefined) {
+        const proof = { code: text(code), recovery_code: text(recovery_code) }
+        const refused = await proveCode(holder, details, signedIn, request, proof)
+        if (!refused) return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
+        return stepUpPage(reply.headers(refused.headers), details, refused.factors, refused)
+      }
       const clientId = String(details.params.client_id)
       const isTheirs = signedIn !== null && details.session?.accountId === String(signedIn.user.id)
       if (details.prompt.name !== 'consent' || !isTheirs)
         return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
-      if (request.body.decision !== 'approve') {
+      if (decision !== 'approve') {
         const refusal = { error: 'access_denied', error_description: 'The user denied the request.' }
         return reply.redirect(await provider.interactionResult(request.raw, reply.raw, refusal), 303)
       }
@@ -104,14 +128,17 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     },
   )
 
-  /** Goes on where the browser is signed in late enough; else the person signs in, and comes back here. */
+  /** Goes on where the browser is signed in late and strongly enough; else the person signs in, and comes back here. */
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
-    if (signedIn && (!mustBeAnew(details, signedIn.user.id) || isAnew(details, signedIn))) {
-      const amr = [...signedIn.methods]
-      const result = { login: { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true, amr } }
+    const isLateEnough = signedIn && (!mustBeAnew(details, signedIn.user.id) || isAnew(details, signedIn))
+    const step = isLateEnough ? await missingStepUp(holder, details, signedIn) : 'sign_in'
+    if (step !== null && typeof step !== 'string') return stepUpPage(reply, details, step)
+    if (signedIn && step !== 'sign_in') {
+      const login = { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true }
       // Nothing that another user decided before goes on with this one.
       const anew = { mergeWithLastSubmission: false }
+      const result = step === 'unmet' ? unmet : { login }
       return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, anew), 303)
     }
     const url = new URL(signInPage(app.config.current(), `/oauth/interaction/${details.uid}`))
@@ -119,6 +146,24 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     const { login_hint } = details.params
     if (typeof login_hint === 'string' && login_hint.length <= 255) url.searchParams.set('login_hint', login_hint)
     return reply.redirect(url.href, 302)
+  }
+
+  function stepUpPage(
+    reply: FastifyReply,
+    { uid, params }: Details,
+    factors: Factors,
+    { errors, status }: Pick<Refused, 'errors' | 'status'> = { errors: {}, status: 200 },
+  ) {
+    const action = `/oauth/interaction/${uid}`
+    if (typeof params.redirect_uri === 'string') allowFormTarget(reply, params.redirect_uri)
+    return reply.page('step-up', { action, ...factors, errors, switchHref: switchPage(action) }, status)
+  }
+
+  /** Where the person signs in as somebody else, and comes back. */
+  function switchPage(returnTo: string): string {
+    const url = new URL(signInPage(app.config.current(), returnTo))
+    url.searchParams.set('prompt', 'login')
+    return url.href
   }
 
   async function consentPage(details: Details, request: FastifyRequest, reply: FastifyReply) {
@@ -134,8 +179,6 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     const { client_id, redirect_uri } = details.params
     const { registry } = await holder.current()
     const client = registry.client(String(client_id))
-    const switchUrl = new URL(signInPage(config, returnTo))
-    switchUrl.searchParams.set('prompt', 'login')
     if (typeof redirect_uri === 'string') allowFormTarget(reply, redirect_uri)
     return reply.page('consent', {
       action: returnTo,
@@ -147,7 +190,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         name,
         description: descriptionOf(config, name),
       })),
-      switchHref: switchUrl.href,
+      switchHref: switchPage(returnTo),
     })
   }
 }

@@ -1,6 +1,7 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { type Registry, servedScopes } from './clients.ts'
+import { settledAcrValues } from './told-authentication.ts'
 
 /** Where a client names the scopes of what it asks for. */
 const asking = new Set(['authorization', 'device_authorization', 'pushed_authorization_request'])
@@ -21,9 +22,9 @@ interface Reading {
 }
 
 /**
- * Settles the scopes of a request as soon as the library knows its client. Scopes that svc does not know are ignored
+ * Settles the scopes and `acr_values` of a request as soon as the library knows its client. Scopes that svc does not know are ignored
  * (OpenID Connect Core section 3.1.2.1). A request without `scope` gets the scopes of its client; a field without a
- * value counts as absent (RFC 6749 section 3.1).
+ * value counts as absent (RFC 6749 section 3.1). Unknown `acr_values` are ignored as well.
  */
 export function settleScope(provider: Provider, config: Config, registry: Registry): void {
   const known = new Set<string>([...servedScopes, ...Object.keys(config.scopes)])
@@ -37,6 +38,8 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
 
   function settle({ route, params, body }: Reading, clientId: string | undefined): void {
     if (!params || (route !== 'token' && !asking.has(route))) return
+    if (typeof params.acr_values === 'string') params.acr_values = settledAcrValues(params.acr_values)
+    if (typeof body?.acr_values === 'string') body.acr_values = settledAcrValues(body.acr_values)
     const asked = params.scope || body?.scope
     const isMachine = route === 'token' && params.grant_type === 'client_credentials'
     if (asked) set(withoutUnknown(asked) ?? insteadOfNothing(asked, params))

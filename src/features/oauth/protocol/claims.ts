@@ -5,7 +5,7 @@ import type { RegisteredClient, Registry } from './clients.ts'
 
 /** The claims that each scope opens (OpenID Connect Core section 5.4). */
 export const claimsByScope = {
-  openid: ['sub', 'amr'],
+  openid: ['sub', 'acr', 'amr'],
   profile: ['name', 'preferred_username', 'updated_at'],
   email: ['email', 'email_verified'],
   roles: ['roles', 'groups'],

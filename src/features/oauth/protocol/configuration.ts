@@ -1,17 +1,18 @@
-import { type ClientAuthMethod, type Configuration, interactionPolicy, type JWKS } from 'oidc-provider'
+import type { ClientAuthMethod, Configuration, JWKS } from 'oidc-provider'
 import type { Cookies } from '../../../access/cookies.ts'
-import type { Config } from '../../../config/schema.ts'
 import { deriveSecret } from '../../../crypto/keys.ts'
 import type { OutboundFetch } from '../../../plugins/outbound.ts'
+import type { User } from '../../../users/user.ts'
+import { acrValues, type Factors } from '../authentication-context.ts'
 import { proofAlgorithms } from '../dpop.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
-import { handedOf } from './browser.ts'
 import { claimsByScope, claimsOf } from './claims.ts'
 import { servedScopes } from './clients.ts'
 import { interactionCookie, resumeCookie, sessionCookie } from './cookie-names.ts'
-import { isUnprovenDevice, loadExistingGrant } from './grants.ts'
-import { subjectClaims } from './issued-token.ts'
+import { loadExistingGrant } from './grants.ts'
+import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
+import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
@@ -24,6 +25,8 @@ export interface ProtocolParts extends AdapterParts {
   fetch: OutboundFetch
   cookies: Cookies
   findConsent: (userId: number, clientId: string) => Promise<readonly string[]>
+  /** The second factors of a user. */
+  factorsOf: (user: User) => Promise<Factors>
 }
 
 const seconds = (milliseconds: number): number => Math.max(1, Math.floor(milliseconds / 1000))
@@ -32,41 +35,6 @@ const interactionSeconds = 3_600
 
 const clientAuthMethods: ClientAuthMethod[] = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']
 const signing = ['RS256', 'ES256', 'EdDSA'] as const
-
-/** Signing in is asked for where svc's own session and the library's disagree about who is there. */
-function interactionPolicyOf(config: Config, registry: ProtocolParts['registry']) {
-  const policy = interactionPolicy.base()
-  policy.get('login')?.checks.add(
-    new interactionPolicy.Check(
-      'other_user',
-      'the browser is signed in as somebody else, or as nobody',
-      'login_required',
-      (ctx) => {
-        const { signedIn } = handedOf(ctx.req)
-        const { session } = ctx.oidc
-        if (session?.accountId === undefined) return interactionPolicy.Check.NO_NEED_TO_PROMPT
-        const isSame = signedIn !== null && String(signedIn.user.id) === session.accountId
-        return isSame ? interactionPolicy.Check.NO_NEED_TO_PROMPT : interactionPolicy.Check.REQUEST_PROMPT
-      },
-    ),
-  )
-  policy.get('consent')?.checks.add(
-    new interactionPolicy.Check('public_device', 'a public client asks through a device', 'consent_required', (ctx) => {
-      const { client, result } = ctx.oidc
-      const isAsked = isUnprovenDevice(ctx, registry.client(client?.clientId)) && !result?.consent
-      return isAsked ? interactionPolicy.Check.REQUEST_PROMPT : interactionPolicy.Check.NO_NEED_TO_PROMPT
-    }),
-  )
-  // Where consent is not asked there would be no page to say so.
-  policy.get('consent')?.checks.add(
-    new interactionPolicy.Check('email_unverified', 'the address is not verified', 'interaction_required', (ctx) => {
-      const isRefused =
-        config.registration.require_verified_email && handedOf(ctx.req).signedIn?.user.email_verified_at === null
-      return isRefused ? interactionPolicy.Check.REQUEST_PROMPT : interactionPolicy.Check.NO_NEED_TO_PROMPT
-    }),
-  )
-  return policy
-}
 
 /** The library's whole configuration: every ttl, page, path and policy is ours. */
 export function configurationOf(parts: ProtocolParts): Configuration {
@@ -83,6 +51,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     responseTypes: ['code'],
     scopes: [...servedScopes],
     claims: claimsByScope,
+    acrValues,
     subjectTypes: ['public'],
     clientAuthMethods,
     enabledJWA: {
@@ -125,15 +94,15 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
-    extraTokenClaims: (_ctx, token) => ({
+    extraTokenClaims: (ctx, token) => ({
       scopes: [...token.scopes],
       ...(token.kind === 'ClientCredentials'
         ? { gty: 'client_credentials' }
-        : { gid: token.grantId, ...subjectClaims(token) }),
+        : { gid: token.grantId, ...originClaims(ctx, token) }),
     }),
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {
-      policy: interactionPolicyOf(config, registry),
+      policy: interactionPolicyOf(parts),
       url: (_ctx, interaction) => `/oauth/interaction/${interaction.uid}`,
     },
     renderError,
@@ -157,7 +126,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       dPoP: { enabled: true, nonceSecret: deriveSecret(app.secret[0] ?? '', 'dpop-nonce'), requireNonce: checkProof },
       fapi: { enabled: true, profile: (_ctx, client) => (registry.client(client?.clientId)?.fapi ? '2.0' : undefined) },
       userinfo: { enabled: true },
-      claimsParameter: { enabled: true },
+      claimsParameter: { enabled: true, assertClaimsParameter: assertClaims },
     },
     extraClientMetadata: { properties: [] },
     ttl: {

@@ -4,24 +4,36 @@ import { audienceOf, resourceOf } from './audience.ts'
 import type { Registry } from './clients.ts'
 import { resourceServer } from './scopes.ts'
 
+/** How and when the user signed in (RFC 9068 section 2.2.1). */
+interface AuthenticationClaims {
+  acr?: string | undefined
+  auth_time?: number | undefined
+}
+
 interface TokenFacts {
   accountId: string
   grantId: string | undefined
   gty: string
   scopes: readonly string[]
+  authentication: AuthenticationClaims
   /** The `jti` of the token that it is exchanged for. */
   subjectJti?: string
   /** The latest time at which it may end, in unix seconds. */
   until?: number
 }
 
-/** The tokens that were exchanged for the ones under way. */
-const subjects = new WeakMap<object, string>()
+interface OriginClaims extends AuthenticationClaims {
+  subject_jti?: string
+}
 
-/** The claims of an access token that was exchanged for another one. */
-export function subjectClaims(token: object): { subject_jti?: string } {
-  const jti = subjects.get(token)
-  return jti === undefined ? {} : { subject_jti: jti }
+/** What the tokens under way say about where they come from. */
+const origins = new WeakMap<object, OriginClaims>()
+
+/** The claims of a user's access token that come from the sign-in, or from the token that it was exchanged for. */
+export function originClaims({ oidc }: KoaContextWithOIDC, token: object): OriginClaims {
+  const { RefreshToken, AuthorizationCode, DeviceCode } = oidc.entities
+  const source = RefreshToken ?? AuthorizationCode ?? DeviceCode
+  return origins.get(token) ?? { acr: source?.acr, auth_time: source?.authTime }
 }
 
 /** A user's access token for the requesting client, for that client's audience, and in how many seconds it ends. */
@@ -29,7 +41,7 @@ export async function issueToken(
   ctx: KoaContextWithOIDC,
   config: Config,
   registry: Registry,
-  { accountId, grantId, gty, scopes, subjectJti, until = Number.POSITIVE_INFINITY }: TokenFacts,
+  { accountId, grantId, gty, scopes, authentication, subjectJti, until = Number.POSITIVE_INFINITY }: TokenFacts,
 ): Promise<{ access_token: string; expires_in: number; token_type: string }> {
   const { provider, client } = ctx.oidc
   const registered = registry.client(client?.clientId)
@@ -39,7 +51,8 @@ export async function issueToken(
   const exp = Math.min(iat + (info.accessTokenTTL ?? 0), until)
   const scope = scopes.join(' ') || undefined
   const token = new AccessToken({ accountId, client, grantId, gty, scope, iat, exp } as never)
-  if (subjectJti !== undefined) subjects.set(token, subjectJti)
+  const { acr, auth_time } = authentication
+  origins.set(token, { acr, auth_time, ...(subjectJti === undefined ? {} : { subject_jti: subjectJti }) })
   token.resourceServer = new ResourceServer(resourceOf(audienceOf(config, registered)), info) as never
   return { access_token: await token.save(), expires_in: exp - iat, token_type: token.tokenType }
 }

@@ -21,6 +21,7 @@ import { logRefusals } from './refusal-logs.ts'
 import { followBrowserSessions, type SessionParts } from './sessions.ts'
 import { countTokens } from './token-counts.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
+import { tellAuthentication } from './told-authentication.ts'
 
 interface LibraryParts extends ProtocolParts, SessionParts {
   limits: ClientLimits
@@ -43,6 +44,7 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   provider.proxy = true
   adaptCookies(provider, parts.cookies)
   followBrowserSessions(provider, parts)
+  tellAuthentication(provider)
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
   settleScope(provider, config, registry)

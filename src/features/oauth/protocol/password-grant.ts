@@ -2,10 +2,12 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { authenticate } from '../../../login/authenticate.ts'
 import { noticeApplication } from '../../../login/new-device.ts'
+import { withProof } from '../../../login/authentication-methods.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
 import { isEmail } from '../../../plugins/formats.ts'
 import { originOf, recordEvent } from '../../../users/events.ts'
 import { holdPassword } from '../../../users/lock.ts'
+import { acrOf } from '../authentication-context.ts'
 import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
 import { claimsOf } from './claims.ts'
@@ -48,7 +50,8 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   if (config.registration.require_verified_email && user.email_verified_at === null) {
     throw refused('Your email address is not verified.')
   }
-  if (secondFactor.isAskedOf(user) && !(await secondFactor.check(request, user, { code: otp }, 'password_grant'))) {
+  const isTwoFactor = secondFactor.isAskedOf(user)
+  if (isTwoFactor && !(await secondFactor.check(request, user, { code: otp }, 'password_grant'))) {
     throw refused(secondFactorErrors({}).code?.[0])
   }
 
@@ -70,8 +73,12 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     throw refused()
   }
 
-  const issued = await issueToken(ctx, config, registry, { accountId, grantId, gty, scopes })
-  const facts = { accountId, client, grantId, gty, scope: scopes.join(' '), authTime: seconds(clock.now()) }
+  const first = withProof([], 'password')
+  const amr = isTwoFactor ? withProof(first, 'code') : first
+  const [acr, authTime] = [acrOf(amr), seconds(clock.now())]
+  const authentication = { acr, auth_time: authTime }
+  const issued = await issueToken(ctx, config, registry, { accountId, grantId, gty, scopes, authentication })
+  const facts = { accountId, client, grantId, gty, scope: scopes.join(' '), acr, amr, authTime }
   const refreshToken = client.grantTypeAllowed('refresh_token')
     ? await new provider.RefreshToken({ ...facts, resource: resourceOf(audience), rotations: 0 } as never).save()
     : undefined
@@ -85,14 +92,14 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   }
 }
 
-/** Who signed in and when (OpenID Connect Core section 2). */
+/** Who signed in, when and how (OpenID Connect Core section 2). */
 async function idTokenOf(
   ctx: KoaContextWithOIDC,
   available: Record<string, unknown>,
-  { scope, authTime }: { scope: string; authTime: number },
+  { scope, acr, amr, authTime }: { scope: string; acr: string; amr: readonly string[]; authTime: number },
 ): Promise<string> {
   const { IdToken } = ctx.oidc.provider
-  const token = Object.assign(new IdToken(available, { ctx }), { scope })
+  const token = Object.assign(new IdToken({ ...available, acr, amr }, { ctx }), { scope })
   token.set('auth_time', authTime)
   return token.issue({ use: 'idtoken' })
 }

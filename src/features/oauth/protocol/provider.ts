@@ -4,6 +4,7 @@ import type { Config } from '../../../config/schema.ts'
 import type { User } from '../../../users/user.ts'
 import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
+import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
@@ -38,6 +39,9 @@ export interface LiveToken {
   user: User | null
 }
 
+/** Whether a user has a passkey, which another slice knows. */
+type HasPasskey = (userId: number) => Promise<boolean>
+
 /**
  * Holds the provider of the configuration and keys in force. Another configuration or key makes a new one, which takes
  * the next request; those under way end with the one they began with, and both work on the same rows.
@@ -46,6 +50,7 @@ export class ProtocolHolder {
   /** Ends what follows a browser's session. */
   readonly signOut: SignOut
   readonly #app: FastifyInstance
+  readonly #hasPasskey: HasPasskey
   readonly #verifier: AccessTokenVerifier
   /** Opens the payloads of stored records. */
   readonly seal: RecordSeal
@@ -59,8 +64,9 @@ export class ProtocolHolder {
   #registry: { config: Config; clients: Registry } | undefined
   #current: { protocol: Promise<Protocol>; config: Config; version: string } | undefined
 
-  constructor(app: FastifyInstance) {
+  constructor(app: FastifyInstance, hasPasskey: HasPasskey) {
     this.#app = app
+    this.#hasPasskey = hasPasskey
     this.#store = new RecordStore(app.database)
     this.#quick = app.redis ? new RedisRecords(app.redis) : null
     this.#openedAt = app.clock.now()
@@ -135,6 +141,13 @@ export class ProtocolHolder {
     return bearer && { claims, user: bearer.user }
   }
 
+  /** The second factors that a user has enrolled, and that the configuration allows. */
+  async factorsOf(user: User): Promise<Factors> {
+    const { secondFactor, config } = this.#app
+    const { enabled } = config.current().passkeys
+    return { code: secondFactor.isAskedOf(user), passkey: enabled && (await this.#hasPasskey(user.id)) }
+  }
+
   /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
   useOnce(name: string, expiresAt: number): Promise<boolean> {
     return this.#store.useOnce(name, expiresAt)
@@ -194,6 +207,7 @@ export class ProtocolHolder {
       app: this.#app,
       metrics: this.#app.metrics,
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
+      factorsOf: (user) => this.factorsOf(user),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })
     // Made once: each making puts all of the library's layers together anew.

@@ -65,7 +65,7 @@ export function followBrowserSessions(provider: Provider, { database, signOut }:
         Reflect.deleteProperty(session, 'state')
       }
       if (session.accountId === undefined || session.loginTs !== signedIn.since) {
-        session.loginAccount({ accountId, loginTs: signedIn.since, amr: [...signedIn.methods] })
+        session.loginAccount({ accountId, loginTs: signedIn.since })
         session.touched = true
       }
     }

@@ -45,7 +45,13 @@ export async function exchangeGrant(
   const foreign = asked.find((name) => !shared.includes(name))
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
-  const facts = { accountId: subject.sub, grantId: subject.gid, gty: 'token_exchange', scopes: asked }
+  const facts = {
+    accountId: subject.sub,
+    grantId: subject.gid,
+    gty: 'token_exchange',
+    scopes: asked,
+    authentication: subject,
+  }
   const issued = await issueToken(ctx, config, registry, { ...facts, until: subject.exp, subjectJti: subject.jti })
   ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') || undefined }
 }

@@ -54,7 +54,13 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     clientId: claims.client_id,
     scope: claims.scope,
     jkt: claims.cnf?.jkt,
-    extra: { scopes: claims.scopes, ...(claims.gty ? { gty: claims.gty } : {}) },
+    extra: {
+      scopes: claims.scopes,
+      ...(claims.gty ? { gty: claims.gty } : {}),
+      // Resource servers that introspect check them like those that read the JWT (RFC 9470 section 6.2).
+      ...(claims.acr === undefined ? {} : { acr: claims.acr }),
+      ...(claims.auth_time === undefined ? {} : { auth_time: claims.auth_time }),
+    },
     // Only where it is shown: at the userinfo endpoint the library takes an audience for somebody else's token.
     ...(currentRoute() === 'introspection' ? { aud: claims.aud } : {}),
   })

@@ -1,0 +1,60 @@
+import type { FastifyRequest } from 'fastify'
+import { type FieldErrors, HttpError } from '../../../errors.ts'
+import { addProof } from '../../../login/authentication-methods.ts'
+import { type Proof, secondFactorErrors } from '../../../login/second-factor.ts'
+import { originOf, recordEvent } from '../../../users/events.ts'
+import { acrOf, askedContext, type Factors, isReached, type StepUp, stepUpTo } from '../authentication-context.ts'
+import type { SignedIn } from '../protocol/browser.ts'
+import type { InteractionDetails as Details, ProtocolHolder } from '../protocol/provider.ts'
+
+/** What the user has to do for the `acr` that the client asks for: `unmet` if the request must fail, null for nothing. */
+export async function missingStepUp(
+  holder: ProtocolHolder,
+  { params }: Details,
+  { user, methods }: SignedIn,
+): Promise<StepUp | 'unmet' | null> {
+  const asked = askedContext(params)
+  if (!asked || isReached(acrOf(methods), asked)) return null
+  const way = stepUpTo(asked, methods, await holder.factorsOf(user))
+  return way ?? (asked.essential ? 'unmet' : null)
+}
+
+/** What the client gets if its user cannot meet an essential `acr`. */
+export const unmet = {
+  error: 'unmet_authentication_requirements',
+  error_description: 'the authentication does not meet the requested acr',
+}
+
+/** A code that was refused, and the page that asks for another one. */
+export interface Refused {
+  factors: Factors
+  errors: FieldErrors
+  status: number
+  headers: Record<string, string>
+}
+
+/** Checks the code that a signed-in user entered; null where the interaction can go on. */
+export async function proveCode(
+  holder: ProtocolHolder,
+  details: Details,
+  signedIn: SignedIn | null,
+  request: FastifyRequest,
+  proof: Proof,
+): Promise<Refused | null> {
+  const { database, secondFactor } = request.server
+  // The session may have changed since the page was shown.
+  const factors = signedIn && (await missingStepUp(holder, details, signedIn))
+  if (!signedIn || !factors || typeof factors === 'string' || !factors.code) return null
+  try {
+    if (!(await secondFactor.check(request, signedIn.user, proof, 'step_up'))) {
+      return { factors, errors: secondFactorErrors(proof), status: 422, headers: {} }
+    }
+  } catch (error) {
+    if (!(error instanceof HttpError) || !error.errors) throw error
+    return { factors, errors: error.errors, status: error.statusCode, headers: error.headers }
+  }
+  await addProof(request, 'code')
+  const facts = { userId: signedIn.user.id, data: { client_id: String(details.params.client_id) } }
+  await database.transaction((tx) => recordEvent(tx, originOf(request), { type: 'stepped_up', ...facts }))
+  return null
+}
