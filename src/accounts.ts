@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { deleteAuthorizations, deletePersonalTokens } from './features/oauth/applications/store.ts'
-import { deleteRecordsOf } from './features/oauth/protocol/store.ts'
+import { deleteRecordsOf } from './features/oauth/protocol/ended/store.ts'
 import { deleteChallengesOf } from './features/passkeys/challenges/store.ts'
 import { deletePasskeysOf } from './features/passkeys/store.ts'
 import { deleteSamples } from './features/samples/store.ts'

@@ -90,7 +90,7 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
   const outbox = new Outbox({ database, clock: systemClock, config, log })
   const mail = new Mail({ outbox, clock: systemClock, config, limits: new FailureLimits(database) })
   const seal = new RecordSeal(config.current().app.secret)
-  const sessionFollower = new SignOut({ outbox, config, clock: systemClock }, seal)
+  const sessionFollower = new SignOut({ outbox, config, clock: systemClock, database }, seal)
   const { revokeAccess } = accountsOf({ database, sessionFollower })
   try {
     await command.run({ config, database, mail, now: systemClock.now(), revokeAccess, options, print, readPassword })

@@ -20,6 +20,8 @@ export interface Database {
   file?: string
   /** What the server's clock shows, in unix milliseconds; only on PostgreSQL. */
   serverTime?(): Promise<number>
+  /** Logs that work is repeated after a conflict with other work. */
+  noteConflict?(error: unknown): void
   /** Fails when the database does not answer. */
   ping(): Promise<void>
   /** Runs the work in a transaction, again from its beginning when the database asks for that: it must have no other effect. */
@@ -99,14 +101,16 @@ async function openPostgresql({ url, logger }: DatabaseOptions): Promise<Databas
 }
 
 function operations(prisma: PrismaClient, log?: MigrationLog) {
-  const note = (error: unknown) => log?.info({ err: error }, 'a database transaction is repeated after a conflict')
+  const noteConflict = (error: unknown) =>
+    log?.info({ err: error }, 'a database transaction is repeated after a conflict')
   return {
     prisma,
+    noteConflict,
     async ping() {
       await prisma.$queryRaw`SELECT 1`
     },
     transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-      return withRetries(() => prisma.$transaction(work), note)
+      return withRetries(() => prisma.$transaction(work), noteConflict)
     },
   }
 }

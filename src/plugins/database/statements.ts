@@ -8,7 +8,7 @@ export interface Statement {
 }
 
 /** Where a statement runs: on the database, or inside a transaction. */
-export type Connection = Pick<Database, 'engine' | 'pg'> & { prisma: Tx }
+export type Connection = Pick<Database, 'engine' | 'pg' | 'noteConflict'> & { prisma: Tx }
 
 /** What a parameter may be; dates go as numbers. */
 export type Value = string | number | bigint | null
@@ -17,16 +17,16 @@ type Rows = Record<string, unknown>[]
 
 /** Runs a statement past the ORM, which would cost more than all the rest; answers how many rows it changed. */
 export async function execute(connection: Connection, statement: Statement, values: Value[]): Promise<number> {
-  const { pg, prisma } = connection
-  // What clashed with others at the same moment may simply come after them: it is one statement.
-  if (pg) return (await withRetries(() => pg.query({ ...statement, values }))).rowCount ?? 0
+  const { pg, prisma, noteConflict } = connection
+  // After a conflict it can simply run again: it is one statement.
+  if (pg) return (await withRetries(() => pg.query({ ...statement, values }), noteConflict)).rowCount ?? 0
   return prisma.$executeRawUnsafe(textFor(connection, statement), ...values)
 }
 
 /** Runs a statement that answers rows. */
 export async function query(connection: Connection, statement: Statement, values: Value[]): Promise<Rows> {
-  const { pg, prisma } = connection
-  if (pg) return (await withRetries(() => pg.query({ ...statement, values }))).rows
+  const { pg, prisma, noteConflict } = connection
+  if (pg) return (await withRetries(() => pg.query({ ...statement, values }), noteConflict)).rows
   return prisma.$queryRawUnsafe<Rows>(textFor(connection, statement), ...values)
 }
 

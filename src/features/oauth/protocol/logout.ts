@@ -1,9 +1,9 @@
 import Provider from 'oidc-provider'
 import { endOwnSession } from '../../../login/sign-in.ts'
 import { handedOf } from './browser.ts'
+import { deleteClientGrants } from './ended/store.ts'
 import type { FollowingSession, SessionParts } from './sessions.ts'
 import type { Logout } from './sign-out.ts'
-import { deleteClientGrants } from './store.ts'
 
 /** Calls a client with a logout token (OpenID Connect Back-Channel Logout section 2.5); throws unless it answers that it knows. */
 export type SendLogout = (logout: Logout) => Promise<void>
@@ -43,7 +43,7 @@ export function adaptLogout(provider: Provider, { database, signOut, seal }: Ses
     const { route, session, client, params } = ctx.oidc ?? {}
     if (route !== 'end_session_confirm' || params?.logout || ctx.status !== 303 || !session || !client) return
     const { clientId } = client
-    await database.transaction((tx) => deleteClientGrants(tx, seal, { uid: session.uid, clientId }))
+    await database.transaction((tx) => deleteClientGrants(database, tx, seal, { uid: session.uid, clientId }))
   })
 
   // Nobody is signed in, so there is nothing to ask: on at once, where the library has a form that a script sends.

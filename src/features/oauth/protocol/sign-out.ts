@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import type { EndedSessions, SessionFollower } from '../../../login/session-follower.ts'
 import type { Tx } from '../../../plugins/database/database.ts'
 import { sessionCookie } from './cookie-names.ts'
+import { deleteGrantRecords, deleteSessionRecords, relinkSessionRecord } from './ended/store.ts'
 import type { RecordSeal, SealedRecord } from './record-seal.ts'
-import { deleteGrantRecords, deleteSessionRecords, recordId, relinkSessionRecord } from './store.ts'
+import { lockOwners, recordId } from './store.ts'
 
 /** The outbox's name for telling a client that somebody signed out. */
 export const logoutWork = 'oauth-sign-out'
@@ -28,7 +29,7 @@ interface StoredSession {
   authorizations?: Record<string, Authorization>
 }
 
-type Parts = Pick<FastifyInstance, 'outbox' | 'config' | 'clock'>
+type Parts = Pick<FastifyInstance, 'outbox' | 'config' | 'clock' | 'database'>
 
 /**
  * Lets the OAuth server's sessions follow the browser's. What ends is dead with the transaction, on every replica; the
@@ -50,6 +51,7 @@ export class SignOut implements SessionFollower {
     const id = recordId('Session', cookie)
     const until = this.#parts.clock.now() + this.#parts.config.current().session.absolute_lifetime
     await relinkSessionRecord(tx, { id, userId, publicId, until })
+    await lockOwners(this.#parts.database, tx, { id })
     await this.#end(tx, await deleteSessionRecords(tx, { id, unlessOf: userId }))
   }
 
@@ -61,7 +63,9 @@ export class SignOut implements SessionFollower {
 
   /** Ends one session of the OAuth server, by the value of its cookie. */
   async endRecord(tx: Tx, cookie: string): Promise<void> {
-    await this.#end(tx, await deleteSessionRecords(tx, { id: recordId('Session', cookie) }))
+    const id = recordId('Session', cookie)
+    await lockOwners(this.#parts.database, tx, { id })
+    await this.#end(tx, await deleteSessionRecords(tx, { id }))
   }
 
   /** Tells the client of a logout, if it wants to be told. */

@@ -1,7 +1,8 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../plugins/database/database.ts'
 import { execute, query, type Value } from '../../../plugins/database/statements.ts'
-import type { RecordSeal, SealedRecord } from './record-seal.ts'
+import { lockUsers } from '../../../users/lock.ts'
+import type { SealedRecord } from './record-seal.ts'
 
 /** A record as it is written; hashes are SHA-256 in hex, times unix milliseconds. */
 export interface NewRecord {
@@ -81,8 +82,11 @@ export class RecordStore {
 
   /** Lets a grant, and a session by its uid, last until a moment (unix ms) at least; an hour more, so that not every token writes. */
   async extend(grantId: string, uidHash: string | null, until: number): Promise<void> {
-    const sql = 'UPDATE oauth_records SET expires_at = $3 WHERE (id = $1 OR uid_hash = $2) AND expires_at < $4'
-    await this.#run('oauth-extend', sql, [grantId, uidHash, until + 3_600_000, until])
+    // One row at a time: a statement that locks several can deadlock with others.
+    const set = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $3 AND'
+    const times = [until + 3_600_000, until]
+    await this.#run('oauth-extend', `${set} id = $1`, [grantId, ...times])
+    if (uidHash !== null) await this.#run('oauth-extend-session', `${set} uid_hash = $1`, [uidHash, ...times])
   }
 
   /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
@@ -98,13 +102,23 @@ export class RecordStore {
     return (await this.#run('oauth-consume', sql, [id, now])) > 0
   }
 
+  /** Uses a record up and removes its payload; false when it was used before or is gone. */
+  async finish(id: string, now: number): Promise<boolean> {
+    const sql = "UPDATE oauth_records SET consumed_at = $2, payload = '{}' WHERE id = $1 AND consumed_at IS NULL"
+    return (await this.#run('oauth-finish', sql, [id, now])) > 0
+  }
+
   async destroy(id: string): Promise<void> {
     await this.#run('oauth-destroy', 'DELETE FROM oauth_records WHERE id = $1', [id])
   }
 
   /** Deletes every record of the grant. */
   async destroyByGrant(grantHash: string): Promise<void> {
-    await this.#run('oauth-destroy-grant', 'DELETE FROM oauth_records WHERE grant_hash = $1', [grantHash])
+    const where = { grantHash }
+    await this.#database.transaction(async (tx) => {
+      await lockOwners(this.#database, tx, where)
+      await tx.oauthRecord.deleteMany({ where })
+    })
   }
 
   /** Notes that something was asked; false when it was asked less than so many milliseconds ago. */
@@ -120,10 +134,11 @@ export class RecordStore {
     await this.#run('oauth-deny', sql, [sha256Hex(jti), expiresAt])
   }
 
-  /** Deletes a batch of records and denials that ended; answers how many. */
+  /** Deletes a batch of records and denials that ended, without those that others lock; returns how many. */
   async prune(now: number, batch: number): Promise<number> {
+    const lock = this.#database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
     const ended = (table: string) =>
-      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires_at < $1 LIMIT $2)`
+      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires_at < $1 LIMIT $2 ${lock})`
     const records = await this.#run('oauth-prune', ended('oauth_records'), [now, batch])
     return records + (await this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
   }
@@ -177,60 +192,16 @@ export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise
     INSERT INTO oauth_denials (id, expires_at) VALUES (${sha256Hex(jti)}, ${BigInt(expiresAt)}) ON CONFLICT (id) DO NOTHING`
 }
 
-/** Which sessions of the OAuth server end: those that follow one browser session, those of a user but one, or one of whatever user but this. */
-type EndedRecords = { publicId: string } | { userId: number; except: string | null } | { id: string; unlessOf?: number }
-
-/** A session as it was when it ended. */
-interface EndedSession extends SealedRecord {
-  uidHash: string
-}
-
-/** Deletes sessions of the OAuth server with everything that ends with them, and returns the sessions. */
-export async function deleteSessionRecords(tx: Tx, ended: EndedRecords): Promise<SealedRecord[]> {
-  const sessions: EndedSession[] =
-    'publicId' in ended
-      ? await tx.$queryRaw`DELETE FROM oauth_records WHERE session_id = ${ended.publicId} AND kind = 'Session' RETURNING id, payload, uid_hash AS "uidHash"`
-      : 'userId' in ended
-        ? await tx.$queryRaw`
-            DELETE FROM oauth_records WHERE user_id = ${BigInt(ended.userId)} AND kind = 'Session'
-            AND (session_id IS NULL OR session_id <> ${ended.except ?? ''}) RETURNING id, payload, uid_hash AS "uidHash"`
-        : await tx.$queryRaw`
-            DELETE FROM oauth_records WHERE id = ${ended.id} AND kind = 'Session'
-            AND user_id <> ${BigInt(ended.unlessOf ?? -1)} RETURNING id, payload, uid_hash AS "uidHash"`
-  for (const { uidHash } of sessions) await tx.oauthRecord.deleteMany({ where: { parentHash: uidHash } })
-  return sessions
-}
-
-/** Deletes the grants of a client that end with a session, and their tokens; the session goes on. */
-export async function deleteClientGrants(
+/**
+ * Locks the users of these records until the transaction ends. A transaction that deletes several records does so first:
+ * users come before sessions and sessions before records, so that no two transactions wait for each other.
+ */
+export async function lockOwners(
+  database: Pick<Database, 'engine'>,
   tx: Tx,
-  seal: RecordSeal,
-  { uid, clientId }: { uid: string; clientId: string },
+  where: { id: string } | { grantHash: string } | { parentHash: string },
 ): Promise<void> {
-  const rows = await tx.oauthRecord.findMany({ where: { parentHash: recordId('uid', uid) } })
-  const ids = rows.filter((row) => seal.open(row)?.clientId === clientId).map(({ id }) => id)
-  await tx.oauthRecord.deleteMany({ where: { id: { in: ids } } })
-}
-
-/** Lets a user's session of the OAuth server follow a browser session from now on, until a moment (unix ms) at least. */
-export async function relinkSessionRecord(
-  tx: Tx,
-  { id, userId, publicId, until }: { id: string; userId: number; publicId: string; until: number },
-): Promise<void> {
-  await tx.$executeRaw`
-    UPDATE oauth_records SET session_id = ${publicId},
-      expires_at = CASE WHEN expires_at > ${BigInt(until)} THEN expires_at ELSE ${BigInt(until)} END
-    WHERE id = ${id} AND kind = 'Session' AND user_id = ${BigInt(userId)}`
-}
-
-/** Deletes a grant and everything that came from it. */
-export async function deleteGrantRecords(tx: Tx, grantId: string): Promise<void> {
-  const [id, hash] = [recordId('Grant', grantId), recordId('grant', grantId)]
-  await tx.$executeRaw`DELETE FROM oauth_records WHERE id = ${id} OR grant_hash = ${hash}`
-}
-
-/** Deletes everything that the OAuth server keeps of a user: sessions, grants and tokens. */
-export async function deleteRecordsOf(tx: Tx, userId: number): Promise<void> {
-  // Interactions go on: whoever signs in next completes the authorization.
-  await tx.oauthRecord.deleteMany({ where: { userId: BigInt(userId), kind: { not: 'Interaction' } } })
+  const rows = await tx.oauthRecord.findMany({ where, distinct: ['userId'], select: { userId: true } })
+  const owners = rows.flatMap(({ userId }) => (userId === null ? [] : [Number(userId)]))
+  await lockUsers(database, tx, owners)
 }
