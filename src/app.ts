@@ -174,7 +174,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(passwordReset, accounts)
   await app.register(passwordResetPages, accounts)
   await app.register(signInPage, {
-    formTarget: (returnTo) => redirectTarget(holder, returnTo),
+    formTarget: (request, returnTo) => redirectTarget(holder, request, returnTo),
     socialButtons: (returnTo, isAnew) => socialButtons(config.current(), returnTo, isAnew),
   })
   await app.register(passwordConfirmation)

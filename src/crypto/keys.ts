@@ -26,6 +26,7 @@ export type CipherPurpose =
   | 'outbox'
   | 'oauth-keys'
   | 'oauth-records'
+  | 'oauth-carried'
   | 'social-flow'
   | 'social-tokens'
   | 'config'

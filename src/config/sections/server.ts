@@ -116,11 +116,11 @@ export const operationSections = {
     authorization: rate({
       default: '1000/10m',
       description:
-        'Pending authorization requests, pushed requests and device codes, by address or signed-in user. Does not apply to confidential clients.',
+        'Stored authorization requests, pushed requests and device codes, by address or signed-in user. Does not apply to confidential clients.',
     }),
     authorization_total: rate({
       default: '100000/1h',
-      description: 'The same for all addresses together, without signed-in users.',
+      description: 'The same of each kind for all addresses together, without signed-in users.',
     }),
     global: rate({ default: null, description: 'All requests from one address.' }),
   }),

@@ -69,7 +69,7 @@ const withReturn = (returnTo: string | null, more: Record<string, string> = {}):
 
 interface SignInPageOptions {
   /** Where a path to go on to ends in the browser, if that is out of svc. */
-  formTarget: (returnTo: string | null) => Promise<string | null>
+  formTarget: (request: FastifyRequest, returnTo: string | null) => Promise<string | null>
   /** Links to other identity providers, which lead back to a path of svc; `isAnew` where people are to prove again who they are. */
   socialButtons: (returnTo: string | null, isAnew: boolean) => SocialLink[]
 }
@@ -116,7 +116,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
 
   /** Lets the forms lead all the way: browsers hold every redirect after a form to the list of targets. */
   async function allowReturn(reply: FastifyReply, returnTo: string | null): Promise<void> {
-    const target = await formTarget(returnTo)
+    const target = await formTarget(reply.request, returnTo)
     if (target !== null) allowFormTarget(reply, target)
   }
 

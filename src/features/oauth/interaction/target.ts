@@ -1,12 +1,22 @@
+import type { FastifyRequest } from 'fastify'
+import { interactionReference } from '../protocol/cookie-jar.ts'
+import { interactionCookie } from '../protocol/cookie-names.ts'
 import type { ProtocolHolder } from '../protocol/provider.ts'
 
 const path = /^\/oauth\/interaction\/([\w-]{1,64})$/
 
-/** Where the authorization ends that a path of svc goes on with: at a redirect URI that was checked; null for any other path. */
-export async function redirectTarget(holder: ProtocolHolder, returnTo: string | null): Promise<string | null> {
+/** The redirect URI of the authorization that a path of svc continues, if it began in this browser; null for any other path. */
+export async function redirectTarget(
+  holder: ProtocolHolder,
+  { cookies, cookiePrefixes }: FastifyRequest,
+  returnTo: string | null,
+): Promise<string | null> {
   const uid = path.exec(returnTo ?? '')?.[1]
   if (uid === undefined) return null
+  const presented = { values: cookies, prefixes: cookiePrefixes ?? new Map() }
+  const reference = interactionReference(presented, interactionCookie, uid)
+  if (reference === undefined) return null
   const { provider } = await holder.current()
-  const uri = (await provider.Interaction.find(uid))?.params.redirect_uri
+  const uri = (await provider.Interaction.find(reference))?.params.redirect_uri
   return typeof uri === 'string' ? uri : null
 }

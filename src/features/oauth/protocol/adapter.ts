@@ -2,6 +2,7 @@ import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provid
 import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../plugins/clock.ts'
+import { type CarriedRecords, isCarried } from './carried.ts'
 import type { Registry } from './clients.ts'
 import type { PendingLimits } from './pending-limits.ts'
 import type { RecordSeal } from './record-seal.ts'
@@ -12,6 +13,7 @@ import { type NewRecord, type RecordStore, recordId } from './store.ts'
 export interface AdapterParts {
   store: RecordStore
   seal: RecordSeal
+  carried: CarriedRecords
   pending: PendingLimits
   lookups: Lookups
   clock: Clock
@@ -55,6 +57,7 @@ export class RecordAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const { store, clock, pending } = this.#parts
+    if (this.#parts.carried.takes(this.#kind, id, payload)) return
     await pending.count(this.#kind, payload)
     if (lasting.has(this.#kind)) return this.#saveLasting(id, payload)
     const end = expiresIn ? clock.now() + expiresIn * 1000 : null
@@ -136,8 +139,17 @@ export class RecordAdapter implements Adapter {
   async find(id: string): Promise<AdapterPayload | undefined> {
     const { registry, lookups } = this.#parts
     if (this.#kind === 'Client') return registry.metadata(id)
+    if (isCarried(this.#kind, id)) return this.#findCarried(id)
     const key = recordId(this.#kind, id)
     return this.#payloadOf(await (this.#quick ? this.#quick.find(key) : lookups.oauthRecord(key)))
+  }
+
+  /** What a cookie contains. Once an interaction is a row, that row alone counts: it may be used up. */
+  async #findCarried(cookie: string): Promise<AdapterPayload | undefined> {
+    const payload = this.#parts.carried.open(this.#kind, cookie)
+    if (!payload || this.#kind === 'Session') return payload ?? undefined
+    const row = await this.#parts.lookups.oauthRecord(recordId(this.#kind, String(payload.jti)))
+    return row ? this.#payloadOf(row) : payload
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
@@ -160,8 +172,12 @@ export class RecordAdapter implements Adapter {
     if (!isUsed && usedOnce.has(this.#kind)) throw new errors.InvalidGrant('it was used already')
   }
 
-  destroy(id: string): Promise<void> {
-    return (this.#quick ?? this.#parts.store).destroy(recordId(this.#kind, id))
+  async destroy(id: string): Promise<void> {
+    const { store, clock } = this.#parts
+    const key = recordId(this.#kind, id)
+    if (this.#kind !== 'Interaction') return (this.#quick ?? store).destroy(key)
+    // The row of an interaction stays until it expires, because the browser can send its cookie again.
+    if (!(await store.finish(key, clock.now()))) throw new errors.SessionNotFound('it was completed already')
   }
 
   revokeByGrantId(grantId: string): Promise<void> {
@@ -170,8 +186,8 @@ export class RecordAdapter implements Adapter {
 
   #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
     const { grantId, userCode, uid, sessionUid, expiresWithSession, endsWithSession } = payload
-    // An interaction names the user of the session that began it.
-    const accountId = payload.accountId ?? payload.session?.accountId
+    // An interaction belongs to the user who signed in, or else to the user of the session that began it.
+    const accountId = payload.result?.login?.accountId ?? payload.accountId ?? payload.session?.accountId
     const key = recordId(this.#kind, id)
     const { seal } = this.#parts
     return {
@@ -204,6 +220,7 @@ export class RecordAdapter implements Adapter {
         }
       : stored
     if (row.consumedAt === null) return payload
+    if (this.#kind === 'Interaction') return undefined
     // A refresh token whose answer was lost may be repeated for a moment: it gets the same successor.
     const isRepeated =
       this.#kind === 'RefreshToken' && now - row.consumedAt < config.oauth.refresh_grace && isTokenRequest()

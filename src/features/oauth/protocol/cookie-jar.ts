@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import type Provider from 'oidc-provider'
-import type { Cookies, PresentedCookies } from '../../../access/cookies.ts'
+import Provider from 'oidc-provider'
+import type { CookiePrefix, Cookies, PresentedCookies } from '../../../access/cookies.ts'
+import type { CarriedRecords } from './carried.ts'
 import { interactionCookie, resumeCookie, sessionCookie } from './cookie-names.ts'
+import type { FollowingSession } from './sessions.ts'
 
 /** The library's cookies, as far as they are used here. */
 interface Jar {
@@ -15,8 +17,14 @@ interface Context {
   cookies: Jar
 }
 
-/** How many interactions a browser keeps: each adds two cookies to every request. */
-const mostInteractions = 8
+/** The maximum number of interactions that a browser keeps: each adds two cookies to every request. */
+const maxInteractions = 8
+
+/** The maximum length of their cookies together: many proxies read 8 KiB of cookies. */
+const maxInteractionsLength = 4_096
+
+/** Longer than the identifier of any session; what is longer contains the session. */
+const maxIdLength = 64
 
 const lastSegment = ({ path }: Context): string => path.split('/').at(-1) ?? ''
 
@@ -24,7 +32,7 @@ const lastSegment = ({ path }: Context): string => path.split('/').at(-1) ?? ''
  * Gives the library's cookies svc's names: prefixed, on `Path=/`, and those of an interaction with its uid, so that no
  * other host can plant one. A cookie that came twice does not count.
  */
-export function adaptCookies(provider: Provider, cookies: Cookies): void {
+export function adaptCookies(provider: Provider, cookies: Cookies, carried: CarriedRecords): void {
   const context: object = Reflect.get(provider, 'context')
   const own = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(context), 'cookies')
   if (!own?.get) throw new Error('The OAuth library keeps its cookies elsewhere.')
@@ -32,29 +40,34 @@ export function adaptCookies(provider: Provider, cookies: Cookies): void {
   Object.defineProperty(context, 'cookies', {
     configurable: true,
     get(this: Context): Jar {
-      const jar = jars.get(this) ?? adapted(Reflect.apply(own.get as () => Jar, this, []), this, cookies)
+      const jar = jars.get(this) ?? adapted(Reflect.apply(own.get as () => Jar, this, []), this, cookies, carried)
       jars.set(this, jar)
       return jar
     },
   })
 }
 
-function adapted(jar: Jar, context: Context, cookies: Cookies): Jar {
+function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedRecords): Jar {
   const { set } = jar
   const presented = cookies.parse(jar.request.headers.cookie ?? '')
 
-  /** A signed value: the signature covers the name with its prefix. */
+  /** A signed value, or the cookie itself if it contains the session. The signature covers the name with its prefix. */
   function signed(name: string): string | undefined {
     const { values, prefixes } = presented
     const [value, signature] = [values[name], values[`${name}.sig`]]
     if (value === undefined || signature === undefined || prefixes.get(name) !== prefixes.get(`${name}.sig`)) return
-    return jar.keys.verify(`${prefixes.get(name)}${name}=${value}`, signature) ? value : undefined
+    const cookie = `${prefixes.get(name)}${name}=${value}`
+    if (!jar.keys.verify(cookie, signature)) return undefined
+    return value.length > maxIdLength ? cookie : value
   }
 
-  /** The uid of the interaction in the path, if the browser has its cookie; before, that one had no uid in its name. */
-  function interaction(name: string): string | undefined {
-    const uid = lastSegment(context)
-    return presented.values[`${name}_${uid}`] === uid || presented.values[name] === uid ? uid : undefined
+  /** What the session's cookie is set to: a session without a user is in the cookie itself. */
+  function sessionValue(id: string | null): string | null {
+    const session: FollowingSession | undefined = Provider.ctx?.oidc.session
+    if (id === null || !session || session.jti !== id || session.accountId !== undefined) return id
+    const { uid, state } = session
+    const payload = { kind: 'Session', jti: id, uid, state }
+    return carried.carry(jar.request, 'Session', id, payload) ? (carried.textOf(jar.request, id) ?? id) : id
   }
 
   const write = (name: string, value: string | null, options: object) =>
@@ -62,15 +75,20 @@ function adapted(jar: Jar, context: Context, cookies: Cookies): Jar {
 
   const result: Jar = Object.create(jar, {
     get: {
-      value: (name: string) => (name === cookies.nameOf(sessionCookie) ? signed(sessionCookie) : interaction(name)),
+      value: (name: string) =>
+        name === cookies.nameOf(sessionCookie)
+          ? signed(sessionCookie)
+          : interactionReference(presented, name, lastSegment(context)),
     },
     set: {
       value: (name: string, value: string | null, options: object) => {
-        if (name !== interactionCookie && name !== resumeCookie) return write(sessionCookie, value, options)
+        if (name !== interactionCookie && name !== resumeCookie)
+          return write(sessionCookie, sessionValue(value), options)
         const uid = value ?? lastSegment(context)
-        if (name === interactionCookie) for (const old of oldInteractions(presented)) end(old, options)
-        if (value === null) end(uid, options)
-        else write(`${name}_${uid}`, value, options)
+        const text = (name === interactionCookie && carried.textOf(jar.request, uid)) || value
+        if (name === interactionCookie) for (const old of oldInteractions(presented, text ?? '')) end(old, options)
+        if (text === null) end(uid, options)
+        else write(`${name}_${uid}`, text, options)
         return result
       },
     },
@@ -84,10 +102,30 @@ function adapted(jar: Jar, context: Context, cookies: Cookies): Jar {
   return result
 }
 
-/** The uids of the oldest interactions, which leave room for one more: browsers send the oldest cookies first (RFC 6265 section 5.4). */
-function oldInteractions({ values }: PresentedCookies): string[] {
-  const uids = Object.keys(values).flatMap((name) =>
-    name.startsWith(`${interactionCookie}_`) ? [name.slice(interactionCookie.length + 1)] : [],
-  )
-  return uids.slice(0, Math.max(0, uids.length - mostInteractions + 1))
+/**
+ * What the library finds an interaction by, if the browser has its cookie: its uid, or the cookie that contains it.
+ * Earlier versions had a cookie without the uid in its name.
+ */
+export function interactionReference(
+  { values, prefixes }: { values: Record<string, string | undefined>; prefixes: ReadonlyMap<string, CookiePrefix> },
+  cookie: string,
+  uid: string,
+): string | undefined {
+  const name = `${cookie}_${uid}`
+  const value = values[name]
+  if (value === uid || values[cookie] === uid) return uid
+  return value && cookie === interactionCookie ? `${prefixes.get(name)}${name}=${value}` : undefined
+}
+
+/** The uids of the oldest interactions, which leave room for one more; browsers send the oldest cookies first (RFC 6265 section 5.4). */
+function oldInteractions({ values }: PresentedCookies, added: string): string[] {
+  let [count, length] = [1, added.length]
+  const newestFirst = Object.entries(values)
+    .filter(([name]) => name.startsWith(`${interactionCookie}_`))
+    .reverse()
+  return newestFirst.flatMap(([name, value]) => {
+    count += 1
+    length += name.length + value.length
+    return count > maxInteractions || length > maxInteractionsLength ? [name.slice(interactionCookie.length + 1)] : []
+  })
 }

@@ -42,7 +42,7 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   if (!successorKey) throw new Error('The OAuth server needs app.secret.')
   const provider = new Provider(url, configurationOf(parts))
   provider.proxy = true
-  adaptCookies(provider, parts.cookies)
+  adaptCookies(provider, parts.cookies, parts.carried)
   followBrowserSessions(provider, parts)
   tellAuthentication(provider)
   const sendLogout = adaptLogout(provider, parts)

@@ -36,7 +36,8 @@ export class PendingLimits {
     const isShared = !signedIn && request.isForwardedUntrusted
     const owner = signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)
     if (!isShared) await this.#reserve(`pending:${owner}`, authorization)
-    if (!signedIn) await this.#reserve('pending', authorization_total)
+    // Each kind has its own total, so that a flood of one kind does not stop the others.
+    if (!signedIn) await this.#reserve(`pending ${kind}`, authorization_total)
   }
 
   async #reserve(name: string, rate: { max: number; window: number } | null): Promise<void> {

@@ -8,6 +8,7 @@ import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
+import { CarriedRecords } from './carried.ts'
 import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import type { SendLogout } from './logout.ts'
@@ -54,6 +55,7 @@ export class ProtocolHolder {
   readonly #verifier: AccessTokenVerifier
   /** Opens the payloads of stored records. */
   readonly seal: RecordSeal
+  readonly #carried: CarriedRecords
   readonly #store: RecordStore
   readonly #quick: RedisRecords | null
   readonly #limits: ClientLimits
@@ -71,6 +73,7 @@ export class ProtocolHolder {
     this.#quick = app.redis ? new RedisRecords(app.redis) : null
     this.#openedAt = app.clock.now()
     this.seal = new RecordSeal(app.config.current().app.secret)
+    this.#carried = new CarriedRecords(app.config.current().app.secret, app.cookies, app.clock)
     this.signOut = new SignOut(app, this.seal)
     this.#limits = new ClientLimits(app.limits, app.config, app.clock)
     this.#pending = new PendingLimits(app.limits, app.config, app.clock)
@@ -194,6 +197,7 @@ export class ProtocolHolder {
       clock,
       store: this.#store,
       seal: this.seal,
+      carried: this.#carried,
       pending: this.#pending,
       quick: this.#quick,
       useOnce: (name, expiresAt) => this.useOnce(name, expiresAt),

@@ -4,11 +4,11 @@ import type { Redis } from '../../../plugins/redis.ts'
 import type { NewRecord } from './store.ts'
 
 /**
- * Kinds that live for minutes and that nothing else refers to: what a Redis may hold in place of the database. What it
- * forgets is refused. So proofs and assertions that were used are not among them: forgotten, they would be good again.
+ * Kinds that live for minutes and that nothing else refers to: Redis may hold them instead of the database. What Redis
+ * loses is refused. So used proofs and assertions are not among them, because they would be valid again, and neither are
+ * interactions, because they must end with the account that they belong to.
  */
 export const shortLived: ReadonlySet<string> = new Set([
-  'Interaction',
   'AuthorizationCode',
   'DeviceCode',
   'PushedAuthorizationRequest',

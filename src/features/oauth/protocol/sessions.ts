@@ -21,6 +21,8 @@ export interface FollowingSession extends Session, Stored {
   oldId?: string | undefined
   /** Whether the library is to save it with the answer. */
   touched?: boolean
+  /** Whether the browser sent no session. */
+  new?: boolean
 }
 
 export interface SessionParts {
@@ -60,7 +62,7 @@ export function followBrowserSessions(provider: Provider, { database, signOut }:
         ctx.oidc.entity('Session', session)
       }
       // An anonymous session may be planted: whoever planted it knows its identifier and the secret of its forms.
-      if (session.accountId === undefined && session.storedId) {
+      if (session.accountId === undefined && !session.new) {
         session.resetIdentifier()
         Reflect.deleteProperty(session, 'state')
       }
@@ -157,7 +159,8 @@ function keepStored(model: Provider['Session'] | Provider['Grant'], more: readon
   model.prototype.save = async function saveStored(this: FollowingSession, ...args: [number]) {
     if (this.oldId) this.oldId = undefined
     const value = await save.apply(this, args)
-    this.storedId = this.jti
+    // A session without a user may be in a cookie alone.
+    if (this.accountId !== undefined) this.storedId = this.jti
     return value
   }
 }

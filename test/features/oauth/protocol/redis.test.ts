@@ -4,7 +4,7 @@ import { TestClock } from '../../../support/clock.ts'
 import { callback, codeFlow, oauthSettings, Person, post, redeem, request, response } from '../../../support/oauth.ts'
 import { hasRedis, startRedis } from '../../../support/redis.ts'
 
-const shortLived = ['Interaction', 'AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest']
+const shortLived = ['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest']
 
 /** Two replicas on one database and one Redis. */
 async function replicas(t: Parameters<typeof buildTestApp>[0]) {
