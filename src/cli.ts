@@ -27,10 +27,10 @@ process.stdout.on('error', () => process.exit())
 
 const usage = (): string =>
   [
-    'Usage: svc <command> [options]   (the prefix svc: may be left out)',
+    'Usage: svc <command> [options]',
     '',
     ...[...configCommands, ...commands].flatMap(({ name, options, summary }) => [
-      `  ${name} ${options.join(' ')}`.trimEnd(),
+      `  ${name.replace(/^svc:/, '')} ${options.join(' ')}`.trimEnd(),
       `      ${summary}`,
     ]),
   ].join('\n')

@@ -84,7 +84,7 @@ function whereToLook({ app, database, test_page }: Config, file: string | null, 
   API description  ${url}/openapi.json
 ${test_page ? `  Test page        ${url}/test-login\n` : ''}
   Create the first user:
-    npm run --silent svc -- svc:user:create --email=you@example.com --name="Your Name" --verified
+    npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
 
 `
 }

@@ -19,7 +19,7 @@ function credentialWarnings({ clients }: Config): string[] {
         ([key]) =>
           `clients[${index}].${key} (client "${client_id}") contains reserved characters. Many clients send them ` +
           'unencoded in HTTP Basic and are rejected. Use letters, digits, "-", ".", "_" and "~" only; ' +
-          'svc:client:secret prints such a secret.',
+          'svc client:secret prints such a secret.',
       ),
   )
 }

@@ -19,7 +19,7 @@ t.test('a command that is not understood shows the usage', async (t) => {
     const { code, stdout, stderr } = await run('', ...words)
     t.same([code, stderr], [0, ''])
     const named = ['user:create', 'user:update', 'user:list', 'prune-expired', 'config:check']
-    for (const name of named) t.match(stdout, `\n  svc:${name}`)
+    for (const name of named) t.match(stdout, `\n  ${name}`)
   }
 })
 

@@ -26,7 +26,7 @@ t.test('without any configuration it starts, says where to look, and keeps its s
   t.ok(banner.includes(`Database         ${testEngine === 'sqlite' ? join(first.cwd, 'data/svc.db') : 'PostgreSQL'}\n`))
   t.match(banner, /Configuration {4}none: every value at its default\n/)
   t.ok(banner.includes(`API description  ${here}/openapi.json\n`))
-  t.match(banner, /npm run --silent svc -- svc:user:create --email=\S+ --name=".+" --verified\n/)
+  t.match(banner, /npm run --silent svc -- user:create --email=\S+ --name=".+" --verified\n/)
   t.equal(first.stderr(), '')
   t.equal(modeOf(join(first.cwd, 'data')), '700')
   const secretFile = join(first.cwd, 'data/svc.secret')

@@ -38,7 +38,7 @@ t.test('a secret that decrypts no key in use stops the start; withdrawing the ke
   const secret = [secondSecret]
   await t.rejects(open({ secret }), {
     name: 'ConfigError',
-    message: /^table oauth_keys: app\.secret: no secret decrypts the \w+ signing key .*svc:keys:rotate --withdraw/,
+    message: /^table oauth_keys: app\.secret: no secret decrypts the \w+ signing key .*svc keys:rotate --withdraw/,
   })
   t.equal(await database.prisma.oauthKey.count(), 3, 'the others lose nothing')
   const [first = '{}'] = await command('svc:keys:list', {}, secret)
