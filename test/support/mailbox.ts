@@ -19,6 +19,11 @@ export class Mailbox {
   /** Every mail, oldest first, when all that is due has been sent. */
   async all(): Promise<ReceivedMail[]> {
     await this.#app.outbox.deliverDue()
+    return this.received()
+  }
+
+  /** Every mail that arrived so far, oldest first. */
+  received(): ReceivedMail[] {
     return [...(this.#receiver?.mails ?? [])]
   }
 }
