@@ -47,3 +47,12 @@ t.test('the README names every document and fits on a few screens', async (t) =>
     if (page !== 'docs/configuration.md') t.ok(readme.includes(`(${page})`), page)
   }
 })
+
+t.test('the tests that the documentation names exist', async (t) => {
+  for (const page of pages) {
+    for (const [, path = ''] of read(page).matchAll(/`(test\/[\w./-]+)`/g)) {
+      const found = [path, `${path}.test.ts`].some((file) => existsSync(join(root, file)))
+      t.ok(found, `${page}: ${path}`)
+    }
+  }
+})
