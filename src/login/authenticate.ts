@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { passwordMark } from '../access/password-mark.ts'
 import { needsRehash } from '../crypto/password.ts'
-import { originOf, recordEvent } from '../users/events.ts'
+import { originOf, recordEvents } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import type { Lane } from './fair-queue.ts'
@@ -68,10 +68,8 @@ function noteFailure(
   const origin = originOf(request)
   const facts = { userId: found?.user.id ?? null, data: { door } }
   app.background(async () => {
-    await app.database.transaction(async (tx) => {
-      await recordEvent(tx, origin, { type: 'login_failed', ...facts })
-      if (isLast) await recordEvent(tx, origin, { type: 'lockout', ...facts })
-    })
+    const lockout = isLast ? [{ type: 'lockout', ...facts } as const] : []
+    await recordEvents(app.database, origin, { type: 'login_failed', ...facts }, ...lockout)
     if (isLocking && found) await mailUnlock(app, origin, found)
   })
 }

@@ -6,7 +6,7 @@ import { deriveCipher } from '../crypto/keys.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
 import type { FieldErrors } from '../errors.ts'
 import type { Database } from '../plugins/database/database.ts'
-import { originOf, recordEvent } from '../users/events.ts'
+import { originOf, recordEvent, recordEvents } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../users/two-factor.ts'
 import type { User } from '../users/user.ts'
@@ -107,11 +107,9 @@ export class SecondFactor {
       await attempt.succeeded()
       return true
     }
-    await this.#database.transaction(async (tx) => {
-      const facts = { userId: user.id, data: { door } }
-      await recordEvent(tx, originOf(request), { type: 'two_factor_failed', ...facts })
-      if (attempt.isLast) await recordEvent(tx, originOf(request), { type: 'lockout', ...facts })
-    })
+    const facts = { userId: user.id, data: { door } }
+    const lockout = attempt.isLast ? [{ type: 'lockout', ...facts } as const] : []
+    await recordEvents(this.#database, originOf(request), { type: 'two_factor_failed', ...facts }, ...lockout)
     return false
   }
 

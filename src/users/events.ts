@@ -1,8 +1,9 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
 import { clientAddress, limitedAddress } from '../plugins/client-address.ts'
-import type { Tx } from '../plugins/database/database.ts'
+import type { Database, Tx } from '../plugins/database/database.ts'
 import type { Metrics } from '../plugins/metrics/metrics.ts'
+import { lockUser } from './lock.ts'
 
 /** The security events that are recorded. */
 type EventType =
@@ -125,4 +126,20 @@ export async function recordEvent(tx: Tx, origin: Origin, { type, userId, data =
   }
   log?.info({ event: type, userId, ip: ipAddress, ...data }, 'security event')
   metrics?.event(type, data)
+}
+
+/**
+ * Records events that come with no other change, in a transaction of their own. It locks the user, so that the deletion of
+ * an account clears them. If the account is gone already, they name no address and no browser.
+ */
+export async function recordEvents(database: Database, origin: Origin, ...events: EventFacts[]): Promise<void> {
+  await database.transaction(async (tx) => {
+    for (const event of events) {
+      // The same statements for an unknown user as for a known one.
+      const id = event.userId ?? 0
+      await lockUser(database, tx, id)
+      const isGone = (await tx.user.count({ where: { id: BigInt(id) } })) === 0 && event.userId !== null
+      await recordEvent(tx, isGone ? { ...origin, ipAddress: null, userAgent: null } : origin, event)
+    }
+  })
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { HttpError } from '../../errors.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { originOf, recordEvents } from '../../users/events.ts'
 import { credentialRefused } from './credential.ts'
 
 /** An answer that was refused although its passkey is known. */
@@ -24,6 +24,6 @@ export function logRefusal(request: FastifyRequest, error: unknown): void {
 /** Records the failure, and answers what to throw. */
 export async function failed(request: FastifyRequest, { text, userId, ...data }: Failure): Promise<HttpError> {
   const { database } = request.server
-  await database.transaction((tx) => recordEvent(tx, originOf(request), { type: 'passkey_failed', userId, data }))
+  await recordEvents(database, originOf(request), { type: 'passkey_failed', userId, data })
   return credentialRefused(text)
 }

@@ -10,7 +10,7 @@ import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo } from '../../plugins/links.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { originOf, recordEvent, recordEvents } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
 import { limitOptions } from './options-limit.ts'
@@ -121,13 +121,8 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { user, userVerified } = await proveByPasskey(request, request.body.credential, userOf(request).id)
-      await app.database.transaction((tx) =>
-        recordEvent(tx, originOf(request), {
-          type: 'password_confirmed',
-          userId: user.id,
-          data: { method: 'passkey' },
-        }),
-      )
+      const facts = { userId: user.id, data: { method: 'passkey' } }
+      await recordEvents(app.database, originOf(request), { type: 'password_confirmed', ...facts })
       await addProof(request, userVerified ? 'verified_passkey' : 'passkey')
       await markConfirmed(request)
       return { redirect: home() }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { HttpError } from '../../errors.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { originOf, recordEvents } from '../../users/events.ts'
 import { isSocialFailure, reasonOf } from './failure.ts'
 import type { SocialProvider } from './provider.ts'
 
@@ -19,9 +19,7 @@ export async function reportFailure(
   request.log.info({ ...facts, reason: reasonOf(error.cause) }, 'social login failed')
   if (isRecorded) {
     const userId = request.caller?.user?.id ?? null
-    await request.server.database.transaction((tx) =>
-      recordEvent(tx, originOf(request), { type: 'social_login_failed', userId, data: facts }),
-    )
+    await recordEvents(request.server.database, originOf(request), { type: 'social_login_failed', userId, data: facts })
   }
   return error
 }

@@ -7,7 +7,7 @@ import { beginChallenge } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { isNavigation } from '../../plugins/navigation.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { originOf, recordEvents } from '../../users/events.ts'
 import type { ClaimAccount, Opened } from './account.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
@@ -152,9 +152,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     const config = app.config.current()
     if (flow.intent === 'confirm') {
       const facts = { userId: found.user.id, data: { method: 'social', provider: flow.provider } }
-      await app.database.transaction((tx) =>
-        recordEvent(tx, originOf(request), { type: 'password_confirmed', ...facts }),
-      )
+      await recordEvents(app.database, originOf(request), { type: 'password_confirmed', ...facts })
       await markConfirmed(request)
     }
     if (flow.intent !== 'sign_in') return arrival(config, flow)

@@ -5,7 +5,7 @@ import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
 import { signInPage, startPage } from '../../plugins/links.ts'
 import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
 import { textsOf } from '../../plugins/pages/theme.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { originOf, recordEvents } from '../../users/events.ts'
 
 const access = { family: 'session', caller: 'guest' } as const
 const params = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,15}$' }) })
@@ -68,7 +68,7 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
       await app.loginLimiter.unlock(request, found.user.email)
       app.loginLimiter.rememberBrowser(request, reply, found)
       const event = { type: 'account_unlocked', userId: found.user.id } as const
-      await app.database.transaction((tx) => recordEvent(tx, originOf(request), event))
+      await recordEvents(app.database, originOf(request), event)
       return reply.redirect(signInPage(app.config.current(), '/'), 303)
     },
   )

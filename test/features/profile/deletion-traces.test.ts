@@ -1,7 +1,10 @@
 import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
+import { untilWaiting } from '../../support/hold.ts'
+import { beforeNextTransaction } from '../../support/meanwhile.ts'
 import { oauthSettings, Person, request } from '../../support/oauth.ts'
 import { stopTime } from '../../support/time.ts'
+import { until } from '../../support/until.ts'
 
 t.test('a deleted account leaves no address, browser, name or mail behind', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
@@ -59,4 +62,34 @@ t.test('a deleted account leaves no address, browser, name or mail behind', asyn
   t.equal(await prisma.oauthRecord.count({ where: { ...theirs, kind: 'Interaction' } }), 1)
   t.equal(await prisma.passkeyChallenge.count({ where: theirs }), 1)
   t.equal(await prisma.outbox.count({ where: theirs }), 1)
+})
+
+t.test('a failed sign-in that is recorded after the deletion names no address', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const { prisma } = svc.database
+  const userId = BigInt(user.id)
+  beforeNextTransaction(svc, () => prisma.user.delete({ where: { id: userId } }))
+  await svc.browser().signIn(user.email, 'wrong')
+  await until(async () => (await prisma.event.count({ where: { userId } })) > 0)
+  const [event] = await prisma.event.findMany({ where: { userId } })
+  t.match(event, { type: 'login_failed', ipAddress: null, userAgent: null })
+})
+
+t.test('a failed sign-in that is recorded during the deletion names no address', async (t) => {
+  const svc = await buildTestApp(t)
+  if (svc.database.engine === 'sqlite') return t.pass('SQLite runs one transaction at a time')
+  const user = await svc.createUser()
+  const { prisma } = svc.database
+  const userId = BigInt(user.id)
+  const recorded = async () => (await prisma.event.count({ where: { userId } })) > 0
+  await svc.database.transaction(async (tx) => {
+    await tx.user.update({ where: { id: userId }, data: { name: 'On the way out' } })
+    await svc.browser().signIn(user.email, 'wrong')
+    await untilWaiting(svc, until(recorded))
+    await tx.user.delete({ where: { id: userId } })
+  })
+  await until(recorded)
+  const [event] = await prisma.event.findMany({ where: { userId } })
+  t.match(event, { type: 'login_failed', ipAddress: null, userAgent: null })
 })

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type FieldErrors, HttpError } from '../../../errors.ts'
 import { addProof } from '../../../login/authentication-methods.ts'
 import { type Proof, secondFactorErrors } from '../../../login/second-factor.ts'
-import { originOf, recordEvent } from '../../../users/events.ts'
+import { originOf, recordEvents } from '../../../users/events.ts'
 import { acrOf, askedContext, type Factors, isReached, type StepUp, stepUpTo } from '../authentication-context.ts'
 import type { SignedIn } from '../protocol/browser.ts'
 import type { InteractionDetails as Details, ProtocolHolder } from '../protocol/provider.ts'
@@ -55,6 +55,6 @@ export async function proveCode(
   }
   await addProof(request, 'code')
   const facts = { userId: signedIn.user.id, data: { client_id: String(details.params.client_id) } }
-  await database.transaction((tx) => recordEvent(tx, originOf(request), { type: 'stepped_up', ...facts }))
+  await recordEvents(database, originOf(request), { type: 'stepped_up', ...facts })
   return null
 }
