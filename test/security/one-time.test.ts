@@ -97,7 +97,7 @@ const artefacts: Record<string, (built: Built) => Promise<[Record<string, number
     const cookie = await ada.plain.browser.jar.getCookieString('http://localhost:8000/')
     const answers = await crowd((i) => pick(i).app.inject({ url, headers: { cookie, accept: 'text/html' } }))
     const codes = answers.filter(({ headers }) => new URL(headers.location ?? callback).searchParams.has('code'))
-    const clear = answers.filter(({ statusCode }) => [303, 400].includes(statusCode))
+    const unclear = answers.filter(({ statusCode }) => ![303, 400].includes(statusCode))
     return [
       { codes: codes.length, clear: clear.length },
       { codes: 1, clear: size },

@@ -221,9 +221,10 @@ export class RecordAdapter implements Adapter {
       : stored
     if (row.consumedAt === null) return payload
     if (this.#kind === 'Interaction') return undefined
-    // A refresh token whose answer was lost may be repeated for a moment: it gets the same successor.
+    // A client may repeat a request whose answer was lost: a refresh token gets the same successor for a moment, and a
+    // device code is refused without revoking what the first request got.
     const isRepeated =
-      this.#kind === 'RefreshToken' && now - row.consumedAt < config.oauth.refresh_grace && isTokenRequest()
+      (this.#kind === 'RefreshToken' || this.#kind === 'DeviceCode') && now - row.consumedAt < config.oauth.refresh_grace && isTokenRequest()
     return isRepeated ? payload : { ...payload, consumed: Math.floor(row.consumedAt / 1000) }
   }
 }
