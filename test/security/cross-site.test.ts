@@ -1,9 +1,9 @@
 // engine: none
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import t from 'tap'
 import { hasChromium } from '../support/chromium.ts'
-import { concrete, routedPaths, templated } from '../support/routes.ts'
 import {
+  identity,
   openSitesBrowser,
   postForm,
   postFormSilently,
@@ -11,6 +11,7 @@ import {
   signedInAt,
   signInAt,
   startSites,
+  unsafeForms,
 } from '../support/sites.ts'
 
 const secret = 'a-secret-that-is-long-enough'
@@ -33,28 +34,6 @@ const settings =
     ],
   })
 
-/** The cookies at svc that make a visitor who they are. */
-async function identity(browser: BrowserContext, { at }: Sites): Promise<Record<string, string>> {
-  const cookies = await browser.cookies(`${at.svc}/`)
-  const own = cookies.filter(({ name }) => /(^|-)(svc_session|svc_remember|XSRF-TOKEN)$/.test(name))
-  return Object.fromEntries(own.map(({ name, value }) => [name, value]))
-}
-
-/** Every form that another site can post: each path as it is, and with the methods that a form can name. */
-async function forms({ svc }: Sites): Promise<{ path: string; fields: Record<string, string> }[]> {
-  const spec = (await svc.app.inject('/openapi.json')).json()
-  return routedPaths(svc.app)
-    .filter(({ path }) => path !== '*')
-    .flatMap(({ path }) => {
-      const described = Object.keys(spec.paths[templated(path)])
-      const unsafe = ['post', 'put', 'patch', 'delete'].filter((method) => described.includes(method))
-      return unsafe.map((method) => ({
-        path: concrete(path),
-        fields: { ...(method === 'post' ? {} : { _method: method.toUpperCase() }), email: 'x@example.com' },
-      }))
-    })
-}
-
 /** Posts to each address by a script that cannot read the answers. */
 const fetchAll = (page: Page, urls: string[]): Promise<void> =>
   page.evaluate(async (all) => {
@@ -75,7 +54,7 @@ if (hasChromium(t)) {
         await signInAt(sites, page, email)
         const before = await identity(browser, sites)
         t.equal(Object.keys(before).length, 2, 'the session and its XSRF token')
-        const all = await forms(sites)
+        const all = await unsafeForms(sites)
         t.ok(all.length > 40, `${all.length} forms`)
         await page.goto(at.other)
         for (const { path, fields } of all) {

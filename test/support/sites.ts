@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs'
 import { request as forward } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
-import type { BrowserContext, Page, Response } from 'playwright-core'
+import type { BrowserContext, Frame, Page, Response } from 'playwright-core'
 import type { Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp } from './app.ts'
 import { openChromium } from './chromium.ts'
 import { TestClock } from './clock.ts'
 import { temporaryDirectory } from './process.ts'
+import { concrete, routedPaths, templated } from './routes.ts'
 
 /** The hosts of the sites: svc, an application beside it, and a site of another organisation. */
 const hosts = { svc: 'id.corp.example', sibling: 'app.corp.example', other: 'shop.example' } as const
@@ -21,7 +22,7 @@ export interface Sites {
   /** A browser that finds these hosts. */
   browser: BrowserContext
   /** What svc received and answered, oldest first. */
-  traffic: { method: string; path: string; status: number; cookie: string; set: string[] }[]
+  traffic: { method: string; path: string; status: number; origin: string; cookie: string; set: string[] }[]
   /** Whether pages of svc arrive as 204. */
   silent: boolean
 }
@@ -53,7 +54,8 @@ export async function startSites(
     const { method = '', url: path = '', headers } = request
     const sent = forward({ port: target, host: '127.0.0.1', method, path, headers }, (answer) => {
       const { statusCode: status = 0, headers: own } = answer
-      sites.traffic.push({ method, path, status, cookie: headers.cookie ?? '', set: own['set-cookie'] ?? [] })
+      const { origin = '', cookie = '' } = headers
+      sites.traffic.push({ method, path, status, origin, cookie, set: own['set-cookie'] ?? [] })
       if (sites.silent && status !== 303 && status !== 302) {
         response.writeHead(204, { 'set-cookie': own['set-cookie'] ?? [] }).end()
         answer.resume()
@@ -122,14 +124,37 @@ export async function postForm(page: Page, action: string, fields: Record<string
  */
 export async function postFormSilently(
   sites: Sites,
-  page: Page,
+  from: Page | Frame,
   action: string,
   fields: Record<string, string>,
 ): Promise<void> {
   sites.silent = true
+  const page = 'page' in from ? from.page() : from
   await Promise.all([
     page.waitForEvent('response', (answer: Response) => answer.status() === 204),
-    page.evaluate(formScript(action, fields, '_self')),
+    from.evaluate(formScript(action, fields, '_self')),
   ])
   sites.silent = false
+}
+
+/** The cookies at svc that make a visitor who they are. */
+export async function identity(browser: BrowserContext, { at }: Sites): Promise<Record<string, string>> {
+  const cookies = await browser.cookies(`${at.svc}/`)
+  const own = cookies.filter(({ name }) => /(^|-)(svc_session|svc_remember|XSRF-TOKEN)$/.test(name))
+  return Object.fromEntries(own.map(({ name, value }) => [name, value]))
+}
+
+/** Every form that another site can post: each path as it is, and with the methods that a form can name. */
+export async function unsafeForms({ svc }: Sites): Promise<{ path: string; fields: Record<string, string> }[]> {
+  const spec = (await svc.app.inject('/openapi.json')).json()
+  return routedPaths(svc.app)
+    .filter(({ path }) => path !== '*')
+    .flatMap(({ path }) => {
+      const described = Object.keys(spec.paths[templated(path)])
+      const unsafe = ['post', 'put', 'patch', 'delete'].filter((method) => described.includes(method))
+      return unsafe.map((method) => ({
+        path: concrete(path),
+        fields: { ...(method === 'post' ? {} : { _method: method.toUpperCase() }), email: 'x@example.com' },
+      }))
+    })
 }
