@@ -1,10 +1,10 @@
-// Writes config/svc.schema.json, by which editors complete and check config/svc.yaml, and docs/configuration.md.
-// With --check it writes nothing and fails when one of them is stale.
+// Writes config/svc.schema.json, which editors use for config/svc.yaml, and docs/configuration.md.
+// With --check it writes nothing and fails if one of them is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { configSchema } from '../src/config/schema.ts'
 import { referenceOf } from './config-reference.mjs'
 
-// Any value may be written as ${NAME}, whatever it must be in the end.
+// Any value may be written as ${NAME}, whatever its type.
 const substitution = { type: 'string', pattern: '\\$\\{' }
 
 function forEditors(schema) {
@@ -16,7 +16,7 @@ function forEditors(schema) {
     ...(patternProperties && { patternProperties: mapValues(patternProperties, forEditors) }),
     ...(items && { items: forEditors(items) }),
   }
-  // A key with a default may be left out, and a section whose keys are all commented out is empty.
+  // A key with a default is optional. A section whose keys are all commented out is null.
   const needed = (required ?? []).filter((key) => !('default' in (properties?.[key] ?? {})))
   if (needed.length > 0) open.required = needed
   if (schema.type === 'object') return 'default' in schema ? { ...open, type: ['object', 'null'] } : open

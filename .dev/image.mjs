@@ -32,11 +32,11 @@ function installPackages() {
   const { manifest, lock } = productionPackages(read('package.json'), read('package-lock.json'))
   write('package.json', manifest)
   write('package-lock.json', lock)
-  // No package of these needs its install script: what is native comes built, in a package for each platform.
+  // No package needs its install script: native code comes prebuilt, in one package per platform.
   npm('ci', '--ignore-scripts', '--no-bin-links', '--no-audit', '--no-fund', '--loglevel=error')
 }
 
-/** Types, source maps, and the query compilers of databases other than ours: half of the size, read by nobody. */
+/** Types, source maps, and the query compilers of databases other than ours: half of the size, unused at run time. */
 function removeUnread() {
   const runtime = join(modules, '@prisma', 'client', 'runtime')
   const clients = filesIn(join(image, 'dist', 'generated')).map((file) => readFileSync(file, 'utf8'))
@@ -49,7 +49,7 @@ function removeUnread() {
 
 function writeBillOfMaterials() {
   const bill = JSON.parse(npm('sbom', '--sbom-format=cyclonedx', '--sbom-type=application'))
-  // npm calls it by its folder.
+  // npm names it after its folder.
   bill.metadata.component.name = read('package.json').name
   write('sbom.cdx.json', bill)
   rmSync(join(image, 'package-lock.json'))

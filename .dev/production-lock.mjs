@@ -29,7 +29,7 @@ function neededBy({ dependencies, optionalDependencies, peerDependencies = {}, p
   return [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers]
 }
 
-/** Where Node finds a package: in the folder of whoever asks, or in one around it. */
+/** Resolves a package as Node does: in the folder of the importer, or in a parent folder. */
 function resolvePackage(packages, place, name) {
   for (let folder = place; ; ) {
     const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`

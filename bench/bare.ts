@@ -1,5 +1,5 @@
-// The bare Fastify route that everything is compared with, as a process of its own: node bench/bare.ts <port>.
-// The same logger and access log as svc, the same answer through the same schema, and nothing else.
+// The bare Fastify route that operations are compared with, in its own process: node bench/bare.ts <port>.
+// It has svc's logger and access log, and returns the same response through the same schema.
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
 import { pino } from 'pino'
 import { addAccessLog, createLogger } from '../src/plugins/logging.ts'

@@ -1,4 +1,4 @@
-// node bench/profile.ts <name>: where the measured server's time goes in one of the operations. See bench/README.md.
+// node bench/profile.ts <name>: shows where the server spends its time in one operation. See bench/README.md.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -66,12 +66,12 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Prints the shares of the last seconds of load: by itself, with what it calls, and by package. */
+/** Prints the shares of the last seconds of load: by function, with callees, and by package. */
 function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seconds: number): void {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node.id] as const)))
   const own = new Map<number, number>()
-  // The server ends within a moment after the load.
+  // The server stops shortly after the load.
   const begin = endTime - seconds * 1_000_000
   let time = startTime
   samples.forEach((id, i) => {
@@ -126,7 +126,7 @@ function nameOf(node: ProfileNode): string {
   return `${functionName || '(anonymous)'} ${placeOf(node) ?? (url ? `${url.replace(/^.*node_modules\//, '')}:${lineNumber + 1}` : '')}`
 }
 
-/** The place in src that a function of the built program comes from. */
+/** Maps a function of the compiled program to its place in src. */
 function placeOf({ callFrame: { url, lineNumber, columnNumber } }: ProfileNode): string | null {
   if (!url.startsWith('file:') || url.includes('node_modules')) return null
   const file = fileURLToPath(url)

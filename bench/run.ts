@@ -1,4 +1,4 @@
-// npm run bench [-- name…]: what the hot path costs, as ratios measured in one run. See bench/README.md.
+// npm run bench [-- name…]: measures the hot paths as ratios. See bench/README.md.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
@@ -56,13 +56,13 @@ try {
   const equalTime = isWanted('equal-time') ? await equalTimes() : null
   const fairLogins = isWanted('fair-logins') ? await fairLoginTimes() : null
   console.log(`\n${tableOf({ results, memory, equalTime, fairLogins })}`)
-  // Part of a run is no report.
+  // A partial run writes no report.
   if (positionals.length === 0) await save({ results, memory, equalTime, fairLogins })
 } finally {
   await bench.close()
 }
 
-/** Takes the samples of a comparison by turns, so that what else the machine does falls on both sides alike. */
+/** Alternates the samples of a comparison, so that other load on the machine affects both sides equally. */
 async function compare(comparison: Comparison): Promise<Result> {
   const { seconds, rounds } = bench.options
   process.stderr.write(`${comparison.name}: `)
@@ -131,7 +131,7 @@ async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime' | 
       node: process.versions.node,
       postgresql: (await bench.postgresqlVersion()) ?? null,
       libsql: String(libsql.version),
-      /** Processes that wanted to run, on average over the last quarter of an hour: others than the benchmark's, too. */
+      /** The load average over 15 minutes, including processes other than the benchmark's. */
       loadAverage: Math.round((loadavg()[2] ?? 0) * 100) / 100,
     },
     options: { seconds, rounds, connections },
@@ -144,7 +144,7 @@ async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime' | 
   process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg, and the table in bench/README.md\n`)
 }
 
-/** Lists of numbers stay on their line. */
+/** Formats lists of numbers on one line. */
 function jsonOf(report: Report): string {
   const onOneLine = (_: string, list: string) => `[${list.replace(/\s+/g, ' ')}]`
   return JSON.stringify(report, null, 2).replace(/\[\s+([-\d.,\s]+?)\s+\]/g, onOneLine)

@@ -1,4 +1,4 @@
-// One thread that does nothing but check a password with svc's parameters, until the time is over.
+// A thread that verifies a password with svc's parameters until the time is over.
 import { performance } from 'node:perf_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
 import { hashPassword, verifyPassword } from '../../src/crypto/password.ts'

@@ -4,10 +4,10 @@ import { Worker } from 'node:worker_threads'
 import type { Sample } from './operations.ts'
 import { password } from './requests.ts'
 
-/** As many threads as svc hashes with: all cores but one. */
+/** The number of svc's hashing threads: all cores but one. */
 const threads = Math.max(1, availableParallelism() - 1)
 
-/** Password checks per second of the hashing library alone, on as many threads as svc's pool has. */
+/** Password verifications per second of the hashing library alone, on as many threads as svc uses. */
 export async function argon2Alone(seconds: number): Promise<Sample> {
   const script = new URL('argon2-thread.ts', import.meta.url)
   const rates = await Promise.all(

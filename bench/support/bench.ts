@@ -12,12 +12,12 @@ import { type Amounts, fillPostgresql, fillSqlite } from './rows.ts'
 export interface BenchOptions {
   /** Seconds of one sample. */
   seconds: number
-  /** How often the measured operation is sampled, between samples of what it is compared with. */
+  /** The number of samples of the operation. Samples of the base are taken in between. */
   rounds: number
   connections: number
-  /** The folder of the built program. */
+  /** The folder of the compiled program. */
   dist: string
-  /** What Node is told besides for the measured server. */
+  /** Additional Node flags for the measured server. */
   flags?: readonly string[]
 }
 
@@ -28,7 +28,7 @@ const startFlags: string[] = JSON.parse(readFileSync(join(root, 'package.json'),
   .scripts.start.split(' ')
   .filter((word: string) => word.startsWith('--'))
 
-/** Everything that one run starts, in a temporary folder that goes with it. */
+/** The servers of one run, in a temporary folder that is deleted at the end. */
 export class Bench {
   readonly options: BenchOptions
   readonly #folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
@@ -40,7 +40,7 @@ export class Bench {
 
   constructor(options: BenchOptions) {
     this.options = { ...options, dist: resolve(root, options.dist) }
-    // PostgreSQL runs as another user and passes through.
+    // PostgreSQL runs as another user, who must be able to enter.
     chmodSync(this.#folder, 0o711)
     process.once('exit', () => rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 }))
     if (!existsSync(join(this.options.dist, 'main.js'))) {
@@ -48,7 +48,7 @@ export class Bench {
     }
   }
 
-  /** A filled PostgreSQL database of this name, made when first asked for. */
+  /** Returns a filled PostgreSQL database of this name. Creates it on first use. */
   database(name: string, amounts: Amounts): Promise<string> {
     let found = this.#databases.get(name)
     if (!found) {
@@ -64,7 +64,7 @@ export class Bench {
     return file
   }
 
-  /** The built program on this database, configured as in production. */
+  /** Starts the compiled program on this database with a production configuration. */
   async startSvc(database: string, more: object = {}): Promise<Running> {
     const port = await freePort()
     const config = join(this.#folder, `svc-${port}.yaml`)
@@ -96,7 +96,7 @@ export class Bench {
     return this.#postgresql ? (await this.#postgresql).version : null
   }
 
-  /** Ends every process that was started. */
+  /** Stops all processes. */
   async close(): Promise<void> {
     await Promise.all([...this.#running].map((running) => running.stop()))
     if (this.#postgresql) await (await this.#postgresql).stop()

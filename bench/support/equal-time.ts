@@ -3,17 +3,17 @@ import type { Bench } from './bench.ts'
 import { password } from './requests.ts'
 import { emailOf, settlePostgresql } from './rows.ts'
 
-/** Medians in milliseconds of as many tries with addresses that have an account as with such that have none. */
+/** Median times in milliseconds for known and for unknown addresses. */
 export interface EqualTime {
   door: string
   tries: number
   known: number
   unknown: number
-  /** The longer of the two by the shorter. */
+  /** The longer median divided by the shorter one. */
   ratio: number
 }
 
-/** The most that one median may be longer than the other. */
+/** The maximum ratio of the two medians. */
 export const equalTimeTarget = 1.05
 
 const tries = 200
@@ -27,7 +27,7 @@ const doors: Readonly<Record<string, (email: string) => [path: string, body: obj
 
 const medianOf = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? 0
 
-/** Asks each door about known and unknown addresses, one at a time and in random order. */
+/** Sends known and unknown addresses to each entry point, one at a time and in random order. */
 export async function measureEqualTime(bench: Bench): Promise<EqualTime[]> {
   const url = await bench.database('equal_time', { users: 10_000, tokens: 100, sessions: 100 })
   await settlePostgresql(url, 1)

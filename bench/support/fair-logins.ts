@@ -11,14 +11,14 @@ export interface FairLogins {
   tries: number
   quiet: number
   attacked: number
-  /** The second by the first. */
+  /** The second time divided by the first. */
   ratio: number
-  /** How many guesses were checked meanwhile, and how many got 503. */
+  /** The number of guesses that were checked, and that got 503. */
   checked: number
   refused: number
 }
 
-/** The most that the median may grow by. */
+/** The maximum ratio of the two medians. */
 export const fairLoginsTarget = 3
 
 const tries = 60
@@ -27,10 +27,10 @@ const concurrent = 150
 
 const medianOf = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? 0
 
-/** Signs users in from one address, one at a time; then does so again while another address guesses. */
+/** Signs in users from one address, one at a time, then again while another address guesses passwords. */
 export async function measureFairLogins(bench: Bench): Promise<FairLogins> {
   const file = await bench.sqliteFile({ users: 1000, tokens: 100 })
-  // The limit would stop the guesses before they reach the queue, which is what this is about.
+  // The limit would reject the guesses before they reach the queue.
   const server = await bench.startSvc(`file:${file}`, { rate_limits: { login_address: null } })
   const agent = new Agent({ keepAlive: true })
   let next = 0

@@ -2,38 +2,38 @@ import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Makes the next request of a connection; its first has no answer before it. */
+/** Creates the next request of a connection from its last response. The first request has none. */
 export type NextRequest = (answer: Buffer | null) => Buffer
 
 interface LoadOptions {
   port: number
-  /** Whole HTTP requests, of which one is picked at random each time, or what makes a connection's next one from its last answer. */
+  /** Complete HTTP requests to pick from at random, or a function that creates the next request from the last response. */
   requests: readonly Buffer[] | NextRequest
   connections: number
 }
 
-/** What one measurement of a load found; times in milliseconds. */
+/** The result of one measurement. Times are in milliseconds. */
 export interface LoadFigures {
-  /** Answers per second. */
+  /** Responses per second. */
   rate: number
   p50: number
   p99: number
   max: number
-  /** The share of the time in which the generator itself was busy: near 1, it may be what limits. */
+  /** The share of time in which the generator was busy. Near 1, it may be the bottleneck. */
   generator: number
 }
 
-/** Latencies are counted in classes of this many milliseconds, up to `classes` of them. */
+/** The width of a latency class in milliseconds. There are `classes` of them. */
 const step = 0.05
 const classes = 200_000
 
 const headEnd = Buffer.from('\r\n\r\n')
-/** As Fastify writes it, and as koa does. */
+/** As Fastify and koa write it. */
 const lengthFields = [Buffer.from('\r\ncontent-length: '), Buffer.from('\r\nContent-Length: ')] as const
 
 /**
- * A load of HTTP requests on keep-alive connections, one request under way on each. The requests are bytes made in
- * advance and the answers are looked at no more than needed: status and length. It cannot be what limits that way.
+ * A load of HTTP requests on keep-alive connections, with one request in flight on each. It sends prepared bytes and
+ * reads only the status and the length of a response, so that it does not become the bottleneck.
  */
 export class Load {
   readonly #options: LoadOptions
@@ -49,12 +49,12 @@ export class Load {
     this.#options = options
   }
 
-  /** Opens the connections and begins. */
+  /** Opens the connections and starts the load. */
   async start(): Promise<void> {
     await Promise.all(Array.from({ length: this.#options.connections }, () => this.#open()))
   }
 
-  /** What happens from now on for so many seconds. Throws when an answer was not 200. */
+  /** Measures the next seconds. Throws if a response is not 200. */
   async measure(seconds: number): Promise<LoadFigures> {
     this.#latencies = new Uint32Array(classes)
     this.#answers = 0
@@ -73,7 +73,7 @@ export class Load {
     }
   }
 
-  /** Waits for the answers under way, and closes the connections. */
+  /** Waits for the pending responses and closes the connections. */
   async stop(): Promise<void> {
     this.#isStopping = true
     while (this.#underWay > 0 && !this.#failure) await sleep(5)
@@ -157,7 +157,7 @@ export class Load {
   }
 }
 
-/** How many bytes an answer lacks: 0 for a whole one, below 0 for more than one. */
+/** The number of missing bytes of a response: 0 if complete, negative if another one has begun. */
 function missingBytes(answer: Buffer): number {
   const head = answer.indexOf(headEnd)
   if (head < 0) return 1

@@ -15,7 +15,7 @@ import { settlePostgresql } from './rows.ts'
 
 const bare = 'bare Fastify route'
 
-/** As many users as have tokens: each costs a password check to get. */
+/** The number of users with tokens. Each token costs a password check. */
 const owners = 200
 
 async function startOauth(bench: Bench, algorithm: 'ES256' | 'RS256' = 'ES256'): Promise<Running> {
@@ -24,7 +24,7 @@ async function startOauth(bench: Bench, algorithm: 'ES256' | 'RS256' = 'ES256'):
   return bench.startSvc(url, oauthSettings(algorithm))
 }
 
-/** A comparison of what a server answers to programs with the bare route. */
+/** Compares an endpoint for programs with the bare route. */
 const compared = (
   name: string,
   title: string,
@@ -44,7 +44,7 @@ const compared = (
 
 const accessTokens = async ({ port }: Running) => (await userTokens(port, owners, password)).access
 
-/** Each connection goes on with the refresh token that its last answer brought. */
+/** Each connection continues with the refresh token of its last response. */
 async function refreshing({ port }: Running): Promise<NextRequest> {
   const { refresh: first } = await userTokens(port, 2 * owners, password, 'orders:read')
   return (answer) => {

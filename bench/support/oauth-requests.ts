@@ -5,7 +5,7 @@ const host = 'auth.example.com'
 export const benchSecret = 'Hc5vZ8kTq2Nw7bRx1sJm4fLy9gPd3AaEu6iWoK0X'
 export const benchClients = { robot: 'robot', app: 'app' } as const
 
-/** The registry of the measured server. */
+/** The clients of the measured server. */
 export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
   scopes: { 'orders:read': 'Read your orders' },
   clients: [
@@ -29,7 +29,7 @@ export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
   rate_limits: { login: null, token: null, authorization: null, authorization_total: null },
 })
 
-/** A form as a program posts it. */
+/** A form post. */
 function formRequest(path: string, fields: Record<string, string>): Buffer {
   const body = new URLSearchParams(fields).toString()
   const head = [
@@ -56,7 +56,7 @@ export const introspectionRequests = (tokens: readonly string[]): Buffer[] =>
 export const refreshRequest = (token: string): Buffer =>
   formRequest('/oauth/token', { grant_type: 'refresh_token', refresh_token: token, ...app })
 
-/** A GET with a JWT as the bearer. */
+/** A GET with a JWT. */
 export const jwtRequests = (path: string, tokens: readonly string[]): Buffer[] =>
   tokens.map((token) =>
     Buffer.from(
@@ -64,7 +64,7 @@ export const jwtRequests = (path: string, tokens: readonly string[]): Buffer[] =
     ),
   )
 
-/** What the password grant gives for so many users. */
+/** Token responses of the password grant for this number of users. */
 export async function userTokens(
   port: number,
   count: number,

@@ -6,20 +6,20 @@ import { processorTime, type Running, residentMemory, watchMemory } from './proc
 import { bearerRequests, loginRequests, sessionLoginRequests, sessionRequests } from './requests.ts'
 import { type Amounts, settlePostgresql } from './rows.ts'
 
-/** One sample of one side of a comparison. */
+/** A sample of one side of a comparison. */
 export interface Sample extends LoadFigures {
-  /** Processor time of the server for one request in microseconds, all its threads. */
+  /** Processor time of the server per request in microseconds, all threads. */
   processor: number
-  /** The most memory the server had, in MB. */
+  /** The maximum memory of the server, in MB. */
   memory: number
-  /** Logins per second that went on beside. */
+  /** Concurrent logins per second. */
   logins?: number
 }
 
-/** Takes a sample of so many seconds. */
+/** Takes a sample of this many seconds. */
 type Sampler = (seconds: number) => Promise<Sample>
 
-/** The two sides of a comparison, ready to be sampled by turns. */
+/** The two sides of a comparison. Samples alternate. */
 export interface Sides {
   base: Sampler
   op: Sampler
@@ -28,15 +28,15 @@ export interface Sides {
   stop(): Promise<void>
 }
 
-/** A rate that is compared with another rate in the same run. */
+/** Compares two rates in the same run. */
 export interface Comparison {
   name: string
   title: string
-  /** What the ratio is to. */
+  /** The base of the ratio. */
   to: string
-  /** The least ratio that is wanted. */
+  /** The minimum ratio. */
   target: number
-  /** The most that the 99th percentile may grow by, where that is wanted too. */
+  /** The maximum ratio of the 99th percentiles, if there is a target. */
   p99Target?: number
   prepare(bench: Bench): Promise<Sides>
 }
@@ -73,7 +73,7 @@ export function sampler(
   }
 }
 
-/** The same with as many logins beside as the server takes. */
+/** The same with as many concurrent logins as the server can process. */
 function besideLogins(server: Running, sample: Sampler): Sampler {
   const requests = loginRequests(usual.users)
   return async (seconds) => {
@@ -86,7 +86,7 @@ function besideLogins(server: Running, sample: Sampler): Sampler {
   }
 }
 
-/** `bareRequests` is what the bare route is asked, where it cannot be asked the same. */
+/** `bareRequests` are the requests for the bare route, if it cannot take the same ones. */
 export async function againstBare(
   bench: Bench,
   server: Running,
@@ -144,7 +144,7 @@ export const comparisons: readonly Comparison[] = [
     to: '10 k tokens in the table',
     target: 0.9,
     async prepare(bench) {
-      // As many different tokens are used of either table: only its size differs.
+      // Both tables use the same number of tokens. Only the size of the table differs.
       const used = 10_000
       const sideOf = async (name: string, tokens: number) => {
         const url = await bench.database(name, { users: 10_000, tokens, sessions: 0 })
@@ -195,7 +195,7 @@ export const comparisons: readonly Comparison[] = [
   },
 ]
 
-/** Resident memory in MB: at rest after the start, and the most under each load. */
+/** Resident memory in MB: idle after the start, and the maximum under each load. */
 export interface MemoryFigures {
   idle: number
   bearer: number

@@ -6,10 +6,10 @@ import pg from 'pg'
 import { freePort } from '../../test/support/port.ts'
 import { findPostgresql } from '../../test/support/postgresql-server.ts'
 
-/** A PostgreSQL server of the benchmark's own. */
+/** A PostgreSQL server for the benchmark. */
 export interface Postgresql {
   version: string
-  /** The URL of a new, empty database. */
+  /** Creates an empty database and returns its URL. */
   create(name: string): Promise<string>
   stop(): Promise<void>
 }
@@ -26,7 +26,7 @@ const settings = {
   full_page_writes: 'on',
 }
 
-/** Starts a server with its files in this folder, which the caller deletes. */
+/** Starts a server with its files in this folder. The caller deletes the folder. */
 export async function startPostgresql(folder: string): Promise<Postgresql> {
   const programs = findPostgresql()
   if (!programs) throw new Error('PostgreSQL is not on this machine (initdb, postgres).')
@@ -66,7 +66,7 @@ export async function startPostgresql(folder: string): Promise<Postgresql> {
   }
 }
 
-/** Works with one connection and ends it. */
+/** Runs a function with a connection, then closes it. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Running {
   pid: number
   port: number
-  /** Ends it and waits for its end. */
+  /** Stops the process and waits for its exit. */
   stop(): Promise<void>
 }
 
@@ -15,9 +15,9 @@ interface Program {
   port: number
   cwd: string
   env: NodeJS.ProcessEnv
-  /** Takes what the process says on stderr; its log goes to /dev/null. */
+  /** Receives stderr. The log goes to /dev/null. */
   errors: string
-  /** A path that answers 200 once it is ready. */
+  /** A path that returns 200 once the process is ready. */
   ready: string
 }
 
@@ -26,7 +26,7 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Starts a Node process that serves HTTP, and waits until it does. */
+/** Starts a Node process and waits until it serves HTTP. */
 export async function startServer({ args, port, cwd, env, errors, ready }: Program): Promise<Running> {
   const log = openSync('/dev/null', 'w')
   const told = openSync(errors, 'w')
@@ -62,7 +62,7 @@ export async function startServer({ args, port, cwd, env, errors, ready }: Progr
 /** Linux counts a process's time in hundredths of a second. */
 const tick = 10_000
 
-/** The processor time that a process has used, all threads together, in microseconds. */
+/** The processor time of a process in microseconds, all threads. */
 export function processorTime(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -75,7 +75,7 @@ export function residentMemory(pid: number): number {
   return Number(found?.[1]) / 1024
 }
 
-/** Looks at a process's memory four times a second until it is asked for the most it saw. */
+/** Samples the memory of a process four times per second and returns the maximum. */
 export function watchMemory(pid: number): () => number {
   let most = residentMemory(pid)
   const timer = setInterval(() => {

@@ -3,7 +3,7 @@ import { type EqualTime, equalTimeTarget } from './equal-time.ts'
 import { type FairLogins, fairLoginsTarget } from './fair-logins.ts'
 import type { Comparison, MemoryFigures, memoryTargets, Sample } from './operations.ts'
 
-/** What a comparison found: medians, and every sample behind them. */
+/** The result of a comparison: medians and all samples. */
 export interface Result {
   name: string
   title: string
@@ -11,11 +11,11 @@ export interface Result {
   target: number
   p99Target?: number
   ratio: number
-  /** One for each sample of the operation, to the mean of the two samples around it. */
+  /** The ratio of each sample of the operation to the mean of the two base samples around it. */
   ratios: number[]
-  /** By how much the 99th percentile is longer. */
+  /** The ratio of the 99th percentiles. */
   p99Ratio: number
-  /** The ratio of requests for the same processor time of the server alone: what a busy machine falsifies least. */
+  /** The ratio of requests per processor time of the server. A busy machine distorts it least. */
   processorRatio: number
   base: Sample
   op: Sample
@@ -23,7 +23,7 @@ export interface Result {
   opSamples: Sample[]
 }
 
-/** Everything that `results/latest.json` holds. */
+/** The contents of `results/latest.json`. */
 export interface Report {
   date: string
   commit: string
@@ -32,7 +32,7 @@ export interface Report {
   results: Result[]
   memory: (MemoryFigures & { targets: typeof memoryTargets }) | null
   equalTime: EqualTime[] | null
-  /** Absent from reports of before this was measured. */
+  /** Absent in older reports. */
   fairLogins?: FairLogins | null
 }
 
@@ -59,7 +59,7 @@ function medianSample(samples: readonly Sample[]): Sample {
   }
 }
 
-/** The result of samples taken by turns: base, operation, base, operation, …, base. */
+/** Computes the result of alternating samples: base, operation, base, operation, …, base. */
 export function resultOf(comparison: Comparison, baseSamples: Sample[], opSamples: Sample[]): Result {
   const { name, title, to, target, p99Target } = comparison
   const ratios = opSamples.map(({ rate }, i) => {
@@ -79,10 +79,10 @@ export function resultOf(comparison: Comparison, baseSamples: Sample[], opSample
   return { ...facts, ...figures, base, op, baseSamples: each(baseSamples), opSamples: each(opSamples) }
 }
 
-/** One figure and its target. */
+/** A figure and its target. */
 interface Figure {
   title: string
-  /** What a ratio compares with. */
+  /** The base of a ratio. */
   to?: string
   value: number
   target: number
@@ -91,17 +91,17 @@ interface Figure {
   unit: string
 }
 
-/** The same with what a person reads. */
+/** A figure with its formatted texts. */
 interface Line extends Figure {
   measured: string
   wish: string
   isMet: boolean
 }
 
-/** What is measured: all of it, or what was asked for. */
+/** The selected measurements. */
 type Measured = Pick<Report, 'results' | 'memory' | 'equalTime' | 'fairLogins'>
 
-/** Every figure against its target, in the order of the report. */
+/** All figures with their targets, in the order of the report. */
 export const linesOf = (measured: Measured): Line[] =>
   figuresOf(measured).map((line) => ({ ...line, measured: figure(line), wish: wish(line), isMet: isMet(line) }))
 
@@ -145,7 +145,7 @@ const figure = ({ value, unit }: Figure): string =>
   unit === ' MB' ? `${Math.round(value)} MB` : `${value.toFixed(unit === '' ? 3 : 2)}${unit}`
 const wish = ({ wanted, target, unit }: Figure): string => `${wanted === 'at least' ? '≥' : '≤'} ${target}${unit}`
 
-/** The report as text: the figures against their targets, then what is behind them. */
+/** The report as text: the figures with their targets, then the details. */
 export function tableOf(report: Measured): string {
   const lines = linesOf(report)
   const against = columns([
@@ -183,7 +183,7 @@ function columns(rows: readonly string[][]): string {
 
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 
-/** The same figures as bars, each drawn against its own target. */
+/** The figures as a bar chart with their targets. */
 export function chartOf(report: Report): string {
   const lines = linesOf(report)
   const groups = [

@@ -3,9 +3,9 @@ import { deriveKeys } from '../../src/crypto/keys.ts'
 import { Signer } from '../../src/crypto/signer.ts'
 import { emailOf, sessionId, tokenSecret } from './rows.ts'
 
-/** Where the measured server says it lives, behind a proxy that ends TLS. */
+/** The public address of the measured server, behind a TLS proxy. */
 export const host = 'auth.example.com'
-/** Where the single-page application lives. */
+/** The origin of the single-page application. */
 export const frontend = 'https://app.example.com'
 export const secret = 'Vx4nB7sKq1Lw9dTzR2mFh6cYp3JgA8eUo5iXtG0Q'
 export const password = 'correct horse'
@@ -53,7 +53,7 @@ export function sessionRequests(sessions: number): Buffer[] {
   })
 }
 
-/** POST /svc/token: a real user's right password. */
+/** POST /svc/token with a correct password. */
 export const loginRequests = (users: number): Buffer[] =>
   Array.from({ length: users }, (_, i) => {
     const body = JSON.stringify({ email: emailOf(i + 1), password, device_name: 'phone' })
@@ -71,7 +71,7 @@ export const loginRequests = (users: number): Buffer[] =>
     )
   })
 
-/** POST /login: the same by a browser, which vouches for its own origin. */
+/** POST /login from a same-origin page. */
 export const sessionLoginRequests = (users: number): Buffer[] =>
   Array.from({ length: users }, (_, i) => {
     const body = JSON.stringify({ email: emailOf(i + 1), password })

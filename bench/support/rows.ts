@@ -4,14 +4,14 @@ import { preparePostgresql } from '../../src/plugins/database/postgresql.ts'
 import { openSqliteConnection, prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
 import { withClient } from './postgresql.ts'
 
-/** How much is in the tables. */
+/** The number of rows. */
 export interface Amounts {
   users: number
   tokens: number
   sessions: number
 }
 
-// The secrets follow from the numbers: both the rows and the requests are made from them.
+// Secrets are derived from the numbers, so that rows and requests match.
 const tokenPad = ['bench', 43] as const
 const sessionPad = ['session', 36] as const
 const padded = ([word, width]: readonly [string, number], n: number): string => word + String(n).padStart(width, '0')
@@ -20,19 +20,19 @@ const paddedSql = ([word, width]: readonly [string, number]) => `'${word}' || lp
 /** The secret of the token with this id. */
 export const tokenSecret = (id: number): string => padded(tokenPad, id)
 
-/** The id, as the cookie has it, of the session with this number. */
+/** The id in the cookie of the session with this number. */
 export const sessionId = (n: number): string => padded(sessionPad, n)
 
 export const emailOf = (user: number): string => `user${user}@example.com`
 
-/** The owner of a token or session: neighbours in one table are not neighbours in the other. */
+/** The owner of a token or session. Neighbours in one table are not neighbours in the other. */
 const owner = (n: number, users: number): number => 1 + ((n * 7919) % users)
 
 const utc = "(now() AT TIME ZONE 'utc')"
-/** Last uses spread over the last minute, as a server that has run for long has noted them. */
+/** Spreads last uses over the last minute, as on a server that has run for a while. */
 const lately = `${utc} - random() * interval '60 seconds'`
 
-/** Brings the tables up to date and fills them. */
+/** Migrates the database and fills the tables. */
 export async function fillPostgresql(
   url: string,
   { users, tokens, sessions }: Amounts,
