@@ -98,10 +98,7 @@ const artefacts: Record<string, (built: Built) => Promise<[Record<string, number
     const answers = await crowd((i) => pick(i).app.inject({ url, headers: { cookie, accept: 'text/html' } }))
     const codes = answers.filter(({ headers }) => new URL(headers.location ?? callback).searchParams.has('code'))
     const unclear = answers.filter(({ statusCode }) => ![303, 400].includes(statusCode))
-    return [
-      { codes: codes.length, clear: clear.length },
-      { codes: 1, clear: size },
-    ]
+    return [{ codes: codes.length, ...outcomes(unclear) }, { codes: 1 }]
   },
   'a DPoP proof': async ({ pick }) => {
     const dpop = await proof(key, 'POST', '/oauth/token')

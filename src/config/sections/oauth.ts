@@ -126,7 +126,8 @@ export const oauthSections = {
     refresh_grace: duration({
       default: '10s',
       zero: true,
-      description: 'How long svc accepts a used refresh token again, in case the response was lost.',
+      description:
+        'How long svc accepts a used refresh token again, in case the response was lost. A used device code is rejected at once, and revokes nothing in that time.',
     }),
     access_token_alg: choice(ALGORITHMS, { default: 'ES256', description: 'The signing algorithm of access tokens.' }),
     audience: nullable(text({ description: 'The audience of access tokens. By default app.url.' })),
