@@ -61,6 +61,18 @@ export const unauthenticated = (bearer: 'absent' | 'invalid' = 'absent'): HttpEr
     headers: { 'www-authenticate': bearer === 'invalid' ? 'Bearer error="invalid_token"' : 'Bearer' },
   })
 
+/** 401 of a token whose user must sign in again, stronger or later (RFC 9470 section 3). */
+export function insufficientSignIn(
+  scheme: 'Bearer' | 'DPoP',
+  asked: { acrValues: readonly string[]; maxAgeSeconds: number | null },
+): HttpError {
+  const acr = asked.acrValues.length > 0 ? `, acr_values="${asked.acrValues.join(' ')}"` : ''
+  const age = asked.maxAgeSeconds === null ? '' : `, max_age="${asked.maxAgeSeconds}"`
+  return new HttpError(401, 'unauthenticated', 'A stronger or more recent sign-in is required.', {
+    headers: { 'www-authenticate': `${scheme} error="insufficient_user_authentication"${acr}${age}` },
+  })
+}
+
 /** 403 of a manual check. */
 export const forbidden = (): HttpError => new HttpError(403, 'forbidden', 'Forbidden')
 

@@ -25,11 +25,27 @@ export type AbilityRule = { all: readonly string[] } | { any: readonly string[] 
 export function requireAbilities(caller: Caller, rule: AbilityRule): void {
   const satisfied = 'all' in rule ? rule.all.every((a) => caller.can(a)) : rule.any.some((a) => caller.can(a))
   if (!satisfied) throw invalidAbility()
+  if ('all' in rule) requireSignIn(caller, rule.all, 'all')
+  else
+    requireSignIn(
+      caller,
+      rule.any.filter((a) => caller.can(a)),
+      'any',
+    )
+}
+
+/** Throws 401 unless the sign-in behind a token suffices for these abilities (`guard.step_up`). */
+function requireSignIn(caller: Caller, names: readonly string[], mode: 'all' | 'any'): void {
+  if (caller.kind === 'session') return
+  const refusals = names.flatMap((name) => caller.signInRefusal?.(name) ?? [])
+  const [first] = refusals
+  if (first && (mode === 'all' || refusals.length === names.length)) throw first
 }
 
 /** Throws 403 `Forbidden` unless the caller has the ability: the manual check of a handler. */
 export function requireAbility(caller: Caller, ability: string): void {
   if (caller.cant(ability)) throw forbidden()
+  requireSignIn(caller, [ability], 'all')
 }
 
 /** Requires the abilities that a route declares with its access. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { unauthenticated } from '../errors.ts'
+import { type HttpError, unauthenticated } from '../errors.ts'
 import type { User } from '../users/user.ts'
 
 /** What every caller has, however the guard found it. */
@@ -20,6 +20,8 @@ interface Credential {
 /** The caller of a bearer or DPoP token. */
 export interface TokenCaller extends Credential {
   readonly kind: 'api_token' | 'user_jwt' | 'machine'
+  /** Why the sign-in of the token's user does not suffice for an ability that the token has; null if it does. */
+  signInRefusal?(ability: string): HttpError | null
   /** Revokes the token that authenticates the request; throws 401 if it was revoked meanwhile. */
   revoke(request: FastifyRequest): Promise<void>
 }

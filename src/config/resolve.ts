@@ -45,7 +45,7 @@ export function resolveConfig(settings: Settings, cwd: string): Config {
       cors_origins: unique((client.cors_origins ?? webUris(client.redirect_uris)).map(originOf)),
     })),
     oauth: { ...settings.oauth, audience: settings.oauth.audience ?? url.origin },
-    guard: { diagnose: settings.guard.diagnose ?? development },
+    guard: { ...settings.guard, diagnose: settings.guard.diagnose ?? development },
     samples: settings.samples ?? development,
     test_page: settings.test_page ?? development,
   }

@@ -45,7 +45,7 @@ interface Derived {
   passkeys: Override<Settings['passkeys'], { rp_id: string; origins: string[] }>
   clients: Override<Settings['clients'][number], { name: string; cors_origins: string[] }>[]
   oauth: Override<Settings['oauth'], { audience: string }>
-  guard: { diagnose: boolean }
+  guard: Override<Settings['guard'], { diagnose: boolean }>
   samples: boolean
   test_page: boolean
 }

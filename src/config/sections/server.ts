@@ -162,6 +162,22 @@ export const operationSections = {
           'Whether to log why authentication failed. By default true in development and false in production.',
       }),
     ),
+    step_up: list(
+      entry('One ability that requires a strong or recent sign-in.', {
+        ability: text({
+          pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$',
+          expected: 'the name of an ability',
+          description: 'The ability.',
+        }),
+        acr: nullable(choice(['1', '2', 'phr'], { description: 'The weakest class that is accepted.' })),
+        max_age: nullable(duration({ description: 'How long ago the user may have signed in.' })),
+      }),
+      {
+        default: [],
+        description:
+          'Abilities for which a JWT of a user needs a strong (`acr`) or recent (`max_age`) sign-in. Otherwise svc answers 401 with the challenge of RFC 9470.',
+      },
+    ),
   }),
   samples: nullable(
     flag({

@@ -10,6 +10,9 @@ const isAcr = (value: string): value is Acr => acrValues.includes(value as Acr)
 
 const isAtLeast = (reached: Acr, asked: Acr): boolean => acrValues.indexOf(reached) >= acrValues.indexOf(asked)
 
+/** The classes that are this one or stronger. */
+export const acrsFrom = (weakest: Acr): readonly Acr[] => acrValues.slice(acrValues.indexOf(weakest))
+
 /** The class that these methods (`amr`) amount to. */
 export function acrOf(methods: readonly string[]): Acr {
   if (methods.includes('mfa')) return methods.includes('pop') ? 'phr' : '2'

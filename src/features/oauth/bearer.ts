@@ -1,7 +1,8 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { grants } from '../../access/abilities.ts'
 import type { Caller, TokenCaller } from '../../access/caller.ts'
 import type { BearerCheck, BoundCheck } from '../../access/guard.ts'
+import type { HttpError } from '../../errors.ts'
 import { originOf, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import type { AccessTokenClaims } from './access-token.ts'
@@ -9,6 +10,7 @@ import { deletePersonalToken } from './applications/store.ts'
 import { boundRefusal, proofOf } from './dpop.ts'
 import type { LiveToken, ProtocolHolder } from './protocol/provider.ts'
 import { denyToken } from './protocol/store.ts'
+import { signInRefusal } from './sign-in-refusal.ts'
 
 /** The caller of a JWT access token, limited to its scopes. A token of client credentials has no user. */
 class JwtCaller implements TokenCaller {
@@ -19,13 +21,25 @@ class JwtCaller implements TokenCaller {
   readonly profileScopes: readonly string[] | null
   readonly user: User | null
 
-  constructor(claims: AccessTokenClaims, user: User | null, isFirstParty: boolean) {
+  readonly #claims: AccessTokenClaims
+  readonly #server: FastifyInstance
+
+  constructor(server: FastifyInstance, { claims, user }: LiveToken) {
     this.kind = user ? 'user_jwt' : 'machine'
     this.credentialId = claims.jti
     this.abilities = claims.scope?.split(' ') ?? []
     this.expiresAt = claims.exp * 1000
-    this.profileScopes = isFirstParty ? null : this.abilities
+    this.profileScopes = server.oauth.registry().isFirstParty(claims.client_id) ? null : this.abilities
     this.user = user
+    this.#claims = claims
+    this.#server = server
+  }
+
+  signInRefusal(ability: string): HttpError | null {
+    if (!this.user) return null
+    const { guard } = this.#server.config.current()
+    const needs = guard.step_up.filter((need) => need.ability === ability)
+    return signInRefusal(this.#claims, needs, this.#server.clock.now())
   }
 
   can(ability: string): boolean {
@@ -57,7 +71,7 @@ export const oauthBearer =
   (holder: ProtocolHolder): BearerCheck =>
   (bearer, request) => {
     if (!isJwt(bearer)) return undefined
-    return findCaller(holder, bearer, request.server.config.current().oauth.audience)
+    return findCaller(holder, bearer, request.server)
   }
 
 /** The guard's check for tokens that came with `DPoP` and a proof that the sender holds their key. */
@@ -68,18 +82,15 @@ export const oauthBound =
     if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
     const proof = await proofOf(request, token, live.claims.cnf.jkt)
     if (!proof || !(await holder.useOnce(proof.name, proof.expiresAt))) throw boundRefusal('invalid_dpop_proof')
-    return jwtCaller(holder, live)
+    return new JwtCaller(request.server, live)
   }
 
-async function findCaller(holder: ProtocolHolder, bearer: string, audience: string): Promise<Caller | null> {
-  const live = await findOwn(holder, bearer, audience)
+async function findCaller(holder: ProtocolHolder, bearer: string, server: FastifyInstance): Promise<Caller | null> {
+  const live = await findOwn(holder, bearer, server.config.current().oauth.audience)
   // A token that is bound to a key is no bearer token (RFC 9449 section 7.2).
   if (live?.claims.cnf) throw boundRefusal('invalid_token')
-  return live && jwtCaller(holder, live)
+  return live && new JwtCaller(server, live)
 }
-
-const jwtCaller = (holder: ProtocolHolder, { claims, user }: LiveToken): Caller =>
-  new JwtCaller(claims, user, holder.registry().isFirstParty(claims.client_id))
 
 /** A live token for svc's own API; null for any other. */
 async function findOwn(holder: ProtocolHolder, token: string, audience: string) {

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose'
-import type { Settings, TestApp } from '../../support/app.ts'
+import type { Settings } from '../../support/app.ts'
 import { day, minute } from '../../support/clock.ts'
 import { basic, clients, codeFlow, Person, post } from '../../support/oauth.ts'
 import {
@@ -8,6 +8,7 @@ import {
   asUser,
   asUserText,
   claim,
+  devicePage,
   forgetting,
   header,
   type Look,
@@ -15,12 +16,14 @@ import {
   machine,
   mailCount,
   mailed,
+  options,
   page,
   pendingEmail,
   registered,
   registering,
   signedIn,
   status,
+  tasksByPersonalToken,
   tries,
   words,
 } from './looks.ts'
@@ -31,21 +34,18 @@ export type Row = readonly [key: string, value: unknown, look: Look, before: unk
 const fromApp = { origin: 'https://app.example.com' }
 const cors = (header: string, origin = fromApp.origin) =>
   words(new RegExp(`"${header}":"?([^",]+)`), answered('/svc/csrf-cookie', 'headers', { origin }))
-const options = (name: string): Look =>
-  words(new RegExp(`"${name}":"([^"]+)"`), answered('/passkeys/login/options', 'body'))
 const wrong = { ...basic('machine', 'wrong'), 'content-type': 'application/x-www-form-urlencoded' }
 const grant = 'grant_type=client_credentials'
 const resetMail = mailed(async (svc) => forgetting(svc, (await svc.createUser()).email))
 const verifyMail = mailed((svc) => registering(svc))
 const named = ({ url }: { url: string }, social: Settings) => ({ acme: { issuer: url, client_id: 'a', ...social } })
 
-const devicePage = ({ app }: TestApp, remoteAddress: string) => app.inject({ url: '/oauth/device', remoteAddress })
-
 export const rows: readonly Row[] = [
   ['app.name', 'Acme', words(/<title>.* · (.*)<\/title>/, page('/')), 'svc', 'Acme'],
   ['app.frontend_url', 'http://localhost:3000', answered('/', 'statusCode'), 200, 404],
   ['stateful', ['other.example'], asUser((browser) => browser.get('/api/user')), 200, 401],
   ['stateful_api', false, asUser((browser) => browser.get('/api/user')), 200, 401],
+  ['guard.step_up', [{ ability: 'view-tasks', acr: '2' }], tasksByPersonalToken, 200, 401],
   [
     'expiration',
     1,

@@ -26,6 +26,10 @@ export const answered =
     return read === 'headers' ? JSON.stringify(answer.headers) : answer[read]
   }
 
+/** A value of the options for signing in by passkey. */
+export const options = (name: string): Look =>
+  words(new RegExp(`"${name}":"([^"]+)"`), answered('/passkeys/login/options', 'body'))
+
 export async function signedIn(
   svc: TestApp,
   { remember = false, ...facts }: { verified?: boolean; remember?: boolean } = {},
@@ -48,6 +52,17 @@ export const after = (milliseconds: number, path = '/api/user'): Look =>
     svc.clock.advance(milliseconds)
     return browser.get(path)
   })
+
+/** The status of the task list for a personal access token, which has no sign-in. */
+export const tasksByPersonalToken: Look = async (svc) => {
+  const { browser } = await signedIn(svc)
+  const asked = { name: 'x', scopes: ['view-tasks'] }
+  const { accessToken } = (await browser.post('/oauth/personal-access-tokens', asked)).json()
+  return (await svc.bearer(accessToken, 'GET', '/api/task')).statusCode
+}
+
+export const devicePage = ({ app }: TestApp, remoteAddress: string) =>
+  app.inject({ url: '/oauth/device', remoteAddress })
 
 const visitor = async (svc: TestApp): Promise<Browser> => {
   const browser = svc.browser()

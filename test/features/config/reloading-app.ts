@@ -18,6 +18,7 @@ export interface Reloading extends TestApp {
 
 const base: Settings = {
   ...oauthSettings,
+  scopes: { ...oauthSettings.scopes, 'view-tasks': 'See your tasks' },
   rate_limits: { login: null, two_factor: null, register: null, mail: null, token: null },
 }
 
