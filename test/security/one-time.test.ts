@@ -27,7 +27,7 @@ const scope = { scope: 'openid orders:read' }
 
 const signer = { client_id: 'signer', type: 'confidential', jwks: { keys: [key.jwk] }, grants: ['client_credentials'] }
 
-/** Two replicas, between which the requests alternate, on one database and, if it is given, one Redis. */
+/** Two replicas on one PostgreSQL database, between which the requests alternate, and one Redis if it is given. */
 async function build(t: Test, redis?: string) {
   const settings: Settings = JSON.parse(
     JSON.stringify({
@@ -39,7 +39,9 @@ async function build(t: Test, redis?: string) {
   )
   const clock = new TestClock(Date.now())
   const svc = await buildTestApp(t, { settings, clock })
-  const other = await buildTestApp(t, { settings, clock, database: svc.where })
+  // SQLite is for one process.
+  const isShared = svc.database.engine === 'postgresql'
+  const other = isShared ? await buildTestApp(t, { settings, clock, database: svc.where }) : svc
   return { svc, other, pick: (index: number): TestApp => (index % 2 === 0 ? svc : other) }
 }
 
