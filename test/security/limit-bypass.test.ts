@@ -70,7 +70,7 @@ t.test('no other spelling, header or field gets around the limit of passwords', 
     attempts['a list'] = await send(path, { ...right, email: [email] })
     attempts['a field in brackets'] = await send(path, fields.replace('email=', 'email[]='), form)
     for (const [name, { statusCode, headers, body }] of Object.entries(attempts)) {
-      t.ok(statusCode >= 400 && statusCode < 500, `${path} ${name}: ${statusCode}`)
+      t.match(String(statusCode), /^4\d\d$/, `${path} ${name}`)
       t.notMatch(JSON.stringify(headers['set-cookie'] ?? ''), /svc_remember|svc_browser/, `${path} ${name}`)
       t.notMatch(body, /"token"|"two_factor"/, `${path} ${name}`)
     }
