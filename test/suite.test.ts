@@ -38,6 +38,10 @@ const rules: Record<string, Rule> = {
       'support/balancer.ts': 'health checks have an interval',
     },
   },
+  'a clock that stops while libraries read the real one': {
+    pattern: /new TestClock\(Date\.now\(\)\)/,
+    instead: 'stopTime() of support/time.ts stops both',
+  },
   'limits on elapsed time': {
     pattern: /(Date|performance)\.now\(\) - \w+ <|performance\.now\(/,
     instead: 'assert what happened, not how long it took',

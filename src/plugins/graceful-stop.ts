@@ -49,8 +49,8 @@ export function addGracefulStop(app: FastifyInstance): void {
     stopping.hasBegun = true
     if (!app.server.listening) return
     if (performance.now() - stopping.askedAt < watched) await sleep(app.config.current().server.drain)
-    const end = Date.now() + longest
-    for (let before = -1; taken !== before && Date.now() < end; ) {
+    const end = performance.now() + longest
+    for (let before = -1; taken !== before && performance.now() < end; ) {
       before = taken
       await sleep(quiet)
       await turn()

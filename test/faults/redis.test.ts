@@ -3,9 +3,9 @@ import { hash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { newKey, proof } from '../features/oauth/clients/parties.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
-import { TestClock } from '../support/clock.ts'
 import { oauthSettings, Person, post, redeem, request, response } from '../support/oauth.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
+import { stopTime } from '../support/time.ts'
 import { until } from '../support/until.ts'
 
 const deviceLogin = (svc: TestApp, email: string, password: string) =>
@@ -15,7 +15,7 @@ const deviceLogin = (svc: TestApp, email: string, password: string) =>
 async function start(test: Test) {
   const redis = await startRedis(test)
   const settings = { ...oauthSettings, redis: { url: redis.url }, rate_limits: { global: '1000/1h' } }
-  const svc = await buildTestApp(test, { settings, clock: new TestClock(Date.now()) })
+  const svc = await buildTestApp(test, { settings, clock: stopTime(test) })
   const other = await buildTestApp(test, { settings, database: svc.where, clock: svc.clock })
   const { email } = await svc.createUser()
   const person = new Person(svc, email)

@@ -19,6 +19,7 @@ import { ada, startWithAda } from '../support/listening.ts'
 import type { Running } from '../support/process.ts'
 import { remoteBrowser } from '../support/remote.ts'
 import { codeAt } from '../support/totp.ts'
+import { until } from '../support/until.ts'
 
 const bob = { email: 'bob@example.com', password: 'correct battery staple' }
 
@@ -49,7 +50,14 @@ async function enableSecondFactor({ request }: BrowserContext, svc: Running): Pr
   await post('/user/confirm-password', { password: ada.password })
   await post('/user/two-factor-authentication', {})
   const { secretKey } = await (await request.get(`${svc.url}/user/two-factor-secret-key`, { headers })).json()
-  await post('/user/confirmed-two-factor-authentication', { code: codeAt(secretKey, Date.now(), -1) })
+  // The code before the current one leaves two more for the test. It expires at any moment, and then the next one is it.
+  const confirm = () => post('/user/confirmed-two-factor-authentication', { code: codeAt(secretKey, Date.now(), -1) })
+  await until(() =>
+    confirm().then(
+      () => true,
+      () => false,
+    ),
+  )
   return secretKey
 }
 

@@ -9,6 +9,7 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { oauthSettings, token } from '../support/oauth.ts'
 import { freePort } from '../support/process.ts'
+import { stopTime } from '../support/time.ts'
 
 const audience = 'https://api.example'
 
@@ -29,7 +30,7 @@ const machineToken = async (svc: TestApp): Promise<string> =>
 
 for (const alg of ['ES256', 'RS256', 'EdDSA'] as const) {
   t.test(`an API verifies ${alg} tokens with the address of the key set alone`, async (t) => {
-    const { svc, url, jwks } = await listen(t, new TestClock(Date.now()), { access_token_alg: alg })
+    const { svc, url, jwks } = await listen(t, stopTime(t), { access_token_alg: alg })
     const accessToken = await machineToken(svc)
     t.match(decodeProtectedHeader(accessToken), { alg, typ: 'at+jwt', kid: /./ })
 

@@ -6,7 +6,7 @@ import { mailedLink, registration, visitor } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { Authenticator } from '../support/authenticator.ts'
 import type { Browser } from '../support/browser.ts'
-import { hour, TestClock } from '../support/clock.ts'
+import { hour } from '../support/clock.ts'
 import { dumpDatabase, dumpRedis, formsOf } from '../support/dump.ts'
 import {
   callback,
@@ -22,6 +22,7 @@ import {
   secret,
 } from '../support/oauth.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
+import { stopTime } from '../support/time.ts'
 import { challenged, confirmedBrowser, enrol } from '../support/totp.ts'
 
 type Keep = (name: string, text: string | null | undefined) => void
@@ -217,7 +218,7 @@ t.test(
 )
 
 t.test('records move to a new secret after an hour, and the old one can then be removed', async (t) => {
-  const clock = new TestClock(Date.now())
+  const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings: oauthSettings, clock })
   const { email } = await svc.createUser()
   const tokens = await codeFlow(svc, new Person(svc, email), 'web', { scope: 'openid orders:read' })

@@ -7,6 +7,9 @@ import type { Test } from 'tap'
 const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const program = programs.find((path) => existsSync(path))
 
+/** A missing element fails with its own name before the test file times out; a slow machine never takes this long. */
+const TIMEOUT = 300_000
+
 const args = [
   '--headless',
   '--no-sandbox',
@@ -40,9 +43,10 @@ export async function openChromium(
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: program ?? '',
     args: [...args, ...switches],
+    timeout: TIMEOUT,
     ...options,
   })
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(TIMEOUT)
   t.teardown(async () => {
     await context.close()
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 })

@@ -7,9 +7,9 @@ import type { BrowserContext, Frame, Page, Response } from 'playwright-core'
 import type { Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp } from './app.ts'
 import { openChromium } from './chromium.ts'
-import { TestClock } from './clock.ts'
 import { temporaryDirectory } from './process.ts'
 import { concrete, routedPaths, templated } from './routes.ts'
+import { stopTime } from './time.ts'
 
 /** The hosts of the sites: svc, an application beside it, and a site of another organisation. */
 const hosts = { svc: 'id.corp.example', sibling: 'app.corp.example', other: 'shop.example' } as const
@@ -77,7 +77,7 @@ export async function startSites(
     front.close()
   })
   const all = { ...settings(at), app: { url: at.svc, environment: 'development' } }
-  const svc = await buildTestApp(t, { settings: all, clock: new TestClock(Date.now()) })
+  const svc = await buildTestApp(t, { settings: all, clock: stopTime(t) })
   target = Number(new URL(await svc.app.listen({ port: 0, host: '127.0.0.1' })).port)
   const sites: Sites = { svc, at, traffic: [], silent: false, browser: browser ?? (await openSitesBrowser(t)) }
   return sites

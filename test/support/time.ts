@@ -2,16 +2,33 @@ import { mock } from 'node:test'
 import type { Test } from 'tap'
 import { TestClock } from './clock.ts'
 
-/** Stops the time of svc and of the OAuth library, which reads the real clock, until the test ends. */
-export function stopTime(t: Test): TestClock {
-  const now = Date.now()
-  mock.timers.enable({ apis: ['Date'], now })
-  t.teardown(() => mock.timers.reset())
-  return new TestClock(now)
+/** The clock of svc and `Date`, which libraries such as oidc-provider read: both stop, and both move together. */
+class StoppedClock extends TestClock {
+  override advance(milliseconds: number): void {
+    super.advance(milliseconds)
+    mock.timers.setTime(this.now())
+  }
 }
 
-/** Moves both on by so many milliseconds. */
+let stopped = false
+
+/**
+ * Stops time for svc and for its libraries until the test ends, so that a slow machine cannot let anything expire.
+ * Another clock in the same test starts at the time at which the first one stopped.
+ */
+export function stopTime(t: Test): TestClock {
+  if (!stopped) {
+    mock.timers.enable({ apis: ['Date'], now: Date.now() })
+    stopped = true
+    t.teardown(() => {
+      mock.timers.reset()
+      stopped = false
+    })
+  }
+  return new StoppedClock(Date.now())
+}
+
+/** Moves svc and its libraries on by so many milliseconds. */
 export function travel({ clock }: { clock: TestClock }, milliseconds: number): void {
   clock.advance(milliseconds)
-  mock.timers.setTime(clock.now())
 }

@@ -142,9 +142,9 @@ function begin(db: Sqlite.Database): boolean {
 
 async function waitForLock(options: MigrateOptions, attempt: () => Promise<boolean>): Promise<void> {
   const timeout = options.lockTimeout ?? 60_000
-  const deadline = Date.now() + timeout
+  const deadline = performance.now() + timeout
   for (let tries = 0; !(await attempt()); tries++) {
-    if (Date.now() >= deadline) {
+    if (performance.now() >= deadline) {
       throw new MigrationError(
         `Another process has held the migration lock for ${Math.round(timeout / 1000)} s. If it still migrates, start ` +
           `again when it is done; if it hangs, end it first.`,

@@ -126,13 +126,13 @@ class SqliteTransaction {
 
 /** Takes the lock for writing; waits for another process's without stopping the event loop. */
 async function begin(db: Sqlite.Database): Promise<void> {
-  const deadline = Date.now() + BUSY_DEADLINE
+  const deadline = performance.now() + BUSY_DEADLINE
   for (;;) {
     try {
       db.exec('BEGIN IMMEDIATE')
       return
     } catch (error) {
-      if (!isBusy(error) || Date.now() >= deadline) throw error
+      if (!isBusy(error) || performance.now() >= deadline) throw error
     }
     await sleep(5 + Math.random() * 20)
   }

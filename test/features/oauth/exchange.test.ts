@@ -1,7 +1,7 @@
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from 'jose'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
-import { TestClock } from '../../support/clock.ts'
+import { stopTime } from '../../support/time.ts'
 
 const secret = 'a-secret-that-is-long-enough'
 const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
@@ -27,8 +27,7 @@ const settings = {
   ].map((client) => structuredClone(client)),
 }
 
-const build = (t: Parameters<typeof buildTestApp>[0], clock = new TestClock(Date.now())) =>
-  buildTestApp(t, { settings, clock })
+const build = (t: Parameters<typeof buildTestApp>[0], clock = stopTime(t)) => buildTestApp(t, { settings, clock })
 
 type Fields = Record<string, string>
 

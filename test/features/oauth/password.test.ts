@@ -3,8 +3,8 @@ import t from 'tap'
 import { hashPassword } from '../../../src/crypto/password.ts'
 import { strong } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
-import { TestClock } from '../../support/clock.ts'
 import { untilWaiting } from '../../support/hold.ts'
+import { stopTime } from '../../support/time.ts'
 import { enrol } from '../../support/totp.ts'
 
 const secret = 'a-secret-that-is-long-enough'
@@ -25,7 +25,7 @@ const clients = [
 ]
 
 const build = (t: Parameters<typeof buildTestApp>[0], more: object = {}) =>
-  buildTestApp(t, { settings: { scopes, clients, ...more }, clock: new TestClock(Date.now()) })
+  buildTestApp(t, { settings: { scopes, clients, ...more }, clock: stopTime(t) })
 
 const post = ({ app }: TestApp, path: string, fields: Record<string, string>, client_id = 'phone') =>
   app.inject({ method: 'POST', url: path, payload: { client_id, client_secret: secret, ...fields } })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hour } from '../../support/clock.ts'
+import { hour, minute } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, replicaOf, type Social, Visitor } from './visitor.ts'
 
@@ -105,7 +105,7 @@ t.test('a state that is none is refused before the provider is asked', async (t)
 t.test('whoever takes too long begins anew', async (t) => {
   const svc = await buildSocial(t)
   const { visitor, url } = await returning(svc)
-  svc.clock.advance(hour)
+  svc.clock.advance(11 * minute)
   t.equal(failure(await visitor.back(url)), 'expired')
   t.equal(await visitor.user(), null)
   t.equal(svc.acme.callsTo('/token').length, 0)

@@ -2,9 +2,10 @@ import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { Cookie, CookieJar } from 'tough-cookie'
 import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
-import { TestClock } from '../../support/clock.ts'
+import type { TestClock } from '../../support/clock.ts'
 import { OAuthProvider, type PlainAccount } from '../../support/oauth-provider.ts'
 import { OidcProvider, type ProviderAccount } from '../../support/oidc-provider.ts'
+import { stopTime } from '../../support/time.ts'
 
 export const frontEnd = 'http://localhost:5173'
 export const mobileUri = 'https://app.example/signed-in'
@@ -71,7 +72,7 @@ export async function buildSocial(
     rate_limits: { login: null, two_factor: null },
     ...settings,
   }
-  const svc = await buildTestApp(t, { settings: all, clock: clock ?? new TestClock(Date.now()), traces })
+  const svc = await buildTestApp(t, { settings: all, clock: clock ?? stopTime(t), traces })
   return Object.assign(svc, { acme: own, forge, settings: all })
 }
 

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { openShell } from '../../../support/shell.ts'
+import { stopTime } from '../../../support/time.ts'
 
 const secret = 'a-secret-that-is-long-enough'
 const more = { type: 'confidential', grants: ['client_credentials'], scopes: ['orders:read'] }
@@ -49,7 +49,7 @@ t.test('svc:client:secret prints a new secret each time, and the hash that takes
       scopes: { 'orders:read': 'See orders' },
       clients: [{ client_id: 'machine', secret_hash, ...more }],
     }
-    const svc = await buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+    const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
     const ask = (fields: object) =>
       svc.app.inject({
         method: 'POST',

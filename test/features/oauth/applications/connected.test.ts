@@ -1,13 +1,14 @@
 import t from 'tap'
 import { strong } from '../../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
-import { day, TestClock } from '../../../support/clock.ts'
+import { day } from '../../../support/clock.ts'
 import { clients, codeFlow, introspect, oauthSettings, Person, refresh, request } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
 
 const path = '/oauth/tokens'
 
 const build = (t: Parameters<typeof buildTestApp>[0]) =>
-  buildTestApp(t, { settings: oauthSettings, clock: new TestClock(Date.now()) })
+  buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
 
 const status = async ({ bearer }: TestApp, token: string) => (await bearer(token, 'GET', '/api/user')).statusCode
 

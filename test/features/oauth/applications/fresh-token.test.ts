@@ -1,13 +1,14 @@
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
-import { hour, minute, TestClock } from '../../../support/clock.ts'
+import { hour, minute } from '../../../support/clock.ts'
 import { introspect, oauthSettings } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
 
 const issuer = 'http://localhost:8000'
 
 const build = (t: Parameters<typeof buildTestApp>[0], more: object = {}) =>
-  buildTestApp(t, { settings: { ...oauthSettings, ...more }, clock: new TestClock(Date.now()) })
+  buildTestApp(t, { settings: { ...oauthSettings, ...more }, clock: stopTime(t) })
 
 const status = async ({ bearer }: TestApp, token: string) => (await bearer(token, 'GET', '/api/user')).statusCode
 
@@ -103,6 +104,7 @@ t.test('a remembered browser gets one for the session that begins with it', asyn
   const svc = await build(t, { session: { lifetime: 60 } })
   const { browser, fresh } = await signedIn(svc, undefined, { remember: true })
   svc.clock.advance(2 * hour)
+  await browser.get('/svc/csrf-cookie')
   const token = await fresh()
   t.equal(await status(svc, token), 200)
   await browser.post('/logout')

@@ -3,15 +3,16 @@ import t from 'tap'
 import { deleteEndedPersonalTokens } from '../../../../src/features/oauth/applications/store.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import type { Browser } from '../../../support/browser.ts'
-import { day, TestClock } from '../../../support/clock.ts'
+import { day } from '../../../support/clock.ts'
 import { introspect, oauthSettings, revoke } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
 
 const path = '/oauth/personal-access-tokens'
 const issuer = 'http://localhost:8000'
 const wide = { name: 'Deploy', scopes: ['orders:read'] }
 
 const build = (t: Parameters<typeof buildTestApp>[0], more: object = {}) =>
-  buildTestApp(t, { settings: { ...oauthSettings, ...more }, clock: new TestClock(Date.now()) })
+  buildTestApp(t, { settings: { ...oauthSettings, ...more }, clock: stopTime(t) })
 
 async function signedIn(svc: TestApp) {
   const user = await svc.createUser()

@@ -4,7 +4,7 @@ import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, typ
 import type { CustomFetchOptions } from 'openid-client'
 import type { Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp, type TestAppOptions } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
+import { stopTime } from '../../../support/time.ts'
 
 export const issuer = 'http://localhost:8000'
 export const secret = 'a-secret-that-is-long-enough'
@@ -22,7 +22,7 @@ export const machine = (client_id: string, rest: Settings = { secret }): Setting
 /** svc with these clients, in the library's time. */
 export const buildServer = (t: Test, clients: Settings[], options: TestAppOptions = {}): Promise<TestApp> =>
   buildTestApp(t, {
-    clock: new TestClock(Date.now()),
+    clock: stopTime(t),
     ...options,
     // Written out: the file allows no aliases, which is what the same object twice becomes.
     settings: JSON.parse(JSON.stringify({ scopes, clients, ...options.settings })),

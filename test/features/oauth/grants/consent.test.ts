@@ -1,7 +1,6 @@
 import { decodeJwt } from 'jose'
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import {
   codeFlow,
   hiddenFields,
@@ -174,7 +173,7 @@ t.test('somebody else who signs in at the same browser is asked anew', async (t)
 
 t.test('who must verify an address first is told so, also where nobody is asked for consent', async (t) => {
   const settings = { ...oauthSettings, registration: { require_verified_email: true } }
-  const svc = await buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const user = await svc.createUser({ verified: false })
   for (const client of ['own', 'web']) {
     const stop = await new Person(svc, user.email).allow(request(client))

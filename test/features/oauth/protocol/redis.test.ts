@@ -1,8 +1,8 @@
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { callback, codeFlow, oauthSettings, Person, post, redeem, request, response } from '../../../support/oauth.ts'
 import { hasRedis, startRedis } from '../../../support/redis.ts'
+import { stopTime } from '../../../support/time.ts'
 
 const shortLived = ['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest']
 
@@ -10,7 +10,7 @@ const shortLived = ['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationReque
 async function replicas(t: Parameters<typeof buildTestApp>[0]) {
   const redis = await startRedis(t)
   const settings = { ...oauthSettings, redis: { url: redis.url } }
-  const clock = new TestClock(Date.now())
+  const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings, clock })
   const other = await buildTestApp(t, { settings, clock, database: svc.where })
   return { redis, svc, other }

@@ -1,16 +1,15 @@
 import t from 'tap'
 import { protocolPaths } from '../../../../src/features/oauth/protocol/paths.ts'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { callback, oauthSettings, Person, pkce, request } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
 import { settings } from './pieces.ts'
 
-const clock = () => new TestClock(Date.now())
 const concrete = (path: string) => path.replace(':uid', 'x')
 const secure = 'https://id.example.com'
 
 t.test('HEAD, OPTIONS, other methods and other spellings on every path', async (t) => {
-  const svc = await buildTestApp(t, { settings, clock: clock() })
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   for (const [path, { methods, caller }] of Object.entries(protocolPaths)) {
     const url = concrete(path)
     const head = await svc.app.inject({ method: 'HEAD', url })
@@ -36,7 +35,7 @@ t.test('HEAD, OPTIONS, other methods and other spellings on every path', async (
       )
     }
   }
-  const plain = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const plain = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   for (const url of ['/oauth/authorize', '/oauth/logout']) {
     const answer = await plain.app.inject({
       method: 'POST',
@@ -50,7 +49,7 @@ t.test('HEAD, OPTIONS, other methods and other spellings on every path', async (
 })
 
 t.test('no header decides where svc is', async (t) => {
-  const svc = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const hostile = {
     host: 'evil.example:99999',
     'x-forwarded-host': 'evil.example',
@@ -104,7 +103,7 @@ t.test('no header decides where svc is', async (t) => {
 t.test('behind a proxy that ends TLS', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { ...settings, server: { trust_proxy: ['127.0.0.1'] } },
-    clock: clock(),
+    clock: stopTime(t),
   })
   const proxied = {
     'x-forwarded-proto': 'https',

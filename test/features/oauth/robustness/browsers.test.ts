@@ -1,12 +1,13 @@
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { callback, clients, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
-
-const clock = () => new TestClock(Date.now())
+import { stopTime } from '../../../support/time.ts'
 
 t.test('a state and a nonce of any text come back as they were, or are refused', async (t) => {
-  const svc = await buildTestApp(t, { settings: { ...oauthSettings, rate_limits: { login: null } }, clock: clock() })
+  const svc = await buildTestApp(t, {
+    settings: { ...oauthSettings, rate_limits: { login: null } },
+    clock: stopTime(t),
+  })
   const person = new Person(svc, (await svc.createUser()).email)
   const texts = ['a b&c=d#e', '☃ \u202e', '"><script>', 'x'.repeat(50_000), '\0', '\r\nSet-Cookie: a=b', '%00%ff']
   await person.signIn()
@@ -36,7 +37,7 @@ t.test('pages of other origins may call as their client says, and by nothing els
   const own = clients.map((client) => (client.client_id === 'tv' ? { ...client, cors_origins: origins } : client))
   const svc = await buildTestApp(t, {
     settings: { ...oauthSettings, clients: own, cors: { origins: ['https://api-only.example'] } },
-    clock: clock(),
+    clock: stopTime(t),
   })
   const ask = (origin: string) =>
     svc.app.inject({ method: 'POST', url: '/oauth/device/code', headers: { origin }, payload: { client_id: 'tv' } })
@@ -67,7 +68,7 @@ t.test('pages of other origins may call as their client says, and by nothing els
 })
 
 t.test('two authorizations in one browser are two: what is allowed is what was shown', async (t) => {
-  const svc = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const person = new Person(svc, (await svc.createUser()).email)
   await person.signIn()
   const first = await person.authorize(request('web', { scope: 'openid' }))
@@ -80,7 +81,7 @@ t.test('two authorizations in one browser are two: what is allowed is what was s
 })
 
 t.test('the forms on the way to a client may end there, and nowhere that is not registered', async (t) => {
-  const svc = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const person = new Person(svc, (await svc.createUser()).email)
   const targets = ({ answer }: { answer: { headers: Record<string, unknown> } }) =>
     /form-action ([^;]*)/.exec(String(answer.headers['content-security-policy']))?.[1]

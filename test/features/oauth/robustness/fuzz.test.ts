@@ -3,7 +3,7 @@ import t from 'tap'
 import { protocolPaths } from '../../../../src/features/oauth/protocol/paths.ts'
 import { seed } from '../../../plugins/odd-requests.ts'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
+import { stopTime } from '../../../support/time.ts'
 import { oddProtocolRequest } from './odd.ts'
 import { gather, settings, signedIn } from './pieces.ts'
 
@@ -51,7 +51,7 @@ function flaw(
 }
 
 t.test(`no odd protocol request is answered by a failure (seed ${seed})`, async (t) => {
-  const svc = await buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const reached = new Map<string, Map<number, number>>()
   const flaws: string[] = []
   for (let i = 0; i < requests; i += atOnce) {

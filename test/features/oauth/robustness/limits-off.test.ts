@@ -1,14 +1,12 @@
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { callback, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
-
-const clock = () => new TestClock(Date.now())
+import { stopTime } from '../../../support/time.ts'
 
 t.test('fifty sign-ins in a row, where the limits are off for a test suite', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { ...oauthSettings, rate_limits: { login: null, token: null, global: null } },
-    clock: clock(),
+    clock: stopTime(t),
   })
   const { email } = await svc.createUser()
   for (let i = 0; i < 50; i++) {

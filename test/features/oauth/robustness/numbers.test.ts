@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { callback, Person, pkce, response, verifier } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
 import { buildServer, machine, newKey, post, proof, seconds } from '../clients/parties.ts'
 
+stopTime(t)
 const now = seconds()
 const key = await newKey('ES256')
 

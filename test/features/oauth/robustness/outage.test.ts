@@ -3,14 +3,13 @@ import Sqlite from 'libsql'
 import t from 'tap'
 import { protocolPaths } from '../../../../src/features/oauth/protocol/paths.ts'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { createTestDatabase, testEngine } from '../../../support/postgresql.ts'
 import { openProxy } from '../../../support/proxy.ts'
+import { stopTime } from '../../../support/time.ts'
 import { until } from '../../../support/until.ts'
 import { oddProtocolRequest } from './odd.ts'
 import { authorizationQuery, gather, settings, signedIn } from './pieces.ts'
 
-const clock = () => new TestClock(Date.now())
 const device = { method: 'POST', url: '/oauth/device/code', payload: { client_id: 'tv' } } as const
 
 /** A failure that a program or a browser may try again after. */
@@ -25,7 +24,7 @@ if (testEngine === 'postgresql') {
     const place = await createTestDatabase()
     t.teardown(place.drop)
     const proxy = await openProxy(t, new URL(place.url))
-    const svc = await buildTestApp(t, { settings, clock: clock(), database: { url: proxy.url } })
+    const svc = await buildTestApp(t, { settings, clock: stopTime(t), database: { url: proxy.url } })
     const browser = await signedIn(svc)
     const pieces = await gather(svc, browser)
     const paths = {
@@ -60,7 +59,7 @@ if (testEngine === 'postgresql') {
   })
 } else {
   t.test('while another process holds the file, every answer says when to try again', async (t) => {
-    const svc = await buildTestApp(t, { settings, clock: clock() })
+    const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
     const browser = await signedIn(svc)
     const other = new Sqlite(svc.where.file ?? '')
     other.exec('BEGIN EXCLUSIVE')

@@ -2,15 +2,16 @@ import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { buildTestApp, type Settings, type TestApp } from '../../../support/app.ts'
-import { minute, TestClock } from '../../../support/clock.ts'
+import { minute } from '../../../support/clock.ts'
 import { basic, callback, clients, oauthSettings, Person, request, response } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
 
 const build = (t: Parameters<typeof buildTestApp>[0], rate_limits: Settings): Promise<TestApp> => {
   const more = [
     { client_id: 'console', type: 'confidential', secret: 'a-secret-that-is-long-enough', grants: ['device_code'] },
   ]
   const settings = { ...oauthSettings, clients: [...clients, ...more], rate_limits }
-  return buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+  return buildTestApp(t, { settings, clock: stopTime(t) })
 }
 
 type Send = (svc: TestApp, remoteAddress?: string) => Promise<LightMyRequestResponse>

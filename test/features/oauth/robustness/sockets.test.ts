@@ -2,13 +2,11 @@ import { connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { oauthSettings, secret } from '../../../support/oauth.ts'
-
-const clock = () => new TestClock(Date.now())
+import { stopTime } from '../../../support/time.ts'
 
 t.test('what cannot be sent by a well-behaved client, on a real socket', async (t) => {
-  const svc = await buildTestApp(t, { settings: oauthSettings, clock: clock() })
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const { port } = new URL(await svc.app.listen({ port: 0, host: '127.0.0.1' }))
   const raw = (...parts: string[]) =>
     new Promise<string>((resolve, reject) => {
