@@ -12,7 +12,16 @@ interface Validated {
 
 /** Checks a value against the schema and tells everything wrong with it. */
 export function createValidator(schema: Schema): (value: unknown) => Validated {
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, allowUnionTypes: true })
+  const ajv = new Ajv({
+    allErrors: true,
+    useDefaults: true,
+    verbose: true,
+    strict: true,
+    allowUnionTypes: true,
+    // Checking the schema against the meta-schema takes as long as compiling it, on every start.
+    validateSchema: false,
+    meta: false,
+  })
   for (const word of ['kind', 'secret', 'fileable', 'expected', 'names', 'reload']) ajv.addKeyword(`x-svc-${word}`)
   for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
   const validate = ajv.compile(schema)
