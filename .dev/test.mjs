@@ -1,29 +1,26 @@
-// npm test [-- files or folders]: the suite on SQLite, then on PostgreSQL. SVC_TEST_ENGINE narrows to one of them.
-// Each file is a process of its own that speaks TAP; the last line is the sum of what they counted.
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+// npm test [-- files or folders]: runs the suite with tap, on SQLite and then on PostgreSQL, and sums up both runs in
+// the last line. SVC_TEST_ENGINE limits it to one engine.
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { findPostgresql, startPostgresql } from '../test/support/postgresql-server.ts'
-import { endAll, runFile } from './test-file.mjs'
 
-const JOBS = 2
-const LINES_COVERED = 90
+// Only a file that hangs takes this long.
+const TIMEOUT = process.env.SVC_FAULTS === 'long' ? 1_800 : 600
 
 const root = resolve(import.meta.dirname, '..')
+const tap = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
 const ci = Boolean(process.env.CI)
 const named = process.argv.slice(2).filter((argument) => argument !== '--')
 const files = (named.length > 0 ? named : ['test']).flatMap((path) => testFiles(resolve(path)))
 const wantedEngine = process.env.SVC_TEST_ENGINE
 if (wantedEngine && !['sqlite', 'postgresql'].includes(wantedEngine)) {
-  stop(`SVC_TEST_ENGINE is sqlite or postgresql, not ${wantedEngine}`)
+  stop(`SVC_TEST_ENGINE must be sqlite or postgresql, not ${wantedEngine}`)
 }
 
 const sum = { pass: 0, fail: 0, skip: 0, todo: 0 }
-const coverage = mkdtempSync(join(tmpdir(), 'svc-coverage-'))
 const problems = []
-let interrupted
+let running
 let server
 
 for (const [signal, code] of [
@@ -31,29 +28,28 @@ for (const [signal, code] of [
   ['SIGTERM', 143],
 ]) {
   process.on(signal, async () => {
-    interrupted = code
-    endAll()
-    await cleanUp()
+    endGroup(running)
+    await server?.stop()
     process.exit(code)
   })
 }
 
 try {
-  // What says `engine: none` runs once, with whichever engine comes first; `engine: postgresql` runs on that one only.
+  // Files marked `engine: none` run once, on whichever engine comes first; `engine: postgresql` files run only there.
   const onSqlite = files.filter((file) => engineOf(file) !== 'postgresql')
   const others = files.filter((file) => engineOf(file) !== 'none')
-  // The lines that SQLite alone does not reach are few; the second run goes without the cost of measuring them.
-  if (wantedEngine !== 'postgresql') await runAll('sqlite', onSqlite, { NODE_V8_COVERAGE: coverage })
+  // SQLite alone reaches nearly every line, so only a full run on it measures coverage.
+  const coverage = named.length === 0 && !wantedEngine ? ['--no-disable-coverage'] : []
+  if (wantedEngine !== 'postgresql') await run('sqlite', onSqlite, {}, coverage)
   if (wantedEngine !== 'sqlite') await onPostgresql(wantedEngine ? files : others)
   checkSum()
-  if (named.length === 0 && !wantedEngine) checkCoverage()
 } finally {
-  await cleanUp()
+  await server?.stop()
 }
 
 for (const problem of problems) process.stdout.write(`\n${problem}\n`)
 process.stdout.write(`\n${sum.pass} passed, ${sum.fail} failed\n`)
-process.exit(interrupted ?? (sum.fail > 0 || problems.length > 0 ? 1 : 0))
+process.exitCode = sum.fail > 0 || problems.length > 0 ? 1 : 0
 
 function engineOf(file) {
   return /^\/\/ engine: (none|postgresql)$/m.exec(readFileSync(file, 'utf8').slice(0, 500))?.[1]
@@ -68,50 +64,49 @@ async function onPostgresql(chosen) {
     return
   }
   server = await startPostgresql()
-  // Without coverage what Node compiled once may be used again.
-  const NODE_COMPILE_CACHE = join(root, 'node_modules', '.svc', 'compiled')
-  await runAll('postgresql', chosen, { SVC_TEST_POSTGRES_URL: server.url, NODE_COMPILE_CACHE })
+  await run('postgresql', chosen, { SVC_TEST_POSTGRES_URL: server.url })
 }
 
-async function runAll(engine, chosen, variables) {
+async function run(engine, chosen, variables, options = []) {
+  if (chosen.length === 0) return
   process.stdout.write(`\n${engine}\n`)
-  const env = { ...process.env, ...variables, SVC_TEST_ENGINE: engine }
-  const queue = [...chosen]
-  const worker = async () => {
-    for (let file = queue.shift(); file && !interrupted; file = queue.shift()) {
-      const result = await runFile(file, env, root)
-      for (const key of Object.keys(sum)) sum[key] += result.counts[key]
-      process.stdout.write(result.report)
-    }
-  }
-  await Promise.all(Array.from({ length: JOBS }, worker))
+  const args = [tap, 'run', `--timeout=${TIMEOUT}`, ...options, ...chosen.map((file) => relative(root, file))]
+  const NODE_COMPILE_CACHE = join(root, 'node_modules', '.svc', 'compiled')
+  const env = { ...process.env, NODE_COMPILE_CACHE, ...variables, SVC_TEST_ENGINE: engine }
+  // A process group of its own, so that servers that a crashed test left behind end with it.
+  running = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  let counts = ''
+  running.stdout.setEncoding('utf8').on('data', (text) => {
+    process.stdout.write(text)
+    counts = `${counts}${text}`.slice(-1_000)
+  })
+  const drained = new Promise((done) => running.stdout.once('close', done))
+  const code = await new Promise((done) => running.once('exit', (status, signal) => done(status ?? signal)))
+  endGroup(running)
+  await drained
+  // tap ends with `# { total: 8, pass: 4, fail: 2, todo: 1, skip: 1 }`.
+  const [, line] = /^# \{ (total: .*) \}$/m.exec(counts) ?? []
+  if (line === undefined) problems.push(`tap ended without a result on ${engine} (exit ${code}).`)
+  for (const [, key, value] of (line ?? '').matchAll(/(\w+): (\d+)/g)) if (key in sum) sum[key] += Number(value)
+  if (code !== 0 && sum.fail === 0) problems.push(`tap failed on ${engine} (exit ${code}).`)
 }
 
 function checkSum() {
   const idle = sum.skip + sum.todo
   if (idle > 0) process.stdout.write(`\n${idle} skipped or still to do\n`)
   if (idle > 0 && ci) {
-    problems.push('Nothing is skipped in CI.')
+    problems.push('CI must not skip tests.')
     sum.fail += idle
   }
   if (sum.pass + sum.fail === 0) problems.push('No test ran.')
 }
 
-function checkCoverage() {
-  const args = ['report', `--temp-directory=${coverage}`, '--reporter=text-summary', '--all', '--src=src']
-  const scope = ['--include=src/**', '--exclude=src/generated/**', '--check-coverage', `--lines=${LINES_COVERED}`]
-  const c8 = fileURLToPath(import.meta.resolve('c8/bin/c8.js'))
-  const { NODE_V8_COVERAGE: _, ...env } = process.env
-  const result = spawnSync(process.execPath, [c8, ...args, ...scope], { cwd: root, encoding: 'utf8', env })
-  process.stdout.write(result.stdout)
-  if (result.status !== 0) problems.push(result.stderr.trim() || 'The coverage could not be measured.')
-}
-
-async function cleanUp() {
-  rmSync(coverage, { recursive: true, force: true })
-  const running = server
-  server = undefined
-  await running?.stop()
+function endGroup(child) {
+  try {
+    if (child?.pid) process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // The group has already ended.
+  }
 }
 
 function testFiles(path) {

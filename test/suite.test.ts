@@ -52,8 +52,8 @@ const rules: Record<string, Rule> = {
   },
   'a timeout of its own': {
     pattern: /\bt\.setTimeout\(/,
-    instead: '.dev/test-file.mjs sets one timeout for every file',
-    except: { 'image/built.ts': 'runs without .dev/test-file.mjs' },
+    instead: '.dev/test.mjs sets one timeout for every file',
+    except: { 'image/built.ts': 'runs without .dev/test.mjs' },
   },
   'focused tests': {
     pattern: /\.only\(|\bonly: true/,

@@ -2,7 +2,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { assertion, newKey, proof } from '../features/oauth/clients/parties.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
-import { minute, TestClock } from '../support/clock.ts'
+import { minute } from '../support/clock.ts'
 import {
   basic,
   callback,
@@ -19,6 +19,7 @@ import {
   token,
 } from '../support/oauth.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
+import { stopTime } from '../support/time.ts'
 
 const size = 30
 const key = await newKey('ES256')
@@ -37,7 +38,7 @@ async function build(t: Test, redis?: string) {
       ...(redis ? { redis: { url: redis } } : {}),
     }),
   )
-  const clock = new TestClock(Date.now())
+  const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings, clock })
   // SQLite is for one process.
   const isShared = svc.database.engine === 'postgresql'

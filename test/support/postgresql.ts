@@ -58,9 +58,16 @@ async function migratedFile(): Promise<string> {
   return file
 }
 
+const folders: string[] = []
+
+function removeFolders(): void {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+}
+
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  if (folders.length === 0) process.once('exit', removeFolders)
+  folders.push(folder)
   return folder
 }
 

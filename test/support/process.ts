@@ -49,8 +49,8 @@ export function temporaryDirectory(t: Test): string {
 
 function launch(script: string, args: readonly string[], { cwd, env }: Options) {
   // Nothing of svc's own comes from whoever runs the tests.
-  const { PATH, HOME, NODE_V8_COVERAGE } = process.env
-  const clean = Object.entries({ PATH, HOME, NODE_V8_COVERAGE, ...env }).filter(([, value]) => value !== undefined)
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
+  const clean = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, ...env }).filter(([, value]) => value !== undefined)
   const child = spawn(process.execPath, [join(source, script), ...args], { cwd, env: Object.fromEntries(clean) })
   const output = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk) => {

@@ -1,8 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp } from '../../../support/app.ts'
-import { TestClock } from '../../../support/clock.ts'
 import { oauthSettings, Person } from '../../../support/oauth.ts'
+import { stopTime } from '../../../support/time.ts'
 
 export const site = 'https://id.example'
 export const interaction = 'svc_oauth_interaction_'
@@ -10,7 +10,7 @@ export const interaction = 'svc_oauth_interaction_'
 /** svc on https, in the library's time. */
 export function build(t: Test, more: Settings = {}) {
   const settings = { ...oauthSettings, app: { url: site, frontend_url: site }, ...more }
-  return buildTestApp(t, { settings, clock: new TestClock(Date.now()) })
+  return buildTestApp(t, { settings, clock: stopTime(t) })
 }
 
 /** A person with a browser of their own. */
