@@ -61,8 +61,15 @@ export const tasksByPersonalToken: Look = async (svc) => {
   return (await svc.bearer(accessToken, 'GET', '/api/task')).statusCode
 }
 
-export const devicePage = ({ app }: TestApp, remoteAddress: string) =>
-  app.inject({ url: '/oauth/device', remoteAddress })
+/** Starts a device flow, as anyone can in the name of a public client. */
+export const startDevice = ({ app }: TestApp, remoteAddress: string) =>
+  app.inject({
+    method: 'POST',
+    url: '/oauth/device/code',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: 'client_id=tv&scope=orders:read',
+    remoteAddress,
+  })
 
 const visitor = async (svc: TestApp): Promise<Browser> => {
   const browser = svc.browser()
