@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
-import type { Settings } from '../../support/app.ts'
-import { day, minute } from '../../support/clock.ts'
-import { basic, clients, codeFlow, Person, post } from '../../support/oauth.ts'
+import type { Settings } from '../support/app.ts'
+import { day, minute } from '../support/clock.ts'
+import { basic, clients, codeFlow, Person, post } from '../support/oauth.ts'
 import {
   after,
   answered,

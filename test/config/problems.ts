@@ -1,7 +1,7 @@
 import t from 'tap'
-import { ConfigError, type Problem } from '../../../src/config/config-error.ts'
-import { parseConfig } from '../../../src/config/load.ts'
-import type { Config } from '../../../src/config/schema.ts'
+import { ConfigError, type Problem } from '../../src/config/config-error.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/schema.ts'
 
 type Env = Record<string, string | undefined>
 

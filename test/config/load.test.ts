@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that very syntax is under test
 import { join } from 'node:path'
 import t from 'tap'
-import { loadConfig, parseConfig } from '../../../src/config/load.ts'
+import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { configOf, linesOf, SECRET } from './problems.ts'
 
 const MINUTE = 60_000

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseDocument } from 'yaml'
-import { loadConfig, parseConfig } from '../../../src/config/load.ts'
-import { configSchema } from '../../../src/config/schema.ts'
-import { isMapping, type Schema } from '../../../src/config/walk.ts'
+import { loadConfig, parseConfig } from '../../src/config/load.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { isMapping, type Schema } from '../../src/config/walk.ts'
 import { SECRET } from './problems.ts'
 
-const root = new URL('../../../', import.meta.url)
+const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 const manual = read('config/svc.yaml')
 const schema = configSchema as unknown as Schema

@@ -1,10 +1,10 @@
 // engine: none
 import { tmpdir } from 'node:os'
 import t from 'tap'
-import { parseConfig } from '../../../src/config/load.ts'
-import { nextConfig } from '../../../src/config/next.ts'
-import { rootSchema } from '../../../src/config/schema.ts'
-import type { Schema } from '../../../src/config/walk.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { nextConfig } from '../../src/config/next.ts'
+import { rootSchema } from '../../src/config/schema.ts'
+import type { Schema } from '../../src/config/walk.ts'
 import { rows } from './live-rows.ts'
 import { buildReloading } from './reloading-app.ts'
 

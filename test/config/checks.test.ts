@@ -1,7 +1,7 @@
 import t from 'tap'
-import { ConfigError } from '../../../src/config/config-error.ts'
-import { configSchema } from '../../../src/config/schema.ts'
-import { childSchema, type Schema } from '../../../src/config/walk.ts'
+import { ConfigError } from '../../src/config/config-error.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { childSchema, type Schema } from '../../src/config/walk.ts'
 import { configOf, SECRET, table } from './problems.ts'
 
 const HTTPS = 'app: { url: https://auth.example.com, environment: development }'

@@ -1,16 +1,16 @@
 // engine: none
 import t from 'tap'
-import { buildApp } from '../../../src/app.ts'
-import { CurrentConfig } from '../../../src/config/current.ts'
-import { printed } from '../../../src/config/findings.ts'
-import { type Config, rootSchema } from '../../../src/config/schema.ts'
-import { childSchema, type Schema } from '../../../src/config/walk.ts'
-import { openDatabase } from '../../../src/plugins/database/database.ts'
-import { createLogger } from '../../../src/plugins/logging.ts'
-import { testConfig } from '../../support/app.ts'
-import { TestClock } from '../../support/clock.ts'
-import { createTestDatabase } from '../../support/postgresql.ts'
-import { concrete, routedPaths } from '../../support/routes.ts'
+import { buildApp } from '../../src/app.ts'
+import { CurrentConfig } from '../../src/config/current.ts'
+import { printed } from '../../src/config/findings.ts'
+import { type Config, rootSchema } from '../../src/config/schema.ts'
+import { childSchema, type Schema } from '../../src/config/walk.ts'
+import { openDatabase } from '../../src/plugins/database/database.ts'
+import { createLogger } from '../../src/plugins/logging.ts'
+import { testConfig } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { createTestDatabase } from '../support/postgresql.ts'
+import { concrete, routedPaths } from '../support/routes.ts'
 
 /** A configuration that notes which live keys are read of each of its snapshots. */
 class WatchedConfig extends CurrentConfig {

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { entropyOf } from '../../../src/config/guessable.ts'
+import { entropyOf } from '../../src/config/guessable.ts'
 import { problemsOf, SECRET } from './problems.ts'
 
 /** What is wrong with svc's secret, and with those of clients, in production or another environment. */

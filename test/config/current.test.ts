@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { CurrentConfig } from '../../../src/config/current.ts'
+import { CurrentConfig } from '../../src/config/current.ts'
 import { configOf } from './problems.ts'
 
 t.test('a snapshot is frozen through and through, and swapped as a whole', (t) => {

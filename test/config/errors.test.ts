@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ConfigError } from '../../../src/config/config-error.ts'
+import { ConfigError } from '../../src/config/config-error.ts'
 import { linesOf, problemsOf } from './problems.ts'
 
 t.test('every error is told at once, each with file, line and key', (t) => {

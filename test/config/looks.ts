@@ -1,6 +1,6 @@
-import type { Settings, TestApp } from '../../support/app.ts'
-import type { Browser } from '../../support/browser.ts'
-import { token } from '../../support/oauth.ts'
+import type { Settings, TestApp } from '../support/app.ts'
+import type { Browser } from '../support/browser.ts'
+import { token } from '../support/oauth.ts'
 import type { Reloading } from './reloading-app.ts'
 
 /** Asks for something that a key decides. */

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
-import { parseConfig } from '../../../src/config/load.ts'
-import { nextConfig } from '../../../src/config/next.ts'
-import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
-import { oauthSettings } from '../../support/oauth.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { nextConfig } from '../../src/config/next.ts'
+import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
+import { oauthSettings } from '../support/oauth.ts'
 
 /** svc, whose file is replaced as a reload does it. */
 export interface Reloading extends TestApp {
