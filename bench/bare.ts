@@ -2,7 +2,7 @@
 // It has svc's logger and access log, and returns the same response through the same schema.
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
 import { pino } from 'pino'
-import { addAccessLog, createLogger } from '../src/plugins/logging.ts'
+import { addAccessLog, createLogger } from '../src/observability/logging.ts'
 import { UserSchema } from '../src/users/user-schema.ts'
 
 const logger: FastifyBaseLogger = createLogger('info', pino.destination({ fd: 1, sync: false }))

@@ -97,10 +97,12 @@ async function equalTimes(): Promise<EqualTime[]> {
   process.stderr.write('equal-time: ')
   const found = await measureEqualTime(bench)
   const rounded = (value: number) => Number(value.toFixed(3))
-  const lines = found.map(({ door, tries, known, unknown, ratio }) => {
-    return { door, tries, known: rounded(known), unknown: rounded(unknown), ratio: rounded(ratio) }
+  const lines = found.map(({ channel, tries, known, unknown, ratio }) => {
+    return { channel, tries, known: rounded(known), unknown: rounded(unknown), ratio: rounded(ratio) }
   })
-  process.stderr.write(`${lines.map(({ door, known, unknown }) => `${door} ${known} and ${unknown} ms`).join(', ')}\n`)
+  process.stderr.write(
+    `${lines.map(({ channel, known, unknown }) => `${channel} ${known} and ${unknown} ms`).join(', ')}\n`,
+  )
   return lines
 }
 

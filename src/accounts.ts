@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
+import type { Tx } from './database/database.ts'
 import { deleteAuthorizations, deletePersonalTokens } from './features/oauth/applications/store.ts'
 import { deleteRecordsOf } from './features/oauth/protocol/ended/store.ts'
 import { deleteChallengesOf } from './features/passkeys/challenges/store.ts'
 import { deletePasskeysOf } from './features/passkeys/store.ts'
 import { deleteSamples } from './features/samples/store.ts'
 import { deleteLinksOf } from './features/social/store.ts'
+import { deleteWorkOf } from './jobs/outbox-rows.ts'
 import { endSessionsOf } from './login/end-sessions.ts'
-import type { Tx } from './plugins/database/database.ts'
-import { deleteWorkOf } from './plugins/outbox-rows.ts'
 import { deleteTokens } from './tokens/store.ts'
 import { forgetEmailChanges } from './users/email-change.ts'
 import { clearEventsOf } from './users/events.ts'
@@ -33,7 +33,7 @@ interface Accounts {
 }
 
 /** The changes of a whole account, for slices that bring them about. */
-export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollower'>): Accounts {
+export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListener'>): Accounts {
   const revokeTokens: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)
     await deleteTokens(tx, userId)
@@ -67,7 +67,7 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionFollo
   }
   const revokeGrants: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)
-    await app.sessionFollower.ended(tx, { userId, except: null })
+    await app.sessionListener.ended(tx, { userId, except: null })
     await deleteRecordsOf(tx, userId)
   }
   return { revokeTokens, revokeGrants, revokeAccess, claimAccount, secureAccount, forgetUser }

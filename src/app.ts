@@ -11,8 +11,12 @@ import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
 import { accountsOf } from './accounts.ts'
+import type { Clock } from './clock.ts'
 import type { CurrentConfig } from './config/current.ts'
+import type { Database } from './database/database.ts'
+import { openRedis, type Redis } from './database/redis.ts'
 import { notFound } from './errors.ts'
+import sessions from './features/active-sessions/routes.ts'
 import assets from './features/assets/routes.ts'
 import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
@@ -20,7 +24,7 @@ import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
 import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
 import { redirectTarget } from './features/oauth/interaction/target.ts'
-import { ProtocolHolder } from './features/oauth/protocol/provider.ts'
+import { OAuthServer } from './features/oauth/protocol/oauth-server.ts'
 import oauth from './features/oauth/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
 import { hasPasskey } from './features/passkeys/store.ts'
@@ -30,41 +34,37 @@ import passwordReset from './features/password-reset/routes.ts'
 import profile from './features/profile/routes.ts'
 import registration from './features/registration/routes.ts'
 import samples from './features/samples/routes.ts'
-import session from './features/session/routes.ts'
-import sessions from './features/sessions/routes.ts'
 import signInPage from './features/sign-in-page/routes.ts'
 import { socialButtons } from './features/social/buttons.ts'
 import social from './features/social/routes.ts'
+import session from './features/spa-session/routes.ts'
 import testPage from './features/test-page/routes.ts'
 import tokens from './features/tokens/routes.ts'
 import twoFactor from './features/two-factor/routes.ts'
 import unlock from './features/unlock/routes.ts'
 import { startMetrics } from './gauges.ts'
+import { addApiHeaders } from './http/api-headers.ts'
+import { addBodyParsers } from './http/bodies.ts'
+import { addErrorHandler, sendError } from './http/error-handler.ts'
+import { addGracefulStop } from './http/graceful-stop.ts'
+import { openMethodRules } from './http/methods.ts'
+import { openGlobalLimit } from './http/rate-limit.ts'
+import { serverOptions } from './http/server-options.ts'
+import { addHostRule } from './http/unreadable.ts'
+import { addValidation } from './http/validation.ts'
+import { addBackground } from './jobs/background.ts'
+import { addOutbox } from './jobs/outbox.ts'
 import { FailureLimits, type Limits } from './login/failure-limits.ts'
 import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
 import { RedisLimits } from './login/redis-limits.ts'
 import { RememberTokens } from './login/remember.ts'
 import { SecondFactor } from './login/second-factor.ts'
+import { addMail } from './mail/mail.ts'
+import { addAccessLog, addForwardedWarning } from './observability/logging.ts'
+import { addRequestMetrics, openMetrics } from './observability/metrics/requests.ts'
+import { addTracing } from './observability/tracing/tracing.ts'
 import { addPipeline, pipeline } from './pipeline.ts'
-import { addApiHeaders } from './plugins/api-headers.ts'
-import { addBackground } from './plugins/background.ts'
-import { addBodyParsers } from './plugins/bodies.ts'
-import type { Clock } from './plugins/clock.ts'
-import type { Database } from './plugins/database/database.ts'
-import { addErrorHandler, sendError } from './plugins/error-handler.ts'
-import { addGracefulStop } from './plugins/graceful-stop.ts'
-import { addAccessLog, addForwardedWarning } from './plugins/logging.ts'
-import { addMail } from './plugins/mail/mail.ts'
-import { openMethodRules } from './plugins/methods.ts'
-import { addRequestMetrics, openMetrics } from './plugins/metrics/requests.ts'
-import { addOutbox } from './plugins/outbox.ts'
-import { openGlobalLimit } from './plugins/rate-limit.ts'
-import { openRedis, type Redis } from './plugins/redis.ts'
-import { serverOptions } from './plugins/server-options.ts'
-import { addTracing } from './plugins/tracing/tracing.ts'
-import { addHostRule } from './plugins/unreadable.ts'
-import { addValidation } from './plugins/validation.ts'
 import { tokenBearer } from './tokens/bearer.ts'
 import { startUpkeep } from './upkeep.ts'
 import { legacyHashes } from './users/users.ts'
@@ -85,7 +85,7 @@ declare module 'fastify' {
     loginLimiter: LoginLimiter
     remember: RememberTokens
     secondFactor: SecondFactor
-    oauth: ProtocolHolder
+    oauth: OAuthServer
   }
 }
 
@@ -154,12 +154,12 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const store = new SessionStore({ database, lookups, clock, config })
   app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
-  const holder = new ProtocolHolder(app, (userId) => hasPasskey(database, userId))
-  app.decorate('oauth', holder)
-  app.decorate('sessionFollower', holder.signOut)
+  const oauthServer = new OAuthServer(app, (userId) => hasPasskey(database, userId))
+  app.decorate('oauth', oauthServer)
+  app.decorate('sessionListener', oauthServer.signOut)
   const callers = openCallers(app, {
-    bearers: [tokenBearer, oauthBearer(holder)],
-    bound: oauthBound(holder),
+    bearers: [tokenBearer, oauthBearer(oauthServer)],
+    bound: oauthBound(oauthServer),
     findRemembered: app.remember.find,
   })
   const methods = openMethodRules(app)
@@ -174,7 +174,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(passwordReset, accounts)
   await app.register(passwordResetPages, accounts)
   await app.register(signInPage, {
-    formTarget: (request, returnTo) => redirectTarget(holder, request, returnTo),
+    formTarget: (request, returnTo) => redirectTarget(oauthServer, request, returnTo),
     socialButtons: (returnTo, isAnew) => socialButtons(config.current(), returnTo, isAnew),
   })
   await app.register(passwordConfirmation)
@@ -183,7 +183,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(twoFactor)
   await app.register(sessions)
   await app.register(tokens)
-  await app.register(oauth, { holder })
+  await app.register(oauth, { oauthServer })
   await app.register(passkeys)
   await app.register(social, accounts)
   await app.register(home)

@@ -5,10 +5,10 @@ import { ConfigError } from './config/config-error.ts'
 import { CurrentConfig } from './config/current.ts'
 import { loadConfig, type ReadFile } from './config/load.ts'
 import type { Config, Settings } from './config/schema.ts'
-import { MigrationError } from './plugins/database/migrations.ts'
-import { isUnavailable } from './plugins/database/unavailable.ts'
-import { MetricsPortError } from './plugins/metrics/listener.ts'
-import { forTerminal } from './plugins/terminal.ts'
+import { MigrationError } from './database/migrations.ts'
+import { isUnavailable } from './database/unavailable.ts'
+import { MetricsPortError } from './observability/metrics/listener.ts'
+import { forTerminal } from './observability/terminal.ts'
 
 /** The configuration a process begins with. */
 export interface BootSettings {

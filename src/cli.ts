@@ -2,20 +2,20 @@
 import { createInterface } from 'node:readline'
 import { accountsOf } from './accounts.ts'
 import { exitOnError, loadSettings } from './boot.ts'
+import { systemClock } from './clock.ts'
 import { type Command, CommandError } from './commands.ts'
 import { configCommands } from './config-commands.ts'
+import { openDatabase } from './database/database.ts'
 import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
 import { RecordSeal } from './features/oauth/protocol/record-seal.ts'
-import { SignOut } from './features/oauth/protocol/sign-out.ts'
+import { SignOut } from './features/oauth/protocol/session-end.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
+import { Outbox } from './jobs/outbox.ts'
 import { FailureLimits } from './login/failure-limits.ts'
-import { systemClock } from './plugins/clock.ts'
-import { openDatabase } from './plugins/database/database.ts'
-import { createLogger } from './plugins/logging.ts'
-import { Mail } from './plugins/mail/mail.ts'
-import { Outbox } from './plugins/outbox.ts'
-import { forTerminal } from './plugins/terminal.ts'
+import { Mail } from './mail/mail.ts'
+import { createLogger } from './observability/logging.ts'
+import { forTerminal } from './observability/terminal.ts'
 import { userCommands } from './users/commands.ts'
 
 const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...clientCommands, ...keyCommands]
@@ -90,8 +90,8 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
   const outbox = new Outbox({ database, clock: systemClock, config, log })
   const mail = new Mail({ outbox, clock: systemClock, config, limits: new FailureLimits(database) })
   const seal = new RecordSeal(config.current().app.secret)
-  const sessionFollower = new SignOut({ outbox, config, clock: systemClock, database }, seal)
-  const { revokeAccess } = accountsOf({ database, sessionFollower })
+  const sessionListener = new SignOut({ outbox, config, clock: systemClock, database }, seal)
+  const { revokeAccess } = accountsOf({ database, sessionListener })
   try {
     await command.run({ config, database, mail, now: systemClock.now(), revokeAccess, options, print, readPassword })
   } finally {

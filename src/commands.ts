@@ -1,6 +1,6 @@
 import type { CurrentConfig } from './config/current.ts'
-import type { Database, Tx } from './plugins/database/database.ts'
-import type { Mail } from './plugins/mail/mail.ts'
+import type { Database, Tx } from './database/database.ts'
+import type { Mail } from './mail/mail.ts'
 
 /** What a command works with. */
 export interface CommandContext {

@@ -5,8 +5,8 @@ import { type Change, changesBetween } from './config/changes.ts'
 import { loadConfig } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
-import { findSnapshot, withoutSecrets } from './plugins/config-snapshot.ts'
-import { openDatabase } from './plugins/database/database.ts'
+import { findSnapshot, withoutSecrets } from './database/config-snapshot.ts'
+import { openDatabase } from './database/database.ts'
 
 /** A command that needs no server; answers the exit code. */
 interface ConfigCommand {

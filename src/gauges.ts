@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { serveMetrics } from './plugins/metrics/listener.ts'
+import { serveMetrics } from './observability/metrics/listener.ts'
 
 /** Callers at the same moment share one reading. */
 function shared<T>(read: () => Promise<T>): () => Promise<T> {
@@ -13,11 +13,11 @@ function shared<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 /** How long the database may take, in milliseconds: one that hangs must not hide everything else. */
-const longest = 2_000
+const readTimeout = 2_000
 
 function inTime<T>(reading: Promise<T>): Promise<T> {
   const late = new Promise<never>((_, reject) => {
-    setTimeout(() => reject(new Error('The database takes too long.')), longest).unref()
+    setTimeout(() => reject(new Error('The database takes too long.')), readTimeout).unref()
   })
   return Promise.race([reading, late])
 }

@@ -3,11 +3,11 @@ import { abilities } from './access/abilities.ts'
 import { csrf } from './access/csrf.ts'
 import type { openCallers } from './access/find-caller.ts'
 import { verifiedAddress } from './access/verified-address.ts'
+import { bodyRules } from './http/input.ts'
+import type { openMethodRules } from './http/methods.ts'
+import { methodsOf, phases, type Step } from './http/step.ts'
 import { recentPassword } from './login/recent-password.ts'
 import { requestLimit } from './login/request-limits.ts'
-import { bodyRules } from './plugins/input.ts'
-import type { openMethodRules } from './plugins/methods.ts'
-import { methodsOf, phases, type Step } from './plugins/step.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

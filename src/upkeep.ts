@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { pruneEnded } from './access/prune.ts'
-import { watchClock } from './plugins/clock-watch.ts'
-import { startSchedule } from './plugins/schedule.ts'
+import { startSchedule } from './jobs/schedule.ts'
+import { watchClock } from './observability/clock-watch.ts'
 import { pruneExpiredTokens } from './tokens/prune.ts'
 
 /** Runs what the server does for itself: once a day, on one replica at a time; the clock each watches by itself. */

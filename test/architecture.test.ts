@@ -8,8 +8,14 @@ const root = resolve(import.meta.dirname, '..')
 /** Left to right: a file imports from its own folder, or from a layer to the left. */
 const layers: readonly (readonly string[])[] = [
   // The generated clients are the schema in TypeScript: what the database's types are made of.
-  ['generated', 'crypto', 'errors.ts', 'config', 'version.ts'],
-  ['plugins'],
+  ['generated', 'crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts'],
+  // Infrastructure, by subject.
+  ['database'],
+  ['jobs'],
+  ['http'],
+  ['observability'],
+  ['mail'],
+  ['pages'],
   // The contract between `cli.ts` and the commands of users and slices; what `main` and `cli` do alike at their start.
   ['commands.ts', 'boot.ts'],
   ['users'],
@@ -27,8 +33,8 @@ const layers: readonly (readonly string[])[] = [
 const touchDatabase = [
   /^users\//,
   /^features\/[\w-]+\/(.+\/)?store\.ts$/,
-  /^plugins\/database\//,
-  /^plugins\/(config-snapshot|outbox|outbox-rows|outbox-state|schedule)\.ts$/,
+  /^database\//,
+  /^jobs\/(outbox|outbox-rows|outbox-state|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
   /^login\/(end-sessions|failure-limits|remember|sign-in)\.ts$/,
@@ -40,8 +46,9 @@ const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
-  /^plugins\/(api-headers|empty-answer|error-handler|logging|methods|page-headers|pages\/pages|rate-limit)\.ts$/,
-  /^plugins\/metrics\/requests\.ts$/,
+  /^http\/(api-headers|empty-answer|error-handler|methods|rate-limit)\.ts$/,
+  /^pages\/(page-headers|pages)\.ts$/,
+  /^observability\/(logging|metrics\/requests)\.ts$/,
   /^access\/(abilities|csrf|find-caller|verdicts|verified-address)\.ts$/,
   // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
   /^access\/(cookies|sessions)\.ts$/,
@@ -134,7 +141,7 @@ t.test('each dependency that is a decision stays in its place', async (t) => {
   const strays = (files: string[], allowed: RegExp[]) =>
     files.filter((file) => !allowed.some((place) => place.test(file)))
   t.same(strays(importers(/^oidc-provider/), [/^features\/oauth\/protocol\//]), [], 'the OAuth library')
-  t.same(strays(importers(/^(pg|libsql|@prisma\/.*)$/), [/^plugins\/database\//, /^access\/lookups\//]), [], 'drivers')
+  t.same(strays(importers(/^(pg|libsql|@prisma\/.*)$/), [/^database\//, /^access\/lookups\//]), [], 'drivers')
   t.same(importers(/(^|\/)app\.ts$/), ['main.ts'], 'app is imported by main alone')
 })
 

@@ -5,7 +5,7 @@ import { emailOf, settlePostgresql } from './rows.ts'
 
 /** Median times in milliseconds for known and for unknown addresses. */
 export interface EqualTime {
-  door: string
+  channel: string
   tries: number
   known: number
   unknown: number
@@ -34,7 +34,7 @@ export async function measureEqualTime(bench: Bench): Promise<EqualTime[]> {
   const server = await bench.startSvc(url, { rate_limits: { mail: null, login_address: null } })
   const found: EqualTime[] = []
   let next = 0
-  for (const [door, requestOf] of Object.entries(doors)) {
+  for (const [channel, requestOf] of Object.entries(doors)) {
     const times = { known: [] as number[], unknown: [] as number[] }
     for (let i = 0; i < tries + warmUp; i++) {
       const pair = ['known', 'unknown'] as const
@@ -53,7 +53,7 @@ export async function measureEqualTime(bench: Bench): Promise<EqualTime[]> {
       }
     }
     const [known, unknown] = [medianOf(times.known), medianOf(times.unknown)]
-    found.push({ door, tries, known, unknown, ratio: Math.max(known, unknown) / Math.min(known, unknown) })
+    found.push({ channel, tries, known, unknown, ratio: Math.max(known, unknown) / Math.min(known, unknown) })
   }
   await server.stop()
   return found

@@ -121,8 +121,8 @@ function figuresOf({ results, memory, equalTime, fairLogins }: Measured): Figure
   const slower = results.flatMap(({ title, to, p99Ratio, p99Target }): Figure[] =>
     p99Target ? [{ title: `${title}: p99`, to, value: p99Ratio, target: p99Target, wanted: 'at most', unit: '×' }] : [],
   )
-  const doors = (equalTime ?? []).map(({ door, ratio }): Figure => {
-    const title = `Known to unknown addresses, ${door}`
+  const doors = (equalTime ?? []).map(({ channel, ratio }): Figure => {
+    const title = `Known to unknown addresses, ${channel}`
     return { title, value: ratio, target: equalTimeTarget, wanted: 'at most', unit: '×' }
   })
   const fair = fairLogins ? [fairFigure(fairLogins)] : []

@@ -1,7 +1,7 @@
-import { passwordMark } from '../../src/access/password-mark.ts'
+import { passwordFingerprint } from '../../src/access/password-fingerprint.ts'
 import { sha256Hex } from '../../src/crypto/hash.ts'
-import { preparePostgresql } from '../../src/plugins/database/postgresql.ts'
-import { openSqliteConnection, prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
+import { preparePostgresql } from '../../src/database/postgresql.ts'
+import { openSqliteConnection, prepareSqliteFile } from '../../src/database/sqlite.ts'
 import { withClient } from './postgresql.ts'
 
 /** The number of rows. */
@@ -58,7 +58,7 @@ export async function fillPostgresql(
        SELECT encode(sha256((${paddedSql(sessionPad)})::bytea), 'hex'), 'public' || lpad(i::text, 37, '0'),
          1 + (i::bigint * 7919) % $2, $3, '127.0.0.1', 'bench', ${utc}, ${lately}
        FROM generate_series(1, $1::int) i`,
-      [sessions, users, passwordMark(passwordHash)],
+      [sessions, users, passwordFingerprint(passwordHash)],
     )
     for (const table of ['users', 'personal_access_tokens']) {
       await client.query(`SELECT setval('${table}_id_seq', (SELECT max(id) FROM ${table}))`)

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { forbidden, invalidAbility } from '../errors.ts'
-import type { Step } from '../plugins/step.ts'
+import type { Step } from '../http/step.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { accessOf } from './route-access.ts'
 

@@ -61,7 +61,7 @@ export function callerOf(request: FastifyRequest): Caller {
 }
 
 /** The user of a route that only users call: 401 for a machine. */
-export function userOf(request: FastifyRequest): User {
+export function requireUser(request: FastifyRequest): User {
   const { user } = callerOf(request)
   if (!user) throw unauthenticated()
   return user

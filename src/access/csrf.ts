@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { csrfMismatch } from '../errors.ts'
-import { methodsOf, type Step } from '../plugins/step.ts'
+import { methodsOf, type Step } from '../http/step.ts'
 import { isCrossSite, isFromForeignPage, isSafeMethod } from './cross-site.ts'
 import { accessOf } from './route-access.ts'
 

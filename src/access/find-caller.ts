@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { HttpError, unauthenticated } from '../errors.ts'
-import { only, type Step, type StepHook } from '../plugins/step.ts'
+import { only, type Step, type StepHook } from '../http/step.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { diagnosis } from './diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'

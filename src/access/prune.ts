@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import type { Database } from '../plugins/database/database.ts'
+import type { Database } from '../database/database.ts'
 
 /** The most rows that one statement deletes, so that pruning never holds a lock, or on SQLite the process, for long. */
 const batch = 500

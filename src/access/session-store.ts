@@ -1,13 +1,13 @@
 import type { SessionStore as LibraryStore } from '@fastify/session'
 import type { Session } from 'fastify'
+import type { Clock } from '../clock.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Config } from '../config/schema.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
-import type { Clock } from '../plugins/clock.ts'
-import type { Database } from '../plugins/database/database.ts'
+import type { Database } from '../database/database.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
-import { passwordMarkFits } from './password-mark.ts'
+import { passwordFingerprintMatches } from './password-fingerprint.ts'
 
 /** What was read of a session: its live row, or the public id of a row that no longer counts. Never part of the saved data. */
 class SessionState {
@@ -37,8 +37,8 @@ const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: C
   now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime
 
 /** Whether a row's user, if it has one, is still the one it began with: not disabled, and of the same password. */
-const isSameUser = ({ user, password, passwordMark }: SessionRow): boolean =>
-  user === null || (!user.disabled && passwordMarkFits(passwordMark, password))
+const isSameUser = ({ user, password, passwordFingerprint }: SessionRow): boolean =>
+  user === null || (!user.disabled && passwordFingerprintMatches(passwordFingerprint, password))
 
 /** Whether a session's row counts: its time has not passed, and its user is the one it began with. */
 export const isLive = (row: SessionRow, now: number, session: Config['session']): boolean =>

@@ -15,14 +15,14 @@ function parseHosts(header: string): readonly string[] | null {
 
 /** Parsed headers: a front end sends the same few with every request. Emptied when full, so that no client can fill the memory. */
 const parsed = new Map<string, readonly string[] | null>()
-const mostParsed = 500
+const maxParsed = 500
 const longestParsed = 200
 
 function hostsOf(header: string): readonly string[] | null {
   let hosts = parsed.get(header)
   if (hosts === undefined) {
     hosts = parseHosts(header)
-    if (parsed.size >= mostParsed) parsed.clear()
+    if (parsed.size >= maxParsed) parsed.clear()
     if (header.length <= longestParsed) parsed.set(header, hosts)
   }
   return hosts

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isNavigation } from '../plugins/navigation.ts'
+import { isNavigation } from '../http/navigation.ts'
 
 /** Whether a browser opens a page without the session's cookie, since another site sent it here (RFC 6265bis section 5.2). */
 export const isWithoutStrictCookies = (request: FastifyRequest): boolean =>

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Clock } from '../clock.ts'
 import type { CurrentConfig } from '../config/current.ts'
-import type { Clock } from '../plugins/clock.ts'
-import type { Database } from '../plugins/database/database.ts'
+import type { Database } from '../database/database.ts'
 
 /** A use is noted at most this often for each token and session. */
 const noteEvery = 60_000
@@ -10,7 +10,7 @@ const noteEvery = 60_000
 const writeEvery = 2_000
 
 /** The most ids in one statement. */
-const largest = 1_000
+const maxBatch = 1_000
 
 /** Notes when tokens and sessions were last used: gathered in memory, written in batches off the request's path. */
 export class Touches {
@@ -64,8 +64,8 @@ export class Touches {
     this.#tokens = new Set()
     this.#sessions = new Set()
     try {
-      for (let i = 0; i < tokens.length; i += largest) await this.#writeTokens(tokens.slice(i, i + largest))
-      for (let i = 0; i < sessions.length; i += largest) await this.#writeSessions(sessions.slice(i, i + largest))
+      for (let i = 0; i < tokens.length; i += maxBatch) await this.#writeTokens(tokens.slice(i, i + maxBatch))
+      for (let i = 0; i < sessions.length; i += maxBatch) await this.#writeSessions(sessions.slice(i, i + maxBatch))
     } catch (error) {
       this.#log.warn({ err: error }, 'could not note when tokens and sessions were last used')
     }

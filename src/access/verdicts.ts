@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
-import type { Metrics, Verdict } from '../plugins/metrics/metrics.ts'
+import type { Metrics, Verdict } from '../observability/metrics/metrics.ts'
 
 /** Finds the caller of a request, or throws; what it answers is the hook's. */
 type FindCaller = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { emailUnverified } from '../errors.ts'
-import type { Step } from '../plugins/step.ts'
+import type { Step } from '../http/step.ts'
 import { accessOf, isGuarded } from './route-access.ts'
 
 declare module 'fastify' {

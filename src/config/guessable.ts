@@ -26,7 +26,7 @@ const alphabets: readonly (readonly [RegExp, number])[] = [
 const printable = 95
 
 /** Enough of a long secret to tell; the search for repetitions is quadratic. */
-const longest = 256
+const maxLength = 256
 
 /** How many characters are no repetition of what came before and no part of a run such as aaa, 123 or cba. */
 function newCharacters(text: string): number {
@@ -45,7 +45,7 @@ function newCharacters(text: string): number {
 /** About how many random bits a secret holds, if its characters were chosen at random; repetitions and runs add next to nothing. */
 export function entropyOf(secret: string): number {
   const size = alphabets.find(([pattern]) => pattern.test(secret))?.[1] ?? printable
-  return newCharacters(secret.slice(0, longest)) * Math.log2(size)
+  return newCharacters(secret.slice(0, maxLength)) * Math.log2(size)
 }
 
 const isPlaceholder = (secret: string): boolean =>

@@ -4,7 +4,7 @@ import { createHmac, hash } from 'node:crypto'
 const block = 64
 
 /** The longest text, in bytes, that is signed without a buffer of its own. */
-const longest = 192
+const maxBuffered = 192
 
 /**
  * A key for HMAC-SHA256 (RFC 2104).
@@ -13,7 +13,7 @@ const longest = 192
  */
 export class MacKey {
   readonly #key: Buffer
-  readonly #inner = Buffer.alloc(block + longest)
+  readonly #inner = Buffer.alloc(block + maxBuffered)
   readonly #outer = Buffer.alloc(block + 32)
 
   /** `key` has at most 64 bytes. */
@@ -29,7 +29,7 @@ export class MacKey {
   /** HMAC-SHA256 of the text's UTF-8 as 43 characters of base64url. */
   sign(text: string): string {
     const length = Buffer.byteLength(text)
-    if (length > longest) return createHmac('sha256', this.#key).update(text).digest('base64url')
+    if (length > maxBuffered) return createHmac('sha256', this.#key).update(text).digest('base64url')
     this.#inner.write(text, block)
     hash('sha256', this.#inner.subarray(0, block + length), 'buffer').copy(this.#outer, block)
     return hash('sha256', this.#outer, 'base64url')

@@ -9,7 +9,7 @@ interface Unsigned {
 }
 
 /** As many as requests can be under way between the two; more are signed anew. */
-const mostVerified = 1_000
+const maxVerified = 1_000
 
 /** Signs short texts as `<text>.<HMAC-SHA256 in base64url>`: the first key signs, all verify. */
 export class Signer {
@@ -37,7 +37,7 @@ export class Signer {
     const value = signed.slice(0, dot)
     const signature = signed.slice(dot + 1)
     const index = dot > 0 ? this.#keys.findIndex((key) => constantTimeEqual(key.sign(value), signature)) : -1
-    if (index === 0 && this.#verified.size < mostVerified) this.#verified.set(value, signed)
+    if (index === 0 && this.#verified.size < maxVerified) this.#verified.set(value, signed)
     return index < 0 ? { valid: false, renew: false, value: null } : { valid: true, renew: index > 0, value }
   }
 }

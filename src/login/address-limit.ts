@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
-import { AddressRanges } from '../plugins/addresses.ts'
-import { clientAddress, limitedAddress } from '../plugins/client-address.ts'
+import { AddressRanges } from '../http/addresses.ts'
+import { clientAddress, limitedAddress } from '../http/client-address.ts'
 import type { Limits } from './failure-limits.ts'
 
 /** An attempt that was counted in advance, or the moment (unix ms) until which the address may try nothing. */

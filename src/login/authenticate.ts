@@ -1,18 +1,18 @@
 import type { FastifyRequest } from 'fastify'
-import { passwordMark } from '../access/password-mark.ts'
+import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { needsRehash } from '../crypto/password.ts'
-import { originOf, recordEvents } from '../users/events.ts'
+import { eventContext, recordEvents } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import type { Lane } from './fair-queue.ts'
-import type { Attempt, Door } from './login-limiter.ts'
+import type { Attempt, Channel } from './login-limiter.ts'
 import { mailUnlock } from './unlock.ts'
 
 interface Credentials {
   email: string
   password: string
   /** Which door was tried, for the audit trail. */
-  door: Door
+  channel: Channel
 }
 
 /**
@@ -27,7 +27,7 @@ export async function authenticate(
   const lane = app.loginLimiter.laneOf(request, credentials.email)
   // Before anything is written or looked up: a refusal must cost less than what it refuses.
   if (app.hashing.isFull(lane)) return app.hashing.refuse()
-  const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.door)
+  const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel)
   let found: UserWithPassword | null
   let fits: boolean
   try {
@@ -38,7 +38,7 @@ export async function authenticate(
     throw error
   }
   if (!found || !fits || found.user.disabled) {
-    noteFailure(request, credentials.door, found, attempt)
+    noteFailure(request, credentials.channel, found, attempt)
     return null
   }
   await attempt.succeeded()
@@ -50,9 +50,9 @@ export async function authenticateAgain(
   request: FastifyRequest,
   user: User,
   password: string,
-  door: 'confirm' | 'change',
+  channel: 'confirm' | 'change',
 ): Promise<UserWithPassword | null> {
-  const found = await authenticate(request, { email: user.email, password, door })
+  const found = await authenticate(request, { email: user.email, password, channel })
   // The address may have become somebody else's since the session was read.
   return found?.user.id === user.id ? found : null
 }
@@ -60,13 +60,13 @@ export async function authenticateAgain(
 /** Records the failure, after the answer; the same writes for an unknown address, so that no later answer tells them apart either. */
 function noteFailure(
   request: FastifyRequest,
-  door: string,
+  channel: string,
   found: UserWithPassword | null,
   { isLast, isLocking }: Attempt,
 ): void {
   const { server: app } = request
-  const origin = originOf(request)
-  const facts = { userId: found?.user.id ?? null, data: { door } }
+  const origin = eventContext(request)
+  const facts = { userId: found?.user.id ?? null, data: { channel } }
   app.background(async () => {
     const lockout = isLast ? [{ type: 'lockout', ...facts } as const] : []
     await recordEvents(app.database, origin, { type: 'login_failed', ...facts }, ...lockout)
@@ -87,7 +87,7 @@ async function rehashed(
   // A full queue refuses new work, but not a login whose password was already found right: the next one rehashes.
   const replacement = await hashing.hash(password, lane).catch(() => null)
   if (replacement === null) return found
-  const marks = { from: passwordMark(stored), to: passwordMark(replacement) }
+  const marks = { from: passwordFingerprint(stored), to: passwordFingerprint(replacement) }
   const isReplaced = await database.transaction((tx) =>
     replacePasswordHash(tx, user.id, { stored, replacement, marks }),
   )

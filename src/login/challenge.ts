@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
+import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 import type { Proof } from './second-factor.ts'
 import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
@@ -7,9 +7,9 @@ import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 /** A sign-in that waits for its second factor: kept in its session's row, where it opens nothing. */
 interface PendingLogin {
   userId: number
-  passwordMark: string
+  passwordFingerprint: string
   remember: boolean
-  door: SignIn['door']
+  channel: SignIn['channel']
   /** How the first factor was proved; by password where it says nothing. */
   method?: SignIn['method']
   /** Unix milliseconds. */
@@ -23,7 +23,7 @@ declare module 'fastify' {
 }
 
 /** How long a code may be looked for: ten minutes. */
-const patience = 600_000
+const challengeTtl = 600_000
 
 /**
  * Lets this sign-in wait for its second factor: in a new anonymous session in place of the visitor's, or, where somebody
@@ -32,13 +32,13 @@ const patience = 600_000
 export async function beginChallenge(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
   const pendingLogin: PendingLogin = {
     userId: login.user.id,
-    passwordMark: passwordMark(login.password),
+    passwordFingerprint: passwordFingerprint(login.password),
     remember: login.remember,
-    door: login.door,
+    channel: login.channel,
     ...(login.method ? { method: login.method } : {}),
-    expiresAt: request.server.clock.now() + patience,
+    expiresAt: request.server.clock.now() + challengeTtl,
   }
-  const event = { type: 'two_factor_challenged', userId: login.user.id, data: { door: login.door } } as const
+  const event = { type: 'two_factor_challenged', userId: login.user.id, data: { channel: login.channel } } as const
   if (!request.caller) return beginAnonymous(request, reply, { pendingLogin }, event)
   // Under a new id first: whoever gave this browser a session of their own must not hold what waits in it.
   await renewSession(request, reply, event)
@@ -52,7 +52,8 @@ export async function challengedUser(request: FastifyRequest): Promise<UserWithP
   const { clock, database, secondFactor } = request.server
   if (!pendingLogin || !state?.row || clock.now() >= pendingLogin.expiresAt) return null
   const found = await findUserById(database, pendingLogin.userId)
-  if (!found || found.user.disabled || !passwordMarkFits(pendingLogin.passwordMark, found.password)) return null
+  if (!found || found.user.disabled || !passwordFingerprintMatches(pendingLogin.passwordFingerprint, found.password))
+    return null
   // Whose factor was taken away meanwhile begins anew, with the password alone.
   if (!secondFactor.isAskedOf(found.user)) return null
   return found
@@ -66,6 +67,6 @@ export async function completeChallenge(
 ): Promise<UserWithPassword | null> {
   const found = await challengedUser(request)
   if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
-  const { remember = false, method = 'password', door = 'challenge' } = request.session.pendingLogin ?? {}
-  return (await signIn(request, reply, { ...found, remember, method, door, completes: true })) ? found : null
+  const { remember = false, method = 'password', channel = 'challenge' } = request.session.pendingLogin ?? {}
+  return (await signIn(request, reply, { ...found, remember, method, channel, completes: true })) ? found : null
 }

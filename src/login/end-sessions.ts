@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Tx } from '../plugins/database/database.ts'
+import type { Tx } from '../database/database.ts'
 import { lockUsers } from '../users/lock.ts'
 
 /** Ends a remembered device: its token, and the sessions that belong to it, whose public ids it returns. */
@@ -43,7 +43,7 @@ export async function endSession(tx: Tx, request: FastifyRequest, lockToo: reado
 
 /** Ends the user's sessions and remembered devices, all or all except the request's own; returns the number of sessions. Needs the user's lock. */
 export async function endSessionsOf(
-  { sessionFollower }: Pick<FastifyInstance, 'sessionFollower'>,
+  { sessionListener }: Pick<FastifyInstance, 'sessionListener'>,
   tx: Tx,
   userId: number,
   keep?: FastifyRequest,
@@ -56,6 +56,6 @@ export async function endSessionsOf(
   const { count } = await tx.session.deleteMany({
     where: { ...owner, ...(row ? { publicId: { not: row.publicId } } : {}) },
   })
-  await sessionFollower.ended(tx, { userId, except: row?.publicId ?? null })
+  await sessionListener.ended(tx, { userId, except: row?.publicId ?? null })
   return count
 }

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../crypto/hash.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import { type Connection, execute, query, type Statement } from '../plugins/database/statements.ts'
+import type { Tx } from '../database/database.ts'
+import { type Connection, execute, query, type Statement } from '../database/statements.ts'
 
 /** How many failures a key may have in a window, and what comes after them. */
 export interface LimitRule {
@@ -15,7 +15,7 @@ export interface LimitRule {
 export type Reservation = { allowed: true; failures: number } | { allowed: false; until: number }
 
 /** How a growing block grows, in milliseconds. */
-export const growth = { first: 30_000, doublings: 7, longest: 3_600_000 }
+export const growth = { first: 30_000, doublings: 7, maxDelay: 3_600_000 }
 
 /** Counters of failures under names, for every replica together. */
 export interface Limits {
@@ -89,7 +89,7 @@ const reserve: Statement = {
         WHEN login_limits.failures + 1 < CAST($4 AS INTEGER) THEN 0
         WHEN CAST($5 AS INTEGER) = 0 THEN login_limits.resets_at
         WHEN login_limits.failures + 1 >= CAST($4 AS INTEGER) + ${growth.doublings}
-          THEN CAST($2 AS BIGINT) + ${growth.longest}
+          THEN CAST($2 AS BIGINT) + ${growth.maxDelay}
         ELSE CAST($2 AS BIGINT) + (${growth.first} << (login_limits.failures + 1 - CAST($4 AS INTEGER)))
       END
     WHERE login_limits.blocked_until <= CAST($2 AS BIGINT)

@@ -20,7 +20,7 @@ const waitersPerLane = 50
 const refusalDelay = 1_000
 
 /** How many refusals are held back at a time; further ones are answered at once. */
-const mostHeldBack = 1_000
+const maxHeldBack = 1_000
 
 /** How far the threads stand behind everything else in the system's schedule: token checks keep their speed. */
 const niceness = 3
@@ -61,7 +61,7 @@ export class PasswordHashing {
   #heldBack = 0
 
   constructor(threads = allButOne, watch: Watch = { metrics: null, tracing: null }) {
-    setMaxListeners(mostHeldBack, this.#closing.signal)
+    setMaxListeners(maxHeldBack, this.#closing.signal)
     this.#threads = threads
     this.#watch = watch
     this.#queue = new FairQueue({ all: threads * waitersPerThread, lane: threads * waitersPerLane })
@@ -89,7 +89,7 @@ export class PasswordHashing {
   /** Throws 503 with `Retry-After`, a moment later. */
   async refuse(): Promise<never> {
     this.#watch.metrics?.hashingRefused()
-    if (this.#heldBack < mostHeldBack) {
+    if (this.#heldBack < maxHeldBack) {
       this.#heldBack++
       await sleep(refusalDelay, undefined, { signal: this.#closing.signal }).catch(() => {})
       this.#heldBack--

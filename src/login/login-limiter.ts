@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { passwordMark } from '../access/password-mark.ts'
+import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Rate } from '../config/units.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { tooManyRequests } from '../errors.ts'
-import { limitedAddress } from '../plugins/client-address.ts'
+import { limitedAddress } from '../http/client-address.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import { findUserByEmail, type UserWithPassword } from '../users/users.ts'
 import { AddressLimit } from './address-limit.ts'
@@ -14,7 +14,7 @@ import type { LimitRule, Limits } from './failure-limits.ts'
 import type { Lane } from './fair-queue.ts'
 
 /** Where somebody proves who they are. */
-export type Door =
+export type Channel =
   | 'login'
   | 'page'
   | 'token'
@@ -63,7 +63,7 @@ interface Counted {
   /** The limit of the address over all accounts; null where it does not apply. */
   address: AddressLimit | null
   fields: string[]
-  door: Door
+  channel: Channel
 }
 
 /** Limits failed passwords and second factors, for every door together: by account (and address), and by account in the long run. */
@@ -81,7 +81,7 @@ export class LoginLimiter {
   }
 
   /** Counts a password, or throws 429 with the seconds to wait. */
-  attempt(request: FastifyRequest, email: string, door: Door): Promise<Attempt> {
+  attempt(request: FastifyRequest, email: string, channel: Channel): Promise<Attempt> {
     // As it is stored, and no further: of two accounts that look alike, neither clears the other's failures.
     const account = canonicalEmail(email)
     return this.#attempt(request, {
@@ -92,12 +92,12 @@ export class LoginLimiter {
       rate: this.#config.current().rate_limits.login,
       address: this.#address,
       fields: ['email'],
-      door,
+      channel,
     })
   }
 
   /** Counts a second factor of the user, from wherever it is tried, or throws 429 with the seconds to wait. */
-  attemptSecondFactor(request: FastifyRequest, user: User, door: Door): Promise<Attempt> {
+  attemptSecondFactor(request: FastifyRequest, user: User, channel: Channel): Promise<Attempt> {
     return this.#attempt(request, {
       account: user.email,
       here: `two-factor:${user.id}`,
@@ -106,18 +106,18 @@ export class LoginLimiter {
       rate: this.#config.current().rate_limits.two_factor,
       address: null,
       fields: ['email', 'code'],
-      door,
+      channel,
     })
   }
 
   async #attempt(
     request: FastifyRequest,
-    { account, here, everywhere, rule, rate, address, fields, door }: Counted,
+    { account, here, everywhere, rule, rate, address, fields, channel }: Counted,
   ): Promise<Attempt> {
     const { clock, metrics } = request.server
     const now = clock.now()
     const refuse = (until: number, max: number) => {
-      metrics?.login(door, 'limited')
+      metrics?.login(channel, 'limited')
       throw refusal(until, now, max, fields)
     }
     // A browser that signed in before is not locked out by what others try on the account, or from the same address.
@@ -221,7 +221,7 @@ const accountName = (account: string): string => `account:${account}`
 const issuedText = (email: string, expires: string): string => `${email}\0${expires}`
 
 const boundText = (email: string, expires: string, password: string | null): string =>
-  `${issuedText(email, expires)}\0${passwordMark(password)}`
+  `${issuedText(email, expires)}\0${passwordFingerprint(password)}`
 
 function refusal(until: number, now: number, limit: number, fields: readonly string[]): Error {
   const seconds = Math.max(1, Math.ceil((until - now) / 1000))

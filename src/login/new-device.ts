@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { networkOf } from '../plugins/client-address.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import { ownLink } from '../plugins/links.ts'
+import type { Tx } from '../database/database.ts'
+import { networkOf } from '../http/client-address.ts'
+import { ownLink } from '../pages/links.ts'
 import { browserName } from '../users/browser-name.ts'
-import { originOf } from '../users/events.ts'
+import { eventContext } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 
@@ -13,7 +13,7 @@ const resetLink = ({ config }: FastifyInstance): string => ownLink(config.curren
 export async function noticeBrowser(tx: Tx, request: FastifyRequest, user: User): Promise<void> {
   const { server: app } = request
   if (app.loginLimiter.isMarked(request, user)) return
-  await notify(app, tx, originOf(request), user, 'new_sign_in', { resetLink: resetLink(app) })
+  await notify(app, tx, eventContext(request), user, 'new_sign_in', { resetLink: resetLink(app) })
 }
 
 /** How long an application counts as known after a notice, in milliseconds. */
@@ -31,7 +31,7 @@ export async function noticeApplication(
 ): Promise<void> {
   const { server: app } = request
   if (user.email_verified_at === null) return
-  const origin = originOf(request)
+  const origin = eventContext(request)
   const device = [user.id, id, browserName(origin.userAgent ?? '') ?? '', networkOf(origin.ipAddress ?? '')].join('\0')
   const rule = { max: 1, window: applicationLife, block: 'window' } as const
   const counted = await app.limits.within(tx).reserve(`application:${device}`, rule, origin.now)

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
 import { passwordConfirmationRequired } from '../errors.ts'
-import type { Step } from '../plugins/step.ts'
+import type { Step } from '../http/step.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

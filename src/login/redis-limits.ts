@@ -1,13 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import type { Redis } from '../plugins/redis.ts'
+import type { Tx } from '../database/database.ts'
+import type { Redis } from '../database/redis.ts'
 import { growth, type LimitRule, type Limits, type Reservation } from './failure-limits.ts'
 
 /** The same decision as the database's conditional upsert, in one script that no other command interrupts. */
 const reserveScript = `
 local now, max, window, growing = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
-local first, doublings, longest = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local first, doublings, maxDelay = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local found = redis.call('HMGET', KEYS[1], 'failures', 'resets_at', 'blocked_until')
 local failures, resets, blocked = tonumber(found[1] or 0), tonumber(found[2] or 0), tonumber(found[3] or 0)
 if blocked > now then return {0, blocked} end
@@ -20,7 +20,7 @@ else
   elseif not growing then blocked = resets
   else
     resets = now + window
-    blocked = failures >= max + doublings and now + longest or now + first * 2 ^ (failures - max)
+    blocked = failures >= max + doublings and now + maxDelay or now + first * 2 ^ (failures - max)
   end
 end
 redis.call('HSET', KEYS[1], 'failures', failures, 'resets_at', resets, 'blocked_until', blocked)
@@ -50,7 +50,7 @@ export class RedisLimits implements Limits {
     return this.#orElse(
       async () => {
         const facts = [now, rule.max, rule.window, rule.block === 'growing' ? 1 : 0]
-        const delays = [growth.first, growth.doublings, growth.longest]
+        const delays = [growth.first, growth.doublings, growth.maxDelay]
         const answer = await this.#redis.eval(reserveScript, 1, keyOf(name), ...facts, ...delays)
         const [isAllowed, value] = Array.isArray(answer) ? answer.map(Number) : []
         if (value === undefined) throw new Error('Redis answered nothing.')

@@ -3,15 +3,15 @@ import { SessionCaller } from '../access/caller.ts'
 import type { CookiePrefix, Cookies } from '../access/cookies.ts'
 import type { Remembered } from '../access/find-caller.ts'
 import type { RememberRow } from '../access/lookups/lookups.ts'
-import { passwordMark, passwordMarkFits } from '../access/password-mark.ts'
+import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import { constantTimeEqual, sha256Hex } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { randomId } from '../crypto/random.ts'
+import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import { originOf, recordEvent } from '../users/events.ts'
+import { eventContext, recordEvent } from '../users/events.ts'
 import { holdPassword, lockUser } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
@@ -91,7 +91,7 @@ export class RememberTokens {
       data: {
         userId: BigInt(user.id),
         tokenHash: sha256Hex(this.#bound(secret)),
-        passwordMark: passwordMark(password),
+        passwordFingerprint: passwordFingerprint(password),
         createdAt: new Date(now),
         lastUsedAt: new Date(now),
         expiresAt: new Date(now + this.#config.current().session.remember_days * day),
@@ -109,7 +109,7 @@ export class RememberTokens {
     const { userId, createdAt, lastUsedAt, expiresAt } = old
     const kept = { userId, createdAt, lastUsedAt, expiresAt }
     const row = await tx.rememberToken.create({
-      data: { ...kept, tokenHash: sha256Hex(this.#bound(secret)), passwordMark: mark },
+      data: { ...kept, tokenHash: sha256Hex(this.#bound(secret)), passwordFingerprint: mark },
     })
     return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
   }
@@ -147,7 +147,11 @@ export class RememberTokens {
   }
 
   #isLive(row: RememberRow, now: number): boolean {
-    return now < row.expiresAt && row.user?.disabled === false && passwordMarkFits(row.passwordMark, row.password)
+    return (
+      now < row.expiresAt &&
+      row.user?.disabled === false &&
+      passwordFingerprintMatches(row.passwordFingerprint, row.password)
+    )
   }
 
   #cookieOf(id: bigint, secret: string): string {
@@ -166,8 +170,8 @@ export class RememberTokens {
       const row = await tx.rememberToken.findUnique({ where: { id } })
       if (!row || fits(row, secret)) return
       const publicIds = await endDevice(tx, BigInt(user.id), id)
-      await app.sessionFollower.ended(tx, { publicIds })
-      const origin = originOf(request)
+      await app.sessionListener.ended(tx, { publicIds })
+      const origin = eventContext(request)
       await recordEvent(tx, origin, { type: 'remember_replayed', userId: user.id })
       await notify(app, tx, origin, user, 'remember_replayed')
     })
@@ -202,7 +206,7 @@ export class RememberTokens {
       })
       const proof = { at: createdAt.getTime(), methods: [] }
       await insertSession(tx, request, { sessionId: shared, user, password, rememberTokenId: row.id, proof })
-      await recordEvent(tx, originOf(request), { type: 'login_remembered', userId: user.id })
+      await recordEvent(tx, eventContext(request), { type: 'login_remembered', userId: user.id })
       return next
     })
     if (successor !== null) this.sendCookie(request, reply, this.#cookieOf(row.id, successor))

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../errors.ts'
-import { limitedAddress } from '../plugins/client-address.ts'
-import type { Step } from '../plugins/step.ts'
+import { limitedAddress } from '../http/client-address.ts'
+import type { Step } from '../http/step.ts'
 
 /** `link` counts as `mail` does, but does not charge the address of a signed-in user: following a link sends no mail. */
 type LimitName = 'register' | 'mail' | 'link' | 'token'

@@ -4,14 +4,14 @@ import type { Cipher } from '../crypto/cipher.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
+import type { Database } from '../database/database.ts'
 import type { FieldErrors } from '../errors.ts'
-import type { Database } from '../plugins/database/database.ts'
-import { originOf, recordEvent, recordEvents } from '../users/events.ts'
+import { eventContext, recordEvent, recordEvents } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../users/two-factor.ts'
 import type { User } from '../users/user.ts'
 import { endSessionsOf } from './end-sessions.ts'
-import type { Door } from './login-limiter.ts'
+import type { Channel } from './login-limiter.ts'
 import { requireStillSignedIn } from './still-signed-in.ts'
 import { newSecret, stepOfCode } from './totp.ts'
 
@@ -28,7 +28,7 @@ interface FreshFactor {
 }
 
 /** How often a recovery code is looked for again when another one is being used up at the same moment. */
-const mostTries = 8
+const maxTries = 8
 
 const recoveryCode = (): string => `${randomAlphanumeric(10)}-${randomAlphanumeric(10)}`
 
@@ -73,15 +73,15 @@ export class SecondFactor {
    * Whether the proof is good, and uses it up: no code works twice, even in parallel.
    * Throws 429 when there were too many failures on the account, at all doors together.
    */
-  async check(request: FastifyRequest, user: User, proof: Proof, door: Door): Promise<boolean> {
+  async check(request: FastifyRequest, user: User, proof: Proof, channel: Channel): Promise<boolean> {
     if (!proof.code && !proof.recovery_code) {
-      request.server.metrics?.login(door, 'second_factor_needed')
+      request.server.metrics?.login(channel, 'second_factor_needed')
       return false
     }
     return this.#attempted(
       request,
       user,
-      door,
+      channel,
       async () =>
         (await this.#useRecoveryCode(request, user, proof.recovery_code)) ||
         (await this.#useCode(request, user, proof.code, 'check')),
@@ -94,8 +94,13 @@ export class SecondFactor {
     return this.#attempted(request, user, 'confirm', () => this.#useCode(request, user, code, 'confirm'))
   }
 
-  async #attempted(request: FastifyRequest, user: User, door: Door, work: () => Promise<boolean>): Promise<boolean> {
-    const attempt = await request.server.loginLimiter.attemptSecondFactor(request, user, door)
+  async #attempted(
+    request: FastifyRequest,
+    user: User,
+    channel: Channel,
+    work: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const attempt = await request.server.loginLimiter.attemptSecondFactor(request, user, channel)
     let fits: boolean
     try {
       fits = await work()
@@ -107,9 +112,9 @@ export class SecondFactor {
       await attempt.succeeded()
       return true
     }
-    const facts = { userId: user.id, data: { door } }
+    const facts = { userId: user.id, data: { channel } }
     const lockout = attempt.isLast ? [{ type: 'lockout', ...facts } as const] : []
-    await recordEvents(this.#database, originOf(request), { type: 'two_factor_failed', ...facts }, ...lockout)
+    await recordEvents(this.#database, eventContext(request), { type: 'two_factor_failed', ...facts }, ...lockout)
     return false
   }
 
@@ -131,8 +136,8 @@ export class SecondFactor {
         // The others were signed in without this factor.
         const count = await endSessionsOf(request.server, tx, user.id, request)
         const data = { ended_sessions: count }
-        await recordEvent(tx, originOf(request), { type: 'two_factor_confirmed', userId: user.id, data })
-        await notify(request.server, tx, originOf(request), user, 'two_factor_enabled')
+        await recordEvent(tx, eventContext(request), { type: 'two_factor_confirmed', userId: user.id, data })
+        await notify(request.server, tx, eventContext(request), user, 'two_factor_enabled')
       }
       return isUsed
     })
@@ -140,7 +145,7 @@ export class SecondFactor {
 
   async #useRecoveryCode(request: FastifyRequest, user: User, code: Proof['recovery_code']): Promise<boolean> {
     if (!code) return false
-    for (let tries = 0; tries < mostTries; tries++) {
+    for (let tries = 0; tries < maxTries; tries++) {
       const stored = await findTwoFactor(this.#database, user.id)
       if (!stored?.confirmed || stored.recoveryCodes === null) return false
       const codes = this.recoveryCodesOf(user.id, stored)
@@ -152,8 +157,8 @@ export class SecondFactor {
       const isUsed = await this.#database.transaction(async (tx) => {
         // What was read is the condition: each encryption differs, so of two that use one code only one finds it.
         if (!(await replaceRecoveryCodes(tx, user.id, found, fresh))) return false
-        await recordEvent(tx, originOf(request), { type: 'recovery_code_used', userId: user.id })
-        await notify(request.server, tx, originOf(request), user, 'recovery_code_used')
+        await recordEvent(tx, eventContext(request), { type: 'recovery_code_used', userId: user.id })
+        await notify(request.server, tx, eventContext(request), user, 'recovery_code_used')
         return true
       })
       if (isUsed) return true

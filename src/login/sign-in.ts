@@ -1,24 +1,24 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { SessionCaller } from '../access/caller.ts'
-import { passwordMark } from '../access/password-mark.ts'
+import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
+import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import { originOf, recordEvent } from '../users/events.ts'
+import { eventContext, recordEvent } from '../users/events.ts'
 import { holdPassword } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 import { withProof } from './authentication-methods.ts'
 import { endSession } from './end-sessions.ts'
-import type { Door } from './login-limiter.ts'
+import type { Channel } from './login-limiter.ts'
 import { noticeBrowser } from './new-device.ts'
-import type { SignInProof } from './session-follower.ts'
+import type { SignInProof } from './session-listener.ts'
 
 /** Who signs in, and how. */
 export interface SignIn extends UserWithPassword {
   remember: boolean
-  door: Door
+  channel: Channel
   /** How they proved who they are; by password unless it says otherwise. */
   method?: 'password' | 'passkey' | 'social'
   /** Whether the passkey's authenticator verified its user, by a PIN or a biometric. */
@@ -40,7 +40,7 @@ interface NewSession {
 
 /** Inserts the session's row: the only place that creates a row with a user. Needs the user's lock. */
 export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<void> {
-  const { ipAddress, userAgent, now } = originOf(request)
+  const { ipAddress, userAgent, now } = eventContext(request)
   const date = new Date(now)
   const publicId = randomId()
   const { proof, user } = session
@@ -50,7 +50,7 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
       publicId,
       userId: BigInt(user.id),
       rememberTokenId: session.rememberTokenId,
-      passwordMark: passwordMark(session.password),
+      passwordFingerprint: passwordFingerprint(session.password),
       data: JSON.stringify({ proof }),
       ipAddress,
       userAgent,
@@ -58,7 +58,7 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
       lastSeenAt: date,
     },
   })
-  await request.server.sessionFollower.began(tx, request, { publicId, userId: user.id })
+  await request.server.sessionListener.began(tx, request, { publicId, userId: user.id })
 }
 
 /** What the browser of a renewed session gets: a new session id and, if it is remembered, a new remember-me cookie. */
@@ -76,12 +76,12 @@ export async function renewForPassword(tx: Tx, request: FastifyRequest, password
   const row = request.session?.state?.row
   if (!row?.user) throw unauthenticated()
   const sessionId = randomId()
-  const mark = passwordMark(password)
+  const mark = passwordFingerprint(password)
   const { rememberTokenId: old } = row
   const token = old === null ? null : await request.server.remember.replace(tx, old, mark)
   await tx.session.updateMany({
     where: { publicId: row.publicId },
-    data: { id: sha256Hex(sessionId), passwordMark: mark, rememberTokenId: token?.id ?? null },
+    data: { id: sha256Hex(sessionId), passwordFingerprint: mark, rememberTokenId: token?.id ?? null },
   })
   return { sessionId, rememberCookie: token?.cookie ?? null, found: { user: row.user, password } }
 }
@@ -122,11 +122,11 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       proof: { at: app.clock.now(), methods: methodsOf(login) },
     })
     // After the new one began: what follows this browser goes on with it, where the user is the same.
-    await app.sessionFollower.ended(tx, ended)
-    await recordEvent(tx, originOf(request), {
+    await app.sessionListener.ended(tx, ended)
+    await recordEvent(tx, eventContext(request), {
       type: 'login',
       userId: user.id,
-      data: { remember, method, door: login.door },
+      data: { remember, method, channel: login.channel },
     })
     if (!login.isNewAccount) await noticeBrowser(tx, request, user)
     return token
@@ -149,10 +149,10 @@ export async function beginAnonymous(
   const sessionId = randomId()
   const date = new Date(app.clock.now())
   await app.database.transaction(async (tx) => {
-    await app.sessionFollower.ended(tx, await endSession(tx, request))
+    await app.sessionListener.ended(tx, await endSession(tx, request))
     const row = { id: sha256Hex(sessionId), publicId: randomId(), data: JSON.stringify(data) }
     await tx.session.create({ data: { ...row, createdAt: date, lastSeenAt: date } })
-    await recordEvent(tx, originOf(request), event)
+    await recordEvent(tx, eventContext(request), event)
   })
   app.remember.sendCookie(request, reply, null)
   await become(request, reply, sessionId)
@@ -170,7 +170,7 @@ export async function renewSession(
     const own = { id: row?.id ?? '', publicId: row?.publicId ?? '' }
     const { count } = await tx.session.updateMany({ where: own, data: { id: sha256Hex(sessionId) } })
     if (count === 0) throw unauthenticated()
-    await recordEvent(tx, originOf(request), event)
+    await recordEvent(tx, eventContext(request), event)
   })
   await become(request, reply, sessionId)
 }
@@ -181,8 +181,8 @@ export async function endOwnSession(request: FastifyRequest): Promise<void> {
   const userId = request.caller?.user?.id ?? null
   await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, request)
-    await app.sessionFollower.ended(tx, ended)
-    if (ended.isOwn) await recordEvent(tx, originOf(request), { type: 'logout', userId })
+    await app.sessionListener.ended(tx, ended)
+    if (ended.isOwn) await recordEvent(tx, eventContext(request), { type: 'logout', userId })
   })
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { callerOf } from '../access/caller.ts'
+import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
-import type { Tx } from '../plugins/database/database.ts'
 import { holdSession } from '../users/lock.ts'
 
 /**

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { passwordMark } from '../access/password-mark.ts'
+import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import { HttpError } from '../errors.ts'
-import type { Origin } from '../users/events.ts'
+import type { EventContext } from '../users/events.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 
 /** How long a link works and how often one is mailed at most, in milliseconds: the window of the account's failures. */
@@ -25,10 +25,10 @@ const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.sec
 
 /** Bound to address and password: a change of either voids the link. */
 const signedText = ({ user, password }: UserWithPassword, expires: string): string =>
-  [user.id, user.email, passwordMark(password), expires].join('\0')
+  [user.id, user.email, passwordFingerprint(password), expires].join('\0')
 
 /** Mails the owner of a locked account the link that unlocks it: to a verified address, once in a window. */
-export async function mailUnlock(app: FastifyInstance, origin: Origin, found: UserWithPassword): Promise<void> {
+export async function mailUnlock(app: FastifyInstance, origin: EventContext, found: UserWithPassword): Promise<void> {
   const { user } = found
   if (user.email_verified_at === null || user.disabled) return
   const expiresAt = origin.now + validity

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../errors.ts'
-import type { Door } from '../login/login-limiter.ts'
-import { millisecondsOf } from '../plugins/formats.ts'
-import { originOf, recordEvent } from '../users/events.ts'
+import { millisecondsOf } from '../http/formats.ts'
+import type { Channel } from '../login/login-limiter.ts'
+import { eventContext, recordEvent } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 import { createToken, holdProof, type NewAccessToken, type Proof } from './store.ts'
@@ -22,7 +22,7 @@ export interface TokenGrant {
   /** What must still hold when the token is issued. */
   proof: Proof
   /** The entry point of the sign-in that issues the token. */
-  door?: Door
+  channel?: Channel
 }
 
 /**
@@ -68,13 +68,13 @@ export function issueToken(
     }
     const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }
     const created = await createToken(tx, facts)
-    await recordEvent(tx, originOf(request), {
+    await recordEvent(tx, eventContext(request), {
       type: 'token_created',
       userId,
-      data: { token_id: created.accessToken.id, name, ...(grant.door ? { door: grant.door } : {}) },
+      data: { token_id: created.accessToken.id, name, ...(grant.channel ? { channel: grant.channel } : {}) },
     })
     const owner = await findUserById({ prisma: tx }, userId)
-    if (owner) await notify(request.server, tx, originOf(request), owner.user, 'token_created')
+    if (owner) await notify(request.server, tx, eventContext(request), owner.user, 'token_created')
     return created
   })
 }
@@ -84,9 +84,9 @@ export async function issueForSignIn(
   request: FastifyRequest,
   { user, password }: UserWithPassword,
   name: string,
-  door: Door,
+  channel: Channel,
 ): Promise<string> {
   const { default_abilities: abilities } = request.server.config.current().tokens
-  const grant = { abilities, expiresAt: null, proof: { password }, door }
+  const grant = { abilities, expiresAt: null, proof: { password }, channel }
   return (await issueToken(request, user.id, name, grant)).plainTextToken
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import type { Database } from '../plugins/database/database.ts'
+import type { Database } from '../database/database.ts'
 import { deleteExpired } from './store.ts'
 
 const hour = 3_600_000

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { notFound } from '../errors.ts'
-import { originOf, recordEvent } from '../users/events.ts'
+import { eventContext, recordEvent } from '../users/events.ts'
 import { lockUser } from '../users/lock.ts'
 import { deleteToken, deleteTokens } from './store.ts'
 
@@ -11,7 +11,7 @@ export function revokeToken(request: FastifyRequest, userId: number, id: bigint)
     await lockUser(database, tx, userId)
     const isDeleted = await deleteToken(tx, userId, id)
     if (!isDeleted) return false
-    await recordEvent(tx, originOf(request), { type: 'token_revoked', userId, data: { token_id: Number(id) } })
+    await recordEvent(tx, eventContext(request), { type: 'token_revoked', userId, data: { token_id: Number(id) } })
     return true
   })
 }
@@ -27,6 +27,6 @@ export async function revokeTokens(request: FastifyRequest, userId: number): Pro
   await database.transaction(async (tx) => {
     await lockUser(database, tx, userId)
     const count = await deleteTokens(tx, userId)
-    if (count > 0) await recordEvent(tx, originOf(request), { type: 'tokens_revoked', userId, data: { count } })
+    if (count > 0) await recordEvent(tx, eventContext(request), { type: 'tokens_revoked', userId, data: { count } })
   })
 }

@@ -1,6 +1,6 @@
 import { storedAbilities } from '../access/abilities.ts'
+import type { Database, Tx } from '../database/database.ts'
 import type { PersonalAccessToken } from '../generated/postgresql/client.ts'
-import type { Database, Tx } from '../plugins/database/database.ts'
 import { holdPassword, holdSession, lockUser } from '../users/lock.ts'
 import { wireDate } from '../users/wire-date.ts'
 import type { ApiToken } from './token-schema.ts'

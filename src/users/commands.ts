@@ -1,7 +1,7 @@
 import { type Command, type CommandContext, CommandError } from '../commands.ts'
 import { hashPassword } from '../crypto/password.ts'
 import { type FieldErrors, validationFailed } from '../errors.ts'
-import { isEmail, isName } from '../plugins/formats.ts'
+import { isEmail, isName } from '../http/formats.ts'
 import { commandOrigin, recordEvent } from './events.ts'
 import { notify } from './notices.ts'
 import type { User } from './user.ts'

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import { ownLink } from '../plugins/links.ts'
+import type { Tx } from '../database/database.ts'
+import { ownLink } from '../pages/links.ts'
 import type { User } from './user.ts'
 
 /** How long a change of address can be undone, in milliseconds. */

@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
-import { clientAddress, limitedAddress } from '../plugins/client-address.ts'
-import type { Database, Tx } from '../plugins/database/database.ts'
-import type { Metrics } from '../plugins/metrics/metrics.ts'
+import type { Database, Tx } from '../database/database.ts'
+import { clientAddress, limitedAddress } from '../http/client-address.ts'
+import type { Metrics } from '../observability/metrics/metrics.ts'
 import { lockUser } from './lock.ts'
 
 /** The security events that are recorded. */
@@ -57,7 +57,7 @@ type EventType =
   | 'verification_sent'
 
 /** Where an event came from: a request, or (all null) a command, whose output is its log. */
-export interface Origin {
+export interface EventContext {
   ipAddress: string | null
   userAgent: string | null
   requestId: string | null
@@ -67,7 +67,7 @@ export interface Origin {
 }
 
 /** The origin of what an administrator does at the command line. */
-export const commandOrigin = (now: number): Origin => ({
+export const commandOrigin = (now: number): EventContext => ({
   ipAddress: null,
   userAgent: null,
   requestId: null,
@@ -84,7 +84,7 @@ interface EventFacts {
 }
 
 /** The origin of everything this request causes. */
-export const originOf = (request: FastifyRequest): Origin => ({
+export const eventContext = (request: FastifyRequest): EventContext => ({
   ipAddress: clientAddress(request),
   userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
   requestId: request.id,
@@ -107,7 +107,11 @@ const repeatWindow = 3_600_000
  * Records a security event: a row in the transaction of its change, a log line, and a count. Only the first of equal
  * failed sign-ins within an hour gets a row, which then counts the others, so that guessing cannot fill the table.
  */
-export async function recordEvent(tx: Tx, origin: Origin, { type, userId, data = {} }: EventFacts): Promise<void> {
+export async function recordEvent(
+  tx: Tx,
+  origin: EventContext,
+  { type, userId, data = {} }: EventFacts,
+): Promise<void> {
   const { ipAddress, userAgent, requestId, log, metrics, now } = origin
   const owner = userId === null ? null : BigInt(userId)
   const facts = JSON.stringify(data)
@@ -132,7 +136,7 @@ export async function recordEvent(tx: Tx, origin: Origin, { type, userId, data =
  * Records events that come with no other change, in a transaction of their own. It locks the user, so that the deletion of
  * an account clears them. If the account is gone already, they name no address and no browser.
  */
-export async function recordEvents(database: Database, origin: Origin, ...events: EventFacts[]): Promise<void> {
+export async function recordEvents(database: Database, origin: EventContext, ...events: EventFacts[]): Promise<void> {
   await database.transaction(async (tx) => {
     for (const event of events) {
       // The same statements for an unknown user as for a known one.

@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../plugins/database/database.ts'
+import type { Database, Tx } from '../database/database.ts'
 
 type Engine = Pick<Database, 'engine'>
 

@@ -1,8 +1,8 @@
-import { limitedAddress } from '../plugins/client-address.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import type { Mail } from '../plugins/mail/mail.ts'
+import type { Tx } from '../database/database.ts'
+import { limitedAddress } from '../http/client-address.ts'
+import type { Mail } from '../mail/mail.ts'
 import { browserName } from './browser-name.ts'
-import type { Origin } from './events.ts'
+import type { EventContext } from './events.ts'
 import type { User } from './user.ts'
 
 /** The changes of an account that svc notifies its owner of. */
@@ -49,7 +49,7 @@ type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at'>
 export async function notify(
   { mail }: { mail: Pick<Mail, 'queueNotice'> },
   tx: Tx,
-  origin: Origin,
+  origin: EventContext,
   user: Recipient,
   kind: NoticeKind,
   { newEmail, undo, provider, application, resetLink }: NoticeFacts = {},

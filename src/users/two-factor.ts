@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../plugins/database/database.ts'
+import type { Database, Tx } from '../database/database.ts'
 
 /** A user's second factor as it is stored: the texts are encrypted. */
 export interface StoredTwoFactor {

@@ -17,7 +17,7 @@ export interface User {
 }
 
 /** The user of a database row. */
-export const userOf = (row: UserRow): User => ({
+export const toUser = (row: UserRow): User => ({
   id: Number(row.id),
   name: row.name,
   email: row.email,

@@ -1,9 +1,9 @@
 import { currentHashes, noPassword } from '../crypto/password.ts'
+import type { Database, Tx } from '../database/database.ts'
 import type { Prisma } from '../generated/postgresql/client.ts'
-import type { Database, Tx } from '../plugins/database/database.ts'
 import { isHeldForUndo } from './email-change.ts'
 import { clearTwoFactor } from './two-factor.ts'
-import { canonicalEmail, type User, userOf } from './user.ts'
+import { canonicalEmail, toUser, type User } from './user.ts'
 
 /** A user with what a password check needs. */
 export interface UserWithPassword {
@@ -32,18 +32,18 @@ export interface UserChanges {
 /** The user of this address, with the password hash. */
 export async function findUserByEmail(db: Database | { prisma: Tx }, email: string): Promise<UserWithPassword | null> {
   const row = await db.prisma.user.findUnique({ where: { email: canonicalEmail(email) } })
-  return row && { user: userOf(row), password: row.password }
+  return row && { user: toUser(row), password: row.password }
 }
 
 /** The user of this id, with the password hash. */
 export async function findUserById(db: Database | { prisma: Tx }, id: number): Promise<UserWithPassword | null> {
   const row = await db.prisma.user.findUnique({ where: { id: BigInt(id) } })
-  return row && { user: userOf(row), password: row.password }
+  return row && { user: toUser(row), password: row.password }
 }
 
 /** Every user, oldest first. */
 export async function listUsers(db: Database): Promise<User[]> {
-  return (await db.prisma.user.findMany({ orderBy: { id: 'asc' } })).map(userOf)
+  return (await db.prisma.user.findMany({ orderBy: { id: 'asc' } })).map(toUser)
 }
 
 /** The new user, or null when the address is taken. */
@@ -58,7 +58,7 @@ export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewU
     INSERT INTO users (name, email, password, role, email_verified_at, created_at, updated_at)
     VALUES (${name}, ${address}, ${password}, ${role}, ${verifiedAt}, ${date}, ${date})
     ON CONFLICT (email) DO NOTHING`
-  return created === 0 ? null : userOf(await tx.user.findUniqueOrThrow({ where: { email: address } }))
+  return created === 0 ? null : toUser(await tx.user.findUniqueOrThrow({ where: { email: address } }))
 }
 
 /** The changed user, or null when there is none of this address. Who disables a user also revokes their access. */
@@ -72,20 +72,20 @@ export async function updateUser(tx: Tx, email: string, changes: UserChanges, no
   if (changes.resetTwoFactor) {
     await clearTwoFactor(tx, found.user.id)
   }
-  const changed = userOf(await tx.user.update({ where: { id: BigInt(found.user.id) }, data }))
+  const changed = toUser(await tx.user.update({ where: { id: BigInt(found.user.id) }, data }))
   if (changes.disabled) await tx.passwordReset.deleteMany({ where: { userId: BigInt(found.user.id) } })
   return changed
 }
 
 /** The most kinds of legacy hashes that are looked for. */
-const mostKinds = 20
+const maxKinds = 20
 
 /** One stored hash of every algorithm and set of parameters that is not today's. */
 export async function legacyHashes({ prisma }: Database): Promise<string[]> {
   const isHash = { OR: [{ password: { startsWith: '$2' } }, { password: { startsWith: '$argon2' } }] }
   const found: string[] = []
   const known = [currentHashes]
-  while (known.length <= mostKinds) {
+  while (known.length <= maxKinds) {
     const NOT = known.map((prefix) => ({ password: { startsWith: prefix } }))
     const row = await prisma.user.findFirst({ where: { ...isHash, NOT }, select: { password: true } })
     if (!row?.password) break
@@ -112,7 +112,7 @@ export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashRe
   const { stored, replacement, marks } = hashes
   const { count } = await tx.user.updateMany({ where: { id, password: stored }, data: { password: replacement } })
   if (count === 0) return false
-  const change = { where: { userId: id, passwordMark: marks.from }, data: { passwordMark: marks.to } }
+  const change = { where: { userId: id, passwordFingerprint: marks.from }, data: { passwordFingerprint: marks.to } }
   await tx.session.updateMany(change)
   await tx.rememberToken.updateMany(change)
   return true

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { constantTimeEqual, sha256Hex } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
-import type { Tx } from '../plugins/database/database.ts'
-import { linkTo } from '../plugins/links.ts'
-import { type Origin, recordEvent } from './events.ts'
+import type { Tx } from '../database/database.ts'
+import { linkTo } from '../pages/links.ts'
+import { type EventContext, recordEvent } from './events.ts'
 import type { User } from './user.ts'
 
 /** How long a verification link works, in milliseconds. */
@@ -29,7 +29,7 @@ const signedText = ({ id, hash, expires }: Omit<VerificationLink, 'signature'>):
 export async function sendVerification(
   app: FastifyInstance,
   tx: Tx,
-  origin: Origin,
+  origin: EventContext,
   user: User,
   by: 'user' | 'registration' = 'user',
 ): Promise<void> {

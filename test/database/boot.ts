@@ -1,5 +1,5 @@
 // Started as a process of its own: opens the database given, writes the number of tasks given, some in transactions.
-import { openDatabase } from '../../src/plugins/database/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { testEngine } from '../support/postgresql.ts'
 
 const [url = '', writes = '0'] = process.argv.slice(2)

@@ -4,8 +4,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Sqlite from 'libsql'
 import t from 'tap'
-import { openDatabase, openSqliteReader } from '../../src/plugins/database/database.ts'
-import { migrationsFolder, readMigrations } from '../../src/plugins/database/migrations.ts'
+import { openDatabase, openSqliteReader } from '../../src/database/database.ts'
+import { migrationsFolder, readMigrations } from '../../src/database/migrations.ts'
 import { createTestDatabase, testEngine } from '../support/postgresql.ts'
 
 const place = await createTestDatabase()

@@ -58,20 +58,20 @@ t.test('every password door does one check for known, unknown, disabled and pass
   }
   await setDisabled(svc, users.disabled, true)
   checks()
-  for (const [door, enter] of Object.entries(doors)) {
+  for (const [channel, enter] of Object.entries(doors)) {
     for (const [kind, email] of Object.entries(users)) {
       const { statusCode } = await enter(svc, email, 'wrong')
-      t.ok([400, 401, 422].includes(statusCode), `${door} refuses a ${kind} user with ${statusCode}`)
+      t.ok([400, 401, 422].includes(statusCode), `${channel} refuses a ${kind} user with ${statusCode}`)
       t.equal(
         checks()
           .map((costs) => costs.length)
           .join(),
         '1',
-        `${door} does one check for a ${kind} user`,
+        `${channel} does one check for a ${kind} user`,
       )
     }
     await enter(svc, users.disabled, 'correct horse')
-    t.equal(checks().length, 1, `${door} checks the right password of a disabled user`)
+    t.equal(checks().length, 1, `${channel} checks the right password of a disabled user`)
   }
 })
 

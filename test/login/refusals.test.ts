@@ -54,7 +54,7 @@ t.test('counts repeated failures in one row an hour, by account, address and ent
   await svc.browser({ remoteAddress: '198.51.100.7' }).signIn(user.email, 'wrong')
   const rows = await settled(svc, 26)
   const counted = rows.map((row) => [Number(row.userId), row.ipAddress, row.data, row.repeats, row.lastAt?.getTime()])
-  const byToken = '{"door":"token"}'
+  const byToken = '{"channel":"token"}'
   const byText = (a: unknown, b: unknown) => String(a).localeCompare(String(b))
   t.strictSame(
     counted.sort(byText),
@@ -62,7 +62,7 @@ t.test('counts repeated failures in one row an hour, by account, address and ent
       [user.id, '127.0.0.1', byToken, 20, began + minute],
       [other.id, '127.0.0.1', byToken, 0, undefined],
       [0, '127.0.0.1', byToken, 1, began + minute],
-      [user.id, '198.51.100.7', '{"door":"login"}', 1, began + minute],
+      [user.id, '198.51.100.7', '{"channel":"login"}', 1, began + minute],
     ].sort(byText),
   )
   const lines = svc.logs.map((line) => JSON.parse(line)).filter(({ event }) => event === 'login_failed')

@@ -113,7 +113,7 @@ t.test(
     for (const code of [early, now])
       t.equal((await device(svc, ada.email, { code })).statusCode, 422, 'used, or before it')
     const spa = await challenged(svc, ada.email)
-    t.equal((await spa.post(challenge, { code: now })).statusCode, 422, 'nor at another door')
+    t.equal((await spa.post(challenge, { code: now })).statusCode, 422, 'nor at another channel')
     t.equal((await spa.post(challenge, { code: ada.code(1) })).statusCode, 204)
   },
 )

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { openDatabase } from '../../src/plugins/database/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { startMain } from '../support/process.ts'
 import { remoteBrowser } from '../support/remote.ts'
 import { failed, invalid, openShell } from '../support/shell.ts'

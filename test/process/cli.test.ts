@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openDatabase } from '../../src/plugins/database/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { createToken } from '../../src/tokens/store.ts'
 import { failed, openShell } from '../support/shell.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mailboxOf } from '../../src/plugins/mail/budget.ts'
+import { mailboxOf } from '../../src/mail/budget.ts'
 import { takePassword } from '../support/accounts.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { openDatabase } from '../../src/plugins/database/database.ts'
-import { createLogger } from '../../src/plugins/logging.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { createLogger } from '../../src/observability/logging.ts'
 import { registration, strong } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 import { Authenticator } from '../support/authenticator.ts'

@@ -1,4 +1,4 @@
-import { passwordMark } from '../../src/access/password-mark.ts'
+import { passwordFingerprint } from '../../src/access/password-fingerprint.ts'
 import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 
@@ -33,5 +33,5 @@ export async function mailedLink(svc: TestApp, address: string): Promise<string>
 export async function takePassword({ database: { prisma } }: TestApp, userId: number): Promise<void> {
   const id = BigInt(userId)
   await prisma.user.update({ where: { id }, data: { password: null } })
-  await prisma.session.updateMany({ where: { userId: id }, data: { passwordMark: passwordMark(null) } })
+  await prisma.session.updateMany({ where: { userId: id }, data: { passwordFingerprint: passwordFingerprint(null) } })
 }

@@ -4,8 +4,8 @@ import { csrfMismatch, notFound, tooManyRequests, validationFailed } from '../..
 import assets from '../../src/features/assets/routes.ts'
 import { markOf } from '../../src/features/social/marks.ts'
 import { oauth2Presets, openIdPresets } from '../../src/features/social/presets.ts'
-import type { PageData } from '../../src/plugins/pages/page-data.ts'
-import { addPages } from '../../src/plugins/pages/pages.ts'
+import type { PageData } from '../../src/pages/page-data.ts'
+import { addPages } from '../../src/pages/pages.ts'
 import { type Settings, testConfig } from './app.ts'
 
 const login: PageData['login'] = {

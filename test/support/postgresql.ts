@@ -3,9 +3,9 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { type Engine, migrationsFolder, readMigrations } from '../../src/plugins/database/migrations.ts'
-import { preparePostgresql } from '../../src/plugins/database/postgresql.ts'
-import { openSqliteConnection, prepareSqliteFile } from '../../src/plugins/database/sqlite.ts'
+import { type Engine, migrationsFolder, readMigrations } from '../../src/database/migrations.ts'
+import { preparePostgresql } from '../../src/database/postgresql.ts'
+import { openSqliteConnection, prepareSqliteFile } from '../../src/database/sqlite.ts'
 import { startPostgresql } from './postgresql-server.ts'
 
 /** The engine this run of the suite is about. */

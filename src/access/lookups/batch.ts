@@ -9,7 +9,7 @@ interface Waiter<Row> {
 const concurrent = 2
 
 /** The most keys in one query. */
-const largest = 500
+const maxBatch = 500
 
 /** Gathers the lookups of one turn of the event loop into one query; nothing outlives its query. */
 export class Batch<Key, Row> {
@@ -67,11 +67,11 @@ export class Batch<Key, Row> {
 
   #take(): Map<Key, Waiter<Row>[]> {
     const all = this.#waiting
-    if (all.size <= largest) {
+    if (all.size <= maxBatch) {
       this.#waiting = new Map()
       return all
     }
-    const taken = new Map([...all].slice(0, largest))
+    const taken = new Map([...all].slice(0, maxBatch))
     for (const key of taken.keys()) all.delete(key)
     return taken
   }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Metrics } from '../../plugins/metrics/metrics.ts'
+import type { Metrics } from '../../observability/metrics/metrics.ts'
 import { Batch } from './batch.ts'
 import type { Lookups } from './lookups.ts'
 import {

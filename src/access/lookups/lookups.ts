@@ -19,7 +19,7 @@ export interface SessionRow {
   id: string
   publicId: string
   rememberTokenId: bigint | null
-  passwordMark: string | null
+  passwordFingerprint: string | null
   data: string
   createdAt: number
   lastSeenAt: number
@@ -33,7 +33,7 @@ export interface RememberRow {
   id: bigint
   tokenHash: string
   previousHash: string | null
-  passwordMark: string | null
+  passwordFingerprint: string | null
   expiresAt: number
   user: User | null
   password: string | null

@@ -1,4 +1,4 @@
-import { openSqliteReader } from '../../plugins/database/database.ts'
+import { openSqliteReader } from '../../database/database.ts'
 import { batchedLookups, type Watch } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'

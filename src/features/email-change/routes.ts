@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import type { Tx } from '../../plugins/database/database.ts'
-import { startPage } from '../../plugins/links.ts'
-import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
-import { textsOf } from '../../plugins/pages/theme.ts'
+import type { Tx } from '../../database/database.ts'
+import { startPage } from '../../pages/links.ts'
+import { addPages, pageAnswer } from '../../pages/pages.ts'
+import { textsOf } from '../../pages/theme.ts'
 import { isUndoSignature } from '../../users/email-change.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import { findChange, restoreAddress, type UndoableChange } from './store.ts'
 
 const path = '/email/undo/:id/:signature'
@@ -93,7 +93,7 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
     async (request, reply) => {
       const change = await changeOf(request.params)
       if (!change) return refuse(reply, 'invalid')
-      const origin = originOf(request)
+      const origin = eventContext(request)
       try {
         await app.database.transaction(async (tx) => {
           await secureAccount(tx, change.userId, new Date(change.createdAt.getTime() - suspect))

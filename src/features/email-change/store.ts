@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../plugins/database/database.ts'
+import type { Database, Tx } from '../../database/database.ts'
 import { clearPassword } from '../../users/users.ts'
 
 /** A change of address that can be undone. */

@@ -3,14 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/caller.ts'
 import { HttpError, unauthenticated, validationFailed } from '../../errors.ts'
+import { isNavigation } from '../../http/navigation.ts'
+import { localPath } from '../../http/return-to.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { linkTo, signInPage, startPage } from '../../plugins/links.ts'
-import { isNavigation } from '../../plugins/navigation.ts'
-import { addPages } from '../../plugins/pages/pages.ts'
-import { textsOf } from '../../plugins/pages/theme.ts'
-import { localPath } from '../../plugins/return-to.ts'
+import { linkTo, signInPage, startPage } from '../../pages/links.ts'
+import { addPages } from '../../pages/pages.ts'
+import { textsOf } from '../../pages/theme.ts'
 import { undoLink } from '../../users/email-change.ts'
-import { originOf } from '../../users/events.ts'
+import { eventContext } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
@@ -69,7 +69,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         const user = request.caller?.user
         const address = user ? addressOf(link, user) : null
         if (!user || !address) return refuseLink(request, reply, 'not_yours')
-        if (address === 'current') await verifyAddress(app.database, user, originOf(request))
+        if (address === 'current') await verifyAddress(app.database, user, eventContext(request))
         else if (!(await applyPending(request, user))) return refuseLink(request, reply, 'not_yours')
         const verified = await findUserById(app.database, user.id)
         if (verified) app.loginLimiter.rememberBrowser(request, reply, verified)
@@ -99,7 +99,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
       const { user } = callerOf(request)
       if (!user) throw unauthenticated()
       if (user.email_verified_at !== null && !user.pending_email) return reply.code(204).send(null)
-      await app.database.transaction((tx) => sendVerification(app, tx, originOf(request), user))
+      await app.database.transaction((tx) => sendVerification(app, tx, eventContext(request), user))
       const message = 'A new verification link has been sent to your email address.'
       return reply.code(202).send({ status: 'verification-link-sent', message })
     },
@@ -107,7 +107,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
 
   /** Makes the pending address the user's own; false when it was replaced meanwhile, 422 when another account has it. */
   async function applyPending(request: FastifyRequest, user: User): Promise<boolean> {
-    const origin = originOf(request)
+    const origin = eventContext(request)
     const outcome = await applyAddress(app.database, user, origin, {
       lock: (tx) => requireStillSignedIn(tx, request),
       notifyOld: async (tx, changeId, newEmail) => {

@@ -1,12 +1,12 @@
-import type { Database, Tx } from '../../plugins/database/database.ts'
-import { isUniqueViolation } from '../../plugins/database/unique.ts'
+import type { Database, Tx } from '../../database/database.ts'
+import { isUniqueViolation } from '../../database/unique.ts'
 import { applyPendingEmail } from '../../users/email-change.ts'
-import { type Origin, recordEvent } from '../../users/events.ts'
+import { type EventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { markVerified } from '../../users/users.ts'
 
 /** Marks the user's address as verified and records it; nothing happens the second time. */
-export function verifyAddress(database: Database, user: User, origin: Origin): Promise<void> {
+export function verifyAddress(database: Database, user: User, origin: EventContext): Promise<void> {
   return database.transaction(async (tx) => {
     const isNew = await markVerified(tx, user.id, user.email, origin.now)
     if (isNew) await recordEvent(tx, origin, { type: 'email_verified', userId: user.id })
@@ -23,7 +23,7 @@ interface ApplySteps {
 export async function applyAddress(
   database: Database,
   user: User,
-  origin: Origin,
+  origin: EventContext,
   { lock, notifyOld }: ApplySteps,
 ): Promise<'applied' | 'taken' | 'done' | 'overtaken'> {
   try {

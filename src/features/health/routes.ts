@@ -8,12 +8,12 @@ const Readiness = Type.Object({
 })
 
 /** How long the database may take to answer, in milliseconds: whoever asks does not wait for ever either. */
-const patience = 2_000
+const timeout = 2_000
 
 /** Rejects when the patience is over. */
 const silence = (): Promise<never> =>
   new Promise((_resolve, reject) => {
-    setTimeout(() => reject(new Error(`no answer within ${patience} ms`)), patience).unref()
+    setTimeout(() => reject(new Error(`no answer within ${timeout} ms`)), timeout).unref()
   })
 
 /** Whether the process lives, and whether it can serve. */

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { notFound } from '../../errors.ts'
 import { signOut } from '../../login/sign-in.ts'
-import { isOwnFrontEnd, signInPage, startPage } from '../../plugins/links.ts'
-import { addPages } from '../../plugins/pages/pages.ts'
+import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
+import { addPages } from '../../pages/pages.ts'
 
 /** The page at `/` where there is no front end to be there: who is signed in, and signing out. */
 const home: FastifyPluginAsyncTypebox = async (app) => {

@@ -39,7 +39,7 @@ export interface KeySource {
 const algorithms = ['RS256', 'ES256', 'EdDSA']
 
 /** As many verified tokens as are remembered, so that one that comes again costs no signature. */
-const mostRemembered = 10_000
+const maxVerified = 10_000
 
 /** Whether every part is base64url as its encoder writes it: no token has a second spelling. */
 const isCanonical = (token: string): boolean =>
@@ -76,7 +76,7 @@ export class AccessTokenVerifier {
     if (token.length > 8192 || !isCanonical(token)) return null
     const payload = await this.#payloadOf(token, now)
     if (!payload || !isAccessToken(payload)) return null
-    if (this.#verified.size >= mostRemembered) this.#verified.delete(this.#verified.keys().next().value ?? '')
+    if (this.#verified.size >= maxVerified) this.#verified.delete(this.#verified.keys().next().value ?? '')
     this.#verified.set(token, payload)
     return payload
   }

@@ -3,12 +3,12 @@ import { grants } from '../../access/abilities.ts'
 import type { Caller, TokenCaller } from '../../access/caller.ts'
 import type { BearerCheck, BoundCheck } from '../../access/guard.ts'
 import type { HttpError } from '../../errors.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import { deletePersonalToken } from './applications/store.ts'
 import { boundRefusal, proofOf } from './dpop.ts'
-import type { LiveToken, ProtocolHolder } from './protocol/provider.ts'
+import type { LiveToken, OAuthServer } from './protocol/oauth-server.ts'
 import { denyToken } from './protocol/store.ts'
 import { signInRefusal } from './sign-in-refusal.ts'
 
@@ -54,7 +54,7 @@ class JwtCaller implements TokenCaller {
   async revoke(request: FastifyRequest): Promise<void> {
     const jti = this.credentialId
     const userId = this.user?.id ?? null
-    const origin = originOf(request)
+    const origin = eventContext(request)
     await request.server.database.transaction(async (tx) => {
       await denyToken(tx, jti, this.expiresAt + 60_000)
       const isPersonal = userId !== null && (await deletePersonalToken(tx, userId, jti))
@@ -68,32 +68,32 @@ const isJwt = (bearer: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(beare
 
 /** The guard's check for JWTs that svc issued for its own API (RFC 9068 section 4). */
 export const oauthBearer =
-  (holder: ProtocolHolder): BearerCheck =>
+  (oauthServer: OAuthServer): BearerCheck =>
   (bearer, request) => {
     if (!isJwt(bearer)) return undefined
-    return findCaller(holder, bearer, request.server)
+    return findCaller(oauthServer, bearer, request.server)
   }
 
 /** The guard's check for tokens that came with `DPoP` and a proof that the sender holds their key. */
 export const oauthBound =
-  (holder: ProtocolHolder): BoundCheck =>
+  (oauthServer: OAuthServer): BoundCheck =>
   async (token, request) => {
-    const live = await findOwn(holder, token, request.server.config.current().oauth.audience)
+    const live = await findOwn(oauthServer, token, request.server.config.current().oauth.audience)
     if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
     const proof = await proofOf(request, token, live.claims.cnf.jkt)
-    if (!proof || !(await holder.useOnce(proof.name, proof.expiresAt))) throw boundRefusal('invalid_dpop_proof')
+    if (!proof || !(await oauthServer.useOnce(proof.name, proof.expiresAt))) throw boundRefusal('invalid_dpop_proof')
     return new JwtCaller(request.server, live)
   }
 
-async function findCaller(holder: ProtocolHolder, bearer: string, server: FastifyInstance): Promise<Caller | null> {
-  const live = await findOwn(holder, bearer, server.config.current().oauth.audience)
+async function findCaller(oauthServer: OAuthServer, bearer: string, server: FastifyInstance): Promise<Caller | null> {
+  const live = await findOwn(oauthServer, bearer, server.config.current().oauth.audience)
   // A token that is bound to a key is no bearer token (RFC 9449 section 7.2).
   if (live?.claims.cnf) throw boundRefusal('invalid_token')
   return live && new JwtCaller(server, live)
 }
 
 /** A live token for svc's own API; null for any other. */
-async function findOwn(holder: ProtocolHolder, token: string, audience: string) {
-  const live = await holder.findLive(token)
+async function findOwn(oauthServer: OAuthServer, token: string, audience: string) {
+  const live = await oauthServer.findLive(token)
   return live?.claims.aud === audience ? live : null
 }

@@ -5,7 +5,7 @@ import { validationFailed } from '../../errors.ts'
 const longestId = 1364
 
 /** More than any client data or assertion has; attestations are as long as a body may be. */
-const longest = 100_000
+const maxLength = 100_000
 
 const longestHandle = 86
 
@@ -24,7 +24,7 @@ export const credentialRefused = (text: string) => validationFailed({ credential
 function partsOf({ id, rawId, type, response }: Record<string, unknown>) {
   if (!isBase64url(id, longestId) || id !== rawId || type !== 'public-key' || !isMapping(response)) return null
   const { clientDataJSON } = response
-  return isBase64url(clientDataJSON, longest) ? { id, response, clientDataJSON } : null
+  return isBase64url(clientDataJSON, maxLength) ? { id, response, clientDataJSON } : null
 }
 
 /** The assertion in a body, with only what is verified of it; throws 422 for what is none. */
@@ -34,8 +34,8 @@ export function assertionOf(credential: Record<string, unknown>): Authentication
   const hasHandle = userHandle !== undefined && userHandle !== null
   if (
     !parts ||
-    !isBase64url(authenticatorData, longest) ||
-    !isBase64url(signature, longest) ||
+    !isBase64url(authenticatorData, maxLength) ||
+    !isBase64url(signature, maxLength) ||
     (hasHandle && !isBase64url(userHandle, longestHandle))
   ) {
     throw credentialRefused('Invalid credential format.')
@@ -49,7 +49,7 @@ export function assertionOf(credential: Record<string, unknown>): Authentication
 export function attestationOf(credential: Record<string, unknown>): RegistrationResponseJSON {
   const parts = partsOf(credential)
   const { attestationObject, transports } = parts?.response ?? {}
-  if (!parts || !isBase64url(attestationObject, longest)) throw credentialRefused('Invalid credential format.')
+  if (!parts || !isBase64url(attestationObject, maxLength)) throw credentialRefused('Invalid credential format.')
   const { id, clientDataJSON } = parts
   const given = Array.isArray(transports) ? transports : []
   const known = knownTransports.filter((transport) => given.includes(transport))

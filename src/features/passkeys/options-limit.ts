@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../../errors.ts'
+import { limitedAddress } from '../../http/client-address.ts'
 import type { LimitRule } from '../../login/failure-limits.ts'
-import { limitedAddress } from '../../plugins/client-address.ts'
 
 /** Anybody may ask for options, and each asking stores a challenge. */
 const rule: LimitRule = { max: 60, window: 60_000, block: 'window' }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
 import { takeChallenges } from './challenges/store.ts'
@@ -35,7 +35,7 @@ export async function registerPasskey(
     ...{ userId: user.id, name, credentialId, publicKey, counter, now: clock.now() },
     ...{ transports: response.response.transports ?? [], backedUp: verified.credentialBackedUp },
   }
-  const origin = originOf(request)
+  const origin = eventContext(request)
   const id = await database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)
     const inserted = await insertPasskey(tx, passkey)

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { userOf } from '../../access/caller.ts'
+import { requireUser } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
 import { addProof } from '../../login/authentication-methods.ts'
@@ -9,8 +9,8 @@ import { beginChallenge } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { linkTo } from '../../plugins/links.ts'
-import { originOf, recordEvent, recordEvents } from '../../users/events.ts'
+import { linkTo } from '../../pages/links.ts'
+import { eventContext, recordEvent, recordEvents } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
 import { limitOptions } from './options-limit.ts'
@@ -63,7 +63,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   /** Refuses another's passkey with 403 and an unknown one with 404, before the body is looked at. */
   const requireOwn = async (request: FastifyRequest<{ Params: { id: string } }>) => {
     const { id } = request.params
-    const owner = /^\d{1,19}$/.test(id) ? await ownerOf(app.database, BigInt(id), userOf(request).id) : 'none'
+    const owner = /^\d{1,19}$/.test(id) ? await ownerOf(app.database, BigInt(id), requireUser(request).id) : 'none'
     if (owner === 'other') throw forbidden()
     if (owner === 'none') throw notFound()
   }
@@ -89,7 +89,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const remember = flagOf(request.body.remember)
       const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
-      const login = { user, password, remember, method: 'passkey', userVerified, door: 'passkey' } as const
+      const login = { user, password, remember, method: 'passkey', userVerified, channel: 'passkey' } as const
       // A passkey whose user was verified is two factors in one; without that it is only the first.
       if (app.secondFactor.isAskedOf(user) && !userVerified) {
         await beginChallenge(request, reply, login)
@@ -106,7 +106,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       config: session,
       schema: { summary: 'Options for confirming by passkey', response: { 200: RequestOptionsAnswer } },
     },
-    async (request) => ({ options: await confirmOptions(request, userOf(request)) }),
+    async (request) => ({ options: await confirmOptions(request, requireUser(request)) }),
   )
 
   app.post(
@@ -120,9 +120,9 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { user, userVerified } = await proveByPasskey(request, request.body.credential, userOf(request).id)
+      const { user, userVerified } = await proveByPasskey(request, request.body.credential, requireUser(request).id)
       const facts = { userId: user.id, data: { method: 'passkey' } }
-      await recordEvents(app.database, originOf(request), { type: 'password_confirmed', ...facts })
+      await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
       await addProof(request, userVerified ? 'verified_passkey' : 'passkey')
       await markConfirmed(request)
       return { redirect: home() }
@@ -132,7 +132,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/user/passkeys',
     { config: session, schema: { summary: 'List your passkeys', response: { 200: Type.Array(PasskeyRecord) } } },
-    async (request) => listPasskeys(app.database, userOf(request).id),
+    async (request) => listPasskeys(app.database, requireUser(request).id),
   )
 
   app.get(
@@ -141,7 +141,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       config: management,
       schema: { summary: 'Options for registering a passkey', response: { 200: CreationOptionsAnswer } },
     },
-    async (request) => ({ options: await registrationOptions(request, userOf(request)) }),
+    async (request) => ({ options: await registrationOptions(request, requireUser(request)) }),
   )
 
   app.post(
@@ -151,7 +151,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       schema: { summary: 'Register a passkey', body: RegisterBody, response: { 200: RegisterAnswer } },
     },
     async (request) => {
-      const id = await registerPasskey(request, userOf(request), request.body)
+      const id = await registerPasskey(request, requireUser(request), request.body)
       return { id: String(id), name: request.body.name, status: 'passkey-registered' }
     },
   )
@@ -169,12 +169,12 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       preValidation: requireOwn,
     },
     async (request) => {
-      const [id, userId, { name }] = [BigInt(request.params.id), userOf(request).id, request.body]
+      const [id, userId, { name }] = [BigInt(request.params.id), requireUser(request).id, request.body]
       const passkey = await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
         const renamed = await renamePasskey(tx, { id, userId, name, now: app.clock.now() })
         const facts = { userId, data: { passkey_id: Number(id) } }
-        if (renamed) await recordEvent(tx, originOf(request), { type: 'passkey_renamed', ...facts })
+        if (renamed) await recordEvent(tx, eventContext(request), { type: 'passkey_renamed', ...facts })
         return renamed
       })
       if (!passkey) throw notFound()
@@ -190,13 +190,13 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       preValidation: requireOwn,
     },
     async (request) => {
-      const [id, user] = [BigInt(request.params.id), userOf(request)]
+      const [id, user] = [BigInt(request.params.id), requireUser(request)]
       const outcome = await app.database.transaction(async (tx) => {
         const providers = Object.keys(app.config.current().social)
         await requireStillSignedIn(tx, request)
         const done = await deletePasskey(app.database, tx, { id, userId: user.id }, providers)
         if (done !== 'deleted') return done
-        const origin = originOf(request)
+        const origin = eventContext(request)
         await recordEvent(tx, origin, {
           type: 'passkey_deleted',
           userId: user.id,

@@ -3,7 +3,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
 import { Type } from 'typebox'
-import { nameField } from '../../plugins/validation.ts'
+import { nameField } from '../../http/validation.ts'
 
 const nullableDate = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { constantTimeEqual } from '../../crypto/hash.ts'
 import { deriveKeys } from '../../crypto/keys.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 
 declare module 'fastify' {
@@ -27,7 +27,7 @@ const signedText = (code: string, expiresAt: number): string => `${expiresAt}\0$
 /** Mails a new code to the user. It replaces the session's earlier one. */
 export async function mailCode(request: FastifyRequest, user: User): Promise<void> {
   const { server: app, session } = request
-  const origin = originOf(request)
+  const origin = eventContext(request)
   const code = newCode()
   const expiresAt = origin.now + validity
   const data = { code: `${code.slice(0, 4)}-${code.slice(4)}`, minutes: validity / 60_000 }

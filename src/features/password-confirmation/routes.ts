@@ -4,10 +4,10 @@ import { Type } from 'typebox'
 import { callerOf } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { emailUnverified, unauthenticated, validationFailed } from '../../errors.ts'
+import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { confirmationAge, markConfirmed } from '../../login/recent-password.ts'
-import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
-import { originOf, recordEvents } from '../../users/events.ts'
+import { eventContext, recordEvents } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
 import { mailCode, redeemCode } from './mailed-code.ts'
@@ -71,7 +71,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       const method = byCode ? await confirmByCode(request) : await confirmByPassword(request)
       await markConfirmed(request)
       const facts = { userId: callerOf(request).user?.id ?? null, data: { method } }
-      await recordEvents(app.database, originOf(request), { type: 'password_confirmed', ...facts })
+      await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
       return sendEmpty(reply, 201)
     },
   )

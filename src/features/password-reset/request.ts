@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Tx } from '../../database/database.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
-import type { Tx } from '../../plugins/database/database.ts'
-import { linkTo } from '../../plugins/links.ts'
-import { type Origin, originOf, recordEvent } from '../../users/events.ts'
+import { linkTo } from '../../pages/links.ts'
+import { type EventContext, eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { findUserByEmail } from '../../users/users.ts'
 import { replaceReset } from './store.ts'
@@ -14,7 +14,7 @@ export const linkSent = 'We have emailed your password reset link.'
 const kind = 'password-reset-request'
 
 /** Who asked, and for which address. */
-type Requested = Pick<Origin, 'ipAddress' | 'userAgent' | 'requestId'> & { email: string }
+type Requested = Pick<EventContext, 'ipAddress' | 'userAgent' | 'requestId'> & { email: string }
 
 /**
  * Takes a request for a reset link, and does the same for every address: one row of work for later.
@@ -23,7 +23,7 @@ type Requested = Pick<Origin, 'ipAddress' | 'userAgent' | 'requestId'> & { email
  */
 export async function requestReset(request: FastifyRequest, email: string): Promise<void> {
   const { server: app } = request
-  const origin = originOf(request)
+  const origin = eventContext(request)
   const { ipAddress, userAgent, requestId } = origin
   if (!app.config.current().passwords.reveal_unknown_email) {
     const requested: Requested = { email, ipAddress, userAgent, requestId }
@@ -42,7 +42,7 @@ export function answerRequests(app: FastifyInstance): void {
   app.outbox.handle<Requested>(kind, async ({ email, ...from }) => {
     const found = await findUserByEmail(app.database, email)
     if (!found || found.user.disabled) return
-    const origin: Origin = { ...from, log: app.log, metrics: app.metrics, now: app.clock.now() }
+    const origin: EventContext = { ...from, log: app.log, metrics: app.metrics, now: app.clock.now() }
     try {
       await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
     } catch (error) {
@@ -54,7 +54,7 @@ export function answerRequests(app: FastifyInstance): void {
 }
 
 /** Mails the link; false when the last one is too young, 429 when a mail budget is spent. The link comes from the configuration alone, never from a Host header. */
-async function sendLink(app: FastifyInstance, tx: Tx, origin: Origin, user: User): Promise<boolean> {
+async function sendLink(app: FastifyInstance, tx: Tx, origin: EventContext, user: User): Promise<boolean> {
   const config = app.config.current()
   const { reset_throttle: throttle, reset_expires: validity } = config.passwords
   const token = randomBytes(32).toString('hex')

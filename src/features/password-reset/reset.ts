@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import type { Tx } from '../../database/database.ts'
 import { type FieldErrors, validationFailed } from '../../errors.ts'
+import { newPasswordErrors } from '../../http/new-password.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
-import type { Tx } from '../../plugins/database/database.ts'
-import { newPasswordErrors } from '../../plugins/new-password.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { findUserByEmail, markVerified, setPassword } from '../../users/users.ts'
 import { hasReset, takeReset } from './store.ts'
@@ -38,7 +38,7 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
   const { server: app } = request
   const config = app.config.current()
   const { reset_expires: validity, reveal_unknown_email, reset_revokes_tokens } = config.passwords
-  const origin = originOf(request)
+  const origin = eventContext(request)
   const known = await findUserByEmail(app.database, form.email)
   const found = known?.user.disabled ? null : known
   if (!found && reveal_unknown_email) {

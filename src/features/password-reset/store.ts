@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../crypto/hash.ts'
-import type { Tx } from '../../plugins/database/database.ts'
+import type { Tx } from '../../database/database.ts'
 
 /** Whose reset it is: the user, and the address that the link is mailed to. */
 interface Account {

@@ -1,19 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { userOf } from '../../access/caller.ts'
+import { requireUser } from '../../access/caller.ts'
+import type { Tx } from '../../database/database.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
+import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { isSet } from '../../http/flag.ts'
+import { NewPassword, nameField } from '../../http/validation.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { countRequest } from '../../login/request-limits.ts'
 import { renewForPassword, sendRenewed, signOut } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import type { Tx } from '../../plugins/database/database.ts'
-import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
-import { isSet } from '../../plugins/flag.ts'
-import { NewPassword, nameField } from '../../plugins/validation.ts'
 import { undoLink } from '../../users/email-change.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import { holdPassword } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
 import { canonicalEmail } from '../../users/user.ts'
@@ -71,7 +71,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       },
     },
     async (request, reply) => {
-      const user = userOf(request)
+      const user = requireUser(request)
       const address = canonicalEmail(request.body.email)
       const email = [user.email, user.pending_email].includes(address) ? null : address
       if (email !== null) {
@@ -79,7 +79,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
         // It mails any address that its caller names.
         await countRequest(request, reply, 'mail')
       }
-      const origin = originOf(request)
+      const origin = eventContext(request)
       const mode = app.config.current().registration.email_change
       const facts = { userId: user.id, name: request.body.name, email, mode, now: origin.now }
       const outcome = await updateProfile(app.database, facts, {
@@ -114,12 +114,12 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       },
     },
     async (request, reply) => {
-      const user = userOf(request)
+      const user = requireUser(request)
       const { current_password: current, password, revoke_tokens } = request.body
       const found = await authenticateAgain(request, user, current, 'change')
       if (!found) throw wrongPassword()
       const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, user.email))
-      const origin = originOf(request)
+      const origin = eventContext(request)
       const renewed = await app.database.transaction(async (tx) => {
         // Of two changes at once the second no longer knows the current password.
         if (!(await holdPassword(app.database, tx, user.id, found.password))) return null
@@ -151,8 +151,8 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       },
     },
     async (request, reply) => {
-      const user = userOf(request)
-      const origin = originOf(request)
+      const user = requireUser(request)
+      const origin = eventContext(request)
       await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
         await accounts.forgetUser(tx, user.id)

@@ -1,5 +1,5 @@
-import type { Database, Tx } from '../../plugins/database/database.ts'
-import { isUniqueViolation } from '../../plugins/database/unique.ts'
+import type { Database, Tx } from '../../database/database.ts'
+import { isUniqueViolation } from '../../database/unique.ts'
 import { requestEmailChange } from '../../users/email-change.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'

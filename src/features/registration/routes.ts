@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { HttpError, notFound, validationFailed } from '../../errors.ts'
+import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { isSet } from '../../http/flag.ts'
+import { NewPassword, nameField } from '../../http/validation.ts'
 import { signIn } from '../../login/sign-in.ts'
-import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
-import { isSet } from '../../plugins/flag.ts'
-import { NewPassword, nameField } from '../../plugins/validation.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import { createUser, findUserByEmail } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
 
@@ -49,7 +49,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       // Before the hash, which is what an attempt costs.
       if (await findUserByEmail(app.database, email)) throw taken()
       const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
-      const origin = originOf(request)
+      const origin = eventContext(request)
       const { role } = app.config.current().registration
       const user = await app.database.transaction(async (tx) => {
         const created = await createUser(tx, { name, email, password: hash, role, verified: false, now: origin.now })
@@ -59,7 +59,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
         return created
       })
       if (!user) throw taken()
-      const login = { user, password: hash, remember: isSet(remember), door: 'registration' } as const
+      const login = { user, password: hash, remember: isSet(remember), channel: 'registration' } as const
       await signIn(request, reply, { ...login, isNewAccount: true })
       return sendEmpty(reply, 201)
     },

@@ -2,18 +2,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { type FieldErrors, HttpError, notFound } from '../../errors.ts'
+import { isSet } from '../../http/flag.ts'
+import { isEmail } from '../../http/formats.ts'
+import { localPath } from '../../http/return-to.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { beginChallenge, challengedUser, completeChallenge } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { signIn } from '../../login/sign-in.ts'
-import { isSet } from '../../plugins/flag.ts'
-import { isEmail } from '../../plugins/formats.ts'
-import { isOwnFrontEnd, signInPage, startPage } from '../../plugins/links.ts'
-import { allowFormTarget } from '../../plugins/page-headers.ts'
-import type { SocialLink } from '../../plugins/pages/page-data.ts'
-import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
-import type { TextName } from '../../plugins/pages/texts.ts'
-import { localPath } from '../../plugins/return-to.ts'
+import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
+import type { SocialLink } from '../../pages/page-data.ts'
+import { allowFormTarget } from '../../pages/page-headers.ts'
+import { addPages, pageAnswer } from '../../pages/pages.ts'
+import type { TextName } from '../../pages/texts.ts'
 
 const path = '/oauth/login'
 
@@ -191,9 +191,9 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       ...(password === '' ? { password: ['The password field is required.'] } : {}),
     }
     if (Object.keys(errors).length > 0) return loginPage(reply, returnTo, { errors, form }, 422)
-    const found = await authenticate(request, { email, password, door: 'page' })
+    const found = await authenticate(request, { email, password, channel: 'page' })
     if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
-    const login = { ...found, remember: isSet(form.remember), door: 'page' } as const
+    const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
     if (app.secondFactor.isAskedOf(found.user)) {
       await beginChallenge(request, reply, login)
       return reply.redirect(withReturn(returnTo), 303)

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { isPassword } from '../../crypto/password.ts'
+import type { Tx } from '../../database/database.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import type { Tx } from '../../plugins/database/database.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import {
   clearPassword,
@@ -21,7 +21,7 @@ import { insertLink, lockByEmail, noteUse, ownerOf, type StoredIdentity } from '
 export type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
 
 /** How often it is decided anew when another request changed what the decision rests on. */
-const mostTries = 5
+const maxTries = 5
 
 /** Rolls a decision back whose facts another request changed. */
 class Overtaken extends Error {}
@@ -45,7 +45,7 @@ export async function openAccount(request: FastifyRequest, wish: Wish): Promise<
     try {
       return await database.transaction((tx) => decideAndApply(request, tx, wish))
     } catch (error) {
-      if (!(error instanceof Overtaken) || tries === mostTries) throw error
+      if (!(error instanceof Overtaken) || tries === maxTries) throw error
     }
   }
 }
@@ -81,7 +81,7 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
   if (asker) await requireStillSignedIn(tx, request)
   const userId = decision.action === 'create' ? await create(request, tx, wish) : decision.userId
   if (linked) {
-    if (!(await noteUse(tx, linked.id, identity, originOf(request).now))) throw new Overtaken()
+    if (!(await noteUse(tx, linked.id, identity, eventContext(request).now))) throw new Overtaken()
   } else {
     await link(request, tx, wish, { userId, decision })
   }
@@ -93,7 +93,7 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
 /** Makes the account of somebody who comes for the first time. */
 async function create(request: FastifyRequest, tx: Tx, { identity, provider }: Wish): Promise<number> {
   const { role } = request.server.config.current().registration
-  const origin = originOf(request)
+  const origin = eventContext(request)
   const email = identity.email?.address ?? ''
   const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
   const user = await createUser(tx, { name, email, password: null, role, verified: true, now: origin.now })
@@ -108,7 +108,7 @@ async function link(
   { provider, identity, claimAccount }: Wish,
   { userId, decision }: { userId: number; decision: LinkDecision },
 ): Promise<void> {
-  const origin = originOf(request)
+  const origin = eventContext(request)
   if (decision.action === 'link' && decision.claim) {
     // Who made the account beforehand had not proved whose address it is: nothing of theirs stays.
     await claimAccount(tx, userId)

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import type { SocialLink } from '../../plugins/pages/page-data.ts'
+import type { SocialLink } from '../../pages/page-data.ts'
 import { markOf } from './marks.ts'
 import { listProviders } from './provider.ts'
 

@@ -9,12 +9,12 @@ import {
   customFetch,
   discovery,
 } from 'openid-client'
+import type { Clock } from '../../clock.ts'
 import type { CurrentConfig } from '../../config/current.ts'
-import { AddressRanges } from '../../plugins/addresses.ts'
-import type { Clock } from '../../plugins/clock.ts'
-import { outboundFetch } from '../../plugins/outbound.ts'
-import { tracedFetch } from '../../plugins/tracing/traced-fetch.ts'
-import type { Tracing } from '../../plugins/tracing/tracing.ts'
+import { AddressRanges } from '../../http/addresses.ts'
+import { outboundFetch } from '../../http/outbound.ts'
+import { tracedFetch } from '../../observability/tracing/traced-fetch.ts'
+import type { Tracing } from '../../observability/tracing/tracing.ts'
 import { appleSecret } from './apple-secret.ts'
 import type { ProviderConfig, SocialProvider } from './provider.ts'
 

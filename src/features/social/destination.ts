@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { isOwnFrontEnd, linkTo, signInPage, startPage } from '../../plugins/links.ts'
+import { isOwnFrontEnd, linkTo, signInPage, startPage } from '../../pages/links.ts'
 import type { Flow } from './state.ts'
 
 type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo'>

@@ -14,7 +14,7 @@ import { type Exchanged, exchange } from './exchange.ts'
 import { socialFailure } from './failure.ts'
 import { appleName } from './profile.ts'
 import type { SocialProvider } from './provider.ts'
-import { cookieAge, type Flow, newFlow, patience, proofsOf } from './state.ts'
+import { cookieAge, type Flow, flowTtl, newFlow, proofsOf } from './state.ts'
 import { type StoredIdentity, useOnce } from './store.ts'
 import type { Wish } from './wish.ts'
 
@@ -74,7 +74,7 @@ export async function finishFlow(
   const { config, clock, database } = request.server
   const now = clock.now()
   const { state, nonce, verifier } = proofsOf(flow)
-  if (now - flow.startedAt >= patience) throw socialFailure('expired')
+  if (now - flow.startedAt >= flowTtl) throw socialFailure('expired')
   if (!(await useOnce(database, 'SocialState', state, flow.startedAt + cookieAge * 1000))) {
     throw socialFailure('invalid_state', 'used before')
   }

@@ -10,7 +10,7 @@ import { faLinkedin } from '@fortawesome/free-brands-svg-icons/faLinkedin'
 import { faMicrosoft } from '@fortawesome/free-brands-svg-icons/faMicrosoft'
 import { faSlack } from '@fortawesome/free-brands-svg-icons/faSlack'
 import { faXTwitter } from '@fortawesome/free-brands-svg-icons/faXTwitter'
-import type { SocialLink } from '../../plugins/pages/page-data.ts'
+import type { SocialLink } from '../../pages/page-data.ts'
 
 const icons: Readonly<Record<string, IconDefinition>> = {
   apple: faApple,

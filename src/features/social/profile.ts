@@ -1,4 +1,4 @@
-import { isEmail, withoutControls } from '../../plugins/formats.ts'
+import { isEmail, withoutControls } from '../../http/formats.ts'
 import { canonicalEmail } from '../../users/user.ts'
 import type { ProfileMap } from './presets.ts'
 import type { SocialProvider } from './provider.ts'
@@ -39,9 +39,9 @@ function fieldOf(claims: Claims, path: string): unknown {
 }
 
 /** A text without control characters and lone surrogates, not empty and cut to the longest length. */
-function textOf(value: unknown, longest: number): string | null {
+function textOf(value: unknown, maxLength: number): string | null {
   if (typeof value !== 'string') return null
-  const text = [...withoutControls(value.toWellFormed()).trim()].slice(0, longest).join('')
+  const text = [...withoutControls(value.toWellFormed()).trim()].slice(0, maxLength).join('')
   return text === '' ? null : text
 }
 

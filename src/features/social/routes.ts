@@ -3,19 +3,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { deriveCipher } from '../../crypto/keys.ts'
 import { notFound, validationFailed } from '../../errors.ts'
+import { isNavigation } from '../../http/navigation.ts'
 import { beginChallenge } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { signIn } from '../../login/sign-in.ts'
-import { isNavigation } from '../../plugins/navigation.ts'
-import { originOf, recordEvents } from '../../users/events.ts'
+import { eventContext, recordEvents } from '../../users/events.ts'
 import type { ClaimAccount, Opened } from './account.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage } from './destination.ts'
 import { socialFailure } from './failure.ts'
-import { reportFailure } from './failure-report.ts'
 import { beginFlow, callbackPath, finishFlow, finishMobile, queryOf } from './flow.ts'
 import linkRoutes from './links/routes.ts'
+import { reportFailure } from './log-failure.ts'
 import { findProvider, listProviders, type SocialProvider } from './provider.ts'
 import {
   CallbackBody,
@@ -152,11 +152,11 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     const config = app.config.current()
     if (flow.intent === 'confirm') {
       const facts = { userId: found.user.id, data: { method: 'social', provider: flow.provider } }
-      await recordEvents(app.database, originOf(request), { type: 'password_confirmed', ...facts })
+      await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
       await markConfirmed(request)
     }
     if (flow.intent !== 'sign_in') return arrival(config, flow)
-    const login = { ...found, remember: false, method: 'social', door: 'social' } as const
+    const login = { ...found, remember: false, method: 'social', channel: 'social' } as const
     if (app.secondFactor.isAskedOf(found.user)) {
       await beginChallenge(request, reply, login)
       return challengePage(config, flow)

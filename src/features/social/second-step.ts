@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { passwordMark, passwordMarkFits } from '../../access/password-mark.ts'
+import { passwordFingerprint, passwordFingerprintMatches } from '../../access/password-fingerprint.ts'
 import type { Cipher } from '../../crypto/cipher.ts'
 import { randomId } from '../../crypto/random.ts'
 import { validationFailed } from '../../errors.ts'
@@ -13,14 +13,14 @@ import { useOnce } from './store.ts'
 interface Waiting {
   id: string
   userId: number
-  passwordMark: string
+  passwordFingerprint: string
   deviceName: string
   /** Unix milliseconds. */
   expiresAt: number
 }
 
 /** How long a code may be looked for: ten minutes. */
-const patience = 600_000
+const challengeTtl = 600_000
 
 const place = 'challenge'
 
@@ -37,9 +37,9 @@ export async function tokenFor(request: FastifyRequest, cipher: Cipher, found: U
     const waiting: Waiting = {
       id: randomId(),
       userId: user.id,
-      passwordMark: passwordMark(password),
+      passwordFingerprint: passwordFingerprint(password),
       deviceName,
-      expiresAt: clock.now() + patience,
+      expiresAt: clock.now() + challengeTtl,
     }
     metrics?.login('social', 'second_factor_needed')
     const challenge = cipher.encrypt(JSON.stringify(waiting), place)
@@ -55,7 +55,8 @@ export async function tokenForChallenge(request: FastifyRequest, cipher: Cipher,
   const waiting: Waiting | null = text === null ? null : JSON.parse(text)
   if (!waiting || clock.now() >= waiting.expiresAt) throw over()
   const found = await findUserById(database, waiting.userId)
-  if (!found || found.user.disabled || !passwordMarkFits(waiting.passwordMark, found.password)) throw over()
+  if (!found || found.user.disabled || !passwordFingerprintMatches(waiting.passwordFingerprint, found.password))
+    throw over()
   if (!secondFactor.isAskedOf(found.user)) throw over()
   if (!(await secondFactor.check(request, found.user, proof, 'social'))) {
     throw validationFailed(secondFactorErrors(proof))

@@ -21,7 +21,7 @@ export interface Flow {
 }
 
 /** How long the provider may take, in milliseconds. */
-export const patience = 600_000
+export const flowTtl = 600_000
 
 /** How long the cookie stays, in seconds: longer, so that a late answer is told from one that nobody asked for. */
 export const cookieAge = 3_600
@@ -45,7 +45,7 @@ export const proofsOf = ({ secret }: Flow) => ({
 const cookiePrefix = 'svc_social_'
 
 /** What the cookies of flows may take of a request's headers, in bytes: Node reads 16 KiB of all of them together. */
-const mostOfCookies = 4_096
+const maxCookieBytes = 4_096
 
 /** The name of the cookie of a state: many tabs may sign in at once. */
 export const cookieName = (state: string): string => `${cookiePrefix}${state.slice(0, 16)}`
@@ -58,7 +58,7 @@ export function oldFlows(cookies: Readonly<Record<string, string | undefined>> =
     .reverse()
   return newestFirst.flatMap(([name, value = '']) => {
     size += name.length + value.length
-    return size > mostOfCookies ? [name] : []
+    return size > maxCookieBytes ? [name] : []
   })
 }
 

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { sha256Hex } from '../../crypto/hash.ts'
 import { isPassword } from '../../crypto/password.ts'
-import type { Database, Tx } from '../../plugins/database/database.ts'
+import type { Database, Tx } from '../../database/database.ts'
 import { canonicalEmail } from '../../users/user.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { SocialProfile } from './profile.ts'

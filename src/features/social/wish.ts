@@ -1,8 +1,8 @@
 import type { Static } from 'typebox'
 import { HttpError, validationFailed } from '../../errors.ts'
-import { isSet } from '../../plugins/flag.ts'
-import { localPath } from '../../plugins/return-to.ts'
-import { displayName } from '../../plugins/validation.ts'
+import { isSet } from '../../http/flag.ts'
+import { localPath } from '../../http/return-to.ts'
+import { displayName } from '../../http/validation.ts'
 import type { RedirectQuery, TokenBody } from './schemas.ts'
 import { type Flow, longestReturn } from './state.ts'
 

@@ -4,8 +4,8 @@ import { callerOf } from '../../access/caller.ts'
 import { forbidden } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { signIn } from '../../login/sign-in.ts'
-import { addPageHeaders } from '../../plugins/page-headers.ts'
-import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
+import { addPageHeaders } from '../../pages/page-headers.ts'
+import { addPages, pageAnswer } from '../../pages/pages.ts'
 import { issueForSignIn, tokenOwner } from '../../tokens/issue.ts'
 import { requireRevoked } from '../../tokens/revoke.ts'
 import { listTokens } from '../../tokens/store.ts'
@@ -60,11 +60,11 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const found = await authenticate(request, { ...request.body, door: 'test_page' })
+      const found = await authenticate(request, { ...request.body, channel: 'test_page' })
       if (!found || app.secondFactor.isAskedOf(found.user)) {
         return reply.page('test-login', { errors: { email: [wrongCredentials] } }, 401)
       }
-      await signIn(request, reply, { ...found, remember: false, door: 'test_page' })
+      await signIn(request, reply, { ...found, remember: false, channel: 'test_page' })
       const token = await issueForSignIn(request, found, 'test-token', 'test_page')
       setFlash(request, reply, { message: 'Token test-token created. It is shown this once:', token })
       return reply.redirect('/test-tokens', 302)

@@ -34,7 +34,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request) => {
         const { email, password, device_name, ...proof } = request.body
-        const found = await authenticate(request, { email, password, door: 'token' })
+        const found = await authenticate(request, { email, password, channel: 'token' })
         if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
         const { user } = found
         const { registration } = app.config.current()

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nameField } from '../../plugins/validation.ts'
+import { nameField } from '../../http/validation.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 export const DeviceLoginBody = Type.Object(

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { originOf, recordEvent } from '../../users/events.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { clearTwoFactor, findTwoFactor, replaceRecoveryCodes, replaceTwoFactor } from '../../users/two-factor.ts'
 import type { User } from '../../users/user.ts'
@@ -15,9 +15,9 @@ export async function enable(request: FastifyRequest, user: User, force: boolean
     // Of two that enable at once, the second finds what the first put there: one QR code is the right one.
     if (!(await replaceTwoFactor(tx, user.id, stored.secret, fresh))) return
     await requireStillSignedIn(tx, request)
-    await recordEvent(tx, originOf(request), { type: 'two_factor_enabled', userId: user.id, data: { force } })
+    await recordEvent(tx, eventContext(request), { type: 'two_factor_enabled', userId: user.id, data: { force } })
     // Until the new one is confirmed a password alone signs in: the user is to know.
-    if (stored.confirmed) await notify(request.server, tx, originOf(request), user, 'two_factor_disabled')
+    if (stored.confirmed) await notify(request.server, tx, eventContext(request), user, 'two_factor_disabled')
   })
 }
 
@@ -26,8 +26,8 @@ export async function disable(request: FastifyRequest, user: User): Promise<void
   await request.server.database.transaction(async (tx) => {
     if (!(await clearTwoFactor(tx, user.id))) return
     await requireStillSignedIn(tx, request)
-    await recordEvent(tx, originOf(request), { type: 'two_factor_disabled', userId: user.id })
-    await notify(request.server, tx, originOf(request), user, 'two_factor_disabled')
+    await recordEvent(tx, eventContext(request), { type: 'two_factor_disabled', userId: user.id })
+    await notify(request.server, tx, eventContext(request), user, 'two_factor_disabled')
   })
 }
 
@@ -40,7 +40,7 @@ export async function regenerate(request: FastifyRequest, user: User): Promise<v
   await database.transaction(async (tx) => {
     if (!(await replaceRecoveryCodes(tx, user.id, found, fresh))) return
     await requireStillSignedIn(tx, request)
-    await recordEvent(tx, originOf(request), { type: 'recovery_codes_generated', userId: user.id })
-    await notify(request.server, tx, originOf(request), user, 'recovery_codes_generated')
+    await recordEvent(tx, eventContext(request), { type: 'recovery_codes_generated', userId: user.id })
+    await notify(request.server, tx, eventContext(request), user, 'recovery_codes_generated')
   })
 }

@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { renderSVG } from 'uqr'
-import { userOf } from '../../access/caller.ts'
+import { requireUser } from '../../access/caller.ts'
 import { notFound, validationFailed } from '../../errors.ts'
+import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { isSet } from '../../http/flag.ts'
 import { completeChallenge } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { otpauthUrl } from '../../login/totp.ts'
-import { EmptyAnswer, sendEmpty } from '../../plugins/empty-answer.ts'
-import { isSet } from '../../plugins/flag.ts'
 import { findTwoFactor } from '../../users/two-factor.ts'
 import { disable, enable, regenerate } from './change.ts'
 import { ChallengeBody, ConfirmBody, EnableBody, QrCodeAnswer, SecretAnswer } from './schemas.ts'
@@ -61,7 +61,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await enable(request, userOf(request), isSet(request.body.force))
+      await enable(request, requireUser(request), isSet(request.body.force))
       return sendEmpty(reply, 200)
     },
   )
@@ -77,7 +77,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      if (!(await app.secondFactor.confirm(request, userOf(request), request.body))) {
+      if (!(await app.secondFactor.confirm(request, requireUser(request), request.body))) {
         throw validationFailed(secondFactorErrors({}))
       }
       return sendEmpty(reply, 200)
@@ -88,7 +88,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     '/user/two-factor-authentication',
     { config: own, schema: { summary: 'Disable the second factor', response: { 200: EmptyAnswer } } },
     async (request, reply) => {
-      await disable(request, userOf(request))
+      await disable(request, requireUser(request))
       return sendEmpty(reply, 200)
     },
   )
@@ -105,7 +105,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const secret = await secretOf(request)
       if (secret === null) return []
-      const url = otpauthUrl(app.config.current().app.name, userOf(request).email, secret)
+      const url = otpauthUrl(app.config.current().app.name, requireUser(request).email, secret)
       return { svg: renderSVG(url, { border: 2, pixelSize: 4 }), url }
     },
   )
@@ -133,7 +133,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const user = userOf(request)
+      const user = requireUser(request)
       const stored = await findTwoFactor(app.database, user.id)
       return stored ? app.secondFactor.recoveryCodesOf(user.id, stored) : []
     },
@@ -146,13 +146,13 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       schema: { summary: 'Replace the recovery codes by eight new ones', response: { 200: EmptyAnswer } },
     },
     async (request, reply) => {
-      await regenerate(request, userOf(request))
+      await regenerate(request, requireUser(request))
       return sendEmpty(reply, 200)
     },
   )
 
   async function secretOf(request: FastifyRequest): Promise<string | null> {
-    const user = userOf(request)
+    const user = requireUser(request)
     const stored = await findTwoFactor(app.database, user.id)
     return stored && app.secondFactor.secretOf(user.id, stored)
   }

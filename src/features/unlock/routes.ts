@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
-import { signInPage, startPage } from '../../plugins/links.ts'
-import { addPages, pageAnswer } from '../../plugins/pages/pages.ts'
-import { textsOf } from '../../plugins/pages/theme.ts'
-import { originOf, recordEvents } from '../../users/events.ts'
+import { signInPage, startPage } from '../../pages/links.ts'
+import { addPages, pageAnswer } from '../../pages/pages.ts'
+import { textsOf } from '../../pages/theme.ts'
+import { eventContext, recordEvents } from '../../users/events.ts'
 
 const access = { family: 'session', caller: 'guest' } as const
 const params = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,15}$' }) })
@@ -68,7 +68,7 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
       await app.loginLimiter.unlock(request, found.user.email)
       app.loginLimiter.rememberBrowser(request, reply, found)
       const event = { type: 'account_unlocked', userId: found.user.id } as const
-      await recordEvents(app.database, originOf(request), event)
+      await recordEvents(app.database, eventContext(request), event)
       return reply.redirect(signInPage(app.config.current(), '/'), 303)
     },
   )

@@ -205,11 +205,11 @@ t.test('a reset that has deleted the grants, and not yet put the new password in
   const sameOrigin = { 'sec-fetch-site': 'same-origin' }
   await svc.browser().post('/forgot-password', { email: username }, sameOrigin)
   const token = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(username)).at(-1)?.text ?? '')?.[1]
-  const { sessionFollower } = svc.app
-  const ended = sessionFollower.ended.bind(sessionFollower)
+  const { sessionListener } = svc.app
+  const ended = sessionListener.ended.bind(sessionListener)
   let calls = 0
   let asked: ReturnType<typeof ask> | undefined
-  sessionFollower.ended = async (...facts) => {
+  sessionListener.ended = async (...facts) => {
     await ended(...facts)
     // The first call comes before the deletion.
     if (++calls !== 2) return

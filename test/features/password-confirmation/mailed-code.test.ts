@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { passwordMark } from '../../../src/access/password-mark.ts'
+import { passwordFingerprint } from '../../../src/access/password-fingerprint.ts'
 import { hashPassword } from '../../../src/crypto/password.ts'
 import { takePassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
@@ -105,7 +105,7 @@ t.test('a code does not confirm once the user has a password', async (t) => {
   const code = await mailed(svc, user.email)
   const password = await hashPassword('a new password')
   await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { password } })
-  await svc.database.prisma.session.updateMany({ data: { passwordMark: passwordMark(password) } })
+  await svc.database.prisma.session.updateMany({ data: { passwordFingerprint: passwordFingerprint(password) } })
   const answer = await enter(browser, code)
   t.equal(answer.statusCode, 422)
   t.match(answer.json().errors.code[0], /has a password/)

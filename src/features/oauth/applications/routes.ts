@@ -1,16 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { callerOf, userOf } from '../../../access/caller.ts'
+import { callerOf, requireUser } from '../../../access/caller.ts'
 import { notFound, validationFailed } from '../../../errors.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
-import { originOf, recordEvent } from '../../../users/events.ts'
+import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { personalOrigin, sessionOrigin } from '../alive.ts'
 import { signedInOf } from '../protocol/browser.ts'
 import { firstPartyClient, personalClient } from '../protocol/clients.ts'
 import { skipsConsent } from '../protocol/grants.ts'
-import type { ProtocolHolder } from '../protocol/provider.ts'
+import type { OAuthServer } from '../protocol/oauth-server.ts'
 import { signOwnToken } from './own-token.ts'
 import {
   Authorization,
@@ -35,11 +35,11 @@ const own = { access: { family: 'session', caller: 'required' } } as const
 const gone = Type.Null({ description: 'Done.' })
 
 interface ApplicationsOptions {
-  holder: ProtocolHolder
+  oauthServer: OAuthServer
 }
 
 /** What users manage of OAuth for themselves: personal access tokens, connected applications, the token of this session. */
-const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app, { holder }) => {
+const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app, { oauthServer }) => {
   app.get(
     '/oauth/scopes',
     { config: own, schema: { summary: 'List the API scopes', response: { 200: Type.Array(Scope) } } },
@@ -52,7 +52,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       config: own,
       schema: { summary: 'List your personal access tokens', response: { 200: Type.Array(PersonalToken) } },
     },
-    async (request) => listPersonalTokens(app.database, userOf(request).id, app.clock.now()),
+    async (request) => listPersonalTokens(app.database, requireUser(request).id, app.clock.now()),
   )
 
   app.post(
@@ -66,7 +66,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       },
     },
     async (request) => {
-      const user = userOf(request)
+      const user = requireUser(request)
       const { id: userId } = user
       const { name } = request.body
       const scopes = [...new Set(request.body.scopes ?? [])]
@@ -78,17 +78,17 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       const expiresAt = issuedAt + config.oauth.personal_access_token_ttl
       const facts = { clientId: personalClient, userId, gid: personalOrigin, scopes, signedIn: null }
       const token = { ...facts, issuedAt, expiresAt }
-      const { jti: id, accessToken } = await signOwnToken(request, await holder.signingKey(), token)
+      const { jti: id, accessToken } = await signOwnToken(request, await oauthServer.signingKey(), token)
       const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
       await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
         await insertPersonalToken(tx, { id, userId, name, scopes, createdAt, expiresAt: end })
-        await recordEvent(tx, originOf(request), {
+        await recordEvent(tx, eventContext(request), {
           type: 'personal_token_created',
           userId,
           data: { token_id: id, name, scopes: scopes.join(' ') },
         })
-        await notify(app, tx, originOf(request), user, 'personal_token_created')
+        await notify(app, tx, eventContext(request), user, 'personal_token_created')
       })
       const dates = { created_at: wireDate(createdAt), expires_at: wireDate(end) }
       return { accessToken, token: { id, name, scopes, ...dates } }
@@ -106,12 +106,12 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       },
     },
     async (request, reply) => {
-      const { id: userId } = userOf(request)
+      const { id: userId } = requireUser(request)
       const { id } = request.params
       const isDeleted = await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
         if (!(await deletePersonalToken(tx, userId, id))) return false
-        await recordEvent(tx, originOf(request), { type: 'personal_token_revoked', userId, data: { token_id: id } })
+        await recordEvent(tx, eventContext(request), { type: 'personal_token_revoked', userId, data: { token_id: id } })
         return true
       })
       if (!isDeleted) throw notFound()
@@ -131,8 +131,13 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     },
     async (request) => {
       const config = app.config.current()
-      const registry = holder.registry()
-      const authorizations = await listAuthorizations(app.database, holder.seal, userOf(request).id, app.clock.now())
+      const registry = oauthServer.registry()
+      const authorizations = await listAuthorizations(
+        app.database,
+        oauthServer.seal,
+        requireUser(request).id,
+        app.clock.now(),
+      )
       return authorizations.flatMap(({ id, clientId, scopes, createdAt, expiresAt }) => {
         const client = registry.client(clientId)
         if (!client || skipsConsent(client, config)) return []
@@ -153,12 +158,12 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       },
     },
     async (request, reply) => {
-      const { id: userId } = userOf(request)
+      const { id: userId } = requireUser(request)
       const isDeleted = await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
-        const clientId = await deleteAuthorization(tx, holder.seal, userId, request.params.id)
+        const clientId = await deleteAuthorization(tx, oauthServer.seal, userId, request.params.id)
         if (clientId === null) return false
-        await recordEvent(tx, originOf(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })
+        await recordEvent(tx, eventContext(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })
         return true
       })
       if (!isDeleted) throw notFound()
@@ -178,9 +183,9 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     async (request) => {
       const { scopes, oauth } = app.config.current()
       const issuedAt = app.clock.now()
-      const { accessToken } = await signOwnToken(request, await holder.signingKey(), {
+      const { accessToken } = await signOwnToken(request, await oauthServer.signingKey(), {
         clientId: firstPartyClient,
-        userId: userOf(request).id,
+        userId: requireUser(request).id,
         gid: sessionOrigin(callerOf(request).credentialId),
         scopes: Object.keys(scopes),
         signedIn: signedInOf(request),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nameField } from '../../../plugins/validation.ts'
+import { nameField } from '../../../http/validation.ts'
 
 const date = Type.String({ format: 'date-time' })
 const scopes = Type.Array(Type.String(), { description: 'What it may do.' })

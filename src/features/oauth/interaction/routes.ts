@@ -3,17 +3,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../../../config/schema.ts'
 import { HttpError } from '../../../errors.ts'
-import { signInPage } from '../../../plugins/links.ts'
-import { allowFormTarget } from '../../../plugins/page-headers.ts'
-import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
-import { originOf } from '../../../users/events.ts'
+import { signInPage } from '../../../pages/links.ts'
+import { allowFormTarget } from '../../../pages/page-headers.ts'
+import { addPages, pageAnswer } from '../../../pages/pages.ts'
+import { eventContext } from '../../../users/events.ts'
 import type { Factors } from '../authentication-context.ts'
 import { audienceOf } from '../protocol/audience.ts'
 import { type SignedIn, signedInOf } from '../protocol/browser.ts'
 import { scopeOfClaim } from '../protocol/claims.ts'
 import type { RegisteredClient } from '../protocol/clients.ts'
 import { grantScopes, newGrant } from '../protocol/grants.ts'
-import type { InteractionDetails as Details, Protocol, ProtocolHolder } from '../protocol/provider.ts'
+import type { InteractionDetails as Details, OAuthServer, Protocol } from '../protocol/oauth-server.ts'
 import { missingStepUp, proveCode, type Refused, unmet } from './step-up.ts'
 import { saveConsent } from './store.ts'
 
@@ -42,11 +42,11 @@ const AnswerBody = Type.Object(
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 interface InteractionOptions {
-  holder: ProtocolHolder
+  oauthServer: OAuthServer
 }
 
 /** Where an authorization stops to ask somebody: to sign in, then for consent. */
-const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, { holder }) => {
+const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, { oauthServer }) => {
   await addPages(app)
 
   app.get(
@@ -64,7 +64,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       },
     },
     async (request, reply) => {
-      const { provider } = await holder.current()
+      const { provider } = await oauthServer.current()
       const details = await detailsOf(provider, request, reply)
       const signedIn = signedInOf(request)
       // Whoever signs in at the question for consent is another than the one it was for, or signed in anew.
@@ -90,13 +90,13 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       },
     },
     async (request, reply) => {
-      const { provider, registry } = await holder.current()
+      const { provider, registry } = await oauthServer.current()
       const details = await detailsOf(provider, request, reply)
       const signedIn = signedInOf(request)
       const { code, recovery_code, decision } = request.body
       if (code !== undefined || recovery_code !== undefined) {
         const proof = { code: text(code), recovery_code: text(recovery_code) }
-        const refused = await proveCode(holder, details, signedIn, request, proof)
+        const refused = await proveCode(oauthServer, details, signedIn, request, proof)
         if (!refused) return reply.redirect(`/oauth/interaction/${details.uid}`, 303)
         return stepUpPage(reply.headers(refused.headers), details, refused.factors, refused)
       }
@@ -119,7 +119,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
       const grantId = await grant.save()
       const { user, sessionId } = signedIn
-      await saveConsent(app.database, { userId: user.id, sessionId, clientId, scopes, origin: originOf(request) })
+      await saveConsent(app.database, { userId: user.id, sessionId, clientId, scopes, origin: eventContext(request) })
       const result = { consent: { grantId } }
       return reply.redirect(
         await provider.interactionResult(request.raw, reply.raw, result, { mergeWithLastSubmission: true }),
@@ -132,7 +132,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
     const isLateEnough = signedIn && (!mustBeAnew(details, signedIn.user.id) || isAnew(details, signedIn))
-    const step = isLateEnough ? await missingStepUp(holder, details, signedIn) : 'sign_in'
+    const step = isLateEnough ? await missingStepUp(oauthServer, details, signedIn) : 'sign_in'
     if (step !== null && typeof step !== 'string') return stepUpPage(reply, details, step)
     if (signedIn && step !== 'sign_in') {
       const login = { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true }
@@ -177,7 +177,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       throw new HttpError(403, 'email_unverified', 'Your email address is not verified.')
     }
     const { client_id, redirect_uri } = details.params
-    const { registry } = await holder.current()
+    const { registry } = await oauthServer.current()
     const client = registry.client(String(client_id))
     if (typeof redirect_uri === 'string') allowFormTarget(reply, redirect_uri)
     return reply.page('consent', {

@@ -2,20 +2,20 @@ import type { FastifyRequest } from 'fastify'
 import { type FieldErrors, HttpError } from '../../../errors.ts'
 import { addProof } from '../../../login/authentication-methods.ts'
 import { type Proof, secondFactorErrors } from '../../../login/second-factor.ts'
-import { originOf, recordEvents } from '../../../users/events.ts'
+import { eventContext, recordEvents } from '../../../users/events.ts'
 import { acrOf, askedContext, type Factors, isReached, type StepUp, stepUpTo } from '../authentication-context.ts'
 import type { SignedIn } from '../protocol/browser.ts'
-import type { InteractionDetails as Details, ProtocolHolder } from '../protocol/provider.ts'
+import type { InteractionDetails as Details, OAuthServer } from '../protocol/oauth-server.ts'
 
 /** What the user has to do for the `acr` that the client asks for: `unmet` if the request must fail, null for nothing. */
 export async function missingStepUp(
-  holder: ProtocolHolder,
+  oauthServer: OAuthServer,
   { params }: Details,
   { user, methods }: SignedIn,
 ): Promise<StepUp | 'unmet' | null> {
   const asked = askedContext(params)
   if (!asked || isReached(acrOf(methods), asked)) return null
-  const way = stepUpTo(asked, methods, await holder.factorsOf(user))
+  const way = stepUpTo(asked, methods, await oauthServer.factorsOf(user))
   return way ?? (asked.essential ? 'unmet' : null)
 }
 
@@ -35,7 +35,7 @@ export interface Refused {
 
 /** Checks the code that a signed-in user entered; null where the interaction can go on. */
 export async function proveCode(
-  holder: ProtocolHolder,
+  oauthServer: OAuthServer,
   details: Details,
   signedIn: SignedIn | null,
   request: FastifyRequest,
@@ -43,7 +43,7 @@ export async function proveCode(
 ): Promise<Refused | null> {
   const { database, secondFactor } = request.server
   // The session may have changed since the page was shown.
-  const factors = signedIn && (await missingStepUp(holder, details, signedIn))
+  const factors = signedIn && (await missingStepUp(oauthServer, details, signedIn))
   if (!signedIn || !factors || typeof factors === 'string' || !factors.code) return null
   try {
     if (!(await secondFactor.check(request, signedIn.user, proof, 'step_up'))) {
@@ -55,6 +55,6 @@ export async function proveCode(
   }
   await addProof(request, 'code')
   const facts = { userId: signedIn.user.id, data: { client_id: String(details.params.client_id) } }
-  await recordEvents(database, originOf(request), { type: 'stepped_up', ...facts })
+  await recordEvents(database, eventContext(request), { type: 'stepped_up', ...facts })
   return null
 }

@@ -1,6 +1,6 @@
+import type { Database } from '../../../database/database.ts'
 import { unauthenticated } from '../../../errors.ts'
-import type { Database } from '../../../plugins/database/database.ts'
-import { type Origin, recordEvent } from '../../../users/events.ts'
+import { type EventContext, recordEvent } from '../../../users/events.ts'
 import { holdSession } from '../../../users/lock.ts'
 
 /** The scopes that the user allowed the client, for good. */
@@ -18,7 +18,7 @@ interface Consent {
   sessionId: string
   clientId: string
   scopes: readonly string[]
-  origin: Origin
+  origin: EventContext
 }
 
 /** Remembers that the user allowed the client these scopes, and records it; throws 401 when the session ended meanwhile. */

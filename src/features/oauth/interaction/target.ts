@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { interactionReference } from '../protocol/cookie-jar.ts'
 import { interactionCookie } from '../protocol/cookie-names.ts'
-import type { ProtocolHolder } from '../protocol/provider.ts'
+import type { OAuthServer } from '../protocol/oauth-server.ts'
 
 const path = /^\/oauth\/interaction\/([\w-]{1,64})$/
 
 /** The redirect URI of the authorization that a path of svc continues, if it began in this browser; null for any other path. */
 export async function redirectTarget(
-  holder: ProtocolHolder,
+  oauthServer: OAuthServer,
   { cookies, cookiePrefixes }: FastifyRequest,
   returnTo: string | null,
 ): Promise<string | null> {
@@ -16,7 +16,7 @@ export async function redirectTarget(
   const presented = { values: cookies, prefixes: cookiePrefixes ?? new Map() }
   const reference = interactionReference(presented, interactionCookie, uid)
   if (reference === undefined) return null
-  const { provider } = await holder.current()
+  const { provider } = await oauthServer.current()
   const uri = (await provider.Interaction.find(reference))?.params.redirect_uri
   return typeof uri === 'string' ? uri : null
 }

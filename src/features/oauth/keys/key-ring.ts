@@ -1,10 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Clock } from '../../../clock.ts'
 import { ConfigError } from '../../../config/config-error.ts'
 import { type CurrentConfig, deepFreeze } from '../../../config/current.ts'
 import type { Config } from '../../../config/schema.ts'
-import type { Clock } from '../../../plugins/clock.ts'
-import type { Database } from '../../../plugins/database/database.ts'
-import type { Metrics } from '../../../plugins/metrics/metrics.ts'
+import type { Database } from '../../../database/database.ts'
+import type { Metrics } from '../../../observability/metrics/metrics.ts'
 import { commandOrigin } from '../../../users/events.ts'
 import { type Algorithm, algorithms, type PrivateJwk, type PublicJwk, publicPart } from './jwk.ts'
 import {

@@ -44,14 +44,14 @@ const [minute, hour] = [60_000, 3_600_000]
  */
 export function rotationOf({ oauth, clients }: Config): Rotation {
   const { key_rotation: every, access_token_ttl, refresh_token_ttl, personal_access_token_ttl } = oauth
-  const longest = (key: 'access_token_ttl' | 'refresh_token_ttl', ...others: number[]) =>
+  const maxTtl = (key: 'access_token_ttl' | 'refresh_token_ttl', ...others: number[]) =>
     Math.max(...others, ...clients.map((client) => client[key] ?? 0))
   return {
     every,
     lead: Math.max(minute, Math.min(hour, every / 4)),
     keep:
-      longest('refresh_token_ttl', refresh_token_ttl) +
-      longest('access_token_ttl', access_token_ttl, personal_access_token_ttl),
+      maxTtl('refresh_token_ttl', refresh_token_ttl) +
+      maxTtl('access_token_ttl', access_token_ttl, personal_access_token_ttl),
   }
 }
 

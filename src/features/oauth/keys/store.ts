@@ -1,5 +1,5 @@
+import type { Database, Tx } from '../../../database/database.ts'
 import type { OauthKey } from '../../../generated/postgresql/client.ts'
-import type { Database, Tx } from '../../../plugins/database/database.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
 import { type KeyTimes, lineOf } from './rotation.ts'
 

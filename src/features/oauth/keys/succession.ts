@@ -1,5 +1,5 @@
-import type { Database } from '../../../plugins/database/database.ts'
-import { type Origin, recordEvent } from '../../../users/events.ts'
+import type { Database } from '../../../database/database.ts'
+import { type EventContext, recordEvent } from '../../../users/events.ts'
 import { newKey } from './jwk.ts'
 import type { KeyTimes, WantedKey } from './rotation.ts'
 import type { KeySeal } from './seal.ts'
@@ -9,7 +9,7 @@ import { changeKeys, deleteKeys, insertKey, listKeys, noteRetirements } from './
 interface SuccessionParts {
   database: Database
   seal: KeySeal
-  origin: Origin
+  origin: EventContext
 }
 
 /** A key that was made. */

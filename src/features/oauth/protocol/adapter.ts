@@ -1,7 +1,7 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts'
+import type { Clock } from '../../../clock.ts'
 import type { Config } from '../../../config/schema.ts'
-import type { Clock } from '../../../plugins/clock.ts'
 import { type CarriedRecords, isCarried } from './carried.ts'
 import type { Registry } from './clients.ts'
 import type { PendingLimits } from './pending-limits.ts'
@@ -224,7 +224,9 @@ export class RecordAdapter implements Adapter {
     // A client may repeat a request whose answer was lost: a refresh token gets the same successor for a moment, and a
     // device code is refused without revoking what the first request got.
     const isRepeated =
-      (this.#kind === 'RefreshToken' || this.#kind === 'DeviceCode') && now - row.consumedAt < config.oauth.refresh_grace && isTokenRequest()
+      (this.#kind === 'RefreshToken' || this.#kind === 'DeviceCode') &&
+      now - row.consumedAt < config.oauth.refresh_grace &&
+      isTokenRequest()
     return isRepeated ? payload : { ...payload, consumed: Math.floor(row.consumedAt / 1000) }
   }
 }

@@ -1,6 +1,6 @@
 import { decodeProtectedHeader } from 'jose'
 import Provider from 'oidc-provider'
-import type { Clock } from '../../../plugins/clock.ts'
+import type { Clock } from '../../../clock.ts'
 
 /** The keys of a client that the library fetches from its `jwks_uri`; the types leave them out. */
 interface FetchedKeys extends Iterable<{ kid?: string }> {

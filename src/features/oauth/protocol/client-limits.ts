@@ -1,11 +1,11 @@
+import type { Clock } from '../../../clock.ts'
 import type { CurrentConfig } from '../../../config/current.ts'
 import { tooManyRequests } from '../../../errors.ts'
+import { limitedAddress } from '../../../http/client-address.ts'
 import type { Limits } from '../../../login/failure-limits.ts'
-import { limitedAddress } from '../../../plugins/client-address.ts'
-import type { Clock } from '../../../plugins/clock.ts'
 
 /** As many clients and addresses as are remembered to have failed here. */
-const mostSuspects = 10_000
+const maxSuspects = 10_000
 
 /** 429 until a moment (unix ms). */
 const blocked = (until: number, now: number): Error =>
@@ -62,7 +62,7 @@ export class ClientLimits {
   #suspect(name: string, until: number): void {
     this.#suspects.delete(name)
     const [oldest] = this.#suspects.keys()
-    if (oldest !== undefined && this.#suspects.size >= mostSuspects) this.#suspects.delete(oldest)
+    if (oldest !== undefined && this.#suspects.size >= maxSuspects) this.#suspects.delete(oldest)
     this.#suspects.set(name, until)
   }
 }

@@ -1,7 +1,7 @@
 import type { ClientAuthMethod, Configuration, JWKS } from 'oidc-provider'
 import type { Cookies } from '../../../access/cookies.ts'
 import { deriveSecret } from '../../../crypto/keys.ts'
-import type { OutboundFetch } from '../../../plugins/outbound.ts'
+import type { OutboundFetch } from '../../../http/outbound.ts'
 import type { User } from '../../../users/user.ts'
 import { acrValues, type Factors } from '../authentication-context.ts'
 import { proofAlgorithms } from '../dpop.ts'

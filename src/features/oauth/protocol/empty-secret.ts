@@ -25,12 +25,12 @@ export function withClientId(form: string, id: string): string {
 }
 
 /** Reads the form of a request whose body has not been read yet. */
-export async function readForm(raw: IncomingMessage, largest: number): Promise<string> {
+export async function readForm(raw: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of raw) {
     size += chunk.length
-    if (size > largest) throw new HttpError(400, 'malformed_body', 'The request body is too large.')
+    if (size > maxBytes) throw new HttpError(400, 'malformed_body', 'The request body is too large.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { withFormTarget } from '../../../plugins/page-headers.ts'
+import { withFormTarget } from '../../../pages/page-headers.ts'
 
 const policyHeader = 'content-security-policy'
 

@@ -1,9 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../../../config/schema.ts'
-import { AddressRanges } from '../../../plugins/addresses.ts'
-import { type OutboundFetch, outboundFetch, UnreachableAddress } from '../../../plugins/outbound.ts'
-import { tracedFetch } from '../../../plugins/tracing/traced-fetch.ts'
-import type { Tracing } from '../../../plugins/tracing/tracing.ts'
+import { AddressRanges } from '../../../http/addresses.ts'
+import { type OutboundFetch, outboundFetch, UnreachableAddress } from '../../../http/outbound.ts'
+import { tracedFetch } from '../../../observability/tracing/traced-fetch.ts'
+import type { Tracing } from '../../../observability/tracing/tracing.ts'
 
 /**
  * How the library calls the URLs of clients: public addresses, the ranges of `outbound.allow_private`, and any address

@@ -1,7 +1,7 @@
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
-import { startPage } from '../../../plugins/links.ts'
-import type { PageData, PageName } from '../../../plugins/pages/page-data.ts'
-import { renderPage } from '../../../plugins/pages/pages.ts'
+import { startPage } from '../../../pages/links.ts'
+import type { PageData, PageName } from '../../../pages/page-data.ts'
+import { renderPage } from '../../../pages/pages.ts'
 import { handedOf } from './browser.ts'
 import { isSeen } from './failures.ts'
 

@@ -1,11 +1,11 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
+import { isEmail } from '../../../http/formats.ts'
 import { authenticate } from '../../../login/authenticate.ts'
 import { withProof } from '../../../login/authentication-methods.ts'
 import { noticeApplication } from '../../../login/new-device.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
-import { isEmail } from '../../../plugins/formats.ts'
-import { originOf, recordEvent } from '../../../users/events.ts'
+import { eventContext, recordEvent } from '../../../users/events.ts'
 import { holdPassword } from '../../../users/lock.ts'
 import { acrOf } from '../authentication-context.ts'
 import { audienceOf, resourceOf } from './audience.ts'
@@ -44,7 +44,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const { request } = handedOf(ctx.req)
   const { database, secondFactor, clock } = request.server
   if (!isEmail(username.trim())) throw refused()
-  const found = await authenticate(request, { email: username, password, door: 'password_grant' })
+  const found = await authenticate(request, { email: username, password, channel: 'password_grant' })
   if (!found) throw refused()
   const { user } = found
   if (config.registration.require_verified_email && user.email_verified_at === null) {
@@ -64,7 +64,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const isTheirs = await database.transaction(async (tx) => {
     if (!(await holdPassword(database, tx, user.id, found.password))) return false
     const data = { method: 'password_grant', client_id: client.clientId }
-    await recordEvent(tx, originOf(request), { type: 'login', userId: user.id, data })
+    await recordEvent(tx, eventContext(request), { type: 'login', userId: user.id, data })
     await noticeApplication(tx, request, user, { id: client.clientId, name: registered?.name ?? client.clientId })
     return true
   })

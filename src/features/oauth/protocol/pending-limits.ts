@@ -1,9 +1,9 @@
 import Provider, { type AdapterPayload } from 'oidc-provider'
+import type { Clock } from '../../../clock.ts'
 import type { CurrentConfig } from '../../../config/current.ts'
 import { tooManyRequests } from '../../../errors.ts'
+import { limitedAddress } from '../../../http/client-address.ts'
 import type { Limits } from '../../../login/failure-limits.ts'
-import { limitedAddress } from '../../../plugins/client-address.ts'
-import type { Clock } from '../../../plugins/clock.ts'
 import { handedOf } from './browser.ts'
 
 /** Endpoints that authenticate the client, so that others cannot write records in its name. */

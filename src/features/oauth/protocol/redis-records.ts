@@ -1,6 +1,6 @@
 import type { OauthRecordRow } from '../../../access/lookups/lookups.ts'
+import type { Redis } from '../../../database/redis.ts'
 import { unavailable } from '../../../errors.ts'
-import type { Redis } from '../../../plugins/redis.ts'
 import type { NewRecord } from './store.ts'
 
 /**

@@ -3,19 +3,19 @@ import { Type } from 'typebox'
 import { isCrossSite } from '../../../access/cross-site.ts'
 import type { RouteAccess } from '../../../access/route-access.ts'
 import { HttpError, notFound } from '../../../errors.ts'
-import { clientAddress } from '../../../plugins/client-address.ts'
-import { answerOf } from '../../../plugins/error-handler.ts'
-import { addPages, pageAnswer } from '../../../plugins/pages/pages.ts'
+import { clientAddress } from '../../../http/client-address.ts'
+import { answerOf } from '../../../http/error-handler.ts'
+import { addPages, pageAnswer } from '../../../pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
 import { publicClientOf, readForm, withClientId } from './empty-secret.ts'
 import { isSeen, protocolError } from './failures.ts'
 import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
+import type { OAuthServer } from './oauth-server.ts'
 import { clientFields, type ProtocolPath, protocolPaths } from './paths.ts'
-import type { ProtocolHolder } from './provider.ts'
 
 interface ProtocolOptions {
-  holder: ProtocolHolder
+  oauthServer: OAuthServer
 }
 
 /** The largest body of a protocol request, in bytes. */
@@ -26,15 +26,19 @@ const ownForms: RouteAccess = { family: 'session', caller: 'guest', csrf: 'form'
 const entries: RouteAccess = { family: 'session', caller: 'guest', csrf: 'entry' }
 
 /** Hands the protocol paths over to the OAuth library: the one place where its requests begin. */
-const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { holder }) => {
-  await app.register(async (scope) => handOver(scope, holder, 'program'))
+const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { oauthServer }) => {
+  await app.register(async (scope) => handOver(scope, oauthServer, 'program'))
   await app.register(async (scope) => {
     await addPages(scope)
-    await scope.register(async (inner) => handOver(inner, holder, 'browser'))
+    await scope.register(async (inner) => handOver(inner, oauthServer, 'browser'))
   })
 }
 
-async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: ProtocolPath['caller']): Promise<void> {
+async function handOver(
+  scope: FastifyInstance,
+  oauthServer: OAuthServer,
+  caller: ProtocolPath['caller'],
+): Promise<void> {
   scope.removeAllContentTypeParsers()
   // A form of a program is read by the library itself: what it costs to read it here is a quarter of a token request.
   if (caller === 'program') {
@@ -57,7 +61,7 @@ async function handOver(scope: FastifyInstance, holder: ProtocolHolder, caller: 
           protocol: { fields: method === 'POST' ? fieldsOf(described) : [] },
         },
         schema: method === 'OPTIONS' ? { hide: true } : { summary: described.summary, response: answersOf(described) },
-        handler: (request, reply) => answer(holder, request, reply),
+        handler: (request, reply) => answer(oauthServer, request, reply),
       })
     }
   }
@@ -98,9 +102,9 @@ async function refuse(error: FastifyError, request: FastifyRequest, reply: Fasti
     .send(protocolError(answer))
 }
 
-async function answer(holder: ProtocolHolder, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { app } = request.server.config.current()
-  const library = await holder.current()
+  const library = await oauthServer.current()
   const { raw } = request
   const { url: path = '', config } = request.routeOptions
   const isProgram = config.access?.family === 'none'

@@ -1,9 +1,9 @@
 import Provider, { type Session } from 'oidc-provider'
 import { sha256Hex } from '../../../crypto/hash.ts'
-import type { Database } from '../../../plugins/database/database.ts'
+import type { Database } from '../../../database/database.ts'
 import { handedOf } from './browser.ts'
 import type { RecordSeal } from './record-seal.ts'
-import type { SignOut } from './sign-out.ts'
+import type { SignOut } from './session-end.ts'
 
 /** What the models of sessions and grants know besides what the library keeps of them. */
 interface Stored {

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
-import type { Database, Tx } from '../../../plugins/database/database.ts'
-import { execute, query, type Value } from '../../../plugins/database/statements.ts'
+import type { Database, Tx } from '../../../database/database.ts'
+import { execute, query, type Value } from '../../../database/statements.ts'
 import { lockUsers } from '../../../users/lock.ts'
 import type { SealedRecord } from './record-seal.ts'
 

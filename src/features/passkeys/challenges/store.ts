@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
-import type { Database, Tx } from '../../../plugins/database/database.ts'
+import type { Database, Tx } from '../../../database/database.ts'
 
 /** What a challenge may be answered for, by which session, and for which user (null where the answer will tell). */
 export interface Asking {
@@ -9,10 +9,10 @@ export interface Asking {
 }
 
 /** How long an answer may take: five minutes. */
-const patience = 300_000
+const challengeTtl = 300_000
 
 /** Challenges of one session that may wait at once: one for each tab. */
-const mostWaiting = 5
+const maxWaiting = 5
 
 /** The most expired rows that one insert removes. */
 const batch = 100
@@ -32,13 +32,13 @@ export async function keepChallenge(db: Database, asking: Asking, challenge: str
         sessionHash,
         userId: idOf(userId),
         challenge: sha256Hex(challenge),
-        expiresAt: new Date(now + patience),
+        expiresAt: new Date(now + challengeTtl),
       },
     })
     await tx.$executeRaw`DELETE FROM passkey_challenges
       WHERE session_hash = ${sessionHash} AND ceremony = ${ceremony} AND id NOT IN
         (SELECT id FROM passkey_challenges WHERE session_hash = ${sessionHash} AND ceremony = ${ceremony}
-          ORDER BY id DESC LIMIT ${mostWaiting})`
+          ORDER BY id DESC LIMIT ${maxWaiting})`
   })
 }
 

@@ -4,10 +4,10 @@ import { Type } from 'typebox'
 import { callerOf } from '../../../access/caller.ts'
 import { forbidden, notFound, validationFailed } from '../../../errors.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
-import { originOf, recordEvent } from '../../../users/events.ts'
+import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
-import { reportFailure } from '../failure-report.ts'
+import { reportFailure } from '../log-failure.ts'
 import { findProvider, type SocialProvider } from '../provider.ts'
 import { BeginBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
 import { deleteLink, listLinks } from '../store.ts'
@@ -89,7 +89,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
         const done = await deleteLink(app.database, tx, link, ways)
         if (done.outcome !== 'deleted') return done
         await requireStillSignedIn(tx, request)
-        const origin = originOf(request)
+        const origin = eventContext(request)
         const { provider } = done
         await recordEvent(tx, origin, { type: 'social_unlinked', userId: user.id, data: { provider } })
         const label = findProvider(config, provider)?.label ?? provider

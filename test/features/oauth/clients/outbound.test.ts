@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { AddressRanges, isPublicAddress } from '../../../../src/plugins/addresses.ts'
-import { outboundFetch } from '../../../../src/plugins/outbound.ts'
+import { AddressRanges, isPublicAddress } from '../../../../src/http/addresses.ts'
+import { outboundFetch } from '../../../../src/http/outbound.ts'
 import type { Settings } from '../../../support/app.ts'
 import { assertion, buildServer, credentials, machine, newKey, post } from './parties.ts'
 

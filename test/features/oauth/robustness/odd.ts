@@ -1,5 +1,5 @@
 import type { InjectOptions } from 'fastify'
-import { below, chance, methods, nested, odd, pick, strange } from '../../../plugins/odd-requests.ts'
+import { below, chance, methods, nested, odd, pick, strange } from '../../../http/odd-requests.ts'
 import type { Pieces } from './pieces.ts'
 
 /** What is meant for each path, by the names of parameters. */

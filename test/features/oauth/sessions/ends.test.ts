@@ -119,7 +119,7 @@ t.test('an end that is rolled back ends nothing and tells nobody', async (t) => 
   const person = new Person(svc, user.email)
   const { refresh_token } = await bound(svc, person)
   const failing = svc.database.transaction(async (tx) => {
-    await svc.app.sessionFollower.ended(tx, { userId: user.id, except: null })
+    await svc.app.sessionListener.ended(tx, { userId: user.id, except: null })
     throw new Error('no')
   })
   await t.rejects(failing, { message: 'no' })

@@ -63,7 +63,9 @@ t.test('applies the requirements of an ability to JWTs of users only', async (t)
   const svc = await build(t, settings([{ ability: 'view-tasks', acr: '1', max_age: '5m' }]))
   const ada = await Careful.signedIn(svc)
   const { browser } = ada.plain
-  const personal = (await browser.post('/oauth/personal-access-tokens', { name: 'laptop', scopes: [...abilities] })).json()
+  const personal = (
+    await browser.post('/oauth/personal-access-tokens', { name: 'laptop', scopes: [...abilities] })
+  ).json()
   const apiToken = await svc.createToken(ada.user, { abilities })
   const machine = (await post(svc, '/oauth/token', 'machine', { grant_type: 'client_credentials' })).json()
   const status = async (token: string) => (await svc.bearer(token, 'GET', '/api/task')).statusCode

@@ -1,0 +1,109 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, requireUser } from '../../access/caller.ts'
+import { isPassword } from '../../crypto/password.ts'
+import { notFound, validationFailed } from '../../errors.ts'
+import { authenticateAgain } from '../../login/authenticate.ts'
+import { endSessionsOf } from '../../login/end-sessions.ts'
+import { requireRecentPassword } from '../../login/recent-password.ts'
+import { signOut } from '../../login/sign-in.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
+import type { User } from '../../users/user.ts'
+import { findUserById } from '../../users/users.ts'
+import { endSession, listSessions } from './store.ts'
+
+const ListedSession = Type.Object(
+  {
+    id: Type.String(),
+    ip_address: Type.Union([Type.String(), Type.Null()]),
+    user_agent: Type.Union([Type.String(), Type.Null()]),
+    created_at: Type.String({ format: 'date-time' }),
+    last_seen_at: Type.String({ format: 'date-time' }),
+    current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
+  },
+  { title: 'Session', description: 'A browser in which the user is signed in.' },
+)
+
+const MessageAnswer = Type.Object({ message: Type.String() })
+
+const own = { access: { family: 'session', caller: 'required' } } as const
+
+/** Throws unless the body holds the user's password; a user without one must have confirmed lately (423). */
+async function requirePassword(request: FastifyRequest<{ Body: { password?: unknown } }>, user: User): Promise<void> {
+  const { password } = request.body
+  if (typeof password === 'string' && password !== '' && (await authenticateAgain(request, user, password, 'confirm')))
+    return
+  const found = await findUserById(request.server.database, user.id)
+  if (found && !isPassword(found.password)) return requireRecentPassword(request)
+  throw validationFailed({ password: ['The provided password was incorrect.'] })
+}
+
+/** The browsers in which the user is signed in. */
+const sessions: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/user/sessions',
+    { config: own, schema: { summary: 'List your sessions', response: { 200: Type.Array(ListedSession) } } },
+    async (request) => {
+      const { lifetime, absolute_lifetime } = app.config.current().session
+      const now = app.clock.now()
+      return listSessions(app.database, requireUser(request).id, {
+        current: callerOf(request).credentialId,
+        seenAfter: new Date(now - lifetime * 60_000),
+        createdAfter: new Date(now - absolute_lifetime),
+      })
+    },
+  )
+
+  app.delete(
+    '/user/sessions/:id',
+    {
+      config: own,
+      schema: {
+        summary: 'End one of your sessions: its next request is 401',
+        params: Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) }),
+        response: { 200: MessageAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const user = requireUser(request)
+      const isCurrent = id === callerOf(request).credentialId
+      const isEnded = await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
+        if (!(await endSession(app.sessionListener, tx, user.id, id))) return false
+        await recordEvent(tx, eventContext(request), { type: 'session_ended', userId: user.id })
+        return true
+      })
+      if (!isEnded) throw notFound()
+      if (isCurrent) await signOut(request, reply)
+      return { message: 'Session ended.' }
+    },
+  )
+
+  app.delete(
+    '/user/other-sessions',
+    {
+      config: { ...own, alsoAnswers: [423] },
+      schema: {
+        summary: 'End all your sessions but this one',
+        description: 'A user without a password confirms by passkey first (423).',
+        body: Type.Object({ password: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+        response: { 200: MessageAnswer },
+      },
+    },
+    async (request) => {
+      const user = requireUser(request)
+      await requirePassword(request, user)
+      await app.database.transaction(async (tx) => {
+        await requireStillSignedIn(tx, request)
+        const count = await endSessionsOf(app, tx, user.id, request)
+        await recordEvent(tx, eventContext(request), { type: 'sessions_ended', userId: user.id, data: { count } })
+      })
+      return { message: 'Your other sessions have ended.' }
+    },
+  )
+}
+
+export default sessions

@@ -1,0 +1,29 @@
+import type { FastifyRequest } from 'fastify'
+import { HttpError } from '../../errors.ts'
+import { eventContext, recordEvents } from '../../users/events.ts'
+import { isSocialFailure, reasonOf } from './failure.ts'
+import type { SocialProvider } from './provider.ts'
+
+/**
+ * Logs why a flow came to nothing, and answers what to tell; what is no failure of the contract is thrown on.
+ * It is recorded where somebody had come as far as to begin one: others cost no row.
+ */
+export async function reportFailure(
+  request: FastifyRequest,
+  provider: SocialProvider,
+  error: unknown,
+  { isRecorded }: { isRecorded: boolean },
+): Promise<HttpError> {
+  if (!(error instanceof HttpError) || !isSocialFailure(error.code)) throw error
+  const facts = { provider: provider.id, code: error.code }
+  request.log.info({ ...facts, reason: reasonOf(error.cause) }, 'social login failed')
+  if (isRecorded) {
+    const userId = request.caller?.user?.id ?? null
+    await recordEvents(request.server.database, eventContext(request), {
+      type: 'social_login_failed',
+      userId,
+      data: facts,
+    })
+  }
+  return error
+}

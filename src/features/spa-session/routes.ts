@@ -1,0 +1,100 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { callerOf } from '../../access/caller.ts'
+import { forbidden, HttpError } from '../../errors.ts'
+import { isSet } from '../../http/flag.ts'
+import { authenticate } from '../../login/authenticate.ts'
+import { beginChallenge } from '../../login/challenge.ts'
+import { signIn, signOut } from '../../login/sign-in.ts'
+import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
+import { LoginAnswer, LoginBody, MessageAnswer } from './schemas.ts'
+
+const wrongCredentials = 'These credentials do not match our records.'
+
+/** CSRF cookie, login, logout and the signed-in user. */
+const session: FastifyPluginAsyncTypebox = async (app) => {
+  for (const prefix of app.config.current().compat.prefixes) {
+    app.get(
+      `/${prefix}/csrf-cookie`,
+      {
+        config: { access: { family: 'session', caller: 'guest' } },
+        schema: {
+          summary: 'Set the session cookie and XSRF-TOKEN',
+          description: 'Call it before the first unsafe request of a page, and send the cookie back as `X-XSRF-TOKEN`.',
+          response: { 204: Type.Null() },
+        },
+      },
+      async (request, reply) => {
+        app.sessions.sendPair(request, reply)
+        return reply.code(204).send(null)
+      },
+    )
+  }
+
+  app.post(
+    '/login',
+    {
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401] },
+      schema: {
+        summary: 'Sign a browser in',
+        body: LoginBody,
+        response: { 200: LoginAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { email, password, remember } = request.body
+      const found = await authenticate(request, { email, password, channel: 'login' })
+      if (!found) {
+        const status = app.config.current().session.login_failure_status
+        const code = status === 401 ? 'unauthenticated' : 'validation_failed'
+        throw new HttpError(status, code, wrongCredentials, { errors: { email: [wrongCredentials] } })
+      }
+      const login = { ...found, remember: isSet(remember), channel: 'login' } as const
+      // A password alone opens nothing where a second factor was confirmed.
+      if (app.secondFactor.isAskedOf(found.user)) {
+        await beginChallenge(request, reply, login)
+        return { two_factor: true }
+      }
+      await signIn(request, reply, login)
+      return { two_factor: false, user: found.user, message: 'Logged in.' }
+    },
+  )
+
+  app.post(
+    '/logout',
+    {
+      config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed' },
+      schema: {
+        summary: 'End the session, or revoke the token that authenticates the request',
+        response: { 200: MessageAnswer },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request)
+      if (caller.kind === 'session') await signOut(request, reply)
+      else await caller.revoke(request)
+      return { message: 'Logged out.' }
+    },
+  )
+
+  app.get(
+    '/api/user',
+    {
+      config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed', alsoAnswers: [403] },
+      schema: {
+        summary: 'The signed-in user',
+        description:
+          'A third-party OAuth client sees what its scopes allow: `id` always, `name` and the dates with `profile`, ' +
+          '`email` and `email_verified_at` with `email`, `role` with `roles`.',
+        response: { 200: SeenUserSchema },
+      },
+    },
+    async (request) => {
+      const { user, profileScopes } = callerOf(request)
+      if (!user) throw forbidden()
+      return seenUser(user, profileScopes)
+    },
+  )
+}
+
+export default session

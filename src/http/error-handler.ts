@@ -1,0 +1,58 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isMissingUser } from '../database/missing-user.ts'
+import { isUnavailable } from '../database/unavailable.ts'
+import { type ErrorCode, HttpError, notFound, unauthenticated, unavailable } from '../errors.ts'
+
+/** What the framework refuses by itself, in our vocabulary. */
+const frameworkErrors: Record<number, [ErrorCode, string]> = {
+  400: ['malformed_body', 'The request body cannot be read.'],
+  404: ['not_found', 'Not found.'],
+  413: ['body_too_large', 'The request body is too large.'],
+  414: ['not_found', 'Not found.'],
+  415: ['unsupported_media_type', 'The content type of the request body is not supported.'],
+  429: ['too_many_requests', 'Too Many Attempts.'],
+}
+
+/** Whatever a handler threw; the framework's own errors know their status. */
+type Failure = Error & { statusCode?: number | undefined }
+
+/** The error that may be shown: nothing of an unexpected one is. */
+function shown(error: Failure): HttpError {
+  if (error instanceof HttpError) return error
+  if (isUnavailable(error)) return unavailable(error)
+  if (isMissingUser(error)) return unauthenticated()
+  const known = frameworkErrors[error.statusCode ?? 500]
+  if (known) return new HttpError(error.statusCode ?? 500, ...known)
+  if (error.statusCode === 503) return unavailable(error)
+  return new HttpError(500, 'server_error', 'Server Error', { cause: error })
+}
+
+/** Sends an error as `{message, code}` and, where there are any, `errors`. */
+export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
+  const { message, code, errors, challenge } = error
+  return (
+    reply
+      .code(error.statusCode)
+      // Said again for what is refused before any hook runs.
+      .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...error.headers })
+      .type('application/json; charset=utf-8')
+      .serializer(JSON.stringify)
+      .send({ message, code, ...(errors ? { errors } : {}), ...(challenge ? { challenge } : {}) })
+  )
+}
+
+/** What is answered to an error: a 5xx shows nothing and logs everything. */
+export function answerOf(error: Failure, request: FastifyRequest): HttpError {
+  const answer = shown(error)
+  if (answer.statusCode >= 500) {
+    const cause = answer.cause ?? error
+    request.log[answer.statusCode === 503 ? 'warn' : 'error']({ err: cause }, answer.message)
+  }
+  return answer
+}
+
+/** Installs the error handler of everything that is no page. */
+export function addErrorHandler(app: FastifyInstance): void {
+  app.setErrorHandler((error: FastifyError | HttpError, request, reply) => sendError(reply, answerOf(error, request)))
+  app.setNotFoundHandler((_request, reply) => sendError(reply, notFound()))
+}

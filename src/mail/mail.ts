@@ -1,0 +1,154 @@
+import type { FastifyInstance } from 'fastify'
+import type { Clock } from '../clock.ts'
+import type { CurrentConfig } from '../config/current.ts'
+import { sha256Hex } from '../crypto/hash.ts'
+import { randomAlphanumeric } from '../crypto/random.ts'
+import type { Tx } from '../database/database.ts'
+import { tooManyRequests } from '../errors.ts'
+import { type Delivery, type Outbox, UndeliverableError } from '../jobs/outbox.ts'
+import { type Counters, MailBudget, type MailCause } from './budget.ts'
+import { addressed, oneLine } from './message.ts'
+import { renderMail } from './templates.ts'
+import { openTransport, type Transport } from './transport.ts'
+
+/** A mail as svc means it: rendered and sent after the answer. */
+export interface MailDraft {
+  /** One address. */
+  to: string
+  template: 'unlock-sign-in' | 'verify-email' | 'reset-password' | 'security-notice' | 'confirmation-code'
+  /** What the template shows as `it.data`. */
+  data: Record<string, string | number | null>
+  /** Unix milliseconds after which nobody needs it any more. */
+  expiresAt?: number
+}
+
+/** A mail as it waits: what is the same in every attempt to send it. */
+interface QueuedMail extends MailDraft {
+  id: string
+  /** When it was queued, in unix milliseconds. */
+  at: number
+}
+
+const kind = 'mail'
+
+interface MailParts {
+  outbox: Outbox
+  clock: Clock
+  config: CurrentConfig
+  limits: Counters
+}
+
+/** What a notice has in common with others. */
+interface NoticeKeys {
+  /** With those that report the same. */
+  equal: string
+  /** With those of the same kind to the same address. */
+  alike: string
+}
+
+/** Puts mail into the outbox, within the budgets of its recipient and its cause. */
+export class Mail {
+  readonly #outbox: Outbox
+  readonly #clock: Clock
+  readonly #budget: MailBudget
+
+  constructor({ outbox, clock, config, limits }: MailParts) {
+    this.#outbox = outbox
+    this.#clock = clock
+    this.#budget = new MailBudget(config, limits)
+  }
+
+  /** Queues a mail that its recipient waits for, in the transaction of its cause; throws 429 when a budget is spent. */
+  async queue(tx: Tx, draft: MailDraft, cause: MailCause): Promise<void> {
+    const now = this.#clock.now()
+    const until = await this.#budget.spend(tx, 'mail', draft.to, cause, now)
+    if (until === null) return this.#outbox.add(tx, kind, queued(draft, now), { userId: cause.userId })
+    throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((until - now) / 1000)), {
+      headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(Math.ceil(until / 1000)) },
+    })
+  }
+
+  /**
+   * Queues a notice in the transaction of its cause. Notices are never refused: when an equal one was sent recently or a
+   * budget is spent, the notice waits. Equal ones are merged into it and counted. When the budget is spent, all notices
+   * that are alike are merged, so that the number of waiting mails has a maximum.
+   */
+  async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { equal, alike }: NoticeKeys): Promise<void> {
+    const now = this.#clock.now()
+    const held = await this.#budget.hold(tx, equal, now)
+    const until = held ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))
+    const mergeKey = sha256Hex(`${kind}:${held === null ? alike : equal}`)
+    await this.#outbox.add(tx, kind, queued(draft, now), {
+      ...(until === null ? {} : { at: until, mergeKey }),
+      userId: cause.userId,
+    })
+  }
+}
+
+/** Made once, so that a repetition has the same Message-ID; random, so that the id does not count svc's mails. */
+const queued = (draft: MailDraft, now: number): QueuedMail => ({ id: randomAlphanumeric(24), at: now, ...draft })
+
+/** Sends the mail of the outbox. */
+class Postman {
+  readonly #clock: Clock
+  readonly #config: CurrentConfig
+  #open: { url: string; transport: Transport } | null = null
+
+  constructor({ outbox, clock, config }: Omit<MailParts, 'limits'>) {
+    this.#clock = clock
+    this.#config = config
+    outbox.handle<QueuedMail>(kind, (mail, delivery) => this.#deliver(mail, delivery))
+  }
+
+  /** Closes the connections to the mail server. */
+  close(): void {
+    this.#open?.transport.close()
+    this.#open = null
+  }
+
+  async #deliver({ id, to, template, data, at, expiresAt }: QueuedMail, { signal, times }: Delivery): Promise<void> {
+    if (expiresAt !== undefined && this.#clock.now() > expiresAt)
+      throw new UndeliverableError('The mail is out of date.')
+    const { app, mail, templates } = this.#config.current()
+    const facts = Object.entries({ ...data, times }).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? oneLine(value) : value,
+    ])
+    const content = await renderMail({
+      template,
+      directory: templates.mail,
+      it: { app: { name: oneLine(app.name), url: app.url }, data: Object.fromEntries(facts) },
+    })
+    const message = addressed({ id, at, from: mail.from, to, host: new URL(app.url).hostname, ...content })
+    await (await this.#transport(mail.url)).send(message, signal)
+  }
+
+  async #transport(url: string): Promise<Transport> {
+    const transport = this.#open?.url === url ? null : await openTransport(url)
+    // Of two that begin at once the second uses what the first opened.
+    if (transport && this.#open?.url !== url) {
+      this.close()
+      this.#open = { url, transport }
+    } else transport?.close()
+    if (!this.#open) throw new Error('The mail server was changed meanwhile.')
+    return this.#open.transport
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    mail: Mail
+  }
+}
+
+/** Adds `app.mail`. */
+export function addMail(app: FastifyInstance): void {
+  const { outbox, clock, config, limits } = app
+  app.decorate('mail', new Mail({ outbox, clock, config, limits }))
+  const postman = new Postman({ outbox, clock, config })
+  app.addHook('onClose', async () => {
+    // Hooks of closing run last to first, and what the outbox has under way goes through these connections.
+    await outbox.close()
+    postman.close()
+  })
+}

@@ -1,0 +1,62 @@
+import { createTransport, type NodemailerError } from 'nodemailer'
+import { UndeliverableError } from '../jobs/outbox.ts'
+import { composed } from './message.ts'
+import type { Transport } from './transport.ts'
+
+/** Sends by SMTP over a few connections that are kept, encrypted from the start (smtps:) or wherever the server offers it. */
+export function smtpTransport(url: URL): Transport {
+  const user = decoded(url.username)
+  const pass = decoded(url.password)
+  const secrets = [user && `\0${user}\0${pass}`, pass, user].filter(Boolean)
+  const pool = createTransport({
+    pool: true,
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    secure: url.protocol === 'smtps:',
+    ...(url.port && { port: Number(url.port) }),
+    ...(user && { auth: { user, pass } }),
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    dnsTimeout: 10_000,
+    socketTimeout: 30_000,
+    socketCloseTimeout: 1_000,
+    idleTimeout: 30_000,
+    // The outbox repeats: of a connection that broke nobody knows whether the mail had been taken.
+    maxRequeues: 0,
+  })
+  return {
+    send: async (message, signal) => {
+      try {
+        await pool.sendMail({ ...composed(message), signal })
+      } catch (error) {
+        throw failureOf(error, secrets)
+      }
+    },
+    close: () => pool.close(),
+  }
+}
+
+/** What went wrong, in the server's words; none of the secrets is in it, should the server repeat one. */
+function failureOf(error: unknown, secrets: string[]): Error {
+  if (!(error instanceof Error)) return new Error('The mail was not sent.')
+  const forms = secrets.flatMap((text) => [text, encodeURIComponent(text), base64(text)])
+  const reason = forms.reduce((text, secret) => text.replaceAll(secret, '…'), error.message)
+  return isRefusal(error) ? new UndeliverableError(reason) : new Error(reason)
+}
+
+/**
+ * Whether the server refused this recipient or this message for good (RFC 5321 section 4.2.1): a reply 5xx to RCPT or DATA.
+ * What it says to our name, password or sender (53x, RFC 4954 section 6) the operator can mend, and then the mail goes out.
+ */
+const isRefusal = (error: NodemailerError): boolean =>
+  error.permanent === true && /^(RCPT|DATA)\b/.test(error.command ?? '') && !/^53/.test(String(error.responseCode))
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+/** Percent-decoded; a text with a lone % is taken as it stands. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

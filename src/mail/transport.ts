@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { forTerminal } from '../observability/terminal.ts'
+import { composed, type Message } from './message.ts'
+
+/** A way for mail to leave. */
+export interface Transport {
+  /** Sends the message, or fails; an aborted signal ends the attempt. */
+  send(message: Message, signal: AbortSignal): Promise<void>
+  close(): void
+}
+
+/** The transport of a `mail.url`; what it needs is loaded with the first mail. */
+export async function openTransport(url: string): Promise<Transport> {
+  if (url === 'log:') return printing
+  if (url.startsWith('file:')) return writingTo(url.slice('file:'.length))
+  const { smtpTransport } = await import('./smtp.ts')
+  return smtpTransport(new URL(url))
+}
+
+/** Prints what a person reads of a mail. */
+const printing: Transport = {
+  send: async ({ from, to, subject, text }) => {
+    const lines = [`From: ${from.name} <${from.address}>`, `To: ${to}`, `Subject: ${subject}`, '', text.trimEnd()]
+    process.stdout.write(`\n${forTerminal(lines.join('\n')).replace(/^/gm, '  ')}\n\n`)
+  },
+  close: () => undefined,
+}
+
+async function writingTo(directory: string): Promise<Transport> {
+  const { createTransport } = await import('nodemailer')
+  const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
+  return {
+    send: async (message) => {
+      const { message: bytes } = await composer.sendMail(composed(message))
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      // Whoever watches the directory never finds half a mail, and a repetition replaces the first.
+      const draft = join(directory, `.${randomUUID()}.tmp`)
+      await writeFile(draft, bytes, { mode: 0o600 })
+      await rename(draft, join(directory, `${message.name}.eml`))
+    },
+    close: () => undefined,
+  }
+}

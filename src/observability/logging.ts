@@ -1,0 +1,77 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { AddressRanges } from '../http/addresses.ts'
+import { canonicalAddress } from '../http/client-address.ts'
+import { forTerminal } from './terminal.ts'
+import { sentTraceId } from './tracing/trace-id.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether forwarded headers came from an address that may not set them: perhaps a proxy that is not configured. */
+    isForwardedUntrusted: boolean
+  }
+}
+
+/** What a log line says of an error: no field of a driver's error, which may hold the values of a row. */
+const errorFacts = (error: unknown): Record<string, unknown> => {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { name, message, stack } = error
+  return { type: name, message, stack, ...('code' in error ? { code: error.code } : {}) }
+}
+
+/** The logger: JSON lines, which headers, bodies and queries never enter. */
+export const createLogger = (level: string, destination: DestinationStream): Logger =>
+  pino({ level, base: null, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
+
+/** Standard output without waiting for whoever reads it; what is left is written when the process ends. */
+export const standardOutput = () => pino.destination({ fd: 1, sync: false })
+
+/** What may be told of a path that no route has: long parts and token-like ones could be secrets. */
+export const unmatchedPath = (url: string): string =>
+  (url.split('?')[0] ?? '')
+    .split('/')
+    .map((part) => (part.length > 24 || part.includes('|') || part.includes('%') ? '…' : part))
+    .join('/')
+    .slice(0, 200)
+
+/** Logs one line for each answer: the route's pattern, never its values; and the trace it belongs to, if any. */
+export function addAccessLog(app: FastifyInstance): void {
+  app.addHook('onResponse', (request: FastifyRequest, reply, done) => {
+    const { method, raw } = request
+    const route = request.routeOptions.url
+    const traceId = app.tracing?.idOf(request) ?? sentTraceId(raw.headers.traceparent)
+    request.log.info(
+      {
+        method,
+        ...(route === undefined || route === '*' ? { path: unmatchedPath(raw.url ?? '') } : { route }),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        ...(traceId === undefined ? {} : { trace_id: traceId }),
+      },
+      'request',
+    )
+    done()
+  })
+}
+
+/** Marks requests whose forwarded headers come from an address outside `server.trust_proxy`, and warns once. */
+export function addForwardedWarning(app: FastifyInstance): void {
+  const trusted = new AddressRanges(app.config.current().server.trust_proxy)
+  let isWarned = false
+  app.decorateRequest('isForwardedUntrusted', false)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { headers, socket } = request.raw
+    if (headers['x-forwarded-for'] === undefined && headers.forwarded === undefined) return done()
+    const peer = canonicalAddress(socket.remoteAddress ?? '') ?? ''
+    request.isForwardedUntrusted = !trusted.has(peer)
+    if (request.isForwardedUntrusted && !isWarned) {
+      isWarned = true
+      request.log.warn(
+        { peer },
+        'Forwarded headers from this address are ignored and rate_limits.login_address is not enforced for it. ' +
+          'If it is your proxy, add it to server.trust_proxy.',
+      )
+    }
+    done()
+  })
+}

@@ -1,0 +1,183 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Histogram } from './histogram.ts'
+
+/** What became of somebody's attempt to sign in. */
+export type LoginOutcome =
+  | 'succeeded'
+  | 'failed'
+  | 'limited'
+  | 'locked_out'
+  | 'second_factor_needed'
+  | 'second_factor_failed'
+
+/** What the guard found. */
+export type Verdict = 'session' | 'api_token' | 'user_jwt' | 'machine' | 'none' | 'invalid' | 'error'
+
+/** What is told of a security event: the facts that are recorded with it. */
+type EventData = Readonly<Record<string, string | number | boolean | null>>
+
+/** Sets one value of a gauge. */
+export type SetValue = (value: number, labels?: Record<string, string>) => void
+
+const latency = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const sizes = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+
+const text = (value: EventData[string] | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined
+
+/** What each event says of an attempt to sign in. */
+const outcomes: Readonly<Record<string, LoginOutcome>> = {
+  login: 'succeeded',
+  login_remembered: 'succeeded',
+  login_failed: 'failed',
+  passkey_failed: 'failed',
+  social_login_failed: 'failed',
+  lockout: 'locked_out',
+  two_factor_challenged: 'second_factor_needed',
+  two_factor_failed: 'second_factor_failed',
+}
+
+/** Events of one door alone. */
+const doors: Readonly<Record<string, string>> = {
+  login_remembered: 'remembered',
+  passkey_failed: 'passkey',
+  social_login_failed: 'social',
+}
+
+/** The figures of one process, for Prometheus; docs/observability.md says what each means. */
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #requests = new Histogram(
+    'svc_http_request_duration_seconds',
+    'Answers by method, pattern of the route and status; from the first byte to the last.',
+    ['method', 'route', 'status'],
+    latency,
+  )
+  readonly #guard = new Histogram(
+    'svc_guard_duration_seconds',
+    'Verdicts of the guard and how long they took, by route family.',
+    ['family', 'verdict'],
+    latency,
+  )
+  readonly #lookups = new Histogram(
+    'svc_lookup_duration_seconds',
+    'Batched queries of the hot path.',
+    ['lookup'],
+    latency,
+  )
+  readonly #batches = new Histogram('svc_lookup_batch_size', 'Keys in one batched query.', ['lookup'], sizes)
+  readonly #hashingWait = new Histogram(
+    'svc_hashing_wait_seconds',
+    'How long a password waited for a thread.',
+    [],
+    latency,
+  )
+  readonly #hashing = new Histogram(
+    'svc_hashing_duration_seconds',
+    'How long a thread worked on a password.',
+    [],
+    latency,
+  )
+  readonly #hashingRefused = this.#counter('svc_hashing_refused_total', 'Passwords refused: the queue was full.', [])
+  readonly #events = this.#counter('svc_security_events_total', 'Recorded security events by type.', ['event'])
+  readonly #logins = this.#counter('svc_logins_total', 'Attempts to sign in, by channel and outcome.', [
+    'channel',
+    'outcome',
+  ])
+  readonly #tokens = this.#counter('svc_tokens_issued_total', 'Issued tokens, by kind and what they rest on.', [
+    'kind',
+    'grant',
+  ])
+  readonly #refusals = this.#counter('svc_token_requests_refused_total', 'Refused requests of the token endpoint.', [
+    'grant',
+    'error',
+  ])
+
+  constructor(facts: Record<string, string>) {
+    const names = Object.keys(facts)
+    this.gauge('svc_build_info', 'Always 1; its labels say what runs.', names, (set) => set(1, facts))
+    collectDefaultMetrics({ register: this.#registry })
+  }
+
+  /** Counts an answer. */
+  request(method: string, route: string, status: number, seconds: number): void {
+    this.#requests.observe(seconds, method, route, String(status))
+  }
+
+  /** Counts what the guard of a route family found. */
+  verdict(family: string, verdict: Verdict, seconds: number): void {
+    this.#guard.observe(seconds, family, verdict)
+  }
+
+  /** Counts one batched query. */
+  lookup(name: string, keys: number, seconds: number): void {
+    this.#lookups.observe(seconds, name)
+    this.#batches.observe(keys, name)
+  }
+
+  /** Counts one password that was hashed or checked. */
+  hashed(waited: number, worked: number): void {
+    this.#hashingWait.observe(waited)
+    this.#hashing.observe(worked)
+  }
+
+  /** Counts a password that nobody had time for. */
+  hashingRefused(): void {
+    this.#hashingRefused.inc()
+  }
+
+  /** Counts an attempt to sign in. */
+  login(channel: string, outcome: LoginOutcome): void {
+    this.#logins.inc({ channel, outcome })
+  }
+
+  /** Counts an issued token. */
+  token(kind: 'api_token' | 'access_token' | 'refresh_token' | 'id_token', grant: string): void {
+    this.#tokens.inc({ kind, grant })
+  }
+
+  /** Counts a refused token request. */
+  tokenRefused(grant: string, error: string): void {
+    this.#refusals.inc({ grant, error })
+  }
+
+  /** Counts a security event, and the attempt to sign in or the token that it tells of. */
+  event(event: string, data: EventData): void {
+    this.#events.inc({ event })
+    const outcome = outcomes[event]
+    if (outcome) this.login(doors[event] ?? text(data.channel) ?? text(data.method) ?? 'other', outcome)
+    if (event !== 'token_created') return
+    // A door is told where the token is what somebody signed in for.
+    const channel = text(data.channel)
+    if (channel !== undefined) this.login(channel, 'succeeded')
+    this.token('api_token', channel === undefined ? 'created' : 'sign_in')
+  }
+
+  /** Adds a gauge whose values are read when somebody asks; one that cannot be read then has none. */
+  gauge(name: string, help: string, labelNames: string[], read: (set: SetValue) => void | Promise<void>): void {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      async collect() {
+        const values: [Record<string, string>, number][] = []
+        const reading = async () => read((value, labels = {}) => void values.push([labels, value]))
+        await reading().catch(() => undefined)
+        this.reset()
+        if (labelNames.length === 0) this.remove()
+        for (const [labels, value] of values) this.set(labels, value)
+      },
+    })
+  }
+
+  /** Everything as of now, in Prometheus' text format. */
+  async text(): Promise<string> {
+    const histograms = [this.#requests, this.#guard, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
+    return [await this.#registry.metrics(), ...histograms].join('\n')
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] })
+  }
+}

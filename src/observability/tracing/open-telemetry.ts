@@ -1,0 +1,90 @@
+import { FastifyOtelInstrumentation } from '@fastify/otel'
+import {
+  context,
+  DiagLogLevel,
+  diag,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { version } from '../../version.ts'
+import { unmatchedPath } from '../logging.ts'
+import { DiscreetProcessor } from './discreet-processor.ts'
+import type { SpanFacts, Tracing } from './tracing.ts'
+
+/** How long the end of the process waits for the collector, in milliseconds. */
+const flushTimeout = 3_000
+
+/** Names a request's span after its route: the instrumentation would tell the whole URL, with the codes and tokens in it. */
+function nameAfterRoute(span: Span, request: FastifyRequest): void {
+  const { url } = request.routeOptions
+  const isMatched = url !== undefined && url !== '*'
+  span.updateName(isMatched ? `${request.method} ${url}` : request.method)
+  span.setAttribute('url.path', isMatched ? url : unmatchedPath(request.raw.url ?? ''))
+}
+
+/** Sends traces to where OpenTelemetry's environment variables say, from now to the app's end: a span for each request. */
+export async function startTracing(app: FastifyInstance): Promise<Tracing> {
+  const warn = (text: string) => app.log.warn(`traces: ${text.slice(0, 300)}`)
+  diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN)
+  const named = resourceFromAttributes({ 'service.name': 'svc', 'service.version': version })
+  const provider = new NodeTracerProvider({
+    resource: named.merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new DiscreetProcessor(new BatchSpanProcessor(new OTLPTraceExporter()))],
+  })
+  provider.register()
+  const requests = new FastifyOtelInstrumentation({
+    requestHook: nameAfterRoute,
+    instrumentHooks: false,
+    instrumentHandler: false,
+    recordExceptions: false,
+  })
+  requests.setTracerProvider(provider)
+  await app.register(requests.plugin())
+  app.addHook('onClose', async () => {
+    const late = new Promise<boolean>((resolve) => setTimeout(resolve, flushTimeout, false).unref())
+    const sent = provider.shutdown().then(
+      () => true,
+      () => false,
+    )
+    if (!(await Promise.race([sent, late]))) warn('the last of them could not be sent')
+    for (const api of [trace, context, propagation, diag]) api.disable()
+  })
+
+  const tracer = provider.getTracer('svc', version)
+  const traced =
+    (kind: SpanKind): Tracing['span'] =>
+    (name, facts, work) =>
+      tracer.startActiveSpan(name, { kind, attributes: facts }, async (span) => {
+        try {
+          return await work((more: SpanFacts) => void span.setAttributes(more))
+        } catch (error) {
+          span.setAttribute('error.type', error instanceof Error ? error.name : 'unknown')
+          span.setStatus({ code: SpanStatusCode.ERROR })
+          throw error
+        } finally {
+          span.end()
+        }
+      })
+  return {
+    span: traced(SpanKind.INTERNAL),
+    call: traced(SpanKind.CLIENT),
+    headers: () => {
+      const carrier: Record<string, string> = {}
+      propagation.inject(context.active(), carrier)
+      // Baggage is whatever somebody sent along: nobody else's business.
+      const { traceparent, tracestate } = carrier
+      return { ...(traceparent ? { traceparent } : {}), ...(tracestate ? { tracestate } : {}) }
+    },
+    idOf: (request) => {
+      const { context: found } = request.opentelemetry()
+      return found ? trace.getSpanContext(found)?.traceId : undefined
+    },
+  }
+}

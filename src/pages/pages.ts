@@ -1,0 +1,108 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { HttpError } from '../errors.ts'
+import { answerOf, sendError } from '../http/error-handler.ts'
+import { isNavigation } from '../http/navigation.ts'
+import { startPage } from './links.ts'
+import type { PageData, PageName } from './page-data.ts'
+import { addPageHeaders } from './page-headers.ts'
+import { Templates } from './templates.ts'
+import { isTextName, type TextName } from './texts.ts'
+import { colorStyle, type TextLookup, textsOf, unknownTexts } from './theme.ts'
+
+declare module 'fastify' {
+  interface FastifyReply {
+    /** Answers with a page of svc; 200 unless a status is given. Exists in scopes that called `addPages`. */
+    page<Name extends PageName>(name: Name, data: PageData[Name], status?: number): FastifyReply
+  }
+}
+
+/** A page among the answers of a route, for the API description. */
+export const pageAnswer = (description: string) => ({
+  description,
+  content: { 'text/html': { schema: { type: 'string' } } },
+})
+
+const templates = new Templates()
+const warned = new WeakSet<object>()
+
+/**
+ * Makes a scope one of pages: their security headers, `reply.page`, and errors as pages where a browser navigates.
+ * A scope that also answers programs keeps answering them in JSON.
+ */
+export async function addPages(scope: FastifyInstance): Promise<void> {
+  await addPageHeaders(scope)
+  scope.decorateReply('page', function page<
+    Name extends PageName,
+  >(this: FastifyReply, name: Name, data: PageData[Name], status = 200) {
+    return sendPage(this, name, data, status)
+  })
+  scope.setErrorHandler((error: FastifyError | HttpError, request, reply) => {
+    const answer = answerOf(error, request)
+    if (!isNavigation(request)) return sendError(reply, answer)
+    reply.headers(answer.headers)
+    return sendHtml(reply, renderErrorPage(reply, answer), answer.statusCode)
+  })
+}
+
+const sendPage = <Name extends PageName>(
+  reply: FastifyReply,
+  name: Name,
+  data: PageData[Name],
+  status: number,
+): FastifyReply => sendHtml(reply, renderPage(reply, name, data), status)
+
+const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').serializer(String).send(html)
+
+/** The HTML of the page that an error is to a person. */
+export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
+  const config = reply.request.server.config.current()
+  return renderPage(reply, 'error', { ...wordsOf(error, textsOf(config)), homeHref: startPage(config) })
+}
+
+/** The HTML of a page inside the layout; what all templates have is `text`, `app`, `xsrf` and `lang`. */
+export function renderPage<Name extends PageName>(reply: FastifyReply, name: Name, data: PageData[Name]): string {
+  const { request } = reply
+  const config = request.server.config.current()
+  if (!warned.has(config)) {
+    warned.add(config)
+    const unknown = unknownTexts(config)
+    if (unknown.length > 0) request.log.warn(`theme.texts names what no page has: ${unknown.join(', ')}`)
+  }
+  const render = (file: string, values: object): string =>
+    templates.render(file, values, config.templates.pages, (error, path) =>
+      request.log.error({ err: error }, `the template ${path} is broken; the built-in one is used instead`),
+    )
+  const text = textsOf(config)
+  const shared = { text, app: { name: config.app.name }, xsrf: xsrfOf(request), lang: text('lang') }
+  const body = render(`${name}.eta`, { ...shared, ...data })
+  return render('layout.eta', {
+    ...shared,
+    title: `${titleOf(name, data, text)} · ${config.app.name}`,
+    page: name,
+    body,
+    logo: config.theme.logo,
+    nonce: reply.cspNonce?.style ?? '',
+    style: `${render('style.css', {})}\n${colorStyle(config)}`,
+  })
+}
+
+function titleOf(name: PageName, data: object, text: TextLookup): string {
+  const title = `${name}.title`
+  if (isTextName(title)) return text(title)
+  return 'title' in data && typeof data.title === 'string' ? data.title : 'Test page'
+}
+
+/** The value of the hidden field `_token`: of the session that the browser has once it has this answer. */
+const xsrfOf = ({ server, session }: FastifyRequest): string =>
+  session ? server.sessions.xsrf.token(session.sessionId) : ''
+
+/** What an error is to a person: our words for its kind, or where we have none what it says itself. */
+function wordsOf({ code, message, errors }: HttpError, text: TextLookup): { heading: string; texts: string[] } {
+  const known = (name: string): name is TextName => isTextName(name)
+  const [heading, explanation] = [`error.${code}`, `error.${code}_text`]
+  return {
+    heading: text(known(heading) ? heading : 'error.heading'),
+    texts: errors ? Object.values(errors).flat() : [known(explanation) ? text(explanation) : message],
+  }
+}

@@ -1,0 +1,38 @@
+import { tmpdir } from 'node:os'
+import t from 'tap'
+import { parseConfig } from '../../src/config/load.ts'
+import { deriveCipher } from '../../src/crypto/keys.ts'
+import { findSnapshot, keepSnapshot } from '../../src/database/config-snapshot.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { createTestDatabase } from '../support/postgresql.ts'
+
+const parse = (text: string) => parseConfig({ text, file: 'svc.yaml', env: {}, cwd: tmpdir() }).settings
+const secret = 'the-secret-of-the-tests-is-32-bytes-long'
+const text = (name: string) => `
+app: { name: ${name}, secret: [${secret}, an-older-secret-of-more-than-32-bytes] }
+mail: { url: "smtp://user:mail-password@mail.example.com" }
+clients: [{ client_id: a, type: confidential, secret: client-secret-in-plain-text, grants: [client_credentials] }]
+social: { acme: { issuer: "https://acme.example", client_id: a, client_secret: social-secret-in-plain } }
+`
+
+t.test('the last settings are kept, encrypted, and of secrets only hashes', async (t) => {
+  const where = await createTestDatabase()
+  const database = await openDatabase(where)
+  t.teardown(async () => {
+    await database.close()
+    await where.drop()
+  })
+  t.equal(await findSnapshot(database, [secret]), null)
+  await keepSnapshot(database, [secret], parse(text('One')), Date.parse('2026-01-01T00:00:00Z'))
+  await keepSnapshot(database, [secret], parse(text('Two')), Date.parse('2026-01-02T00:00:00Z'))
+  const [row, ...others] = await database.prisma.configSnapshot.findMany()
+  t.same(others, [])
+  t.notMatch(row?.settings, /Two|acme/)
+  const opened = deriveCipher([secret], 'config').decrypt(row?.settings ?? '', 'last')
+  t.match(opened, /"name":"Two"/)
+  t.notMatch(opened, /the-secret|an-older|mail-password|in-plain/)
+  const found = await findSnapshot(database, ['a-newer-secret-of-more-than-32-bytes', secret])
+  t.match(found, { appliedAt: new Date('2026-01-02T00:00:00Z'), settings: { app: { name: 'Two' } } })
+  t.match(found?.settings?.clients[0], { client_id: 'a', secret: /^[0-9a-f]{64}$/ })
+  t.match(await findSnapshot(database, ['another-secret-of-more-than-32-bytes']), { settings: null })
+})

@@ -1,0 +1,174 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import t from 'tap'
+import { buildTestApp, type TestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
+import { day, hour, minute, second } from '../../support/clock.ts'
+
+const rowsOf = (svc: TestApp) => svc.database.prisma.session.findMany({ orderBy: { createdAt: 'asc' } })
+
+/** A request of this browser as a slow handler holds it: its session is read and may be saved later. */
+async function openRequest(svc: TestApp, browser: Browser): Promise<FastifyRequest> {
+  const cookie = `svc_session=${await browser.cookie('svc_session')}`
+  const request = { headers: { cookie }, server: svc.app } as FastifyRequest
+  await svc.app.sessions.read(request, {} as FastifyReply)
+  return request
+}
+
+async function save(request: FastifyRequest, facts: object): Promise<void> {
+  Object.assign(request.session, facts)
+  await request.session.save()
+}
+
+t.test('use is noted once a minute, off the path of requests', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  const [before] = await rowsOf(svc)
+  const began = svc.clock.now()
+  t.equal(before?.lastSeenAt.getTime(), began)
+  t.match(before, { ipAddress: '127.0.0.1', createdAt: new Date(began) })
+  t.not(before?.id, (await spa.cookie('svc_session'))?.split('.')[0], 'the row does not hold the id')
+  svc.clock.advance(59 * second)
+  for (let i = 0; i < 5; i++) await spa.get('/api/user')
+  await svc.app.touches.flush()
+  t.strictSame(await rowsOf(svc), [before], 'nothing is written within a minute')
+  svc.clock.advance(second)
+  await spa.get('/api/user')
+  t.strictSame(await rowsOf(svc), [before], 'nothing is written by the request')
+  await svc.app.touches.flush()
+  t.strictSame(await rowsOf(svc), [{ ...before, lastSeenAt: new Date(began + minute) }])
+})
+
+t.test('a session ends when it idles, and its id is worth only an anonymous visit', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  svc.clock.advance(2 * hour - second)
+  t.equal((await spa.get('/api/user')).statusCode, 200)
+  svc.clock.advance(second)
+  const cookie = await spa.cookie('svc_session')
+  t.equal((await spa.get('/api/user')).statusCode, 401)
+  await spa.get('/svc/csrf-cookie')
+  t.equal(await spa.cookie('svc_session'), cookie, 'a valid id is kept')
+  const request = await openRequest(svc, spa)
+  t.equal(request.session.state?.row?.user ?? null, null)
+  await save(request, { note: 'anonymous' })
+  t.match(await rowsOf(svc), [{ userId: null, data: '{"note":"anonymous"}' }], 'the ended row makes room')
+  t.equal((await spa.get('/api/user')).statusCode, 401)
+  t.equal((await spa.post('/login', { email: user.email, password: 'correct horse' })).statusCode, 200)
+  t.not(await spa.cookie('svc_session'), cookie)
+  t.equal((await rowsOf(svc)).length, 1, 'signing in replaces the anonymous row')
+})
+
+t.test('use keeps a session, but not for ever', async (t) => {
+  const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '5h' } } })
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  for (let passed = 1; passed < 5; passed++) {
+    svc.clock.advance(hour)
+    t.equal((await spa.get('/api/user')).statusCode, 200, `after ${passed} h`)
+    await svc.app.touches.flush()
+  }
+  svc.clock.advance(hour)
+  t.equal((await spa.get('/api/user')).statusCode, 401, 'after 5 h')
+})
+
+t.test('an anonymous visitor has a row while there is something to keep, and keeps it by coming back', async (t) => {
+  const svc = await buildTestApp(t)
+  const spa = svc.browser()
+  await spa.get('/svc/csrf-cookie')
+  await save(await openRequest(svc, spa), { step: 1 })
+  const at = async () => Reflect.get((await openRequest(svc, spa)).session, 'step')
+  t.equal(await at(), 1)
+  svc.clock.advance(90 * minute)
+  await spa.get('/svc/csrf-cookie')
+  await svc.app.touches.flush()
+  svc.clock.advance(90 * minute)
+  t.equal(await at(), 1)
+  svc.clock.advance(2 * hour)
+  t.equal(await at(), undefined)
+  t.match(await rowsOf(svc), [{ userId: null }])
+})
+
+t.test('a slow request does not revive what was ended meanwhile', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email)
+  const thief = await spa.cookie('svc_session')
+  const slow = await openRequest(svc, spa)
+  t.equal(slow.session.state?.row?.user?.id, user.id)
+  await save(slow, { note: 'while it lives' })
+  t.match(await rowsOf(svc), [{ data: /"note":"while it lives"/, userId: BigInt(user.id) }])
+  svc.clock.advance(2 * minute)
+  await spa.get('/api/user')
+  t.equal((await spa.post('/logout')).statusCode, 200)
+  await save(slow, { note: 'too late' })
+  await svc.app.touches.flush()
+  t.strictSame(await rowsOf(svc), [])
+  for (const url of ['/api/user', '/svc/csrf-cookie']) await svc.browser().get(url, { cookie: `svc_session=${thief}` })
+  t.equal((await svc.browser().get('/api/user', { cookie: `svc_session=${thief}` })).statusCode, 401)
+})
+
+t.test('a visit that was read without a row never comes to carry a user', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.get('/svc/csrf-cookie')
+  const slow = await openRequest(svc, spa)
+  const userId = BigInt(user.id)
+  Object.assign(slow.session, { user, userId: user.id, user_id: user.id, passwordFingerprint: 'x' })
+  await slow.session.save()
+  t.match(await rowsOf(svc), [{ userId: null, passwordFingerprint: null }])
+  t.equal((await spa.get('/api/user')).statusCode, 401)
+  const again = await openRequest(svc, spa)
+  await spa.signIn(user.email)
+  await save(again, { note: 'of the visit before' })
+  t.match(await rowsOf(svc), [{ userId, data: /^\{"proof":\{[^{]*\}\}$/ }], 'the row it was read from is gone')
+})
+
+t.test('visits that begin a row at once all succeed, on one row', async (t) => {
+  const svc = await buildTestApp(t)
+  const spa = svc.browser()
+  await spa.get('/svc/csrf-cookie')
+  const requests = await Promise.all(Array.from({ length: 10 }, () => openRequest(svc, spa)))
+  await Promise.all(requests.map((request, index) => save(request, { index })))
+  const rows = await rowsOf(svc)
+  t.equal(rows.length, 1)
+  t.match(rows[0]?.data, /^\{"index":\d\}$/)
+})
+
+t.test('two logins at once from one browser both succeed and end what was there', async (t) => {
+  const svc = await buildTestApp(t)
+  const [first, user] = [await svc.createUser(), await svc.createUser()]
+  const spa = svc.browser()
+  await spa.signIn(first.email)
+  const before = await spa.cookie('svc_session')
+  const body = { email: user.email, password: 'correct horse' }
+  const answers = await Promise.all([spa.post('/login', body), spa.post('/login', body)])
+  t.strictSame(
+    answers.map((answer) => answer.statusCode),
+    [200, 200],
+  )
+  t.equal((await spa.get('/api/user')).json().id, user.id)
+  t.equal((await svc.browser().get('/api/user', { cookie: `svc_session=${before}` })).statusCode, 401)
+  t.equal(await svc.database.prisma.session.count({ where: { userId: BigInt(first.id) } }), 0)
+  const out = await Promise.all([spa.post('/logout'), spa.post('/logout')])
+  t.ok(out.every((answer) => [200, 401].includes(answer.statusCode)))
+  t.equal((await spa.get('/api/user')).statusCode, 401)
+})
+
+t.test('what has ended is pruned', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(user.email, undefined, { remember: true })
+  svc.clock.advance(401 * day)
+  const { pruneEnded } = await import('../../../src/access/prune.ts')
+  await pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  t.strictSame(await rowsOf(svc), [])
+  t.equal(await svc.database.prisma.rememberToken.count(), 0)
+})

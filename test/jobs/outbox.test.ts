@@ -1,0 +1,218 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import t from 'tap'
+import { deriveCipher } from '../../src/crypto/keys.ts'
+import { type Delivery, UndeliverableError } from '../../src/jobs/outbox.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { day, hour, minute, second } from '../support/clock.ts'
+
+const secret = 'the-secret-of-the-tests-is-32-bytes-long'
+
+const add = ({ app, database }: TestApp, payload: object, kind = 'test') =>
+  database.transaction((tx) => app.outbox.add(tx, kind, payload))
+
+const rowsOf = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
+
+t.test('work is done once, by itself, and nothing of it stays', async (t) => {
+  const svc = await buildTestApp(t)
+  const done: unknown[] = []
+  const finished = Promise.withResolvers<void>()
+  svc.app.outbox.handle('test', async (payload, { id, attempts }) => {
+    done.push([payload, typeof id, attempts])
+    finished.resolve()
+  })
+  await add(svc, { a: [1, 'ä'] })
+  await finished.promise
+  await svc.app.outbox.deliverDue()
+  t.strictSame(done, [[{ a: [1, 'ä'] }, 'bigint', 1]])
+  t.strictSame(await rowsOf(svc), [])
+
+  await t.rejects(
+    svc.database.transaction(async (tx) => {
+      await svc.app.outbox.add(tx, 'test', {})
+      throw new Error('no')
+    }),
+    { message: 'no' },
+  )
+  await svc.app.outbox.deliverDue()
+  t.equal(done.length, 1, 'what was rolled back is not done')
+})
+
+t.test('what fails is tried again, later each time, and given up in the end', async (t) => {
+  const svc = await buildTestApp(t)
+  const { app, clock, database } = svc
+  let attempts = 0
+  app.outbox.handle('test', async () => {
+    attempts++
+    throw new Error(`no\r\nnot now ${'x'.repeat(400)}`)
+  })
+  await add(svc, { link: 'https://example.com/secret-link' })
+  const waits = [10, 30, 90, 270, 810, 2430, 7290, 21_600, 21_600].map((seconds) => seconds * second)
+  for (const [index, wait] of waits.entries()) {
+    await app.outbox.deliverDue()
+    clock.advance(wait - 1)
+    await app.outbox.deliverDue()
+    t.equal(attempts, index + 1, `it waits ${wait / second} s`)
+    clock.advance(1)
+  }
+  const [waiting] = await rowsOf(svc)
+  t.match(waiting, { attempts: 9, failedAt: null, lockedUntil: null, lastError: /^no not now x+$/ })
+  t.equal(waiting?.lastError?.length, 300)
+  await app.outbox.deliverDue()
+  t.match(await rowsOf(svc), [{ attempts: 10, failedAt: new Date(clock.now()) }])
+  clock.advance(day)
+  await app.outbox.deliverDue()
+  t.equal(attempts, 10)
+  const lines = svc.logs.filter((line) => line.includes('outbox')).map((line) => JSON.parse(line))
+  t.same(
+    lines.map(({ level, msg }) => [level, msg]),
+    [...waits.map(() => [40, 'outbox: failed, and will be tried again']), [50, 'outbox: given up']],
+  )
+  t.notMatch(svc.logs.join(''), /secret-link/)
+
+  await app.outbox.prune()
+  t.equal((await rowsOf(svc)).length, 1, 'an operator can see it')
+  clock.advance(30 * day)
+  await add(svc, {}, 'later')
+  await app.outbox.prune()
+  t.match(await rowsOf(svc), [{ kind: 'later', attempts: 0 }], 'what is waiting is not pruned')
+  await database.prisma.outbox.deleteMany()
+})
+
+t.test('what can never succeed is given up at once, and what nobody here does is left alone', async (t) => {
+  const svc = await buildTestApp(t)
+  let isTried = false
+  svc.app.outbox.handle('test', async () => {
+    throw new UndeliverableError('nobody there')
+  })
+  svc.app.outbox.handle('next', async () => {
+    isTried = true
+  })
+  await add(svc, {})
+  await add(svc, {}, 'unknown')
+  await add(svc, {}, 'next')
+  await svc.app.outbox.deliverDue()
+  t.match(await rowsOf(svc), [
+    { kind: 'test', attempts: 1, lastError: 'nobody there', failedAt: Date },
+    { kind: 'unknown', attempts: 0, failedAt: null },
+  ])
+  t.ok(isTried, 'the others go on')
+})
+
+t.test('it is encrypted where it lies, for its kind alone, and a secret may be replaced', async (t) => {
+  const svc = await buildTestApp(t)
+  const read: unknown[] = []
+  await add(svc, { link: 'https://example.com/secret-link' })
+  const [row] = await rowsOf(svc)
+  const payload = row?.payload ?? ''
+  t.notMatch(Buffer.from(payload, 'base64url').toString('latin1') + payload, /secret-link|https/)
+  t.match(deriveCipher([secret], 'outbox').decrypt(payload, 'test'), /secret-link/)
+  t.equal(deriveCipher([secret], 'outbox').decrypt(payload, 'mail'), null, 'one kind is never read as another')
+
+  const other = await buildTestApp(t, { database: svc.where, env: { SVC_SECRET: `another-${secret}` } })
+  other.app.outbox.handle('test', async (payload) => void read.push(payload))
+  await other.app.outbox.deliverDue()
+  t.match(await rowsOf(svc), [{ failedAt: null, lastError: 'No secret of app.secret decrypts it.' }], 'it is not lost')
+  other.clock.advance(minute)
+  const rotated = await buildTestApp(t, {
+    database: svc.where,
+    clock: other.clock,
+    env: { SVC_SECRET: `another-${secret},${secret}` },
+  })
+  rotated.app.outbox.handle('test', async (payload) => void read.push(payload))
+  await rotated.app.outbox.deliverDue()
+  t.strictSame(read, [{ link: 'https://example.com/secret-link' }])
+})
+
+t.test('two processes never do the same work, and a few things at a time are done', async (t) => {
+  const first = await buildTestApp(t)
+  const second = await buildTestApp(t, { database: first.where, clock: first.clock })
+  const done: string[] = []
+  let underWay = 0
+  let most = 0
+  for (const [name, { app }] of Object.entries({ first, second })) {
+    app.outbox.handle('test', async (payload) => {
+      most = Math.max(most, ++underWay)
+      for (let turns = 0; turns < 5; turns++) await turn()
+      underWay--
+      done.push(`${name} ${JSON.stringify(payload)}`)
+    })
+  }
+  await first.database.transaction(async (tx) => {
+    for (let i = 0; i < 60; i++) await first.app.outbox.add(tx, 'test', { i })
+  })
+  await Promise.all([first.app.outbox.deliverDue(), second.app.outbox.deliverDue()])
+  t.same(
+    done.map((line) => JSON.parse(line.replace(/^\w+ /, '')).i).sort((a, b) => a - b),
+    Array.from({ length: 60 }, (_, i) => i),
+  )
+  t.same([...new Set(done.map((line) => line.split(' ')[0]))].sort(), ['first', 'second'], 'both were at it')
+  t.ok(most > 1 && most <= 10, `${most} at a time`)
+  t.strictSame(await rowsOf(first), [])
+})
+
+t.test('a process that died leaves its work to the next, when the lease has ended', async (t) => {
+  const svc = await buildTestApp(t)
+  let done = 0
+  svc.app.outbox.handle('test', async () => void done++)
+  const lockedUntil = new Date(svc.clock.now() + 2 * minute)
+  await add(svc, {})
+  await svc.database.prisma.outbox.updateMany({ data: { lockedUntil, attempts: 1 } })
+  await svc.app.outbox.deliverDue()
+  t.equal(done, 0)
+  svc.clock.advance(2 * minute)
+  await svc.app.outbox.deliverDue()
+  t.equal(done, 1)
+})
+
+t.test('an attempt whose lease was lost changes nothing of the next one', async (t) => {
+  const svc = await buildTestApp(t)
+  const gate = Promise.withResolvers<void>()
+  svc.app.outbox.handle('test', () => gate.promise)
+  await add(svc, {})
+  const slow = svc.app.outbox.deliverDue()
+  while ((await rowsOf(svc))[0]?.attempts !== 1) await turn()
+  await svc.database.prisma.outbox.updateMany({ data: { attempts: 2 } })
+  gate.resolve()
+  await slow
+  t.match(await rowsOf(svc), [{ attempts: 2 }], 'the row is the other attempt’s to delete')
+})
+
+t.test('closing waits for what is under way, and tells it when it takes too long', async (t) => {
+  const svc = await buildTestApp(t)
+  const begun = Promise.withResolvers<Delivery>()
+  const gate = Promise.withResolvers<void>()
+  svc.app.outbox.handle('test', async (_payload, delivery) => {
+    begun.resolve(delivery)
+    await gate.promise
+  })
+  await add(svc, {})
+  await begun.promise
+  let isClosed = false
+  const closing = svc.app.close().then(() => {
+    isClosed = true
+  })
+  for (let turns = 0; turns < 100; turns++) await turn()
+  t.notOk(isClosed)
+  gate.resolve()
+  await closing
+  t.strictSame(await rowsOf(svc), [], 'it was done')
+
+  const stuck = await buildTestApp(t, { database: svc.where, clock: svc.clock })
+  const held = Promise.withResolvers<Delivery>()
+  stuck.app.outbox.handle('test', (_payload, delivery) => {
+    held.resolve(delivery)
+    return new Promise(() => undefined)
+  })
+  await add(stuck, {})
+  const { signal } = await held.promise
+  await stuck.app.close()
+  t.ok(signal.aborted)
+  t.match(await rowsOf(svc), [{ attempts: 1, failedAt: null, lastError: 'The process is ending.' }])
+
+  const next = await buildTestApp(t, { database: svc.where, clock: svc.clock })
+  let done = 0
+  next.app.outbox.handle('test', async () => void done++)
+  next.clock.advance(hour)
+  await next.app.outbox.deliverDue()
+  t.equal(done, 1, 'the next process does it')
+})

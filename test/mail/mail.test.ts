@@ -1,0 +1,202 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { MailDraft } from '../../src/mail/mail.ts'
+import { type NoticeKind, notify } from '../../src/users/notices.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
+import { minute, second } from '../support/clock.ts'
+import { temporaryDirectory } from '../support/process.ts'
+
+const to = 'ada@example.com'
+const link = 'https://app.example.com/verify?a=1&b="2"'
+
+const queue = ({ app, database }: TestApp, draft: MailDraft) =>
+  database.transaction((tx) => app.mail.queue(tx, draft, { userId: null, ipAddress: null }))
+const recipient = (email: string) => ({ id: 1, email, email_verified_at: '2026-11-20T12:00:00.000000Z' })
+const verification: MailDraft = { to, template: 'verify-email', data: { link, minutes: 60 } }
+const failures = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
+
+t.test('a mail arrives with its text, its HTML and the headers that it needs', async (t) => {
+  const svc = await buildTestApp(t, { settings: { app: { name: 'Ada & Söhne', url: 'https://id.example.com' } } })
+  await queue(svc, verification)
+  const [mail, ...others] = await svc.mailbox.to(to)
+  t.equal(others.length, 0)
+  t.match(mail, { to, from: 'no-reply@localhost', subject: 'Verify your email address' })
+  t.match(mail?.headers, {
+    to,
+    'auto-submitted': 'auto-generated',
+    'message-id': /^<\w{24}@id\.example\.com>$/,
+    date: 'Fri, 20 Nov 2026 12:00:00 +0000',
+  })
+  t.ok(mail?.text.includes(`\n${link}\n`), 'the text is not escaped')
+  t.ok(mail?.text.includes('for Ada & Söhne:'))
+  t.ok(mail?.html.includes('href="https://app.example.com/verify?a=1&amp;b=&quot;2&quot;"'), 'the HTML is')
+  t.ok(mail?.html.includes('Ada &amp; Söhne'))
+  t.match(mail?.html, /<html lang="en">[\s\S]+The link works for 60 minutes\.[\s\S]+https:\/\/id\.example\.com/)
+
+  await queue(svc, { ...verification, template: 'reset-password' })
+  const reset = (await svc.mailbox.to(to)).at(-1)
+  t.match(reset, { subject: 'Reset your password', text: /60 minutes, and once/, html: /Choose a new password/ })
+})
+
+t.test('a notice says what happened, when and from where, and not who', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
+  const origin = {
+    ipAddress: '2001:db8::1',
+    userAgent: 'Evil/1.0 (Windows NT 10.0; call https://evil.example) Gecko/20100101 Firefox/140.0',
+    requestId: null,
+    log: null,
+    metrics: null,
+    now: svc.clock.now(),
+  }
+  const subjects: Record<NoticeKind, string> = {
+    password_changed: 'Your password was changed',
+    password_reset: 'Your password was reset',
+    email_change_requested: 'Your email address is about to change',
+    email_changed: 'Your email address was changed',
+    new_sign_in: 'New sign-in to your account',
+    two_factor_enabled: 'Two-factor authentication was turned on',
+    two_factor_disabled: 'Two-factor authentication was turned off',
+    recovery_codes_generated: 'New recovery codes were made',
+    recovery_code_used: 'A recovery code was used',
+    passkey_added: 'A passkey was added',
+    passkey_removed: 'A passkey was removed',
+    remember_replayed: 'A remembered browser was signed out',
+    social_linked: 'A sign-in provider was connected',
+    social_unlinked: 'A sign-in provider was disconnected',
+    token_created: 'A new API token was created',
+    personal_token_created: 'A new personal access token was created',
+    two_factor_reset: 'An administrator removed two-factor authentication',
+    account_deleted: 'Your account was deleted',
+  }
+  const kinds: NoticeKind[] = Object.keys(subjects).filter((kind): kind is NoticeKind => kind in subjects)
+  for (const kind of kinds) {
+    await svc.database.transaction((tx) =>
+      notify(svc.app, tx, origin, recipient(`${kind}@example.com`), kind, {
+        newEmail: 'grace@example.org',
+        provider: 'Acme',
+      }),
+    )
+  }
+  for (const kind of kinds) {
+    const [mail] = await svc.mailbox.to(`${kind}@example.com`)
+    t.equal(mail?.subject, subjects[kind])
+    t.match(
+      mail?.text,
+      /When: Fri, 20 Nov 2026 12:00:00 GMT\nIP address: 2001:db8::1\nBrowser or app: Firefox on Windows\n/,
+    )
+    t.match(mail?.text, /New address: g…@example\.org\nProvider: Acme\n/)
+    t.match(mail?.html, />Firefox on Windows</)
+    t.notMatch(mail?.raw, /grace|evil/i)
+    const canStillReset = !['account_deleted', 'email_changed'].includes(kind)
+    t.equal(mail?.text.includes('reset your password at once'), canStillReset, kind)
+    t.equal(mail?.html.includes('reset your password at once'), canStillReset)
+  }
+  const silent = { ...origin, ipAddress: null, userAgent: 'Your account is locked: https://evil.example' }
+  await svc.database.transaction((tx) => notify(svc.app, tx, silent, recipient(to), 'passkey_added'))
+  const [mail] = await svc.mailbox.to(to)
+  t.match(mail?.text, /\n\nWhen: [^\n]+\n\nIf this was you/)
+  t.notMatch(mail?.raw, /null|undefined|IP address|Browser or app|evil/)
+})
+
+t.test('nothing that a name, a template or a value holds becomes a header or another recipient', async (t) => {
+  const directory = temporaryDirectory(t)
+  writeFileSync(
+    join(directory, 'reset-password.txt.eta'),
+    'Subject: <%= it.data.title %> at <%= it.app.name %>\n\nText.',
+  )
+  const svc = await buildTestApp(t, {
+    settings: {
+      app: { name: 'svc\r\nBcc: eve@example.com\r\n\r\nEvil', url: 'https://id.example.com' },
+      templates: { mail: directory },
+    },
+  })
+  const title = 'One\r\nBcc: eve@example.com\nX-Evil: yes\u2028\u0085\u0000end'
+  await queue(svc, { to, template: 'reset-password', data: { title } })
+  await queue(svc, { to, template: 'verify-email', data: { link: 'x\r\n\r\nBcc: eve@example.com', minutes: 1 } })
+  for (const mail of await svc.mailbox.to(to)) {
+    t.notOk('bcc' in mail.headers || 'x-evil' in mail.headers)
+    t.notMatch(mail.raw.split('\r\n\r\n')[0] + mail.text, /^(Bcc|X-Evil)/im, 'nor does a line of the text begin so')
+  }
+  const titles = (await svc.mailbox.to(to)).map(({ subject }) => subject)
+  t.ok(titles.includes('One Bcc: eve@example.com X-Evil: yes end at svc Bcc: eve@example.com Evil'))
+
+  const evil = [
+    'ada@example.com\r\nBcc: eve@example.com',
+    'ada@example.com, eve@example.com',
+    'ada@example.com;eve@example.com',
+    'Ada <eve@example.com>',
+    'eve@example.com> SIZE=1\r\nRCPT TO:<mallory@example.com',
+    'group: eve@example.com;',
+    'eve',
+    '',
+  ]
+  for (const address of evil) await queue(svc, { ...verification, to: address })
+  t.equal((await svc.mailbox.all()).length, 2, 'nothing was sent')
+  t.match(
+    await failures(svc),
+    evil.map(() => ({ attempts: 1, failedAt: Date, lastError: 'The address is none.' })),
+  )
+  const from = 'Evil "x", eve@example.com <sender@example.com>'
+  svc.config.swap({ ...svc.config.current(), mail: { ...svc.config.current().mail, from } })
+  await queue(svc, { ...verification, to: 'last@example.com' })
+  const [last] = await svc.mailbox.to('last@example.com')
+  t.equal(last?.from, 'sender@example.com')
+})
+
+t.test('templates are overridden file by file, and a broken one keeps mails waiting, not answers', async (t) => {
+  const directory = temporaryDirectory(t)
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null }, templates: { mail: directory } } })
+  const write = (file: string, text: string) => writeFileSync(join(directory, file), text)
+  const arrives = async () => {
+    await queue(svc, verification)
+    return (await svc.mailbox.to(to)).at(-1)
+  }
+  t.match(await arrives(), { subject: 'Verify your email address' })
+
+  write('verify-email.txt.eta', 'Subject: Bestätige <%= it.data.link %>\n\nHallo von <%= it.app.url %>\n')
+  t.match(await arrives(), {
+    subject: `Bestätige ${link}`,
+    text: 'Hallo von http://localhost:8000\n',
+    html: /<h1[^>]*>Bestätige https/,
+  })
+  write('layout.html.eta', '<p><%= it.subject %></p><%~ it.body %>')
+  t.match(await arrives(), { html: /^<p>Bestätige https:.*&quot;<\/p><h1/ })
+  write('verify-email.html.eta', '<b><%= it.data.minutes %></b>')
+  t.match(await arrives(), { html: /<\/p><b>60<\/b>/ })
+
+  const count = (await svc.mailbox.all()).length
+  const breakages = [
+    ['verify-email.txt.eta', 'Hallo', 'does not begin with a line "Subject: …"'],
+    ['verify-email.txt.eta', 'Subject: \n\nHallo', 'does not begin with a line "Subject: …"'],
+    ['verify-email.txt.eta', 'Subject: Hallo\n\n<%= it.nothing.there %>', 'cannot be rendered'],
+    ['verify-email.txt.eta', 'Subject: Hallo\n\n<% if ( %>', 'cannot be rendered'],
+    ['verify-email.txt.eta', "Subject: Hallo\n\n<%~ include('../../../../etc/passwd') %>", 'cannot be rendered'],
+  ] as const
+  for (const [file, text, reason] of breakages) {
+    write(file, text)
+    await queue(svc, verification)
+    await svc.app.outbox.deliverDue()
+    t.ok((await failures(svc)).at(-1)?.lastError?.includes(`${file} ${reason}`), reason)
+  }
+  t.equal((await svc.mailbox.all()).length, count)
+  t.notMatch(svc.logs.join(''), /app\.example\.com/, 'the log has no link')
+  rmSync(join(directory, 'verify-email.txt.eta'))
+  svc.clock.advance(10 * second)
+  t.equal((await svc.mailbox.all()).length, count + breakages.length, 'mended, all of them go out')
+})
+
+t.test('a mail that is out of date is not sent, nor one with a template of another name', async (t) => {
+  const svc = await buildTestApp(t)
+  await queue(svc, { ...verification, expiresAt: svc.clock.now() + minute })
+  t.equal((await svc.mailbox.to(to)).length, 1, 'in time')
+  const expiresAt = svc.clock.now() - 1
+  await queue(svc, { ...verification, expiresAt })
+  const elsewhere = { ...verification, id: 'x', at: 0, template: '../verify-email' }
+  await svc.database.transaction((tx) => svc.app.outbox.add(tx, 'mail', elsewhere))
+  t.equal((await svc.mailbox.all()).length, 1)
+  t.match(await failures(svc), [
+    { lastError: 'The mail is out of date.', failedAt: Date },
+    { lastError: 'No template has such a name.' },
+  ])
+})
