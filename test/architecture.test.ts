@@ -1,9 +1,8 @@
 // engine: none
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-
-const root = resolve(import.meta.dirname, '..')
+import { code, importsOf, innerImports, read, root, sources, typescript } from './support/sources.ts'
 
 /** Left to right: a file imports from its own folder, or from a layer to the left. */
 const layers: readonly (readonly string[])[] = [
@@ -58,25 +57,6 @@ const holdReply = [
   /^features\/oauth\/protocol\/(browser|failures|pages)\.ts$/,
 ]
 
-const typescript = (folder: string): string[] =>
-  existsSync(join(root, folder))
-    ? readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-        .map((file) => file.split(sep).join('/'))
-        .filter((file) => /\.(ts|mjs)$/.test(file) && !file.startsWith('generated/') && !file.includes('node_modules/'))
-        .sort()
-    : []
-
-const read = (folder: string, file: string): string => readFileSync(join(root, folder, file), 'utf8')
-
-/** The code without what is written about it. */
-const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, '')
-
-/** What a text imports, types too: who needs another's types changes with them. `declare module` imports nothing. */
-const importsOf = (text: string): string[] =>
-  [...code(text).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '')
-
-const sources = typescript('src').map((file) => ({ file, text: read('src', file) }))
-
 /** The folder (a slice counts as one) or root file that a file of src belongs to. */
 const partOf = (file: string): string => {
   const [top = '', slice] = file.split('/')
@@ -84,16 +64,6 @@ const partOf = (file: string): string => {
 }
 
 const layerOf = (file: string): number => layers.findIndex((parts) => parts.includes(file.split('/')[0] ?? ''))
-
-/** The imports of other files of src, as paths from there. */
-const innerImports = ({ file, text }: { file: string; text: string }): string[] =>
-  importsOf(text)
-    .filter((name) => name.startsWith('.'))
-    .map((name) =>
-      relative(join(root, 'src'), resolve(root, 'src', dirname(file), name))
-        .split(sep)
-        .join('/'),
-    )
 
 const isAllowed = (from: string, to: string): boolean =>
   partOf(from) === partOf(to) || (layerOf(to) >= 0 && layerOf(to) < layerOf(from))
@@ -131,6 +101,28 @@ t.test('every file stands in a layer, and imports only from its own part or from
     innerImports(source).filter((target) => !target.startsWith('generated/') && !existsSync(join(root, 'src', target))),
   )
   t.same(missing, [], 'what is imported exists')
+})
+
+/** Groups of files that import each other, directly or through other files: strongly connected components. */
+function importCycles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const reachable = (from: string): Set<string> => {
+    const found = new Set<string>()
+    const open = [from]
+    for (let file = open.pop(); file !== undefined; file = open.pop())
+      for (const target of imports.get(file) ?? []) if (!found.has(target)) open.push(target) && found.add(target)
+    return found
+  }
+  const reached = new Map([...imports.keys()].map((file) => [file, reachable(file)]))
+  const groups = [...imports.keys()].map((file) =>
+    [...imports.keys()].filter((other) => reached.get(file)?.has(other) && reached.get(other)?.has(file)),
+  )
+  return groups.filter(([first], at) => first !== undefined && groups.findIndex((group) => group[0] === first) === at)
+}
+
+t.test('finds no import cycles between files', async (t) => {
+  const example = { a: ['b'], b: ['c', 'd'], c: ['a'], d: ['e'], e: [], f: ['f'] }
+  t.same(importCycles(new Map(Object.entries(example))), [['a', 'b', 'c'], ['f']], 'the search finds cycles')
+  t.same(importCycles(new Map(sources.map((source) => [source.file, innerImports(source)]))), [])
 })
 
 t.test('each dependency that is a decision stays in its place', async (t) => {

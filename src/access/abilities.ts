@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { forbidden, invalidAbility } from '../errors.ts'
 import type { Step } from '../http/step.ts'
 import { type Caller, callerOf } from './caller.ts'
-import { accessOf } from './route-access.ts'
+import { type AbilityRule, accessOf } from './route-access.ts'
 
 /** Whether a list grants an ability: by `*`, or by the very same string; there are no patterns. */
 export const grants = (abilities: readonly string[], ability: string): boolean =>
@@ -17,9 +17,6 @@ export function storedAbilities(text: string | null): string[] {
     return []
   }
 }
-
-/** Which abilities a route asks of its caller. */
-export type AbilityRule = { all: readonly string[] } | { any: readonly string[] }
 
 /** Throws 403 `Invalid ability provided.` unless the caller satisfies the rule. */
 export function requireAbilities(caller: Caller, rule: AbilityRule): void {

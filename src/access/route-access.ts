@@ -1,5 +1,7 @@
 import type { RouteOptions } from 'fastify'
-import type { AbilityRule } from './abilities.ts'
+
+/** The abilities that a route requires of its caller. */
+export type AbilityRule = { all: readonly string[] } | { any: readonly string[] }
 
 /**
  * How a route is protected.

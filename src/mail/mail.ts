@@ -7,9 +7,9 @@ import type { Tx } from '../database/database.ts'
 import { tooManyRequests } from '../errors.ts'
 import { type Delivery, type Outbox, UndeliverableError } from '../jobs/outbox.ts'
 import { type Counters, MailBudget, type MailCause } from './budget.ts'
-import { addressed, oneLine } from './message.ts'
+import { addressed, oneLine, type Transport } from './message.ts'
 import { renderMail } from './templates.ts'
-import { openTransport, type Transport } from './transport.ts'
+import { openTransport } from './transport.ts'
 
 /** A mail as svc means it: rendered and sent after the answer. */
 export interface MailDraft {

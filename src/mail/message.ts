@@ -19,6 +19,13 @@ export interface Message extends MailContent {
   name: string
 }
 
+/** Delivers mail. */
+export interface Transport {
+  /** Sends a message or throws. An aborted signal ends the attempt. */
+  send(message: Message, signal: AbortSignal): Promise<void>
+  close(): void
+}
+
 interface Parts extends MailContent {
   id: string
   /** When it was queued, in unix milliseconds. */

@@ -1,7 +1,6 @@
 import { createTransport, type NodemailerError } from 'nodemailer'
 import { UndeliverableError } from '../jobs/outbox.ts'
-import { composed } from './message.ts'
-import type { Transport } from './transport.ts'
+import { composed, type Transport } from './message.ts'
 
 /** Sends by SMTP over a few connections that are kept, encrypted from the start (smtps:) or wherever the server offers it. */
 export function smtpTransport(url: URL): Transport {

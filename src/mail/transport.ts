@@ -2,14 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { forTerminal } from '../observability/terminal.ts'
-import { composed, type Message } from './message.ts'
-
-/** A way for mail to leave. */
-export interface Transport {
-  /** Sends the message, or fails; an aborted signal ends the attempt. */
-  send(message: Message, signal: AbortSignal): Promise<void>
-  close(): void
-}
+import { composed, type Transport } from './message.ts'
 
 /** The transport of a `mail.url`; what it needs is loaded with the first mail. */
 export async function openTransport(url: string): Promise<Transport> {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 
 /** What is told of a piece of work: nothing that somebody sent, and no secret. */
 export type SpanFacts = Record<string, string | number>
@@ -20,11 +20,4 @@ declare module 'fastify' {
     /** Null where nobody collects traces. */
     tracing: Tracing | null
   }
-}
-
-/** Adds `app.tracing`; the libraries are loaded only where traces are wanted. */
-export async function addTracing(app: FastifyInstance, isWanted = false): Promise<void> {
-  if (!isWanted) return void app.decorate('tracing', null)
-  const { startTracing } = await import('./open-telemetry.ts')
-  app.decorate('tracing', await startTracing(app))
 }
