@@ -9,7 +9,7 @@ import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
 import { claimsByScope, claimsOf } from './claims.ts'
 import { servedScopes } from './clients.ts'
-import { interactionCookie, resumeCookie, sessionCookie } from './cookie-names.ts'
+import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionCookieOptions } from './cookie-names.ts'
 import { loadExistingGrant } from './grants.ts'
 import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
 import { originClaims } from './issued-token.ts'
@@ -43,7 +43,6 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const isHttps = app.url.startsWith('https://')
   const refreshSeconds = (clientId: string | undefined) =>
     seconds(registry.client(clientId)?.refresh_token_ttl ?? oauth.refresh_token_ttl)
-  const cookie = { httpOnly: true, overwrite: true, secure: isHttps, signed: true } as const
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
     jwks: { keys: parts.keys } as JWKS,
@@ -67,9 +66,9 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     cookies: {
       names: { session: cookies.nameOf(sessionCookie), interaction: interactionCookie, resume: resumeCookie },
       keys: app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url')),
-      long: { ...cookie, sameSite: isHttps ? 'none' : 'lax' },
+      long: sessionCookieOptions(isHttps),
       // The name and the value are the uid, which is too random to guess.
-      short: { ...cookie, signed: false, sameSite: 'lax' },
+      short: { ...cookieOptions(isHttps), signed: false, sameSite: 'lax' },
     },
     enableHttpPostMethods: isHttps,
     acceptQueryParamAccessTokens: false,

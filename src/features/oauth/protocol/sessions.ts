@@ -1,7 +1,9 @@
 import Provider, { type Session } from 'oidc-provider'
+import type { Config } from '../../../config/schema.ts'
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database } from '../../../database/database.ts'
 import { handedOf } from './browser.ts'
+import { sessionCookie, sessionCookieOptions } from './cookie-names.ts'
 import type { RecordSeal } from './record-seal.ts'
 import type { SignOut } from './session-end.ts'
 
@@ -29,6 +31,7 @@ export interface SessionParts {
   database: Database
   signOut: SignOut
   seal: RecordSeal
+  config: Config
 }
 
 /** Where an authorization, or a sign-out, begins. */
@@ -41,8 +44,9 @@ const newSessionSeconds = 3_600
  * Makes the library's session follow svc's own, which alone decides who is signed in: it takes the user over where an
  * authorization begins, and its row names the browser session. Idling out changes nothing of it: that is no sign-out.
  */
-export function followBrowserSessions(provider: Provider, { database, signOut }: SessionParts): void {
+export function followBrowserSessions(provider: Provider, { database, signOut, config }: SessionParts): void {
   const { Session, Grant, Interaction } = provider
+  const cookieOptions = sessionCookieOptions(config.app.url.startsWith('https://'))
   keepStored(Session)
   keepStored(Grant, ['sessionUid', 'endsWithSession'])
   bindToSession(provider)
@@ -76,8 +80,10 @@ export function followBrowserSessions(provider: Provider, { database, signOut }:
   }
 
   // Saves a session that was never stored, as the library does for the device page of a new visitor, instead of failing.
+  // The device page changes the secret of its form after the library has set the cookies of the answer.
   const { persist } = Session.prototype
-  Session.prototype.persist = async function persistAny(this: Session & { exp?: number }) {
+  Session.prototype.persist = async function persistAny(this: FollowingSession & { exp?: number }) {
+    if (this.accountId === undefined) Provider.ctx?.oidc.cookies.set(sessionCookie, this.jti, cookieOptions)
     if (typeof this.exp === 'number') return persist.call(this)
     return this.save(newSessionSeconds)
   }

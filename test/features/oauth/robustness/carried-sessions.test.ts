@@ -21,6 +21,23 @@ t.test('the session of the device page is in its cookie, and works for an hour',
   t.same(await stored(svc), { DeviceCode: 3 })
 })
 
+t.test('accepts the correct user code after rejected ones', async (t) => {
+  const svc = await build(t)
+  const visitor = newPerson(svc)
+  const { user_code } = (await post(svc, '/oauth/device/code', 'tv', {})).json()
+  const first = await visitor.go('/oauth/device')
+  const wrong = await visitor.press(first, { user_code: 'WRONGCODE' })
+  t.equal(wrong.answer.statusCode, 400)
+  t.match(wrong.answer.body, 'role="alert"')
+  const empty = await visitor.press(wrong, { user_code: '' })
+  const forged = await visitor.plain.post('/oauth/device', { ...hiddenFields(first.answer.body), user_code })
+  t.equal(forged.statusCode, 400, 'the secret of an earlier form')
+  const confirm = await visitor.press({ ...empty, answer: forged }, { user_code })
+  t.equal(confirm.answer.statusCode, 200)
+  t.match(confirm.answer.body, 'name="confirm"')
+  t.same(await stored(svc), { DeviceCode: 1 })
+})
+
 t.test('a device connects through a browser that signs in on the way', async (t) => {
   const svc = await build(t)
   const ada = newPerson(svc, (await svc.createUser()).email)
