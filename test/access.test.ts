@@ -8,31 +8,31 @@ type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 const methods: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Whether anybody may ask. */
+/** Whether the route is open to callers without credentials. */
 const isOpen = (method: Method, path: string): boolean =>
   openOperations.has(`${method === 'HEAD' ? 'GET' : method} ${templated(path)}`)
 
 const json = { 'content-type': 'application/json' }
 const stateful = { origin: 'http://localhost:5173', referer: 'http://localhost:5173/' }
 
-/** How somebody without credentials may ask. */
+/** Ways to send a request without valid credentials. */
 const ways: readonly [string, Pick<InjectOptions, 'headers' | 'payload'>][] = [
   ['plainly', {}],
-  ['from a page of ours', { headers: stateful }],
-  ['as the browser vouches', { headers: { ...stateful, 'sec-fetch-site': 'same-origin' } }],
-  ['from a page of others', { headers: { origin: 'https://evil.example' } }],
+  ['from the own origin', { headers: stateful }],
+  ['with same-origin fetch metadata', { headers: { ...stateful, 'sec-fetch-site': 'same-origin' } }],
+  ['from a foreign origin', { headers: { origin: 'https://evil.example' } }],
   ['with a body', { headers: json, payload: '{"name":"x","title":"x","token_name":"x"}' }],
-  ['with a body that is none', { headers: { ...json, ...stateful }, payload: '{"broken' }],
+  ['with an unparsable body', { headers: { ...json, ...stateful }, payload: '{"broken' }],
   ['with a body of another type', { headers: { 'content-type': 'text/plain' }, payload: 'x' }],
   ['with a body that is too large', { headers: json, payload: `{"x":"${'x'.repeat(200_000)}"}` }],
-  ['with cookies that say nothing', { headers: { ...stateful, cookie: 'svc_session=x.y; svc_remember=1.x' } }],
+  ['with unknown cookies', { headers: { ...stateful, cookie: 'svc_session=x.y; svc_remember=1.x' } }],
   ['with an empty bearer', { headers: { authorization: 'Bearer ' } }],
   ['with a password', { headers: { authorization: 'Basic dTpw' } }],
 ]
 
 const bearers = ['1|nonsense', 'nonsense', 'a.b.c', '99999999999999999999|x', '-1|x', 'null', '1|\u00e9']
 
-t.test('without credentials every protected route answers 401, whatever else is wrong', async (t) => {
+t.test('answers 401 on every protected route without credentials, whatever else is wrong', async (t) => {
   const svc = await buildTestApp(t)
   const spec = (await svc.app.inject('/openapi.json')).json()
   let asked = 0
@@ -58,23 +58,23 @@ t.test('without credentials every protected route answers 401, whatever else is 
       }
     }
   }
-  t.ok(asked > 100, 'the routes were found')
+  t.ok(asked > 100, 'the routes are found')
 })
 
-/** What an open path may answer to a request with nothing in it. */
+/** What an open route may answer to an empty request. */
 function answersOf(path: string): number[] {
   if (path.includes('verify')) return [401]
-  // Not without a signed link.
+  // The link has no signature.
   if (path.startsWith('/email/undo')) return [403]
   if (path.startsWith('/oauth/unlock')) return [403, 419]
   // No provider is configured.
   if (path.startsWith('/auth/{provider}')) return [404]
-  // The protocol has a client to ask for first, and some of it is there over https only.
+  // OAuth routes ask for a client first, and some of them require https.
   const isProtocol = /^\/oauth\/(?!login|sign-out|forgot)/.test(path)
   return isProtocol ? [200, 303, 400, 401, 404, 405, 419] : [200, 204, 302, 419, 422]
 }
 
-t.test('what is open answers something else', async (t) => {
+t.test('answers without credentials on open routes', async (t) => {
   const svc = await buildTestApp(t)
   for (const operation of openOperations) {
     const [method, path = ''] = operation.split(' ')
@@ -83,7 +83,7 @@ t.test('what is open answers something else', async (t) => {
   }
 })
 
-t.test('a method that a path does not have is refused with those it has, signed in or not', async (t) => {
+t.test('answers 405 with the supported methods, signed in or not', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const authorization = `Bearer ${await svc.createToken(user)}`
@@ -103,7 +103,7 @@ t.test('a method that a path does not have is refused with those it has, signed 
   }
 })
 
-t.test('a path that is none answers 404 to every method', async (t) => {
+t.test('answers 404 to every method on an unknown path', async (t) => {
   const svc = await buildTestApp(t)
   for (const url of ['/api', '/api/user/', '/api/tokens/1/2', '/API/USER', '/%00', '/%', '/svc/csrf-cookie/x']) {
     for (const method of methods) {

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { code, importsOf, innerImports, read, root, sources, typescript } from './support/sources.ts'
 
-/** Left to right: a file imports from its own folder, or from a layer to the left. */
+/** From left to right: a file imports only from its own folder or from layers to its left. */
 const layers: readonly (readonly string[])[] = [
-  // The generated clients are the schema in TypeScript: what the database's types are made of.
+  // The generated clients: the database types that correspond to the schema.
   ['generated', 'crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts'],
   // Infrastructure, by subject.
   ['database'],
@@ -15,20 +15,20 @@ const layers: readonly (readonly string[])[] = [
   ['observability'],
   ['mail'],
   ['pages'],
-  // The contract between `cli.ts` and the commands of users and slices; what `main` and `cli` do alike at their start.
+  // The contract between `cli.ts` and the commands of users and slices, and what `main` and `cli` share at start-up.
   ['commands.ts', 'boot.ts'],
   ['users'],
   ['access'],
   ['login'],
   ['tokens'],
   ['features'],
-  // What several slices keep of one account; what is told of all of them, and what goes on beside them.
+  // What several slices share about an account, what happens to all accounts, and background work.
   ['accounts.ts', 'gauges.ts', 'pipeline.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
   ['app.ts', 'cli.ts'],
   ['main.ts'],
 ]
 
-/** Where the database client's models are touched. */
+/** Files that use the models of the database client. */
 const touchDatabase = [
   /^users\//,
   /^features\/[\w-]+\/(.+\/)?store\.ts$/,
@@ -40,7 +40,7 @@ const touchDatabase = [
   /^tokens\/store\.ts$/,
 ]
 
-/** Where an answer is in hand: routes and hooks, and those who hand cookies out for them. */
+/** Files that handle a reply: routes, hooks, and the modules that set cookies for them. */
 const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
   // Hooks and the framework's own errors.
@@ -49,15 +49,15 @@ const holdReply = [
   /^pages\/(page-headers|pages)\.ts$/,
   /^observability\/(logging|metrics\/requests)\.ts$/,
   /^access\/(abilities|csrf|find-caller|verdicts|verified-address)\.ts$/,
-  // Cookies: the session's pair, the remember token, the known browser, the test page's flash.
+  // Cookies: session, CSRF, remember token, known browser, and the test page's flash.
   /^access\/(cookies|sessions)\.ts$/,
   /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
-  // The library's hooks see a request and its answer only through these.
+  // The hooks of oidc-provider see a request and its reply only through these.
   /^features\/oauth\/protocol\/(browser|failures|pages)\.ts$/,
 ]
 
-/** The folder (a slice counts as one) or root file that a file of src belongs to. */
+/** The folder (each slice counts as one) or root file that a source file belongs to. */
 const partOf = (file: string): string => {
   const [top = '', slice] = file.split('/')
   return top === 'features' ? `features/${slice}` : top
@@ -68,7 +68,7 @@ const layerOf = (file: string): number => layers.findIndex((parts) => parts.incl
 const isAllowed = (from: string, to: string): boolean =>
   partOf(from) === partOf(to) || (layerOf(to) >= 0 && layerOf(to) < layerOf(from))
 
-t.test('the reading of imports finds every form of them', async (t) => {
+t.test('finds every form of import', async (t) => {
   const text = `import a from 'a'
 import type { B } from './b.ts'
 import './c.ts'
@@ -89,8 +89,8 @@ declare module 'fastify' {}`
   t.notOk(isAllowed('cli.ts', 'app.ts'))
 })
 
-t.test('every file stands in a layer, and imports only from its own part or from the left', async (t) => {
-  for (const source of sources) t.ok(layerOf(source.file) >= 0, `${source.file} stands in a layer`)
+t.test('assigns every file to a layer, and imports only from the same part or from layers to the left', async (t) => {
+  for (const source of sources) t.ok(layerOf(source.file) >= 0, `${source.file} belongs to a layer`)
   const wrong = sources.flatMap((source) =>
     innerImports(source)
       .filter((target) => !isAllowed(source.file, target))
@@ -100,7 +100,7 @@ t.test('every file stands in a layer, and imports only from its own part or from
   const missing = sources.flatMap((source) =>
     innerImports(source).filter((target) => !target.startsWith('generated/') && !existsSync(join(root, 'src', target))),
   )
-  t.same(missing, [], 'what is imported exists')
+  t.same(missing, [], 'every imported file exists')
 })
 
 /** Groups of files that import each other, directly or through other files: strongly connected components. */
@@ -125,7 +125,7 @@ t.test('finds no import cycles between files', async (t) => {
   t.same(importCycles(new Map(sources.map((source) => [source.file, innerImports(source)]))), [])
 })
 
-t.test('each dependency that is a decision stays in its place', async (t) => {
+t.test('keeps each library in the module that wraps it', async (t) => {
   const holders = (pattern: RegExp) => sources.filter(({ text }) => pattern.test(code(text))).map(({ file }) => file)
   t.same(holders(/process\.env/), ['config/load.ts'], 'the environment')
   const importers = (name: RegExp) =>
@@ -134,10 +134,10 @@ t.test('each dependency that is a decision stays in its place', async (t) => {
     files.filter((file) => !allowed.some((place) => place.test(file)))
   t.same(strays(importers(/^oidc-provider/), [/^features\/oauth\/protocol\//]), [], 'the OAuth library')
   t.same(strays(importers(/^(pg|libsql|@prisma\/.*)$/), [/^database\//, /^access\/lookups\//]), [], 'drivers')
-  t.same(importers(/(^|\/)app\.ts$/), ['main.ts'], 'app is imported by main alone')
+  t.same(importers(/(^|\/)app\.ts$/), ['main.ts'], 'only main imports app')
 })
 
-t.test('the database is touched where it is said to be, and nowhere else', async (t) => {
+t.test('uses the database only in the listed files', async (t) => {
   const touch = /\b(prisma|tx)\.\w|\$(queryRaw|executeRaw)/
   const touching = sources.filter(({ text }) => touch.test(code(text))).map(({ file }) => file)
   t.same(
@@ -147,11 +147,11 @@ t.test('the database is touched where it is said to be, and nowhere else', async
   for (const place of touchDatabase)
     t.ok(
       sources.some(({ file }) => place.test(file)),
-      `${place} is still needed`,
+      `the exception ${place} is still needed`,
     )
 })
 
-t.test('an answer is in the hands of routes and hooks', async (t) => {
+t.test('handles replies only in routes and hooks', async (t) => {
   const holding = sources
     .filter(({ text }) => /\breply\b/.test(code(text).replace(/'[^']*'/g, '')))
     .map(({ file }) => file)
@@ -162,11 +162,11 @@ t.test('an answer is in the hands of routes and hooks', async (t) => {
   for (const place of holdReply)
     t.ok(
       holding.some((file) => place.test(file)),
-      `${place} is still needed`,
+      `the exception ${place} is still needed`,
     )
 })
 
-t.test('a slice has routes, and no name says nothing', async (t) => {
+t.test('requires routes in every slice, and descriptive file names', async (t) => {
   const slices = new Set(sources.filter(({ file }) => file.startsWith('features/')).map(({ file }) => partOf(file)))
   t.ok(slices.size > 3)
   const files = new Set(sources.map(({ file }) => file))
@@ -183,7 +183,7 @@ t.test('a slice has routes, and no name says nothing', async (t) => {
   )
 })
 
-t.test('no file is longer than one reads at a sitting', async (t) => {
+t.test('limits files to 250 lines', async (t) => {
   const long = ['src', 'test', '.dev', 'bench', 'prisma'].flatMap((folder) =>
     typescript(folder)
       .map((file) => ({ file: `${folder}/${file}`, lines: read(folder, file).split('\n').length - 1 }))

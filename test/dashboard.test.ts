@@ -22,10 +22,10 @@ const dashboard: { panels: Panel[]; templating: { list: { name: string; query: u
 )
 const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
-/** What Prometheus is sent: Grafana puts its variables in before. */
+/** The expression that Prometheus receives: Grafana replaces the variables first. */
 const sent = (expr: string): string => expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$(job|instance)/g, '.*')
 
-/** The texts of the parts of a kind in an expression (the grammar of Prometheus itself); `⚠` are its errors. */
+/** The texts of one kind of node in an expression, by the grammar of Prometheus; `⚠` marks errors. */
 function parts(expr: string, kind: string): string[] {
   const found: string[] = []
   parser.parse(expr).iterate({
@@ -38,18 +38,18 @@ function parts(expr: string, kind: string): string[] {
 
 const manual = readFileSync(join(root, 'docs/observability.md'), 'utf8')
 
-/** The metrics that the documentation lists, with their types. */
+/** The documented metrics, with their types. */
 const documented = new Map(
   [...manual.matchAll(/^\| `(svc_\w+)` +\| (\w+) +\|/gm)].map(([, name = '', type = '']) => [name, type]),
 )
 
-/** The alerts that it proposes; a table's cell escapes its bars. */
+/** The suggested alerts; table cells escape the vertical bar. */
 const [, table = ''] = manual.split('### Suggested alerts')
 const alerts = [...(table.split('\n## ')[0] ?? '').matchAll(/^\| [\w -]+ +\| `([^`]+)`/gm)].map(([, expr = '']) =>
   expr.replaceAll('\\|', '|'),
 )
 
-t.test('the dashboard and the documentation speak of the metrics that svc has', async (t) => {
+t.test('uses only metrics that svc exposes, in the dashboard and the documentation', async (t) => {
   const port = await freePort()
   await buildTestApp(t, { settings: { metrics: { port }, server: { host: '127.0.0.1' } } })
   const { types } = await Scrape.of(port)
@@ -62,10 +62,10 @@ t.test('the dashboard and the documentation speak of the metrics that svc has', 
   for (const expr of [...expressions, ...alerts]) {
     const names = parts(sent(expr), 'Identifier')
     t.ok(names.length > 0, expr)
-    for (const name of names) t.ok(series.has(name), `${name} is told`)
+    for (const name of names) t.ok(series.has(name), `svc exposes ${name}`)
   }
   const own = [...types].filter(([name]) => name.startsWith('svc_')).sort()
-  t.same([...documented].sort(), own, 'each is documented, with its type')
+  t.same([...documented].sort(), own, 'every metric is documented, with its type')
   const shown = new Set(expressions.flatMap((expr) => parts(sent(expr), 'Identifier')))
   const isShown = (name: string) => [...shown].some((used) => used === name || used.startsWith(`${name}_`))
   t.same(
@@ -75,9 +75,9 @@ t.test('the dashboard and the documentation speak of the metrics that svc has', 
   )
 })
 
-t.test('its expressions are PromQL, and its panels stand beside each other', async (t) => {
+t.test('has valid PromQL expressions and panels that do not overlap', async (t) => {
   for (const expr of [...expressions, ...alerts]) t.same(parts(sent(expr), '⚠'), [], expr)
-  t.same(parts('sum by (a) (rate(b[5m])', '⚠').length, 1, 'an error is seen')
+  t.same(parts('sum by (a) (rate(b[5m])', '⚠').length, 1, 'errors are detected')
   const { panels, templating } = dashboard
   t.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
   t.equal(new Set(panels.map(({ title }) => title)).size, panels.length)

@@ -17,7 +17,7 @@ const pages = [
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 
-/** The anchors that GitHub gives to the headings of a page. */
+/** The anchors that GitHub generates for the headings of a page. */
 function anchorsOf(file: string): string[] {
   const text = read(file).replaceAll(/^```.*?^```/gms, '')
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
@@ -28,7 +28,7 @@ function anchorsOf(file: string): string[] {
   )
 }
 
-t.test('links between documents lead to existing files and headings', async (t) => {
+t.test('resolves every link between documents to an existing file and heading', async (t) => {
   t.ok(pages.length > 15)
   for (const page of pages) {
     const links = [...read(page).matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)/g)]
@@ -40,7 +40,7 @@ t.test('links between documents lead to existing files and headings', async (t) 
   }
 })
 
-t.test('the README names every document and fits on a few screens', async (t) => {
+t.test('names every document in the README and keeps it short', async (t) => {
   const readme = read('README.md')
   t.ok(readme.split('\n').length <= 160)
   for (const page of filesIn('docs', /\.md$/)) {
@@ -48,7 +48,7 @@ t.test('the README names every document and fits on a few screens', async (t) =>
   }
 })
 
-t.test('the tests that the documentation names exist', async (t) => {
+t.test('names only tests that exist', async (t) => {
   for (const page of pages) {
     for (const [, path = ''] of read(page).matchAll(/`(test\/[\w./-]+)`/g)) {
       const found = [path, `${path}.test.ts`].some((file) => existsSync(join(root, file)))

@@ -18,7 +18,7 @@ interface Operation {
   responses: Record<string, Answer>
 }
 
-/** What the tests read of a description. */
+/** The parts of an OpenAPI description that the tests read. */
 type Description = {
   openapi: string
   info: { title: string; version: string }
@@ -27,7 +27,7 @@ type Description = {
   components: { securitySchemes: Record<string, object> }
 }
 
-/** Operations whose body is no part of the contract although the method may carry one. */
+/** Operations without a request body in the contract, although their method may have one. */
 const withoutBody = new Set([
   'POST /logout',
   'POST /oauth/sign-out',
@@ -41,7 +41,7 @@ const withoutBody = new Set([
 
 const described = async (svc: TestApp): Promise<Description> => (await svc.app.inject('/openapi.json')).json()
 
-/** DELETE operations that take a body. */
+/** DELETE operations with a body. */
 const withBody = new Set(['DELETE /user/other-sessions'])
 
 const operations = ({ paths }: Description) =>
@@ -63,7 +63,7 @@ t.test('the description is valid OpenAPI 3.1', async (t) => {
   t.same((await new Validator().validate({ ...description, paths: { '/x': { get: { responses: 1 } } } })).valid, false)
 })
 
-t.test('every route is described; what is not is a HEAD, a preflight, or refused with 405', async (t) => {
+t.test('describes every route except HEAD, preflights and 405 answers', async (t) => {
   const svc = await buildTestApp(t)
   const { paths } = await described(svc)
   const routes = routedPaths(svc.app).filter(({ path }) => path !== '*')
@@ -78,28 +78,28 @@ t.test('every route is described; what is not is a HEAD, a preflight, or refused
   }
 })
 
-t.test('each operation says what it does, what it takes and what it answers', async (t) => {
+t.test('describes the purpose, the input and the responses of each operation', async (t) => {
   const svc = await buildTestApp(t)
   const ids = new Set<string>()
   for (const { name, path, operation } of operations(await described(svc))) {
     const { operationId = '', summary, responses, parameters = [], requestBody } = operation
     t.match(operationId, /^[a-z]+[A-Za-z0-9]*$/, `${name} has an id`)
-    t.notOk(ids.has(operationId), `${operationId} is one operation's only`)
+    t.notOk(ids.has(operationId), `${operationId} is unique`)
     ids.add(operationId)
     t.ok(summary, `${name} has a summary`)
     const statuses = Object.keys(responses).map(Number)
     t.ok(
       statuses.some((status) => status >= 200 && status < 400),
-      `${name} says how it succeeds`,
+      `${name} describes its success`,
     )
     for (const [status, answer] of Object.entries(responses)) {
-      t.not(answer.description, 'Default Response', `${name} says what ${status} means`)
+      t.not(answer.description, 'Default Response', `${name} describes ${status}`)
       if (Number(status) < 400 || path === '/health/ready') continue
       const schema = answer.content?.['application/json']?.schema
-      // A form that is shown again with what is wrong.
+      // A form that is shown again with its errors.
       const isForm = answer.content?.['text/html'] !== undefined
       const isOurs = schema?.properties?.message && schema.properties.code
-      t.ok(isForm || isOurs || schema?.properties?.error, `${name} answers ${status} as an error`)
+      t.ok(isForm || isOurs || schema?.properties?.error, `${name} describes ${status} as an error`)
     }
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
     t.same(
@@ -112,15 +112,15 @@ t.test('each operation says what it does, what it takes and what it answers', as
     if (requestBody) {
       const { schema } = requestBody.content['application/json'] ?? {}
       t.ok(schema?.properties, `${name} names the fields of its body`)
-      // A protocol has one word for every bad request.
+      // OAuth uses one error for every invalid request.
       const isProtocol = 'application/x-www-form-urlencoded' in requestBody.content
       for (const status of isProtocol ? [400] : [400, 413, 415, 422])
-        t.ok(statuses.includes(status), `${name} may answer ${status}`)
+        t.ok(statuses.includes(status), `${name} describes ${status}`)
     }
   }
 })
 
-t.test('each operation says whom it asks for', async (t) => {
+t.test('describes the authentication that each operation requires', async (t) => {
   const svc = await buildTestApp(t)
   const description = await described(svc)
   const schemes = Object.keys(description.components.securitySchemes)
@@ -133,8 +133,8 @@ t.test('each operation says whom it asks for', async (t) => {
       `${name} is ${openOperations.has(name) ? 'open' : 'protected'}`,
     )
     for (const scheme of security.flatMap((each) => Object.keys(each))) t.ok(schemes.includes(scheme))
-    if (!openOperations.has(name)) t.ok(responses['401'], `${name} may answer 401`)
-    if (!openOperations.has(name) && !name.startsWith('GET ')) t.ok(responses['419'], `${name} may answer 419`)
+    if (!openOperations.has(name)) t.ok(responses['401'], `${name} describes 401`)
+    if (!openOperations.has(name) && !name.startsWith('GET ')) t.ok(responses['419'], `${name} describes 419`)
   }
   for (const name of openOperations)
     t.ok(
@@ -143,7 +143,7 @@ t.test('each operation says whom it asks for', async (t) => {
     )
 })
 
-t.test('what is switched off is not described, and what is added is', async (t) => {
+t.test('omits disabled features and adds enabled ones', async (t) => {
   const svc = await buildTestApp(t, {
     settings: {
       samples: false,
@@ -155,5 +155,5 @@ t.test('what is switched off is not described, and what is added is', async (t) 
   const { paths } = await described(svc)
   t.notOk(Object.keys(paths).some((path) => /^\/(test-|orders|server|api\/task)/.test(path)))
   t.ok(paths['/sanctum/csrf-cookie']?.get && paths['/sanctum/token']?.post)
-  t.ok(paths['/api/user']?.get?.responses['429'], 'a global limit may refuse everything')
+  t.ok(paths['/api/user']?.get?.responses['429'], 'with a global limit every operation describes 429')
 })

@@ -21,7 +21,7 @@ interface Line {
   problems?: string[]
 }
 
-/** A reloader over one file, and what it logs and notes. */
+/** A reloader for one file, with its logs and snapshots. */
 function reloading(t: Test, file: string, note: (settings: Settings) => Promise<void> = async () => undefined) {
   process.env.SVC_CONFIG = file
   const files = new FilesRead()
@@ -39,7 +39,7 @@ function reloading(t: Test, file: string, note: (settings: Settings) => Promise<
 
 const named = (name: string) => `app: { name: ${name} }\n`
 
-t.test('what changed between the start and the first look counts', async (t) => {
+t.test('applies a change made between the start and the first check', async (t) => {
   const file = join(temporaryDirectory(t), 'svc.yaml')
   writeFileSync(file, named('One'))
   const { reloader, config, logged } = reloading(t, file)
@@ -49,13 +49,13 @@ t.test('what changed between the start and the first look counts', async (t) => 
   t.equal(config.current().app.name, 'Two')
 })
 
-t.test('a file is read once it holds still', async (t) => {
+t.test('reads a file only after it stops changing', async (t) => {
   const file = join(temporaryDirectory(t), 'svc.yaml')
   writeFileSync(file, named('One'))
   const { reloader, config, lines, logged } = reloading(t, file)
   writeFileSync(file, 'clients: [\n')
   reloader.start()
-  // What stands there now would be told as invalid.
+  // The current content would be reported as invalid.
   writeFileSync(file, named('Two'))
   await logged(1)
   t.same(
@@ -65,7 +65,7 @@ t.test('a file is read once it holds still', async (t) => {
   t.equal(config.current().app.name, 'Two')
 })
 
-t.test('a file that is gone or empty leaves what is in force, and is told once', async (t) => {
+t.test('keeps the active configuration while the file is missing or empty, and reports it once', async (t) => {
   const file = join(temporaryDirectory(t), 'svc.yaml')
   writeFileSync(file, named('One'))
   const { reloader, config, lines, logged } = reloading(t, file)
@@ -80,33 +80,36 @@ t.test('a file that is gone or empty leaves what is in force, and is told once',
   t.equal(lines.length, 3)
 })
 
-t.test('a reload while another is noted, one after the end, and a note that fails', async (t) => {
-  const file = join(temporaryDirectory(t), 'svc.yaml')
-  writeFileSync(file, named('One'))
-  const noted: string[] = []
-  const { reloader, config, lines } = reloading(t, file, async ({ app }) => {
-    await turn()
-    if (app.name === 'Two') throw new Error('the database is away')
-    noted.push(app.name)
-  })
-  for (const name of ['Two', 'Three', 'Four']) {
-    writeFileSync(file, named(name))
+t.test(
+  'queues reloads while another is being recorded, waits for them on close, and survives a failed record',
+  async (t) => {
+    const file = join(temporaryDirectory(t), 'svc.yaml')
+    writeFileSync(file, named('One'))
+    const noted: string[] = []
+    const { reloader, config, lines } = reloading(t, file, async ({ app }) => {
+      await turn()
+      if (app.name === 'Two') throw new Error('the database is away')
+      noted.push(app.name)
+    })
+    for (const name of ['Two', 'Three', 'Four']) {
+      writeFileSync(file, named(name))
+      reloader.reload()
+      t.equal(config.current().app.name, name, 'active immediately')
+    }
+    await reloader.close()
+    t.same(noted, ['Three', 'Four'], 'in order, and close waits for the last')
+    t.match(lines.find(({ level }) => level === 40)?.msg, /could not be noted/)
+    writeFileSync(file, named('Five'))
     reloader.reload()
-    t.equal(config.current().app.name, name, 'in force at once')
-  }
-  await reloader.close()
-  t.same(noted, ['Three', 'Four'], 'in order, and the end waits for the last')
-  t.match(lines.find(({ level }) => level === 40)?.msg, /could not be noted/)
-  writeFileSync(file, named('Five'))
-  reloader.reload()
-  t.equal(config.current().app.name, 'Four')
-  t.equal(lines.length, 4)
-})
+    t.equal(config.current().app.name, 'Four')
+    t.equal(lines.length, 4)
+  },
+)
 
-t.test('what comes through a pipe is read once, and the log says so', async (t) => {
+t.test('reads a pipe only once, and logs it', async (t) => {
   const pipe = join(temporaryDirectory(t), 'svc.yaml')
   execFileSync('mkfifo', [pipe])
-  // Whoever opens one end waits for the other.
+  // Opening one end blocks until the other end is opened.
   const writer = spawn('sh', ['-c', `echo 'app: { name: One }' > "${pipe}"`])
   const { reloader, config, lines } = reloading(t, pipe)
   if (writer.exitCode === null) await once(writer, 'exit')

@@ -8,9 +8,9 @@ import type { Report } from '../bench/support/report.ts'
 interface Rule {
   pattern: RegExp
   instead: string
-  /** Files that may, and why. */
+  /** Exceptions, with their reasons. */
   except?: Record<string, string>
-  /** Only in test files, not in what they share. */
+  /** Applies to test files only, without their helpers. */
   inTests?: boolean
 }
 
@@ -30,9 +30,9 @@ const rules: Record<string, Rule> = {
     instead: 'wait for a condition with until() of support/until.ts',
     except: {
       'faults/database.test.ts': 'an outage lasts',
-      'faults/writers.ts': 'clients pause before they try again',
+      'faults/writers.ts': 'clients pause before a retry',
       'process/reload.test.ts': 'a file that does not change causes no log line',
-      'process/stop.test.ts': 'a quiet moment does not end the drain',
+      'process/stop.test.ts': 'a pause does not end the drain',
       'replicas/oauth-journeys.ts': 'a grace period ends in other processes',
       'replicas/rolling.test.ts': 'clients pause between requests',
       'support/balancer.ts': 'health checks have an interval',
@@ -44,11 +44,11 @@ const rules: Record<string, Rule> = {
   },
   'limits on elapsed time': {
     pattern: /(Date|performance)\.now\(\) - \w+ <|performance\.now\(/,
-    instead: 'assert what happened, not how long it took',
+    instead: 'assert what happened instead of its duration',
   },
-  'fixed numbers of tries': {
+  'fixed numbers of attempts': {
     pattern: /for \(let tries = 0;[^\n]*sleep/,
-    instead: 'until() of support/until.ts has no number of tries',
+    instead: 'until() of support/until.ts has no number of attempts',
   },
   'a timeout of its own': {
     pattern: /\bt\.setTimeout\(/,
@@ -59,10 +59,10 @@ const rules: Record<string, Rule> = {
     pattern: /\.only\(|\bonly: true/,
     instead: 'name the file: npm test -- test/x.test.ts',
   },
-  'a status that only is not too high': {
+  'an upper limit as the only check of a status': {
     pattern:
       /\bt\.\w+\([^\n]*\b(status|statusCode)\) ?< ?\d00\b(?! &&)|\bt\.(ok|equal)\((?![^\n]*filter)[^\n]*\b(status|statusCode) < \d00\b(?! &&)/,
-    instead: 'name the statuses that are right',
+    instead: 'name the expected statuses',
   },
   'tests that return early': {
     pattern: /^ {2}if \((?!!hasRedis)[^\n]*\) return$/m,

@@ -6,16 +6,16 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 const ask = ({ app }: TestApp, authorization?: string, more: Record<string, string> = {}) =>
   app.inject({ url: '/api/user', headers: { ...(authorization === undefined ? {} : { authorization }), ...more } })
 
-/** Gives the row of a token another secret. */
+/** Replaces the secret in the row of a token. */
 const setSecret = ({ database }: TestApp, id: number, secret: string) =>
   database.prisma.personalAccessToken.update({ where: { id: BigInt(id) }, data: { token: secretHash(secret) } })
 
-t.test('the twelve malformed bearers are nobody, whatever the table holds', async (t) => {
+t.test('rejects the twelve malformed bearers, whatever the table contains', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   await svc.createToken(user)
   await setSecret(svc, 1, 'test')
-  t.equal((await ask(svc, 'Bearer 1|test')).statusCode, 200, 'the row is there')
+  t.equal((await ask(svc, 'Bearer 1|test')).statusCode, 200, 'the row exists')
   for (const text of ['', '|', '|test', '1ABC|test', '1ABC|', '1,2|test', '1|']) {
     t.equal((await ask(svc, text)).statusCode, 401, `"${text}"`)
     t.equal((await ask(svc, `Bearer ${text}`)).statusCode, 401, `"Bearer ${text}"`)
@@ -28,7 +28,7 @@ t.test('the twelve malformed bearers are nobody, whatever the table holds', asyn
   t.equal((await ask(svc, 'Bearer\t1|test')).statusCode, 401)
 })
 
-t.test('the bearer is what follows the last Bearer, in any case, up to a comma', async (t) => {
+t.test('reads the bearer after the last "Bearer", in any case, up to a comma', async (t) => {
   const svc = await buildTestApp(t)
   const token = await svc.createToken(await svc.createUser())
   const good = [`bearer ${token}`, `BEARER ${token}`, `Bearer ${token}, Bearer`, `Bearer ${token},x`]
@@ -43,11 +43,11 @@ t.test('the bearer is what follows the last Bearer, in any case, up to a comma',
   t.equal(bearerOf('Bearer  x '), 'x')
 })
 
-t.test('an id is ASCII digits of at most 64 bits', async (t) => {
+t.test('accepts ids of ASCII digits up to 64 bits', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createToken(await svc.createUser())
   await setSecret(svc, 1, 'test')
-  t.equal((await ask(svc, 'Bearer 0001|test')).statusCode, 200, 'leading zeros are the same number')
+  t.equal((await ask(svc, 'Bearer 0001|test')).statusCode, 200, 'leading zeros do not change the number')
   const strange = ['+1', '-1', '0x1', '1e0', '1.0', '1 ', ' 1 ', '1_', '١', '１', '²', '0', '2', "1' OR '1'='1"]
   const large = ['9223372036854775807', '9223372036854775808', '18446744073709551617', '9'.repeat(400)]
   for (const id of [...strange, ...large, `${'0'.repeat(40)}1`, '4294967297']) {
@@ -61,7 +61,7 @@ t.test('an id is ASCII digits of at most 64 bits', async (t) => {
   t.equal((await ask(svc, `Bearer 1|${'x'.repeat(10_000)}`)).statusCode, 401)
 })
 
-t.test('the largest id there is works', async (t) => {
+t.test('accepts the maximum id', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createToken(await svc.createUser())
   const id = 2n ** 63n - 1n
@@ -70,18 +70,18 @@ t.test('the largest id there is works', async (t) => {
   t.equal((await ask(svc, `Bearer ${id - 1n}|test`)).statusCode, 401)
 })
 
-t.test('an id with the secret of another token is nobody', async (t) => {
+t.test('rejects an id with the secret of another token', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const [first = '', second = ''] = [await svc.createToken(user), await svc.createToken(user)]
   t.equal((await ask(svc, `Bearer ${first}`)).statusCode, 200)
   t.equal((await ask(svc, `Bearer 1|${second.split('|')[1]}`)).statusCode, 401)
   const row = await svc.database.prisma.personalAccessToken.findFirst({ where: { id: 1n } })
-  t.equal((await ask(svc, `Bearer 1|${row?.token}`)).statusCode, 401, 'the stored hash is no secret')
-  t.equal((await ask(svc, `Bearer ${row?.token}`)).statusCode, 401, 'the stored hash is no secret')
+  t.equal((await ask(svc, `Bearer 1|${row?.token}`)).statusCode, 401, 'the stored hash is not accepted as a secret')
+  t.equal((await ask(svc, `Bearer ${row?.token}`)).statusCode, 401, 'the stored hash is not accepted as a secret')
 })
 
-t.test('a secret from before ids were part of the text works, also one with dots', async (t) => {
+t.test('accepts secrets from before ids were part of the token, with dots too', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   await svc.createToken(user)
@@ -93,7 +93,7 @@ t.test('a secret from before ids were part of the text works, also one with dots
   }
 })
 
-t.test('what is shaped like a JWT is never an API token', async (t) => {
+t.test('never takes a JWT for an API token', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createToken(await svc.createUser())
   for (const text of ['eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.AA', 'a.b.c']) {
@@ -105,7 +105,7 @@ t.test('what is shaped like a JWT is never an API token', async (t) => {
   t.equal((await ask(svc, 'Bearer a.b.')).statusCode, 401, 'an unsigned JWT')
 })
 
-t.test('401 says whether there was a bad bearer or none', async (t) => {
+t.test('distinguishes a missing bearer from an invalid one in the 401 answer', async (t) => {
   const svc = await buildTestApp(t)
   const body = { message: 'Unauthenticated.', code: 'unauthenticated' }
   for (const [text, challenge] of [
@@ -123,10 +123,10 @@ t.test('401 says whether there was a bad bearer or none', async (t) => {
     t.equal(answer.headers['set-cookie'], undefined)
   }
   const head = await svc.app.inject({ method: 'HEAD', url: '/api/user' })
-  t.equal(head.statusCode, 401, 'HEAD is guarded like GET')
+  t.equal(head.statusCode, 401, 'HEAD is protected like GET')
 })
 
-t.test('a session beats a bearer, which is not even looked at', async (t) => {
+t.test('prefers a session to a bearer, and does not look the bearer up', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const token = await svc.createToken(bob, { abilities: [] })
@@ -140,10 +140,10 @@ t.test('a session beats a bearer, which is not even looked at', async (t) => {
   await svc.app.touches.flush()
   t.equal((await spa.get('/api/tokens')).json().length, 0)
   const row = await svc.database.prisma.personalAccessToken.findFirst()
-  t.equal(row?.lastUsedAt, null, 'its token was not used')
+  t.equal(row?.lastUsedAt, null, 'the token was not used')
 })
 
-t.test('where no session counts, the bearer decides', async (t) => {
+t.test('uses the bearer where no session applies', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const authorization = `Bearer ${await svc.createToken(bob)}`
@@ -157,15 +157,19 @@ t.test('where no session counts, the bearer decides', async (t) => {
   const answer = await ask(svc, authorization, stateful)
   t.equal(answer.json().id, bob.id, 'a stateful Origin without a session')
   t.equal(answer.headers['set-cookie'], undefined)
-  t.equal((await svc.bearer(authorization.slice(7), 'DELETE', '/api/tokens')).statusCode, 200, 'no CSRF for a bearer')
+  t.equal(
+    (await svc.bearer(authorization.slice(7), 'DELETE', '/api/tokens')).statusCode,
+    200,
+    'a bearer needs no CSRF token',
+  )
   await spa.post('/logout')
   t.equal((await spa.get('/api/user')).statusCode, 401)
   const fresh = await svc.createToken(bob)
   const unsafe = await spa.post('/tokens/create', { token_name: 'x' }, { authorization: `Bearer ${fresh}` })
-  t.equal(unsafe.statusCode, 200, 'an anonymous session is nobody: the bearer counts')
+  t.equal(unsafe.statusCode, 200, 'an anonymous session does not authenticate, so the bearer counts')
 })
 
-t.test('stateful_api: false makes guard routes ignore cookies', async (t) => {
+t.test('ignores cookies on guard routes with stateful_api: false', async (t) => {
   const svc = await buildTestApp(t, { settings: { stateful_api: false } })
   const user = await svc.createUser()
   const spa = svc.browser()

@@ -4,7 +4,7 @@ import { buildTestApp, testConfig } from '../support/app.ts'
 
 const spa = 'http://localhost:5173'
 
-t.test('an allowed page reads every answer, errors too', async (t) => {
+t.test('allows listed origins to read every answer, including errors', async (t) => {
   const svc = await buildTestApp(t)
   const headers = { origin: spa }
   for (const [method, url, status] of [
@@ -26,7 +26,7 @@ t.test('an allowed page reads every answer, errors too', async (t) => {
   t.match(limited.headers['access-control-expose-headers'], /Retry-After/)
 })
 
-t.test('a foreign page is given nothing', async (t) => {
+t.test('sends no CORS headers to foreign origins', async (t) => {
   const svc = await buildTestApp(t)
   for (const origin of [
     'http://evil.example',
@@ -41,7 +41,7 @@ t.test('a foreign page is given nothing', async (t) => {
       const answer = await svc.app.inject({ method, url: '/api/user', headers })
       t.equal(answer.headers['access-control-allow-origin'], undefined, `${method} from ${origin}`)
       t.equal(answer.headers['access-control-allow-credentials'], undefined)
-      t.match(answer.headers.vary, /origin/i, 'a cache keeps the answers of different origins apart')
+      t.match(answer.headers.vary, /origin/i, 'caches keep the answers for different origins apart')
     }
   }
   const plain = await svc.app.inject('/api/user')
@@ -49,7 +49,7 @@ t.test('a foreign page is given nothing', async (t) => {
   t.match(plain.headers.vary, /origin/i)
 })
 
-t.test('a preflight is answered without a caller, with credentials', async (t) => {
+t.test('answers a preflight without a caller, and allows credentials', async (t) => {
   const svc = await buildTestApp(t)
   const asked = 'content-type,x-requested-with,x-xsrf-token,authorization,accept'
   for (const url of ['/login', '/api/user', '/api/tokens/1']) {
@@ -68,7 +68,7 @@ t.test('a preflight is answered without a caller, with credentials', async (t) =
   }
 })
 
-t.test('cors.origins replaces what the stateful list gives', async (t) => {
+t.test('replaces the origins of the stateful list by cors.origins', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { cors: { origins: ['https://app.example'], supports_credentials: false } },
   })
@@ -80,7 +80,7 @@ t.test('cors.origins replaces what the stateful list gives', async (t) => {
   }
 })
 
-t.test('in production only https counts, and loopback only where it is listed', async (t) => {
+t.test('allows only https in production, and loopback only if it is listed', async (t) => {
   const production = (more: object) =>
     testConfig({
       app: { url: 'https://auth.example.com', environment: 'production' },
@@ -108,6 +108,6 @@ t.test('in production only https counts, and loopback only where it is listed', 
   }
   const listed = production({ cors: { origins: ['http://localhost:5173', 'https://App.example.com:443/'] } })
   t.equal(isAllowedOrigin('http://localhost:5173', listed), true)
-  t.equal(isAllowedOrigin('https://app.example.com', listed), true, 'an origin is compared as browsers write it')
+  t.equal(isAllowedOrigin('https://app.example.com', listed), true, 'origins are compared as browsers serialize them')
   t.equal(isAllowedOrigin('https://a.apps.example.com', listed), false)
 })

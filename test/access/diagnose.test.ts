@@ -7,7 +7,7 @@ const said = ({ logs }: TestApp) =>
     .filter(({ msg }) => msg.startsWith('nobody was let in'))
     .map(({ msg }) => msg)
 
-t.test('in development the log says why nobody was let in', async (t) => {
+t.test('logs why authentication failed in development', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const spa = svc.browser()
@@ -31,11 +31,11 @@ t.test('in development the log says why nobody was let in', async (t) => {
     /no session cookie came/,
     /no signed-in user/,
   ])
-  t.equal(reasons.length, 7, 'and nothing where somebody was')
+  t.equal(reasons.length, 7, 'and nothing for an authenticated request')
   t.notMatch(reasons.join(), 'a-secret')
 })
 
-t.test('it can be switched off', async (t) => {
+t.test('can be switched off', async (t) => {
   const svc = await buildTestApp(t, { settings: { guard: { diagnose: false }, stateful_api: false } })
   t.equal((await svc.bearer(null, 'GET', '/api/user')).statusCode, 401)
   t.strictSame(said(svc), [])

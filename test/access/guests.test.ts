@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 import { hour } from '../support/clock.ts'
 
-t.test('who was forgotten since the look-up is a guest on a guest route, and nobody on a guarded one', async (t) => {
+t.test('treats a browser that was forgotten meanwhile as a guest, and answers 401 on protected routes', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const spa = svc.browser()
@@ -20,7 +20,7 @@ t.test('who was forgotten since the look-up is a guest on a guest route, and nob
   t.equal((await spa.get('/api/user')).statusCode, 401)
 })
 
-t.test('a sign-in removes the ended row that its browser still named', async (t) => {
+t.test('deletes the ended session row of the same browser at sign-in', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const spa = svc.browser()
@@ -31,7 +31,7 @@ t.test('a sign-in removes the ended row that its browser still named', async (t)
   t.equal(await svc.database.prisma.session.count(), 1)
 })
 
-t.test('a request that never ends is ended', async (t) => {
+t.test('ends a request that never completes', async (t) => {
   const { app } = await buildTestApp(t)
   t.equal(app.server.requestTimeout, 30_000)
 })

@@ -3,7 +3,7 @@ import { pruneEnded } from '../../src/access/prune.ts'
 import { buildTestApp } from '../support/app.ts'
 import { day, hour } from '../support/clock.ts'
 
-t.test('what has ended goes, in batches, and what has not stays', async (t) => {
+t.test('prunes expired rows in batches, and keeps the others', async (t) => {
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
   const user = await svc.createUser()
@@ -23,10 +23,10 @@ t.test('what has ended goes, in batches, and what has not stays', async (t) => {
   t.strictSame(await counts(), [1, 1, 3, true], 'account, address and both together')
   svc.clock.advance(2 * hour + 1)
   await prune()
-  t.strictSame(await counts(), [0, 1, 0, true], 'the session idled out, and the windows ended')
+  t.strictSame(await counts(), [0, 1, 0, true], 'the idle session and the ended windows')
   svc.clock.advance(400 * day)
   await svc.browser().signIn(user.email)
   await prune()
   t.strictSame(await counts(), [1, 0, 0, false])
-  t.equal(await prisma.event.count(), 1, 'the newest event stays')
+  t.equal(await prisma.event.count(), 1, 'the newest event is kept')
 })

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { SessionStore } from '../../src/access/session-store.ts'
 import { buildTestApp } from '../support/app.ts'
 
-t.test('an anonymous save leaves a row alone that gained a user meanwhile', async (t) => {
+t.test('does not overwrite a row that gained a user, when an anonymous session is saved', async (t) => {
   const { app, database, clock, config, ...svc } = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -15,7 +15,7 @@ t.test('an anonymous save leaves a row alone that gained a user meanwhile', asyn
   clock.advance(60_000)
   const save = (id: string) =>
     new Promise<void>((resolve, reject) => {
-      // A request that read this id before the row was there.
+      // A request that read this id before the row existed.
       const read = { cookie: { originalMaxAge: null }, planted: 'by the anonymous request' }
       store.set(id, read as never, (error) => (error ? reject(error) : resolve()))
     })
@@ -26,7 +26,7 @@ t.test('an anonymous save leaves a row alone that gained a user meanwhile', asyn
   t.match(
     await database.prisma.session.findMany({ where: { userId: null } }),
     [{ data: /planted/ }],
-    'others are saved',
+    'other sessions are saved',
   )
 })
 
@@ -52,20 +52,20 @@ async function beside(t: Test) {
   return { svc, read, save, destroy, sessionId, rows: () => database.prisma.session.findMany() }
 }
 
-t.test('a save writes to the row that was read, and to no later row of the same id', async (t) => {
+t.test('saves only to the row that was read, and to no later row with the same id', async (t) => {
   const { read, save, destroy, sessionId, rows } = await beside(t)
   const old = await read(sessionId)
   await save(sessionId, { ...old, note: 'first' } as never)
   t.match(await rows(), [{ data: /first/, userId: BigInt }], 'its own row')
   await destroy(sessionId)
   await save(sessionId, { ...old, note: 'revived' } as never)
-  t.same(await rows(), [], 'a row that was ended stays ended')
+  t.same(await rows(), [], 'does not revive an ended row')
   await save(sessionId, { ...(await read(sessionId)), note: 'anonymous' } as never)
   await save(sessionId, { ...old, note: 'from the ended session' } as never)
-  t.match(await rows(), [{ data: /anonymous/, userId: null }], 'nor does it reach the row that follows')
+  t.match(await rows(), [{ data: /anonymous/, userId: null }], 'nor is the following row changed')
 })
 
-t.test('a session that is over begins anew: another row, without a user and without its old data', async (t) => {
+t.test('starts a new session after an ended one, without its user and data', async (t) => {
   const { svc, read, save, sessionId, rows } = await beside(t)
   const live = await read(sessionId)
   await save(sessionId, { ...live, note: 'of the user' } as never)
@@ -79,11 +79,11 @@ t.test('a session that is over begins anew: another row, without a user and with
   t.same(others, [])
   t.match(after, { id: before?.id, userId: null, data: /of the guest/, createdAt: new Date(svc.clock.now()) })
   t.not(after?.publicId, before?.publicId)
-  t.notMatch(after?.data, /state|cookie/, 'what was read of it is not saved')
+  t.notMatch(after?.data, /state|cookie/, 'what was read from it is not saved')
 
   const other = await beside(t)
   await other.svc.database.prisma.user.updateMany({ data: { disabledAt: new Date(other.svc.clock.now()) } })
-  t.equal((await other.read(other.sessionId)).state?.row, null, 'nor does the session of a disabled user count')
+  t.equal((await other.read(other.sessionId)).state?.row, null, 'the session of a disabled user is ignored')
   await other.svc.database.prisma.user.updateMany({ data: { disabledAt: null, password: 'another' } })
-  t.equal((await other.read(other.sessionId)).state?.row, null, 'nor one of an earlier password')
+  t.equal((await other.read(other.sessionId)).state?.row, null, 'so is a session from before a password change')
 })

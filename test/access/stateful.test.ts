@@ -8,7 +8,7 @@ const entries = (...list: string[]): readonly string[] => list
 const byOrigin = (origin: string, list: readonly string[] = defaults): boolean => isStateful({ origin }, list)
 const byReferer = (referer: string, list: readonly string[] = defaults): boolean => isStateful({ referer }, list)
 
-t.test('the default list takes the usual front ends', async (t) => {
+t.test('accepts the usual front ends by default', async (t) => {
   for (const origin of [
     'http://localhost',
     'https://localhost',
@@ -27,7 +27,7 @@ t.test('the default list takes the usual front ends', async (t) => {
   }
 })
 
-t.test('no trick with the shape of an origin passes', async (t) => {
+t.test('rejects malformed origins', async (t) => {
   for (const origin of [
     'null',
     '',
@@ -89,23 +89,23 @@ t.test('no trick with the shape of an origin passes', async (t) => {
   }
 })
 
-t.test('the Referer counts first, and both together must agree', async (t) => {
+t.test('checks Referer first, and requires that Origin agrees', async (t) => {
   const both = (referer: string | undefined, origin: string | undefined) => isStateful({ referer, origin }, defaults)
   const good = 'http://localhost:5173'
   t.equal(both(`${good}/x`, good), true)
-  t.equal(both('', good), true, 'an empty Referer is none')
+  t.equal(both('', good), true, 'an empty Referer counts as missing')
   t.equal(both(`${good}/x`, undefined), true)
   t.equal(both(`${good}/x`, 'http://evil.com'), false)
   t.equal(both('http://evil.com/', good), false)
-  t.equal(both(`${good}/x`, 'null'), false, 'a sandboxed frame hides its origin')
-  t.equal(both('http://localhost:3000/', good), false, 'two front ends are not one')
+  t.equal(both(`${good}/x`, 'null'), false, 'a sandboxed frame sends an opaque origin')
+  t.equal(both('http://localhost:3000/', good), false, 'two different front ends')
   t.equal(both('not a url', good), false)
   t.equal(both(`${good}/x`, 'http://user@evil'), false)
   t.equal(both(undefined, undefined), false)
   t.equal(both('', ''), false)
 })
 
-t.test('a wildcard stands for characters of one host name', async (t) => {
+t.test('matches wildcards within one host name', async (t) => {
   const list = entries('test.com', '*.test.com', 'app-*.dev.example:8443')
   t.equal(byOrigin('https://test.com', list), true)
   t.equal(byOrigin('https://foo.test.com', list), true)
@@ -131,13 +131,13 @@ t.test('a wildcard stands for characters of one host name', async (t) => {
     t.equal(byOrigin(origin, list), false, origin)
     t.equal(byReferer(origin, list), false, `${origin} as Referer`)
   }
-  t.equal(byOrigin('https://fooxtest.com', entries('*.test.com')), false, 'a dot is a dot')
-  t.equal(byOrigin('http://x:9000', entries('*')), false, 'a port is never part of a wildcard')
+  t.equal(byOrigin('https://fooxtest.com', entries('*.test.com')), false, 'a dot matches only a dot')
+  t.equal(byOrigin('http://x:9000', entries('*')), false, 'a wildcard never matches a port')
   t.equal(byOrigin('http://[2001:db8::1]', entries('*')), false)
 })
 
-t.test('ports and IPv6 are understood', async (t) => {
-  t.equal(byOrigin('http://app.example', entries('app.example:80')), true, 'the default port may be written out')
+t.test('understands ports and IPv6 addresses', async (t) => {
+  t.equal(byOrigin('http://app.example', entries('app.example:80')), true, 'the default port may be explicit')
   t.equal(byOrigin('https://app.example', entries('app.example:443')), true)
   t.equal(byOrigin('https://app.example', entries('app.example:80')), false)
   t.equal(byOrigin('http://app.example:443', entries('app.example')), false)
@@ -150,15 +150,15 @@ t.test('ports and IPv6 are understood', async (t) => {
   t.equal(byOrigin('http://[2001:db8::1]:99', entries('2001:db8::1')), false)
 })
 
-t.test('international names compare as the browser writes them', async (t) => {
+t.test('compares international names as browsers serialize them', async (t) => {
   const list = entries('xn--mnchen-3ya.example')
   t.equal(byOrigin('https://xn--mnchen-3ya.example', list), true)
   t.equal(byOrigin('https://m\u00fcnchen.example', list), true)
   t.equal(byOrigin('https://munchen.example', list), false)
-  t.equal(byOrigin('https://\u0430pple.example', entries('apple.example')), false, 'a Cyrillic a is another letter')
+  t.equal(byOrigin('https://\u0430pple.example', entries('apple.example')), false, 'a Cyrillic a is a different letter')
 })
 
-t.test('the list of the configuration replaces the default, and app.url always counts', async (t) => {
+t.test('replaces the default by the configured list, and always includes app.url', async (t) => {
   const listOf = (settings: object, env = {}) => testConfig({ ...settings }, env).current().stateful
   const own = listOf({ stateful: ['app.example'], app: { url: 'http://localhost:8000' } })
   t.equal(byOrigin('https://app.example', own), true)

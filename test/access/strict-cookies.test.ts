@@ -10,13 +10,13 @@ const fromElsewhere = { accept: 'text/html', 'sec-fetch-site': 'cross-site', 'se
 const open = (svc: TestApp, url: string, headers: Record<string, string> = fromElsewhere) =>
   svc.app.inject({ method: 'GET', url, headers })
 
-t.test('with strict cookies a page that another site links to asks for itself again', async (t) => {
+t.test('reloads a page that another site linked to, with strict cookies', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { same_site: 'strict' } } })
   for (const path of ['/', '/oauth/login?return_to=%2Fx', '/oauth/authorize?client_id=x', '/email/verify/1/x?a=b']) {
     const answer = await open(svc, path)
     t.equal(answer.statusCode, 200, path)
     t.match(answer.body, `<meta http-equiv="refresh" content="0; url=${path}">`)
-    t.same(answer.headers['set-cookie'] ?? [], [], 'the cookies that the browser keeps are left alone')
+    t.same(answer.headers['set-cookie'] ?? [], [], 'the cookies stay in the browser')
     t.match(answer.headers, { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
     const again = await open(svc, path, { ...fromElsewhere, 'sec-fetch-site': 'same-origin' })
     t.notMatch(again.body, 'http-equiv')
@@ -30,11 +30,11 @@ t.test('with strict cookies a page that another site links to asks for itself ag
   t.match(body, `url=/?x=a&#34;'&#62;&#60;script&#62;alert(1)&#60;/script&#62;&#38;amp;"`)
   const program = await open(svc, '/user/social-accounts', { ...fromElsewhere, accept: 'application/json' })
   t.equal(program.statusCode, 401)
-  t.equal((await open(svc, '/api/user')).statusCode, 401, 'nor routes that are no pages')
+  t.equal((await open(svc, '/api/user')).statusCode, 401, 'routes other than pages do not reload')
   t.equal((await open(svc, '/openapi.json')).statusCode, 200)
 })
 
-t.test('with lax cookies it is simply answered', async (t) => {
+t.test('answers directly with lax cookies', async (t) => {
   const svc = await buildTestApp(t)
   const answer = await open(svc, '/oauth/login')
   t.match(answer.body, 'id="login-submit"')

@@ -9,14 +9,14 @@ const at = (svc: TestApp, offset: number) => new Date(svc.clock.now() + offset)
 const rowOf = (svc: TestApp, token: string) =>
   svc.database.prisma.personalAccessToken.findUnique({ where: { id: BigInt(token.split('|')[0] ?? '') } })
 
-t.test('without an expiry a token lives on', async (t) => {
+t.test('accepts a token without an expiry', async (t) => {
   const svc = await buildTestApp(t)
   const token = await svc.createToken(await svc.createUser())
   svc.clock.advance(4000 * day)
   t.equal(await status(svc, token), 200)
 })
 
-t.test('a token ends at its own date, to the millisecond', async (t) => {
+t.test('expires a token at its own date, to the millisecond', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user, { expiresAt: at(svc, hour) })
@@ -29,7 +29,7 @@ t.test('a token ends at its own date, to the millisecond', async (t) => {
   t.ok(await rowOf(svc, token), 'the guard deletes nothing')
 })
 
-t.test('with a global expiration the earlier end wins', async (t) => {
+t.test("applies the earlier of the global expiration and the token's own", async (t) => {
   const svc = await buildTestApp(t, { settings: { expiration: 60 } })
   const user = await svc.createUser()
   const plain = await svc.createToken(user)
@@ -38,7 +38,7 @@ t.test('with a global expiration the earlier end wins', async (t) => {
   const ageless = await svc.createToken(user)
   const id = BigInt(ageless.split('|')[0] ?? '')
   await svc.database.prisma.personalAccessToken.update({ where: { id }, data: { createdAt: null } })
-  t.equal(await status(svc, ageless), 401, 'an unknown age is too old')
+  t.equal(await status(svc, ageless), 401, 'an unknown age counts as expired')
   t.same([await status(svc, plain), await status(svc, later), await status(svc, sooner)], [200, 200, 200])
   svc.clock.advance(10 * minute)
   t.same([await status(svc, plain), await status(svc, later), await status(svc, sooner)], [200, 200, 401])
@@ -49,10 +49,10 @@ t.test('with a global expiration the earlier end wins', async (t) => {
   const spa = svc.browser()
   await spa.signIn(user.email)
   svc.clock.advance(61 * minute)
-  t.equal((await spa.get('/api/user')).statusCode, 200, 'sessions are not meant')
+  t.equal((await spa.get('/api/user')).statusCode, 200, 'sessions are not affected')
 })
 
-t.test('a token is as good as its owner', async (t) => {
+t.test('rejects a token whose owner is missing or disabled', async (t) => {
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
   const user = await svc.createUser()
@@ -63,16 +63,16 @@ t.test('a token is as good as its owner', async (t) => {
   await prisma.user.update({ where, data: { disabledAt: null } })
   t.equal(await status(svc, token), 200)
   await prisma.personalAccessToken.updateMany({ data: { tokenableType: 'App\\Models\\Admin' } })
-  t.equal(await status(svc, token), 401, 'of another kind of owner with the same id')
+  t.equal(await status(svc, token), 401, 'another type of owner with the same id')
   await prisma.personalAccessToken.updateMany({ data: { tokenableType: 'user' } })
   t.equal(await status(svc, token), 200)
   await prisma.user.delete({ where })
   t.equal(await status(svc, token), 401, 'deleted')
   await prisma.personalAccessToken.deleteMany()
-  t.equal(await status(svc, token), 401, 'a deleted row ends it at once')
+  t.equal(await status(svc, token), 401, 'a deleted row ends the token immediately')
 })
 
-t.test('a revoked token fails on the very next request, on every replica', async (t) => {
+t.test('rejects a revoked token on the next request, on every replica', async (t) => {
   const svc = await buildTestApp(t)
   const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
   const token = await svc.createToken(await svc.createUser())
@@ -82,16 +82,16 @@ t.test('a revoked token fails on the very next request, on every replica', async
   t.equal(await status(svc, token), 401)
 })
 
-t.test('last_used_at is noted once a minute, off the path of the request', async (t) => {
+t.test('records last_used_at once a minute, outside the request', async (t) => {
   const svc = await buildTestApp(t)
   const token = await svc.createToken(await svc.createUser())
   const used = async () => (await rowOf(svc, token))?.lastUsedAt?.getTime() ?? null
   const start = svc.clock.now()
   await status(svc, `${token}x`)
   await svc.app.touches.flush()
-  t.equal(await used(), null, 'a refused request is no use')
+  t.equal(await used(), null, 'a rejected request does not count as use')
   await status(svc, token)
-  t.equal(await used(), null, 'not written with the request')
+  t.equal(await used(), null, 'not written during the request')
   await svc.app.touches.flush()
   t.equal(await used(), start)
   svc.clock.advance(59 * second)
@@ -106,7 +106,7 @@ t.test('last_used_at is noted once a minute, off the path of the request', async
   t.equal(record.last_used_at, '2026-11-20T12:01:00.000000Z')
 })
 
-t.test('a hundred lookups at once: bad keys do not disturb their neighbours', async (t) => {
+t.test('looks up a hundred tokens at once: invalid keys do not affect the others', async (t) => {
   const svc = await buildTestApp(t)
   const users = [await svc.createUser(), await svc.createUser()]
   const tokens: { token: string; id: number }[] = []
@@ -138,7 +138,7 @@ t.test('a hundred lookups at once: bad keys do not disturb their neighbours', as
   }
 })
 
-t.test('a row that somebody wrote badly grants nothing and breaks nothing', async (t) => {
+t.test('ignores invalid rows without failing', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
@@ -154,12 +154,12 @@ t.test('a row that somebody wrote badly grants nothing and breaks nothing', asyn
   if (testEngine === 'sqlite') {
     for (const end of ['2026-99-99 99:99:99', '1795000000000', '']) {
       await svc.database.prisma.$executeRaw`UPDATE personal_access_tokens SET expires_at = ${end} WHERE id = ${id}`
-      t.equal(await status(svc, token), 401, 'an end that is no date is past')
+      t.equal(await status(svc, token), 401, 'an invalid expiry counts as past')
     }
   }
 })
 
-t.test('a database that does not answer is 503, never 401', async (t) => {
+t.test('answers 503 while the database does not respond, never 401', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
@@ -172,10 +172,14 @@ t.test('a database that does not answer is 503, never 401', async (t) => {
     t.match(answer.headers['retry-after'], /^\d+$/)
     t.equal(answer.headers['www-authenticate'], undefined)
     t.match(answer.json(), { message: String, code: 'unavailable' })
-    t.notOk(answer.body.includes('personal_access'), 'nothing of the cause is shown')
+    t.notOk(answer.body.includes('personal_access'), 'the cause stays hidden')
   }
-  t.equal((await svc.bearer('|', 'GET', '/api/user')).statusCode, 401, 'what needs no database is still refused')
+  t.equal(
+    (await svc.bearer('|', 'GET', '/api/user')).statusCode,
+    401,
+    'requests that need no database are still rejected',
+  )
   await svc.database.prisma.$executeRawUnsafe('ALTER TABLE away RENAME TO personal_access_tokens')
-  t.equal(await status(svc, token), 200, 'and it goes on when the database is back')
+  t.equal(await status(svc, token), 200, 'and it works again when the database is back')
   t.equal(await status(svc, 'legacy'), 200)
 })

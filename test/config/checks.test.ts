@@ -154,7 +154,7 @@ t.test('reads any value at any key or throws a ConfigError', (t) => {
   t.end()
 })
 
-/** Every path that the schema knows, with - for an item and name for a chosen name. */
+/** Every path of the schema, with - for an item and name for a chosen name. */
 function pathsOf(schema: Schema, path: readonly string[] = []): (readonly string[])[] {
   const steps = Object.keys(schema.properties ?? {})
   const below = steps.flatMap((step) => pathsOf(childSchema(schema, step) ?? {}, [...path, step]))

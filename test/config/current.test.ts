@@ -3,7 +3,7 @@ import t from 'tap'
 import { CurrentConfig } from '../../src/config/current.ts'
 import { configOf } from './problems.ts'
 
-t.test('a snapshot is frozen through and through, and swapped as a whole', (t) => {
+t.test('freezes a snapshot deeply, and replaces it as a whole', (t) => {
   const first = configOf('scopes: { a: b }')
   for (const part of [first, first.app, first.app.secret, first.stateful, first.scopes, first.rate_limits.login]) {
     t.ok(Object.isFrozen(part))
@@ -19,7 +19,7 @@ t.test('a snapshot is frozen through and through, and swapped as a whole', (t) =
   t.end()
 })
 
-t.test('a swap keeps the parts that are the same, and everything where nothing changed', (t) => {
+t.test('keeps unchanged parts on a swap, and the whole snapshot if nothing changed', (t) => {
   const text = (name: string) =>
     `app: { name: ${name} }\nsocial: { google: { client_id: a, client_secret: b }, github: { client_id: ${name}, client_secret: b } }`
   const current = new CurrentConfig(configOf(text('One')))

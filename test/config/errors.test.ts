@@ -2,7 +2,7 @@ import t from 'tap'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { linesOf, problemsOf } from './problems.ts'
 
-t.test('every error is told at once, each with file, line and key', (t) => {
+t.test('reports every error together, each with file, line and key', (t) => {
   const text = `app:
   nmae: svc
   url: https://auth.example.com/path
@@ -40,7 +40,7 @@ orders: 1
       'svc.yaml:18:social.Acme',
       'svc.yaml:19:orders',
     ],
-    'a section that is no mapping is told as that, also when a variable would set a key of it',
+    'reports a section that is not a mapping, also when a variable would set one of its keys',
   )
   const [first] = linesOf(text)
   t.equal(first, 'svc.yaml:2: app.nmae: is not a known key; did you mean name?')
@@ -52,20 +52,20 @@ orders: 1
   t.end()
 })
 
-t.test('what is missing is told where its entry stands', (t) => {
+t.test('reports a missing key at the line of its entry', (t) => {
   t.strictSame(linesOf('webhooks:\n  - url: https://a.example\n    secret: x'), [
     'svc.yaml:2: webhooks[0].events: is required: a list',
   ])
   t.end()
 })
 
-t.test('YAML that is none', (t) => {
+t.test('rejects invalid YAML', (t) => {
   t.match(problemsOf('app:\n  name: "x\n'), [{ file: 'svc.yaml', key: '', message: /^is not valid YAML: / }])
   t.match(problemsOf('app: [\n  a'), [{ line: 2 }])
   for (const text of ['"hunter2" hunter3', '|hunter2', '"\\xhunter2"', '[hunter2', '@hunter2']) {
     const lines = linesOf(`app:\n  secret: ${text}\n`)
     t.match(lines[0], /^svc\.yaml:[23]: is not valid YAML: /, text)
-    t.notMatch(lines.join(), /hunter|\\xh/, 'nothing of the text is repeated')
+    t.notMatch(lines.join(), /hunter|\\xh/, 'no content of the file is repeated')
   }
   t.strictSame(linesOf('just text'), ['svc.yaml:1: must be a mapping of keys to values (found text)'])
   t.strictSame(linesOf('app: &a { name: x }\nguard: *a'), [
@@ -74,7 +74,7 @@ t.test('YAML that is none', (t) => {
   t.end()
 })
 
-t.test('no message repeats a secret', (t) => {
+t.test('repeats no secret in any message', (t) => {
   const wrong = `
 app: { secret: hunter2 }
 database: { url: mysql://u:hunter2@db }
@@ -96,7 +96,7 @@ webhooks: [{ url: https://a.example, secret: { file: gone }, events: ['*'] }, hu
   t.end()
 })
 
-t.test('the error is one, and its message has a line for each problem', (t) => {
+t.test('throws one error with a line for each problem', (t) => {
   const error = new ConfigError([
     { file: 'a.yaml', line: 3, key: 'app.url', message: 'is wrong' },
     { file: 'environment', line: 0, key: 'PORT', message: 'is wrong' },

@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { entropyOf } from '../../src/config/guessable.ts'
 import { problemsOf, SECRET } from './problems.ts'
 
-/** What is wrong with svc's secret, and with those of clients, in production or another environment. */
+/** Problems of the secrets of svc and of clients, in production or another environment. */
 function complaints(secret: string | string[], client: object = {}, environment = 'production'): string[] {
   const text = stringify({
     app: { environment, secret },
@@ -17,7 +17,7 @@ function complaints(secret: string | string[], client: object = {}, environment 
 
 const hashOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
 
-t.test('production refuses a secret that is published or made of placeholder words', async (t) => {
+t.test('rejects published and placeholder secrets in production', async (t) => {
   for (const secret of [
     'a-string-secret-at-least-256-bits-long',
     'A-STRING-SECRET-AT-LEAST-256-BITS-LONG',
@@ -47,7 +47,7 @@ t.test('production refuses a secret that is published or made of placeholder wor
   t.notMatch(complaints('changeme'.repeat(4)).join(), 'changemechangeme', 'the message does not repeat it')
 })
 
-t.test('production refuses a secret of repeated characters and runs', async (t) => {
+t.test('rejects secrets of repeated characters and sequences in production', async (t) => {
   for (const secret of [
     'a'.repeat(64),
     'ab'.repeat(32),
@@ -63,7 +63,7 @@ t.test('production refuses a secret of repeated characters and runs', async (t) 
   }
 })
 
-t.test('every secret from a random generator is accepted', async (t) => {
+t.test('accepts every secret from a random generator', async (t) => {
   for (let i = 0; i < 200; i++) {
     for (const [encoding, bytes] of [
       ['base64', 24],
@@ -79,18 +79,18 @@ t.test('every secret from a random generator is accepted', async (t) => {
   t.pass('a thousand of them')
 })
 
-t.test('a secret of 31 bytes is refused everywhere, and one of 32 is not', async (t) => {
+t.test('requires 32 bytes for a secret in every environment', async (t) => {
   const short = SECRET.slice(0, 31)
   const message = 'app.secret: must be at least 32 bytes long, random ones'
   for (const environment of ['development', 'production']) {
     t.strictSame(complaints(short, {}, environment), [message])
     t.strictSame(complaints(SECRET.slice(0, 32), {}, environment), [])
-    t.strictSame(complaints(`${short.slice(0, 30)}é`, {}, environment), [], 'bytes are counted, not characters')
+    t.strictSame(complaints(`${short.slice(0, 30)}é`, {}, environment), [], 'counts bytes instead of characters')
   }
 })
 
-t.test('the least entropy is 100 bits for svc and 64 for a client', async (t) => {
-  // Of hexadecimal digits each new one is worth 4 bits; what repeats an earlier part is worth one digit.
+t.test('requires 100 bits of entropy for svc and 64 for a client', async (t) => {
+  // Each new hexadecimal digit is worth 4 bits; a repetition is worth one digit in total.
   const digits = '7c1e93a5f08b2d64e9c0a7182'
   t.equal(entropyOf(digits.slice(0, 16)), 64)
   t.equal(entropyOf(digits), 100)
@@ -103,7 +103,7 @@ t.test('the least entropy is 100 bits for svc and 64 for a client', async (t) =>
   t.match(complaints(SECRET, { secret: digits.slice(0, 15) }), [/^clients\[0\]\.secret: .*too short/])
 })
 
-t.test('production refuses guessable client secrets, and hashes of them', async (t) => {
+t.test('rejects guessable client secrets and their hashes in production', async (t) => {
   for (const secret of [
     'secret',
     'Password123',

@@ -12,7 +12,7 @@ import { TestClock } from '../support/clock.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { concrete, routedPaths } from '../support/routes.ts'
 
-/** A configuration that notes which live keys are read of each of its snapshots. */
+/** A configuration that records which live keys are read from each of its snapshots. */
 class WatchedConfig extends CurrentConfig {
   readonly #notes = new WeakMap<object, Set<string>>()
   #seen: Config
@@ -30,7 +30,7 @@ class WatchedConfig extends CurrentConfig {
     this.#seen = this.#watched(next)
   }
 
-  /** The live keys that were read of a snapshot. */
+  /** The live keys that were read from a snapshot. */
   readOf(snapshot: Config): Set<string> {
     return this.#notes.get(snapshot) ?? new Set()
   }
@@ -54,14 +54,14 @@ class WatchedConfig extends CurrentConfig {
       })
       return proxy
     }
-    // Not the frozen one: nothing else may stand in the place of its parts.
+    // A copy, because the frozen object cannot be replaced by a proxy.
     const snapshot = watch(structuredClone(config), rootSchema, [])
     this.#notes.set(snapshot, notes)
     return snapshot
   }
 }
 
-t.test('nothing live is kept from boot, and nothing of a configuration that was replaced is read', async (t) => {
+t.test('reads no live key at boot and none of a replaced configuration', async (t) => {
   const where = await createTestDatabase()
   const env = { DATABASE_URL: where.url }
   const config = new WatchedConfig(testConfig({ mail: { url: 'log:' } }, env).current())
@@ -76,7 +76,7 @@ t.test('nothing live is kept from boot, and nothing of a configuration that was 
   })
   await app.ready()
   await app.oauth.open()
-  // The key ring arranges its keys anew for another configuration, as `live.test.ts` shows of their age.
+  // The key ring sorts its keys again for another configuration; `live.test.ts` covers their age.
   const keys = ['access_token_ttl', 'key_rotation', 'personal_access_token_ttl', 'refresh_token_ttl']
   t.same([...config.readOf(first)].sort(), ['clients', ...keys.map((key) => `oauth.${key}`)])
 

@@ -28,7 +28,7 @@ import {
   words,
 } from './looks.ts'
 
-/** A key, another value of it, what to look at, and what is seen there before and after the change. */
+/** A key, another value for it, the observation, and its results before and after the change. */
 export type Row = readonly [key: string, value: unknown, look: Look, before: unknown, after: unknown]
 
 const fromApp = { origin: 'https://app.example.com' }

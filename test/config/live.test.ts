@@ -8,7 +8,7 @@ import type { Schema } from '../../src/config/walk.ts'
 import { rows } from './live-rows.ts'
 import { buildReloading } from './reloading-app.ts'
 
-/** Keys that no row looks at; `kept.test.ts` holds for them too: none is read at boot, or of what was replaced. */
+/** Keys without a row. `kept.test.ts` covers them too: none is read at boot or from a replaced configuration. */
 const unseen = [
   'tokens.prune_after_hours',
   'passwords.reset_revokes_tokens',
@@ -27,7 +27,7 @@ const unseen = [
   'webhooks',
 ]
 
-/** The keys of the sections whose change counts then. */
+/** The keys of the sections whose changes apply then. */
 const keysOf = (reload: 'live' | 'restart'): string[] =>
   Object.entries(rootSchema.properties ?? {}).flatMap(([name, section]) => {
     const below: [string, Schema][] = section['x-svc-reload']
@@ -36,7 +36,7 @@ const keysOf = (reload: 'live' | 'restart'): string[] =>
     return below.filter(([, schema]) => schema['x-svc-reload'] === reload).map(([key]) => key)
   })
 
-t.test('each of these keys takes effect when the file is read again', async (t) => {
+t.test('applies a change of each live key when the file is reloaded', async (t) => {
   const svc = await buildReloading(t)
   for (const [key, value, look, before, after] of rows) {
     const [section = '', name] = key.split('.')
@@ -48,12 +48,12 @@ t.test('each of these keys takes effect when the file is read again', async (t) 
   }
 })
 
-t.test('no key that is marked live is forgotten here', async (t) => {
+t.test('tests every key that is marked live', async (t) => {
   const known = [...rows.map(([key]) => key), ...unseen]
-  t.same(known.sort(), keysOf('live').sort(), 'a new key has a row in live-rows.ts')
+  t.same(known.sort(), keysOf('live').sort(), 'add new keys to live-rows.ts')
 })
 
-t.test('every key that is marked restart keeps its value and is named, and what follows from it stays', async (t) => {
+t.test('keeps and reports every key that is marked restart, and what depends on it', async (t) => {
   const parse = (text: string) => parseConfig({ text, file: 'svc.yaml', env: {}, cwd: tmpdir() })
   const running = parse('app: { secret: the-secret-of-more-than-thirty-two-bytes }')
   const wanted = parse(`
@@ -71,7 +71,7 @@ test_page: false
   const { config, changes, problems } = nextConfig(running.settings, wanted.settings, tmpdir())
   t.same(problems, [])
   const waiting = changes.filter(({ reload }) => reload === 'restart').map(({ key }) => key)
-  t.same(waiting.sort(), keysOf('restart').sort(), 'a new key has another value above')
+  t.same(waiting.sort(), keysOf('restart').sort(), 'add another value for a new key above')
   const { app, mail } = wanted.config
   const kept = { ...running.config, app: { ...running.config.app, name: app.name }, mail }
   t.strictSame(config, kept)

@@ -7,7 +7,7 @@ import { configOf, linesOf, SECRET } from './problems.ts'
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-t.test('without a file everything is at its default', (t) => {
+t.test('uses the defaults without a file', (t) => {
   const cwd = t.testdir({})
   const { config, file, warnings } = loadConfig({ env: {}, cwd })
   t.equal(file, null)
@@ -39,7 +39,7 @@ t.test('without a file everything is at its default', (t) => {
   t.end()
 })
 
-t.test('the file is config/svc.yaml, or the one that SVC_CONFIG names', (t) => {
+t.test('reads config/svc.yaml or the file that SVC_CONFIG names', (t) => {
   const cwd = t.testdir({ config: { 'svc.yaml': 'app: { name: One }' }, 'other.yaml': 'app: { name: Two }' })
   t.match(loadConfig({ env: {}, cwd }), { file: 'config/svc.yaml', config: { app: { name: 'One' } } })
   t.match(loadConfig({ env: { SVC_CONFIG: 'other.yaml' }, cwd }), {
@@ -53,7 +53,7 @@ t.test('the file is config/svc.yaml, or the one that SVC_CONFIG names', (t) => {
   t.end()
 })
 
-t.test('what one key takes from others', (t) => {
+t.test('derives defaults from other keys', (t) => {
   const config = configOf(`
 app: { url: 'https://Auth.Example.com/', environment: development, frontend_url: 'https://app.example.com' }
 stateful: [App.example.com, auth.example.com]
@@ -76,22 +76,26 @@ clients:
   t.end()
 })
 
-t.test('passkeys are never bound to a public suffix', (t) => {
+t.test('never binds passkeys to a public suffix', (t) => {
   const rpId = (url: string, frontend: string) =>
     configOf(`app: { environment: development, url: '${url}', frontend_url: '${frontend}' }`).passkeys.rp_id
   t.equal(rpId('https://a.github.io', 'https://b.github.io'), 'a.github.io')
   t.equal(rpId('https://a.example.co.uk', 'https://b.example.co.uk'), 'example.co.uk')
   t.equal(rpId('https://auth.one.com', 'https://app.two.com'), 'auth.one.com')
-  t.equal(rpId('https://id.example.com', 'https://app.id.example.com'), 'id.example.com', 'the longest one')
+  t.equal(rpId('https://id.example.com', 'https://app.id.example.com'), 'id.example.com', 'the most specific suffix')
   t.equal(rpId('https://app.id.example.com', 'https://id.example.com'), 'id.example.com')
-  t.equal(rpId('https://github.io', 'https://a.github.io'), 'github.io', 'a host that is a public suffix stays itself')
+  t.equal(
+    rpId('https://github.io', 'https://a.github.io'),
+    'github.io',
+    'a host that is a public suffix stays as it is',
+  )
   t.equal(rpId('http://127.0.0.1:8000', 'http://127.0.0.1:3000'), '127.0.0.1')
-  t.equal(rpId('http://10.0.0.1:8000', 'http://11.0.0.1:3000'), '10.0.0.1', 'addresses have no domain in common')
+  t.equal(rpId('http://10.0.0.1:8000', 'http://11.0.0.1:3000'), '10.0.0.1', 'IP addresses have no common domain')
   t.equal(rpId('http://[::1]:8000', 'http://localhost:3000'), '[::1]')
   t.end()
 })
 
-t.test('PostgreSQL has no file', (t) => {
+t.test('needs no file with PostgreSQL', (t) => {
   t.strictSame(configOf('database: { url: postgresql://u:p@db/svc }').database, {
     url: 'postgresql://u:p@db/svc',
     engine: 'postgresql',
@@ -100,7 +104,7 @@ t.test('PostgreSQL has no file', (t) => {
   t.end()
 })
 
-t.test('the environment wins over the file', (t) => {
+t.test('prefers the environment to the file', (t) => {
   const text = 'server: { port: 1, host: 127.0.0.1 }\nstateful: [x.example]\napp: { secret: short }'
   const config = configOf(text, {
     PORT: '9000',
@@ -115,11 +119,11 @@ t.test('the environment wins over the file', (t) => {
   t.strictSame(config.app.secret, [SECRET, `${SECRET}2`])
   t.strictSame(config.stateful, ['a.example', 'b.example:3000', 'localhost:8000'])
   t.strictSame(configOf('', { SVC_STATEFUL_DOMAINS: '' }).stateful, ['localhost:8000'], 'an empty list is a list')
-  t.equal(configOf('server: { port: 7 }', { PORT: '' }).server.port, 7, 'an empty variable is not set')
+  t.equal(configOf('server: { port: 7 }', { PORT: '' }).server.port, 7, 'an empty variable counts as missing')
   t.end()
 })
 
-t.test('errors of the environment name the variable', (t) => {
+t.test('names the variable in errors about the environment', (t) => {
   t.strictSame(
     linesOf('server:\n  port: 1', { PORT: 'eighty', DATABASE_URL: 'mysql://u:hunter2@db', SVC_SECRET: 'short' }),
     [
@@ -131,7 +135,7 @@ t.test('errors of the environment name the variable', (t) => {
   t.end()
 })
 
-t.test('${NAME} stands for a variable anywhere', (t) => {
+t.test('replaces ${NAME} by a variable anywhere', (t) => {
   const config = configOf(
     `
 app: { name: "\${FIRST} and \${SECOND:-two}", secret: \${KEY} }
@@ -148,12 +152,12 @@ tokens: { prefix: \${NONE:-} }
   t.match(config, { server: { port: 8001 }, stateful_api: false, expiration: null, tokens: { prefix: '' } })
   t.strictSame(config.stateful, ['a.example', 'b.example', 'localhost:8000'])
   t.match(config.session, { login_failure_status: 422, lifetime: 5 })
-  t.equal(configOf('app: { name: "$${NAME}" }').app.name, '${NAME}', '$${ is a plain ${')
+  t.equal(configOf('app: { name: "$${NAME}" }').app.name, '${NAME}', '$${ is a literal ${')
   t.equal(configOf('app: { name: ${N:-a: [b], #c} }').app.name, 'a: [b], #c')
   t.end()
 })
 
-t.test('a variable that is not set, and a broken reference, are told with their line', (t) => {
+t.test('reports missing variables and broken references with their line', (t) => {
   t.strictSame(linesOf('app:\n  name: ${GONE}\nserver:\n  host: "${1}"\n  port: ${WORD:-x}'), [
     'svc.yaml:2: app.name: the environment variable GONE is not set, and there is no default',
     'svc.yaml:4: server.host: ${ must be followed by a name and }, as in ${NAME} or ${NAME:-default}; $${ is a plain ${',
@@ -165,7 +169,7 @@ t.test('a variable that is not set, and a broken reference, are told with their 
   t.end()
 })
 
-t.test('secrets and URLs with passwords may stand in files', (t) => {
+t.test('reads secrets and URLs with passwords from files', (t) => {
   const cwd = t.testdir({
     one: `${SECRET}\n`,
     two: `${SECRET}\n\n`,
@@ -181,7 +185,7 @@ clients: [{ client_id: a, type: confidential, grants: [client_credentials], secr
     {},
     cwd,
   )
-  t.strictSame(config.app.secret, [SECRET, `${SECRET}\n`], 'one newline is cut off')
+  t.strictSame(config.app.secret, [SECRET, `${SECRET}\n`], 'one trailing newline is removed')
   t.equal(config.database.url, 'postgresql://u:p@db/x')
   t.equal(config.clients[0]?.secret, 's3cret')
   t.strictSame(
@@ -195,7 +199,7 @@ clients: [{ client_id: a, type: confidential, grants: [client_credentials], secr
   t.end()
 })
 
-t.test('a key left blank is not set, and null is a value', (t) => {
+t.test('treats a blank key as missing, and null as a value', (t) => {
   const config = configOf('app:\nsession:\n  lifetime:\nrate_limits:\n  login:\n  token: null\nredis: { url: }')
   t.equal(config.session.lifetime, 120)
   t.strictSame(config.rate_limits.login, { max: 5, window: MINUTE })
@@ -206,7 +210,7 @@ t.test('a key left blank is not set, and null is a value', (t) => {
   t.end()
 })
 
-t.test('a key that nothing uses yet is checked, and named when it is set to something', (t) => {
+t.test('checks unused keys, and warns when one is set', (t) => {
   const warningsOf = (text: string, env = {}) => parseConfig({ text, file: 'svc.yaml', env, cwd: '/srv' }).warnings
   t.strictSame(
     warningsOf("webhooks: [{ url: 'https://x.example', secret: a-secret-of-32-characters-at-least, events: ['*'] }]", {

@@ -3,10 +3,10 @@ import type { Browser } from '../support/browser.ts'
 import { token } from '../support/oauth.ts'
 import type { Reloading } from './reloading-app.ts'
 
-/** Asks for something that a key decides. */
+/** Observes something that a key controls. */
 export type Look = (svc: Reloading) => Promise<unknown>
 
-/** The words of a text that fit, or null. */
+/** The part of a text that matches, or null. */
 export const words =
   (pattern: RegExp, look: (svc: Reloading) => Promise<unknown>): Look =>
   async (svc) =>
@@ -18,7 +18,7 @@ export const page =
   async ({ app }) =>
     (await app.inject({ url, headers: { accept: 'text/html' } })).body
 
-/** What an answer to somebody who is not signed in says. */
+/** The answer to an unauthenticated request. */
 export const answered =
   (url: string, read: 'statusCode' | 'headers' | 'body', headers: Record<string, string> = {}): Look =>
   async ({ app }) => {
@@ -26,7 +26,7 @@ export const answered =
     return read === 'headers' ? JSON.stringify(answer.headers) : answer[read]
   }
 
-/** A value of the options for signing in by passkey. */
+/** A value of the options for signing in with a passkey. */
 export const options = (name: string): Look =>
   words(new RegExp(`"${name}":"([^"]+)"`), answered('/passkeys/login/options', 'body'))
 
@@ -40,20 +40,20 @@ export async function signedIn(
   return { browser, user, cookies: [answer.headers['set-cookie']].flat().join('\n') }
 }
 
-/** What somebody who is signed in gets. */
+/** The answer to an authenticated request. */
 export const asUser =
   (act: (browser: Browser, svc: Reloading) => Promise<{ statusCode: number }>, facts = {}): Look =>
   async (svc) =>
     (await act((await signedIn(svc, facts)).browser, svc)).statusCode
 
-/** Whether a session still lives after so many milliseconds. */
+/** Whether a session is still valid after this many milliseconds. */
 export const after = (milliseconds: number, path = '/api/user'): Look =>
   asUser((browser, svc) => {
     svc.clock.advance(milliseconds)
     return browser.get(path)
   })
 
-/** The status of the task list for a personal access token, which has no sign-in. */
+/** The status of the task list for a personal access token that has no sign-in. */
 export const tasksByPersonalToken: Look = async (svc) => {
   const { browser } = await signedIn(svc)
   const asked = { name: 'x', scopes: ['view-tasks'] }
@@ -61,7 +61,7 @@ export const tasksByPersonalToken: Look = async (svc) => {
   return (await svc.bearer(accessToken, 'GET', '/api/task')).statusCode
 }
 
-/** Starts a device flow, as anyone can in the name of a public client. */
+/** Starts a device flow; any caller may, with the id of a public client. */
 export const startDevice = ({ app }: TestApp, remoteAddress: string) =>
   app.inject({
     method: 'POST',
@@ -79,7 +79,7 @@ const visitor = async (svc: TestApp): Promise<Browser> => {
 
 let people = 0
 
-/** Registers somebody, with what is different about the form. */
+/** Registers a user, with overrides for the form. */
 export async function registering(svc: TestApp, more: Settings = {}) {
   const browser = await visitor(svc)
   const password = more.password ?? 'a long enough password'
@@ -92,7 +92,7 @@ export const registered =
   async (svc) =>
     (await registering(svc, more)).answer.statusCode
 
-/** Asks for the mail that resets a password. */
+/** Requests a password-reset mail. */
 export const forgetting = async (svc: TestApp, email: string) =>
   (await visitor(svc)).post('/forgot-password', { email })
 
@@ -105,10 +105,10 @@ export const mailed =
     return JSON.stringify((await svc.mailbox.all())[before])
   }
 
-/** The answer to a machine that asks for a token. */
+/** The answer to a token request of a machine client. */
 export const machine = (svc: TestApp) => token(svc, 'machine', { grant_type: 'client_credentials' })
 
-/** A part of the token of a machine. */
+/** A claim of a machine client's token. */
 export const claim =
   (part: 0 | 1, name: string): Look =>
   async (svc) => {
@@ -116,7 +116,7 @@ export const claim =
     return JSON.parse(Buffer.from(access_token.split('.')[part], 'base64url').toString())[name]
   }
 
-/** How often a wrong attempt is answered before it is refused with 429. */
+/** How many wrong attempts are answered before one gets 429. */
 export const tries =
   (attempt: (svc: Reloading) => Promise<{ statusCode: number }>): Look =>
   async (svc) => {
@@ -124,7 +124,7 @@ export const tries =
     return 'unlimited'
   }
 
-/** How many of one mail go the way that they go at first. */
+/** How many mails of one kind are sent immediately. */
 export async function mailCount(svc: Reloading): Promise<number> {
   const before = (await svc.mailbox.all()).length
   await registering(svc)
@@ -151,7 +151,7 @@ export function logged(pattern: RegExp): Look {
   }
 }
 
-/** Whether a new address of a verified user is pending. */
+/** Whether a verified user has a pending new address. */
 export const pendingEmail: Look = async (svc) => {
   const { email } = await svc.createUser()
   const browser = svc.browser()

@@ -12,7 +12,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 const manual = read('config/svc.yaml')
 const schema = configSchema as unknown as Schema
 
-t.test('the manual as it is behaves like no file at all', (t) => {
+t.test('behaves without changes as if there were no file', (t) => {
   const cwd = new URL('.', root).pathname
   const withManual = loadConfig({ env: { SVC_CONFIG: 'config/svc.yaml' }, cwd })
   const without = parseConfig({ text: '', file: 'svc.yaml', env: {}, cwd })
@@ -21,7 +21,7 @@ t.test('the manual as it is behaves like no file at all', (t) => {
   t.end()
 })
 
-t.test('the manual explains every key of the schema, under its section', (t) => {
+t.test('explains every key of the schema in its section', (t) => {
   const parts = manual.split(/^(?=#? ?[a-z_]+:)/m)
   for (const [name, section] of Object.entries(schema.properties ?? {})) {
     const part = parts.find((text) => new RegExp(`^(# )?${name}:`).test(text))
@@ -31,7 +31,7 @@ t.test('the manual explains every key of the schema, under its section', (t) => 
   t.end()
 })
 
-t.test('every key that is set in the manual has a comment above it', (t) => {
+t.test('has a comment above every key that is set', (t) => {
   const lines = manual.split('\n')
   for (const [index, line] of lines.entries()) {
     if (/^ *[a-z_]+:/.test(line)) t.match(lines[index - 1], /^ *#/, line)
@@ -39,7 +39,7 @@ t.test('every key that is set in the manual has a comment above it', (t) => {
   t.end()
 })
 
-t.test('the manual marks exactly the keys whose change needs a restart', (t) => {
+t.test('marks exactly the keys that need a restart', (t) => {
   const marked: string[] = []
   let [section, comment] = ['', '']
   for (const line of manual.split('\n')) {
@@ -57,7 +57,7 @@ t.test('the manual marks exactly the keys whose change needs a restart', (t) => 
   t.end()
 })
 
-t.test('editors find the schema, and it is fresh', (t) => {
+t.test('refers editors to the current schema', (t) => {
   t.equal(manual.split('\n')[0], '# yaml-language-server: $schema=./svc.schema.json')
   t.match(read('config/examples/full.yaml').split('\n')[0], '$schema=../svc.schema.json')
   t.doesNotThrow(() =>
@@ -66,7 +66,7 @@ t.test('editors find the schema, and it is fresh', (t) => {
   t.end()
 })
 
-t.test('every key of the schema says what it is for and when a change counts', (t) => {
+t.test('describes the purpose of every key and when a change applies', (t) => {
   const visit = (node: Schema, path: string, isKey: boolean) => {
     t.type(node.description, 'string', path)
     const isSection = node.properties && !node['x-svc-fileable']
@@ -80,7 +80,7 @@ t.test('every key of the schema says what it is for and when a change counts', (
   t.end()
 })
 
-t.test('a file that uses every section is valid', (t) => {
+t.test('accepts a file that uses every section', (t) => {
   const text = read('config/examples/full.yaml')
   const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, SECRET] as const)
   const env = { ...Object.fromEntries(names), SVC_CONFIG: 'config/examples/full.yaml' }

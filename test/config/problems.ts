@@ -8,17 +8,17 @@ type Env = Record<string, string | undefined>
 /** A secret that production accepts. */
 export const SECRET = 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M'
 
-/** The configuration that a text and an environment amount to. */
+/** Loads a configuration from a text and an environment. */
 export function configOf(text: string, env: Env = {}, cwd = '/srv'): Config {
   return parseConfig({ text, file: 'svc.yaml', env, cwd }).config
 }
 
-/** Everything that is wrong with a text and an environment. */
+/** All problems of a text and an environment. */
 export function problemsOf(text: string, env: Env = {}, cwd = '/srv'): readonly Problem[] {
   return errorOf(text, env, cwd).problems
 }
 
-/** The same as lines, the way they are printed. */
+/** The same as printed lines. */
 export function linesOf(text: string, env: Env = {}, cwd = '/srv'): string[] {
   return errorOf(text, env, cwd).message.split('\n')
 }
@@ -33,10 +33,10 @@ function errorOf(text: string, env: Env, cwd: string): ConfigError {
   return new ConfigError([])
 }
 
-/** What stands in a file, the key that is refused, and a word of the reason; no key means that all is well. */
+/** The content of a file, the rejected key, and a word of the reason; without a key the file is valid. */
 type Case = readonly [text: string, key?: string, reason?: RegExp]
 
-/** A test of many small files. */
+/** Tests many small files. */
 export function table(name: string, cases: readonly Case[]): void {
   t.test(name, (t) => {
     for (const [text, key, reason] of cases) {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { configOf, linesOf, problemsOf, SECRET } from './problems.ts'
 
-t.test('production refuses everything unfit for it at once', (t) => {
+t.test('reports all problems in production together', (t) => {
   const text = `app:
   environment: production
   url: http://auth.example.com
@@ -24,7 +24,7 @@ clients:
     'svc.yaml:8: mail.url: must be smtp(s)://… or file:<directory> in production; log: prints links that sign people in',
     'svc.yaml:10: clients[0].jwks_uri: must be https in production, unless allow_private_addresses is true (found "http://a.example/keys")',
   ])
-  t.strictSame(problemsOf(text.replace('production', 'development')), [], 'and development none of it')
+  t.strictSame(problemsOf(text.replace('production', 'development')), [], 'development accepts all of it')
   const short = `${text.replace('environment', 'secret: short\n  environment')}`
   t.match(
     linesOf(short).find((line) => line.includes('secret')),
@@ -33,7 +33,7 @@ clients:
   t.end()
 })
 
-t.test("production refuses a secret that is no random one, and hosts that are everybody's", (t) => {
+t.test('rejects non-random secrets and public hosts in production', (t) => {
   const text = `app:
   environment: production
   url: https://auth.example.com
@@ -54,7 +54,7 @@ mail: { url: 'file:mails' }
   t.end()
 })
 
-t.test('production refuses guessable secrets of clients and of any length', (t) => {
+t.test('rejects guessable client secrets of any length in production', (t) => {
   const text = (secret: string) => `app: { environment: production, url: https://auth.example.com, secret: '${secret}' }
 mail: { url: 'file:mails' }
 clients:
@@ -74,7 +74,7 @@ clients:
   t.end()
 })
 
-t.test('production accepts plain http on loopback and needs no list of origins', (t) => {
+t.test('accepts plain http on loopback in production, without a list of origins', (t) => {
   const text = (cors: string) =>
     `app: { environment: production, url: https://auth.example.com, secret: '${SECRET}' }\nmail: { url: 'file:mails' }\n${cors}`
   t.strictSame(problemsOf(text('')), [])
@@ -83,7 +83,7 @@ t.test('production accepts plain http on loopback and needs no list of origins',
   t.end()
 })
 
-t.test('production runs on what is fit for it', (t) => {
+t.test('starts in production with valid settings', (t) => {
   const config = configOf(
     "app: { environment: production, url: https://auth.example.com }\nmail: { url: 'smtps://u:p@mail.example' }",
     { SVC_SECRET: SECRET },

@@ -8,11 +8,11 @@ import { nextConfig } from '../../src/config/next.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import { oauthSettings } from '../support/oauth.ts'
 
-/** svc, whose file is replaced as a reload does it. */
+/** svc, with a configuration file that is replaced as in a reload. */
 export interface Reloading extends TestApp {
-  /** A directory with a template of each kind. */
+  /** A directory with one template of each kind. */
   templates: string
-  /** Replaces sections of the file; answers the keys that wait for a restart. */
+  /** Replaces sections of the file; returns the keys that need a restart. */
   reload(changes: Settings): string[]
 }
 

@@ -7,11 +7,11 @@ import { deriveCipher } from '../../src/crypto/keys.ts'
 const [first, second] = [randomBytes(32), randomBytes(32)]
 const text = 'a secret with ümlauts'
 
-t.test('what is encrypted opens with its key and context alone', async (t) => {
+t.test('decrypts only with the same key and context', async (t) => {
   const cipher = new Cipher([first])
   const encrypted = cipher.encrypt(text, 'user 1')
   t.match(encrypted, /^[\w-]+$/)
-  t.not(encrypted, cipher.encrypt(text, 'user 1'), 'a nonce of its own each time')
+  t.not(encrypted, cipher.encrypt(text, 'user 1'), 'each call uses its own nonce')
   t.equal(cipher.decrypt(encrypted, 'user 1'), text)
   t.equal(cipher.decrypt(encrypted, 'user 2'), null)
   t.equal(new Cipher([second]).decrypt(encrypted, 'user 1'), null)
@@ -19,14 +19,14 @@ t.test('what is encrypted opens with its key and context alone', async (t) => {
   t.throws(() => new Cipher([]).encrypt(text, 'x'), { message: 'A cipher needs a key.' })
 })
 
-t.test('the first key encrypts, all decrypt', async (t) => {
+t.test('encrypts with the first key and decrypts with all', async (t) => {
   const old = new Cipher([first]).encrypt(text, 'x')
   const rotated = new Cipher([second, first])
   t.equal(rotated.decrypt(old, 'x'), text)
   t.equal(new Cipher([second]).decrypt(rotated.encrypt(text, 'x'), 'x'), text)
 })
 
-t.test('each changed bit, and each missing byte, is noticed', async (t) => {
+t.test('detects every changed bit and missing byte', async (t) => {
   const cipher = new Cipher([first])
   const bytes = Buffer.from(cipher.encrypt(text, 'x'), 'base64url')
   for (let i = 0; i < bytes.length; i++) {
@@ -38,7 +38,7 @@ t.test('each changed bit, and each missing byte, is noticed', async (t) => {
   t.equal(cipher.decrypt('no base64url!', 'x'), null)
 })
 
-t.test('no two purposes share a key', async (t) => {
+t.test('derives a different key for each purpose', async (t) => {
   const secret = ['a secret of the configuration, long enough']
   const encrypted = deriveCipher(secret, 'two-factor').encrypt(text, 'x')
   t.equal(deriveCipher(secret, 'outbox').decrypt(encrypted, 'x'), null)

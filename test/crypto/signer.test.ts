@@ -11,18 +11,18 @@ const macOf = (key: Buffer, value: string) => createHmac('sha256', key).update(v
 const signer = (...keys: Buffer[]) => new Signer(keys.map((key) => new MacKey(key)))
 const invalid = { valid: false, renew: false, value: null }
 
-t.test('a signer signs with its first key and verifies with all', async (t) => {
+t.test('signs with the first key and verifies with all', async (t) => {
   const rotated = signer(second, first)
   t.equal(rotated.sign('a.b'), `a.b.${macOf(second, 'a.b')}`)
   t.same(rotated.unsign(`a.b.${macOf(second, 'a.b')}`), { valid: true, renew: false, value: 'a.b' })
   t.same(rotated.unsign(`a.b.${macOf(first, 'a.b')}`), { valid: true, renew: true, value: 'a.b' })
   t.equal(rotated.sign('a.b'), `a.b.${macOf(second, 'a.b')}`, 'an old signature is replaced')
   t.equal(rotated.sign('a.b'), `a.b.${macOf(second, 'a.b')}`)
-  t.same(signer(second).unsign(signer(first).sign('a')), invalid, 'a withdrawn key verifies nothing')
+  t.same(signer(second).unsign(signer(first).sign('a')), invalid, 'a removed key verifies nothing')
   t.throws(() => signer().sign('a'), { message: 'A signer needs a key.' })
 })
 
-t.test('a signer refuses every changed signature', async (t) => {
+t.test('rejects every changed signature', async (t) => {
   const own = signer(first)
   const signed = own.sign('value')
   for (const text of [
@@ -40,13 +40,13 @@ t.test('a signer refuses every changed signature', async (t) => {
   }
 })
 
-t.test('a signer that has verified very many values still signs and verifies', async (t) => {
+t.test('still signs and verifies after very many values', async (t) => {
   const own = signer(first)
   for (let n = 0; n < 2_500; n++) t.equal(own.unsign(`${n}.${macOf(first, String(n))}`).valid, true)
   for (const n of [0, 999, 1_000, 2_499]) t.equal(own.sign(String(n)), `${n}.${macOf(first, String(n))}`)
 })
 
-t.test('texts are equal only as a whole', async (t) => {
+t.test('compares whole texts', async (t) => {
   t.equal(constantTimeEqual('', ''), true)
   t.equal(constantTimeEqual('secret', 'secret'), true)
   for (const other of ['secres', 'secre', 'secrett', '', 'SECRET', 'ſecret']) {
@@ -57,13 +57,13 @@ t.test('texts are equal only as a whole', async (t) => {
   t.equal(sha256Base64url('abc'), 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0')
 })
 
-t.test('random texts have the asked length, and every character is as likely as another', async (t) => {
+t.test('makes random texts of the given length with equally likely characters', async (t) => {
   for (const length of [0, 1, 9, 40, 1_000]) t.equal(randomAlphanumeric(length).length, length)
   const length = 620_000
   const counts = new Map<string, number>()
   for (const character of randomAlphanumeric(length)) counts.set(character, (counts.get(character) ?? 0) + 1)
   t.equal(counts.size, 62)
-  // About eight standard deviations; a byte taken modulo 62 would miss this by twenty.
+  // About eight standard deviations; a byte modulo 62 would be off by twenty.
   for (const [character, count] of counts) t.ok(Math.abs(count - length / 62) < 800, `${character}: ${count}`)
   t.match(randomId(), /^[\w-]{43}$/)
   t.not(randomId(), randomId())

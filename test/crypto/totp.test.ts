@@ -14,7 +14,7 @@ const vectors = [
   [20000000000, '353130'],
 ] as const
 
-t.test('the vectors of RFC 6238', async (t) => {
+t.test('matches the vectors of RFC 6238', async (t) => {
   for (const [seconds, code] of vectors) {
     const step = stepOfCode(code, { secret, now: seconds * 1000, window: 0, after: null })
     t.equal(step, Math.floor(seconds / 30), code)
@@ -23,7 +23,7 @@ t.test('the vectors of RFC 6238', async (t) => {
   }
 })
 
-t.test('a code tells its step, and only six digits are a code', async (t) => {
+t.test('returns the step of a code, and accepts only six digits', async (t) => {
   const now = Date.UTC(2026, 0, 1)
   const step = now / 30_000
   for (const steps of [-1, 0, 1]) {
@@ -47,7 +47,7 @@ t.test('a code tells its step, and only six digits are a code', async (t) => {
   }
 })
 
-t.test('a secret is 160 bits in base32, and the address names issuer and account once each', async (t) => {
+t.test('makes secrets of 160 bits in base32, and an address that names issuer and account once', async (t) => {
   t.match(newSecret(), /^[A-Z2-7]{32}$/)
   t.not(newSecret(), newSecret())
   const url = new URL(otpauthUrl('A:B & C', 'ä+b@example.com', secret))

@@ -1,4 +1,4 @@
-// Started as a process of its own: opens the database given, writes the number of tasks given, some in transactions.
+// Runs as a separate process: opens the given database and writes the given number of tasks, some in transactions.
 import { openDatabase } from '../../src/database/database.ts'
 import { testEngine } from '../support/postgresql.ts'
 

@@ -15,7 +15,7 @@ clients: [{ client_id: a, type: confidential, secret: client-secret-in-plain-tex
 social: { acme: { issuer: "https://acme.example", client_id: a, client_secret: social-secret-in-plain } }
 `
 
-t.test('the last settings are kept, encrypted, and of secrets only hashes', async (t) => {
+t.test('stores the last settings encrypted, and hashes of secrets only', async (t) => {
   const where = await createTestDatabase()
   const database = await openDatabase(where)
   t.teardown(async () => {

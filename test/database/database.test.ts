@@ -29,14 +29,14 @@ function boot(url: string, writes = 0): Promise<object[]> {
   return promisify(execFile)(process.execPath, args).then(({ stdout }) => JSON.parse(stdout))
 }
 
-t.test('opens, answers, and knows its engine', async (t) => {
+t.test('opens, answers, and reports its engine', async (t) => {
   await database.ping()
   t.equal(database.engine, testEngine)
   t.equal(database.pg !== undefined, testEngine === 'postgresql')
   t.equal(database.file, place.file)
 })
 
-t.test('numbers rows by itself, and keeps ids of 64 bits', async (t) => {
+t.test('assigns row numbers, and stores ids of 64 bits', async (t) => {
   const first = await prisma.user.create({
     data: person('first@example.test'),
   })
@@ -48,7 +48,7 @@ t.test('numbers rows by itself, and keeps ids of 64 bits', async (t) => {
   const third = await prisma.user.create({
     data: person('third@example.test'),
   })
-  t.equal(third.id, first.id + 2n, 'a number is not given twice')
+  t.equal(third.id, first.id + 2n, 'a number is never reused')
 
   const id = 2n ** 62n + 1n
   await prisma.sampleServer.create({ data: { id, name: 'far', userId: id } })
@@ -63,7 +63,7 @@ t.test('numbers rows by itself, and keeps ids of 64 bits', async (t) => {
   )
 })
 
-t.test('keeps times to the millisecond, and compares them', async (t) => {
+t.test('stores and compares times to the millisecond', async (t) => {
   const found = await prisma.user.findFirstOrThrow({
     where: { createdAt: { lte: now } },
   })
@@ -71,7 +71,7 @@ t.test('keeps times to the millisecond, and compares them', async (t) => {
   t.equal(await prisma.user.count({ where: { createdAt: { lt: now } } }), 0)
 })
 
-t.test('says what was unique, and what must exist', async (t) => {
+t.test('reports violated unique and foreign key constraints', async (t) => {
   await t.rejects(prisma.user.create({ data: person('first@example.test') }), {
     code: 'P2002',
   })
@@ -85,7 +85,7 @@ t.test('says what was unique, and what must exist', async (t) => {
   const { id } = await prisma.user.findFirstOrThrow()
   await prisma.rememberToken.create({ data: remembered(id) })
   await prisma.user.delete({ where: { id } })
-  t.equal(await prisma.rememberToken.count(), 0, 'what belongs to a user goes with the user')
+  t.equal(await prisma.rememberToken.count(), 0, "deleting a user deletes the user's rows")
 })
 
 function remembered(userId: bigint) {
@@ -98,7 +98,7 @@ function remembered(userId: bigint) {
   }
 }
 
-t.test('a transaction is all or nothing, and is run again when the database asks', async (t) => {
+t.test('rolls back failed transactions, and retries when the database asks for it', async (t) => {
   const before = await prisma.sampleTask.count()
   const failing = database.transaction(async (tx) => {
     await tx.sampleTask.create({ data: { title: 'never' } })
@@ -125,7 +125,7 @@ t.test('a transaction is all or nothing, and is run again when the database asks
   t.equal(refused, 5)
 })
 
-t.test('200 transactions at once each see what the one before wrote', async (t) => {
+t.test('serializes 200 concurrent transactions', async (t) => {
   await prisma.loginLimit.create({
     data: { key: 'at once', failures: 0, resetsAt: 0n },
   })
@@ -147,7 +147,7 @@ t.test('200 transactions at once each see what the one before wrote', async (t) 
   )
 })
 
-t.test('500 rows created at once', async (t) => {
+t.test('500 rows created concurrently', async (t) => {
   await Promise.all(
     Array.from({ length: 500 }, (_, n) => prisma.sampleTask.create({ data: { title: `at once ${n}` } })),
   )
@@ -159,13 +159,13 @@ t.test('500 rows created at once', async (t) => {
   )
 })
 
-t.test('two processes write at once', async (t) => {
+t.test('accepts concurrent writes from two processes', async (t) => {
   const before = await prisma.sampleTask.count()
   await Promise.all([boot(place.url, 100), boot(place.url, 100)])
   t.equal(await prisma.sampleTask.count(), before + 400)
 })
 
-t.test('three processes start at once on an empty database: each migration is applied once', async (t) => {
+t.test('applies each migration once when three processes start on an empty database', async (t) => {
   const bare = await createTestDatabase({ bare: true })
   t.teardown(() => bare.drop())
   const applied = await Promise.all([boot(bare.url), boot(bare.url), boot(bare.url)])
@@ -178,7 +178,7 @@ t.test('three processes start at once on an empty database: each migration is ap
 })
 
 if (testEngine === 'sqlite') {
-  t.test('the connection keeps its settings, after a transaction too', async (t) => {
+  t.test('keeps the connection settings after a transaction', async (t) => {
     const pragma = async (name: string) =>
       Object.values((await prisma.$queryRawUnsafe<object[]>(`PRAGMA ${name}`))[0] ?? {})
     const settings = async () => [
@@ -193,7 +193,7 @@ if (testEngine === 'sqlite') {
     t.same(await settings(), ['wal', FULL, 1])
   })
 
-  t.test('times are kept as text with an offset', async (t) => {
+  t.test('stores times as text with an offset', async (t) => {
     const reader = openSqliteReader(place.file ?? '')
     t.teardown(() => reader.close())
     t.same(reader.prepare('SELECT DISTINCT created_at FROM users').all(), [
@@ -205,7 +205,7 @@ if (testEngine === 'sqlite') {
     t.same(found, [{ n: 1 }], 'a reader sees what was committed a moment ago')
   })
 
-  t.test('what had to wait for another process is committed when it says so', async (t) => {
+  t.test('commits a write that had to wait for another process', async (t) => {
     const other = new Sqlite(place.file ?? '')
     t.teardown(() => other.close())
     other.exec('BEGIN IMMEDIATE')
@@ -213,7 +213,7 @@ if (testEngine === 'sqlite') {
     const waiting = prisma.sampleTask.create({ data: { title: 'waited' } }).finally(() => {
       isDone = true
     })
-    // The file is locked: however often the event loop turns, the write cannot finish.
+    // The file is locked, so the write cannot finish however often the event loop turns.
     for (let turns = 0; turns < 100; turns++) await turn()
     t.notOk(isDone)
     other.exec('COMMIT')

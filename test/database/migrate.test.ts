@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 
 interface Target {
   url: string
-  /** Migrates over a connection of its own. */
+  /** Migrates over a separate connection. */
   migrate(folder: string, lockTimeout?: number, onWait?: () => void): Promise<string[]>
   rows(sql: string): Promise<Record<string, unknown>[]>
   /** Holds the lock until the returned function is called. */
@@ -92,14 +92,14 @@ const FIRST = 'CREATE TABLE parents (id INTEGER PRIMARY KEY);'
 const SECOND =
   'CREATE TABLE children (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL REFERENCES parents (id) ON DELETE CASCADE);'
 
-t.test('the migrations lead exactly to the models', async (t) => {
+t.test('produces exactly the models from the migrations', async (t) => {
   const db = await target(t)
   t.not(await difference(testEngine, db.url), '', 'an empty database differs')
   await db.migrate(migrationsFolder(testEngine))
   t.equal(await difference(testEngine, db.url), '')
 })
 
-t.test('applies in order, records each as Prisma does, and then has nothing to do', async (t) => {
+t.test('applies migrations in order, records them as Prisma does, and then does nothing', async (t) => {
   const db = await target(t)
   const folder = join(t.testdir(), 'migrations')
   write(folder, { '2_second': SECOND, '1_first': FIRST })
@@ -132,7 +132,7 @@ t.test('applies in order, records each as Prisma does, and then has nothing to d
   })
 })
 
-t.test('refuses after a failed migration, until its row says that it was rolled back', async (t) => {
+t.test('refuses to continue after a failed migration until its row is marked as rolled back', async (t) => {
   const db = await target(t)
   const folder = join(t.testdir(), 'migrations')
   write(folder, { '1_first': FIRST })
@@ -147,7 +147,7 @@ t.test('refuses after a failed migration, until its row says that it was rolled 
   t.same(await db.migrate(folder), ['1_first'])
 })
 
-t.test('a broken script leaves nothing behind', async (t) => {
+t.test('rolls back a broken script completely', async (t) => {
   const db = await target(t)
   const folder = join(t.testdir(), 'migrations')
   write(folder, {
@@ -171,7 +171,7 @@ t.test('a broken script leaves nothing behind', async (t) => {
   t.same(await db.migrate(folder), ['2_broken'], 'the repaired script is applied')
 })
 
-t.test('waits for another process, but not forever', async (t) => {
+t.test('waits for another process up to a timeout', async (t) => {
   const db = await target(t)
   const folder = join(t.testdir(), 'migrations')
   write(folder, { '1_first': FIRST })
@@ -189,20 +189,20 @@ t.test('waits for another process, but not forever', async (t) => {
   t.same(await waiting, ['1_first'])
 })
 
-t.test('both engines have the same migrations', async (t) => {
+t.test('has the same migrations for both engines', async (t) => {
   const names = (engine: Engine) => readMigrations(migrationsFolder(engine)).map((migration) => migration.name)
   t.same(names('sqlite'), names('postgresql'))
   t.match(names('sqlite')[0], /^\d{14}_foundation_tables$/)
 })
 
 if (testEngine === 'sqlite') {
-  t.test('rebuilding a table on SQLite keeps the rows that refer to it', async (t) => {
+  t.test('keeps referring rows when it rebuilds a table on SQLite', async (t) => {
     const db = await target(t)
     const folder = join(t.testdir(), 'migrations')
     write(folder, { '1_first': FIRST, '2_second': SECOND })
     await db.migrate(folder)
     await db.rows('INSERT INTO parents VALUES (1); INSERT INTO children VALUES (7, 1)')
-    // The shape of what the diff writes when SQLite cannot alter a column.
+    // The form that the diff writes when SQLite cannot alter a column.
     const rebuild = `PRAGMA defer_foreign_keys=ON; PRAGMA foreign_keys=OFF;
     CREATE TABLE new_parents (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO new_parents (id) SELECT id FROM parents;
     DROP TABLE parents; ALTER TABLE new_parents RENAME TO parents;
@@ -227,7 +227,7 @@ if (testEngine === 'sqlite') {
     t.equal((await db.rows('SELECT id FROM parents')).length, 1)
   })
 
-  t.test('a data directory that cannot be written is named', async (t) => {
+  t.test('names a data directory that is not writable', async (t) => {
     const folder = t.testdir({ file: '' })
     await t.rejects(prepareSqliteFile(join(folder, 'file', 'svc.db')), {
       name: 'MigrationError',
@@ -235,7 +235,7 @@ if (testEngine === 'sqlite') {
     })
   })
 
-  t.test('makes the directory and the file for this user alone', async (t) => {
+  t.test('creates the directory and the file for its own user only', async (t) => {
     const folder = join(t.testdir(), 'a', 'b')
     await prepareSqliteFile(join(folder, 'svc.db'))
     t.equal(statSync(folder).mode & 0o777, 0o700)

@@ -15,7 +15,7 @@ const caught = (work: Promise<unknown>) =>
     (error: unknown) => error,
   )
 
-t.test('a mistake of ours is not an outage', async (t) => {
+t.test('distinguishes programming errors from outages', async (t) => {
   const place = await createTestDatabase()
   const database = await openDatabase({ engine: testEngine, url: place.url })
   t.teardown(async () => {
@@ -47,11 +47,11 @@ t.test('a mistake of ours is not an outage', async (t) => {
     },
     { timeout: 50 },
   )
-  t.ok(isUnavailable(await caught(late)), 'a transaction that took too long is one')
+  t.ok(isUnavailable(await caught(late)), 'a transaction that took too long counts as an outage')
 })
 
 if (testEngine === 'postgresql') {
-  t.test('a server that goes away, and comes back', async (t) => {
+  t.test('recovers when a server disappears and returns', async (t) => {
     const server = await startPostgresql()
     const database = await openDatabase({
       engine: 'postgresql',
@@ -76,12 +76,12 @@ if (testEngine === 'postgresql') {
     await admin.connect()
     const running = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)%'"
     await until(async () => (await admin.query(`${running} AND pid <> pg_backend_pid()`)).rows.length > 0)
-    // The administrator's command ends each connection with an error of its own.
+    // The administrator command ends each connection with a specific error.
     await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()')
     await admin.end()
     cut.resolve()
-    t.ok(isUnavailable(await during), 'a query that was running')
-    t.ok(isUnavailable(await inside), 'a transaction that was open')
+    t.ok(isUnavailable(await during), 'a running query')
+    t.ok(isUnavailable(await inside), 'an open transaction')
     await database.ping()
     t.equal(await database.prisma.sampleTask.count(), 0)
 
@@ -98,7 +98,7 @@ if (testEngine === 'postgresql') {
     }
   })
 
-  t.test('a connection that is held for too long goes, with the transaction on it', async (t) => {
+  t.test('closes a connection that is used too long, with its transaction', async (t) => {
     const place = await createTestDatabase()
     const pool = openPostgresqlPool(place.url, { max: 1, longestUse: 1_500 })
     const held = await pool.connect()
@@ -109,14 +109,18 @@ if (testEngine === 'postgresql') {
     held.release()
     const after = await pool.query('SELECT pg_backend_pid() AS pid, now() = statement_timestamp() AS alone')
     t.not(after.rows[0].pid, before[0].pid)
-    t.equal(after.rows[0].alone, true, 'what comes next is in no transaction of others')
+    t.equal(after.rows[0].alone, true, 'later queries are in no foreign transaction')
     for (let uses = 0; uses < 5; uses++) await pool.query('SELECT pg_sleep(0.4)')
-    t.equal((await pool.query('SELECT pg_backend_pid() AS pid')).rows[0].pid, after.rows[0].pid, 'each use counts anew')
+    t.equal(
+      (await pool.query('SELECT pg_backend_pid() AS pid')).rows[0].pid,
+      after.rows[0].pid,
+      'the time starts again with each use',
+    )
     await pool.end()
     await place.drop()
   })
 
-  t.test('a pool that is used up', async (t) => {
+  t.test('reports an exhausted pool', async (t) => {
     const place = await createTestDatabase()
     const pool = openPostgresqlPool(place.url, { max: 1 })
     const held = await pool.connect()
@@ -124,11 +128,11 @@ if (testEngine === 'postgresql') {
     t.ok(isUnavailable(await caught(pool.query('SELECT 1'))))
     held.release()
     await pool.end()
-    t.ok(isUnavailable(await caught(pool.query('SELECT 1'))), 'a pool that was closed')
+    t.ok(isUnavailable(await caught(pool.query('SELECT 1'))), 'a closed pool')
     await place.drop()
   })
 } else {
-  t.test('a file that cannot be used', async (t) => {
+  t.test('reports an unusable file', async (t) => {
     const place = await createTestDatabase()
     const database = await openDatabase({ engine: 'sqlite', url: place.url })
     const other = new Sqlite(place.file ?? '')

@@ -7,7 +7,7 @@ import { ask } from '../support/remote.ts'
 import { pass, until } from '../support/until.ts'
 import { isLong, Writers, writer } from './writers.ts'
 
-/** How long each outage lasts at least, in milliseconds. */
+/** Minimum duration of each outage, in milliseconds. */
 const outage = isLong ? 10_000 : 1_000
 
 const statusOf = async ({ url }: Running, path: string) => (await ask(url, { url: path })).statusCode
@@ -28,21 +28,21 @@ async function start(t: Test, databaseUrl: string) {
   return { svc, writers }
 }
 
-/** What must be true after each outage: it works again by itself, and nothing of it was an error of svc. */
+/** Conditions after each outage: svc works again without a restart, and logged no internal error. */
 async function recovers(t: Test, svc: Running, writers: Writers): Promise<void> {
   await until(async () => (await statusOf(svc, '/health/ready')) === 200)
   const before = writers.acknowledged
   await until(() => writers.acknowledged > before + 50)
   await writers.stop()
   await writers.check(t)
-  t.same(writers.flaws.slice(0, 3), [], 'every other answer was a 503 with Retry-After')
+  t.same(writers.flaws.slice(0, 3), [], 'every other answer is a 503 with Retry-After')
   t.ok(writers.statuses.get(503), `${JSON.stringify([...writers.statuses])}`)
   t.equal(writers.unanswered, 0)
-  t.notMatch(svc.stdout(), /"level":(50|60)/, 'an outage is no error of svc')
+  t.notMatch(svc.stdout(), /"level":(50|60)/, 'an outage causes no internal error')
   t.equal(svc.child.exitCode, null)
 }
 
-t.test('a database that is stopped and started again', async (t) => {
+t.test('recovers when the database stops and starts', async (t) => {
   const server = await startPostgresql()
   t.teardown(server.stop)
   const { svc, writers } = await start(t, server.url)
@@ -55,21 +55,21 @@ t.test('a database that is stopped and started again', async (t) => {
   await recovers(t, svc, writers)
 })
 
-t.test('a database that hangs', async (t) => {
+t.test('recovers from a database that hangs', async (t) => {
   const server = await startPostgresql()
   t.teardown(server.stop)
   const { svc, writers } = await start(t, server.url)
   server.freeze()
   t.equal(await statusOf(svc, '/health/ready'), 503)
   t.equal(await statusOf(svc, '/health/live'), 200)
-  // Until what was under way is given up.
+  // Until the pending work is given up.
   await until(() => (writers.statuses.get(503) ?? 0) >= 8)
   await pass(outage)
   server.thaw()
   await recovers(t, svc, writers)
 })
 
-t.test('a database that answers late', async (t) => {
+t.test('works with a slow database', async (t) => {
   const server = await startPostgresql()
   t.teardown(server.stop)
   const proxy = await openProxy(t, new URL(server.url))
@@ -78,13 +78,13 @@ t.test('a database that answers late', async (t) => {
   proxy.slowDown(1_500)
   crowd.start(100)
   await until(() => (crowd.statuses.get(503) ?? 0) >= 30)
-  t.equal(await statusOf(svc, '/health/live'), 200, 'it goes on')
+  t.equal(await statusOf(svc, '/health/live'), 200, 'requests succeed')
   await pass(outage)
   proxy.slowDown(0)
   await crowd.stop()
   await crowd.check(t)
   t.same(crowd.flaws.slice(0, 3), [])
-  t.equal(crowd.unanswered, 0, 'everybody is answered')
+  t.equal(crowd.unanswered, 0, 'every request is answered')
   writers.statuses.set(503, writers.statuses.get(503) ?? 1)
   await recovers(t, svc, writers)
 })

@@ -19,7 +19,7 @@ async function start(t: Test, file: string) {
   return startMain(t, { cwd, env })
 }
 
-/** Lets people write until there is no room, makes room, and looks for what they were told had been done. */
+/** Writes until the disk is full, makes room, and checks that every acknowledged write exists. */
 async function fillUp(t: Test, svc: Running, { take, give }: { take(): void; give(): void }): Promise<void> {
   const writers = await Writers.signIn(svc.url)
   for (let round = 1; round <= rounds; round++) {
@@ -31,22 +31,22 @@ async function fillUp(t: Test, svc: Running, { take, give }: { take(): void; giv
     take()
     await until(() => refused() >= before + 20)
     t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
-    t.equal((await ask(svc.url, { url: '/oauth/login' })).statusCode, 200, 'what writes nothing works')
+    t.equal((await ask(svc.url, { url: '/oauth/login' })).statusCode, 200, 'requests that write nothing succeed')
     give()
     const then = writers.acknowledged
     await until(() => writers.acknowledged > then + 50)
     await writers.stop()
     await writers.check(t)
   }
-  t.same(writers.flaws.slice(0, 3), [], 'every other answer was a 503 with Retry-After')
-  t.notMatch(svc.stdout(), /"level":(50|60)/, 'a full disk is no error of svc')
+  t.same(writers.flaws.slice(0, 3), [], 'every other answer is a 503 with Retry-After')
+  t.notMatch(svc.stdout(), /"level":(50|60)/, 'a full disk causes no internal error')
   t.equal((await svc.stop()).code, 0)
   const again = await startMain(t, { cwd: svc.cwd, env: svc.env })
   await writers.check(t)
   t.equal((await again.stop()).code, 0)
 }
 
-t.test('a file that may not grow', async (t) => {
+t.test('recovers from a file that reaches its maximum size', async (t) => {
   const file = join(temporaryDirectory(t), 'svc.db')
   const svc = await start(t, file)
   const limit = (bytes: number | 'unlimited') =>
@@ -57,7 +57,7 @@ t.test('a file that may not grow', async (t) => {
   })
 })
 
-/** A small disk of the test's own; null where the system does not let one be mounted. */
+/** A small disk for the test; null where the system does not allow mounting one. */
 function smallDisk(t: Test): string | null {
   const folder = join(temporaryDirectory(t), 'disk')
   mkdirSync(folder)
@@ -66,7 +66,7 @@ function smallDisk(t: Test): string | null {
   return folder
 }
 
-t.test('a disk that is full', async (t) => {
+t.test('recovers from a full disk', async (t) => {
   const disk = smallDisk(t)
   if (disk === null)
     return void t.pass('Only root may mount a small disk; the test above limits the file instead.', { skip: true })
@@ -78,7 +78,7 @@ t.test('a disk that is full', async (t) => {
       try {
         for (;;) appendFileSync(ballast, chunk)
       } catch {
-        // Full.
+        // The disk is full.
       }
     },
     give: () => rmSync(ballast),

@@ -6,7 +6,7 @@ import { isLong, Writers } from './writers.ts'
 
 const kills = isLong ? 20 : 3
 
-t.test(`${kills} kills under load, and nothing acknowledged is lost`, async (t) => {
+t.test(`loses no acknowledged write in ${kills} kills under load`, async (t) => {
   const first = await startWithAda(t)
   const { cwd, env } = first
   const writers = await Writers.signIn(first.url)
@@ -18,7 +18,7 @@ t.test(`${kills} kills under load, and nothing acknowledged is lost`, async (t) 
     svc.child.kill('SIGKILL')
     await svc.ended
     await writers.stop()
-    t.ok(writers.unanswered > 0, 'some were under way')
+    t.ok(writers.unanswered > 0, 'some requests were pending')
     svc = await startMain(t, { cwd, env })
     await writers.check(t)
   }

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const deviceLogin = (svc: TestApp, email: string, password: string) =>
   svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'Phone' })
 
-/** Two replicas, an outage of whose Redis must open no door. */
+/** Two replicas. An outage of their Redis must not allow anything that is otherwise rejected. */
 async function start(test: Test) {
   const redis = await startRedis(test)
   const settings = { ...oauthSettings, redis: { url: redis.url }, rate_limits: { global: '1000/1h' } }
@@ -28,14 +28,14 @@ async function start(test: Test) {
   return { redis, svc, other, email, codeFor, bothReachIt }
 }
 
-t.test('a Redis that hangs: what needs it is refused for now, what does not goes on', async (t) => {
+t.test('rejects what needs Redis while Redis hangs, and serves everything else', async (t) => {
   if (!hasRedis(t)) return
   const { redis, svc, other, email, codeFor, bothReachIt } = await start(t)
   const code = await codeFor('web')
   const { token } = (await deviceLogin(svc, email, 'correct horse')).json()
   redis.freeze()
   t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200)
-  t.equal((await svc.app.inject('/health/ready')).statusCode, 200, 'a replica without Redis is better than none')
+  t.equal((await svc.app.inject('/health/ready')).statusCode, 200, 'a replica without Redis still serves requests')
   const refused = await redeem(svc, 'web', code)
   t.equal(refused.statusCode, 503)
   t.match(refused.headers['retry-after'], /^\d+$/)
@@ -45,16 +45,16 @@ t.test('a Redis that hangs: what needs it is refused for now, what does not goes
     Array.from({ length: 20 }, (_, n) => deviceLogin(n % 2 ? svc : other, email, 'wrong')),
   )
   const tried = guesses.filter(({ statusCode }) => statusCode === 422).length
-  t.ok(tried <= 5, `${tried} guesses were looked at`)
+  t.ok(tried <= 5, `${tried} guesses were checked`)
   t.same([...new Set(guesses.map(({ statusCode }) => statusCode))].sort(), [422, 429])
   redis.thaw()
   await bothReachIt()
   const answers = await Promise.all([svc, other, svc, other].map((each) => redeem(each, 'web', code)))
-  t.ok(answers.filter(({ statusCode }) => statusCode === 200).length <= 1, 'the code is good for one at most')
-  t.equal((await redeem(svc, 'web', await codeFor('web'))).statusCode, 200, 'and all goes on')
+  t.ok(answers.filter(({ statusCode }) => statusCode === 200).length <= 1, 'the code is accepted at most once')
+  t.equal((await redeem(svc, 'web', await codeFor('web'))).statusCode, 200, 'and everything works again')
 })
 
-t.test('a Redis that forgets everything: nothing that was used is good again', async (t) => {
+t.test('rejects replayed one-time codes after Redis lost its data', async (t) => {
   if (!hasRedis(t)) return
   const { redis, svc, other, codeFor, bothReachIt } = await start(t)
   const [used, unused] = [await codeFor('web'), await codeFor('web')]
@@ -87,7 +87,7 @@ t.test('a Redis that forgets everything: nothing that was used is good again', a
   for (const each of [svc, other]) {
     t.equal((await ask(each)).statusCode, 401, 'a proof')
     t.equal((await redeem(each, 'web', used)).statusCode, 400, 'a code')
-    t.equal((await redeem(each, 'web', unused)).statusCode, 400, 'what was not used yet is lost, too')
+    t.equal((await redeem(each, 'web', unused)).statusCode, 400, 'unused codes are lost too')
   }
   t.equal((await redeem(other, 'web', await codeFor('web'))).statusCode, 200)
 })

@@ -3,23 +3,23 @@ import type { Test } from 'tap'
 import { ask, askWithBearer } from '../support/remote.ts'
 import { pass } from '../support/until.ts'
 
-/** How much of a fault is looked at: `SVC_FAULTS=long` for what an operator may run over lunch, else what CI has time for. */
+/** Size of a fault: `SVC_FAULTS=long` for a long manual run, otherwise a size that suits CI. */
 export const isLong = process.env.SVC_FAULTS === 'long'
 
-/** The user who writes, for `user:create`. */
+/** The writing user, for `user:create`. */
 export const writer = { email: 'ada@example.com', password: 'correct horse' }
 
-/** People who create and revoke tokens without a pause, and a book of what they were told had been done. */
+/** Clients that create and revoke tokens without a pause, and a record of the acknowledged writes. */
 export class Writers {
-  /** Tokens that were handed out and not yet revoked. */
+  /** Tokens that were issued and not yet revoked. */
   readonly live = new Set<string>()
   /** Tokens whose revocation was acknowledged. */
   readonly revoked = new Set<string>()
-  /** How often each status came. */
+  /** The number of answers by status. */
   readonly statuses = new Map<number, number>()
-  /** Answers that say that svc has a fault of its own. */
+  /** Answers that report an internal error. */
   readonly flaws: string[] = []
-  /** What nobody answered: the process was killed meanwhile. */
+  /** Requests without an answer, because the process was killed. */
   unanswered = 0
   readonly #url: string
   readonly #bearer: string
@@ -38,7 +38,7 @@ export class Writers {
     return new Writers(url, answer.json().token)
   }
 
-  /** How many writes were acknowledged. */
+  /** The number of acknowledged writes. */
   get acknowledged(): number {
     return this.live.size + 2 * this.revoked.size
   }
@@ -48,7 +48,7 @@ export class Writers {
     this.#all = Array.from({ length: count }, () => this.#write())
   }
 
-  /** Ends, when what is under way was answered. */
+  /** Resolves when the pending requests are answered. */
   async stop(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#all)
@@ -58,7 +58,7 @@ export class Writers {
     for (let round = 0; !this.#isOver; round++) {
       const token = await this.#create()
       if (token === null || round % 2 === 0) continue
-      // Between asking and the answer it is neither.
+      // Between the request and the answer its state is unknown.
       this.live.delete(token)
       const answer = await this.#note(askWithBearer(this.#url, token, '/api/tokens/current', 'DELETE'))
       if (answer?.statusCode === 200) this.revoked.add(token)
@@ -80,7 +80,7 @@ export class Writers {
     const answer = await asked.catch(() => null)
     if (answer === null) {
       this.unanswered++
-      // Nobody listens: whoever asks again at once only takes the processor's time.
+      // Nothing listens: an immediate retry would only use CPU.
       await pass(50)
       return null
     }
@@ -92,7 +92,7 @@ export class Writers {
     return answer
   }
 
-  /** Asserts that everything acknowledged is so. */
+  /** Asserts that every acknowledged write took effect. */
   async check(t: Test): Promise<void> {
     const lost: string[] = []
     const look = async (tokens: string[], status: number) => {
@@ -103,6 +103,6 @@ export class Writers {
     }
     const [live, revoked] = [[...this.live], [...this.revoked]]
     await Promise.all([1, 2, 3, 4].flatMap(() => [look(live, 200), look(revoked, 401)]))
-    t.same(lost, [], `${this.live.size} tokens live and ${this.revoked.size} are revoked`)
+    t.same(lost, [], `${this.live.size} tokens are valid and ${this.revoked.size} are revoked`)
   }
 }

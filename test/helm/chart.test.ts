@@ -16,7 +16,7 @@ const chart = join(root, 'helm/svc')
 const sets = readdirSync(join(chart, 'ci')).map((file) => join(chart, 'ci', file))
 const tools = chartTools()
 
-/** A document of the chart's output, as loosely as YAML is typed. */
+/** A document of the chart's output, typed as loosely as YAML. */
 // biome-ignore lint/suspicious/noExplicitAny: every kind of Kubernetes
 type Resource = any
 
@@ -47,7 +47,7 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     return status === 0 ? 'accepted' : stderr
   }
 
-  t.test('each set of values is linted, rendered, and valid for Kubernetes', async (t) => {
+  t.test('lints, renders and validates the chart for each set of values', async (t) => {
     t.ok(sets.length >= 3)
     for (const values of sets) {
       const lint = run(helm, ['lint', chart, '--strict', '--kube-version', kubernetes, '--values', values])
@@ -59,10 +59,10 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
       t.equal(JSON.parse(valid.stdout).summary.valid, parseAllDocuments(stdout).length)
     }
     const misspelt = template(set('postgresql')).stdout.replace('readOnlyRootFilesystem', 'readOnlyRootFileSystem')
-    t.equal(validate(misspelt).status, 1, 'a key that Kubernetes does not know is seen')
+    t.equal(validate(misspelt).status, 1, 'unknown Kubernetes keys are detected')
   })
 
-  t.test('svc itself takes the configuration that the pod is given', async (t) => {
+  t.test('accepts the configuration that the pod receives', async (t) => {
     const folder = temporaryDirectory(t)
     mkdirSync(join(folder, 'svc'))
     writeFileSync(join(folder, 'svc/secret'), 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M')
@@ -85,11 +85,11 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
       t.equal(config.database.engine, values.endsWith('embedded.yaml') ? 'sqlite' : 'postgresql')
       t.equal(config.server.port, container.ports[0].containerPort)
       t.equal(env.SVC_CONFIG, `${container.volumeMounts[0].mountPath}/svc.yaml`)
-      t.notOk(container.volumeMounts[0].subPath, 'a directory: only so do changes arrive')
+      t.notOk(container.volumeMounts[0].subPath, 'a directory, so that changes arrive')
     }
   })
 
-  t.test('pods run as the image says, with no more rights than they need', async (t) => {
+  t.test('runs pods as the image requires, with minimal rights', async (t) => {
     const last = readDockerfile(readFileSync(join(root, 'Dockerfile'), 'utf8')).at(-1)
     if (!last) return t.fail('no stage')
     for (const values of sets) {
@@ -112,13 +112,13 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     const [container] = only(resources(set('embedded')), 'Deployment').spec.template.spec.containers
     t.strictSame(instructionsOf(last, 'EXPOSE'), [String(container.ports[0].containerPort)])
     const mounted = container.volumeMounts.map(({ mountPath }: Resource) => mountPath)
-    t.ok(mounted.includes(instructionsOf(last, 'VOLUME')[0]), 'the database lies on the volume')
+    t.ok(mounted.includes(instructionsOf(last, 'VOLUME')[0]), 'the database is on the volume')
     t.ok(mounted.includes('/tmp'))
     const probes = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((name) => container[name].httpGet.path)
     t.strictSame(probes, ['/health/live', '/health/live', '/health/ready'])
   })
 
-  t.test('the embedded database has one pod, which is replaced; several need another', async (t) => {
+  t.test('replaces the one pod of the embedded database; several pods need PostgreSQL', async (t) => {
     const { spec } = only(resources(set('embedded')), 'Deployment')
     t.match(spec, { replicas: 1, strategy: { type: 'Recreate' } })
     const claim = only(resources(set('embedded')), 'PersistentVolumeClaim')
@@ -129,11 +129,11 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.match(refused(set('embedded'), ['--set', 'persistence.enabled=false']), /no database/)
     t.match(only(resources(set('postgresql')), 'Deployment').spec, { replicas: 2, strategy: { type: 'RollingUpdate' } })
     const scaled = resources(set('full'))
-    t.notOk('replicas' in only(scaled, 'Deployment').spec, 'the autoscaler counts')
+    t.notOk('replicas' in only(scaled, 'Deployment').spec, 'the autoscaler counts as several')
     t.equal(only(scaled, 'HorizontalPodAutoscaler').spec.minReplicas, 3)
   })
 
-  t.test('the values of its README install', async (t) => {
+  t.test('installs with the values of its README', async (t) => {
     const [, values = ''] = /<<'YAML'\n(.*?)^YAML$/ms.exec(readFileSync(join(chart, 'README.md'), 'utf8')) ?? []
     const file = join(temporaryDirectory(t), 'values.yaml')
     writeFileSync(file, values)
@@ -141,7 +141,7 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.strictSame(ingress.spec.tls, [{ hosts: ['auth.example.com'], secretName: 'auth-tls' }])
   })
 
-  t.test('what could not run is refused with a reason', async (t) => {
+  t.test('rejects unusable values with a reason', async (t) => {
     const file = join(temporaryDirectory(t), 'values.yaml')
     const refusedFile = (text: string) => {
       writeFileSync(file, text)
@@ -158,7 +158,7 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.match(refused(set('postgresql'), ['--set', 'terminationGracePeriodSeconds=5']), /terminationGracePeriodSeconds/)
   })
 
-  t.test('a change of the configuration rolls the pods, or is left to the running ones', async (t) => {
+  t.test('restarts the pods on a change of the configuration, or lets them reload it', async (t) => {
     const sumOf = (options: string[]) =>
       only(resources(set('postgresql'), options), 'Deployment').spec.template.metadata.annotations?.['checksum/config']
     const before = sumOf([])
@@ -168,7 +168,7 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.equal(sumOf(['--set', 'reload=true']), undefined)
   })
 
-  t.test('dashboards become a ConfigMap as they are', async (t) => {
+  t.test('adds the dashboards to a ConfigMap unchanged', async (t) => {
     const copy = join(temporaryDirectory(t), 'svc')
     cpSync(chart, copy, { recursive: true })
     mkdirSync(join(copy, 'dashboards'), { recursive: true })
@@ -181,11 +181,11 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.equal(
       resources(set('postgresql'), [], copy).filter(({ kind }) => kind === 'ConfigMap').length,
       1,
-      'only if asked for',
+      'only on request',
     )
   })
 
-  t.test('the test pod tells whether svc is ready', async (t) => {
+  t.test('checks in the test pod that svc is ready', async (t) => {
     let status = 200
     const server = createServer((_request, response) => response.writeHead(status).end('{}')).listen(0, '127.0.0.1')
     t.teardown(() => server.close())
@@ -197,9 +197,9 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     const pod = only(resources(set('full')), 'Pod').metadata.labels
     const { from } = only(resources(set('full')), 'NetworkPolicy').spec.ingress[0]
     const { matchLabels } = from.at(-1).podSelector
-    t.strictSame({ ...pod, ...matchLabels }, pod, 'the network policy lets it in')
+    t.strictSame({ ...pod, ...matchLabels }, pod, 'the network policy allows it')
     const { selector } = only(resources(set('full')), 'Service').spec
-    t.not(selector['app.kubernetes.io/name'], pod['app.kubernetes.io/name'], 'and the service leads nobody to it')
+    t.not(selector['app.kubernetes.io/name'], pod['app.kubernetes.io/name'], 'the service does not select the test pod')
     const script = args[0].replace('//x-svc:80/', `//127.0.0.1:${port}/`)
     const ask = promisify(execFile)
     t.match(await ask(process.execPath, ['--eval', script]), { stdout: '200 {}\n' })
@@ -208,7 +208,7 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
   })
 }
 
-t.test("the chart's version is the image's", async (t) => {
+t.test('has the version of the image', async (t) => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   t.match(parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8')), { version, appVersion: version })
 })

@@ -11,23 +11,20 @@ interface Kind {
 type Schema = Record<string, unknown>
 
 interface Sources {
-  /** Kubernetes' own description. */
+  /** The OpenAPI description of Kubernetes. */
   openApi: string
   /** Definitions of custom resources. */
   customResources: string[]
   target: string
 }
 
-/**
- * Makes JSON schemas for kubeconform, a file for each kind. They are strict: a key that Kubernetes does not know is an
- * error.
- */
+/** Makes JSON schemas for kubeconform, one file for each kind. They are strict: an unknown key is an error. */
 export function writeSchemas({ openApi, customResources, target }: Sources): void {
   mkdirSync(target, { recursive: true })
   const { definitions } = JSON.parse(readFileSync(openApi, 'utf8')) as { definitions: Record<string, Schema> }
   for (const [name, definition] of Object.entries(definitions)) {
     const [kind, ...others] = (definition['x-kubernetes-group-version-kind'] ?? []) as Kind[]
-    // Several: what every group shares, such as DeleteOptions.
+    // Several groups: types that every group shares, such as DeleteOptions.
     if (!kind || others.length > 0) continue
     const needed = [...reachable(definitions, name)].map((one) => [one, special[one] ?? strictly(definitions[one])])
     write(target, kind, { $ref: `#/definitions/${name}`, definitions: Object.fromEntries(needed) })
@@ -40,13 +37,13 @@ export function writeSchemas({ openApi, customResources, target }: Sources): voi
   }
 }
 
-/** By the name that kubeconform's `{{.ResourceKind}}{{.KindSuffix}}` stands for. */
+/** By the name that kubeconform expects (`{{.ResourceKind}}{{.KindSuffix}}`). */
 function write(target: string, { group, version, kind }: Kind, schema: unknown): void {
   const name = [kind, group.split('.')[0], version].filter((part) => part !== '').join('-')
   writeFileSync(join(target, `${name.toLowerCase()}.json`), JSON.stringify(schema))
 }
 
-/** The definitions that one refers to, directly or not, and itself. */
+/** A definition and all definitions that it refers to, directly or indirectly. */
 function reachable(definitions: Record<string, Schema>, name: string, found = new Set<string>()): Set<string> {
   if (found.has(name)) return found
   found.add(name)
@@ -56,7 +53,7 @@ function reachable(definitions: Record<string, Schema>, name: string, found = ne
   return found
 }
 
-/** What the description calls a string and Kubernetes takes as a number too. */
+/** Values that are described as strings and may also be numbers. */
 const special: Record<string, Schema> = Object.fromEntries(
   ['api.resource.Quantity', 'util.intstr.IntOrString'].map((name) => [
     `io.k8s.apimachinery.pkg.${name}`,
@@ -69,7 +66,7 @@ function strictly(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema
   const given = schema as Schema
   const strict = Object.fromEntries(Object.entries(given).map(([key, value]) => [key, strictly(value)]))
-  // A schema's own `properties`, not a property of that name.
+  // The `properties` of a schema, as opposed to a property with that name.
   const isClosed =
     given.type === 'object' &&
     typeof given.properties === 'object' &&

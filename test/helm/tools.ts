@@ -1,5 +1,5 @@
-// npm run chart:tools: builds what checks the Helm chart (helm, kubeconform, the schemas of Kubernetes) with Go, into a
-// cache in the home directory. It says so and ends where there is no Go.
+// npm run chart:tools: builds the tools that check the Helm chart (helm, kubeconform, the Kubernetes schemas) with Go,
+// into a cache in the home directory. Without Go it prints a notice and exits.
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { writeSchemas } from './schemas.ts'
 
 const helm = 'helm.sh/helm/v3/cmd/helm@v3.22.0'
 const kubeconform = 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0'
-/** The version of Kubernetes that the chart's output is held to. */
+/** The Kubernetes version that the chart is validated against. */
 export const kubernetes = '1.36.3'
 const definitions = `k8s.io/kubernetes@v${kubernetes}`
 const operator = 'github.com/prometheus-operator/prometheus-operator@v0.85.0'
@@ -16,20 +16,20 @@ const operator = 'github.com/prometheus-operator/prometheus-operator@v0.85.0'
 const versions = [helm, kubeconform, definitions, operator].map((name) => name.split('@v')[1]).join('-')
 const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'svc', `chart-tools-${versions}`)
 
-/** The programs, and the folder of the schemas. */
+/** The programs and the folder of the schemas. */
 export interface ChartTools {
   helm: string
   kubeconform: string
   schemas: string
 }
 
-/** Where the tools lie, or undefined where they were not built. */
+/** The folder of the tools, or undefined if they are not built. */
 export function chartTools(): ChartTools | undefined {
   if (!existsSync(folder)) return undefined
   return { helm: join(folder, 'helm'), kubeconform: join(folder, 'kubeconform'), schemas: join(folder, 'schemas') }
 }
 
-/** The go command, or undefined where there is none. */
+/** The go command, or undefined if it is not installed. */
 export function findGo(): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/go/bin']
   return folders.map((place) => join(place, 'go')).find((program) => existsSync(program))
@@ -45,7 +45,7 @@ function build(go: string): void {
   process.stderr.write('building helm and kubeconform\n')
   const work = mkdtempSync(join(tmpdir(), 'svc-chart-tools-'))
   try {
-    // Each runs for a second: to optimise them would take longer than that.
+    // Each runs for a second; optimising the build would take longer.
     for (const program of [helm, kubeconform])
       runGo(go, work, ['install', '-gcflags=all=-N -l', '-ldflags=-s -w', program])
     const [source = '', resources = ''] = [definitions, operator].map(
@@ -57,7 +57,7 @@ function build(go: string): void {
       target: join(work, 'schemas'),
     })
     mkdirSync(dirname(folder), { recursive: true })
-    // Under another name first: nobody may find half of it.
+    // Built under a temporary name, so that an incomplete build is never used.
     cpSync(work, `${folder}.${process.pid}`, { recursive: true })
     renameSync(`${folder}.${process.pid}`, folder)
   } finally {
@@ -65,7 +65,7 @@ function build(go: string): void {
   }
 }
 
-/** Runs go outside of any module; returns what it printed. */
+/** Runs go outside of any module and returns its output. */
 function runGo(go: string, work: string, args: string[]): string {
   const { status, stdout, error } = spawnSync(go, args, {
     cwd: work,

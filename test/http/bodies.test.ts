@@ -21,7 +21,7 @@ async function start(t: Parameters<typeof buildTestApp>[0]) {
   return { svc, user, token, newest }
 }
 
-t.test('what is no JSON, or no object, is 400', async (t) => {
+t.test('answers 400 to invalid JSON and to values other than objects', async (t) => {
   const { svc, token } = await start(t)
   const broken = [
     '{',
@@ -44,12 +44,12 @@ t.test('what is no JSON, or no object, is 400', async (t) => {
   }
   for (const body of ['', 'null', '{}']) {
     const answer = await send(svc, token, body, json)
-    t.equal(answer.statusCode, 422, `nothing is an object without fields: "${body}"`)
+    t.equal(answer.statusCode, 422, `an empty body counts as an object without fields: "${body}"`)
     t.ok(answer.json().errors.token_name)
   }
 })
 
-t.test('names that reach a prototype are refused or do nothing', async (t) => {
+t.test('rejects or ignores names that reach a prototype', async (t) => {
   const { svc, token, newest } = await start(t)
   for (const body of [
     '{"token_name":"x","__proto__":{"abilities":[]}}',
@@ -66,7 +66,7 @@ t.test('names that reach a prototype are refused or do nothing', async (t) => {
   t.equal(Reflect.get({}, 'abilities'), undefined)
 })
 
-t.test('of a key given twice the last counts', async (t) => {
+t.test('uses the last value of a duplicate key', async (t) => {
   const { svc, token, newest } = await start(t)
   await send(svc, token, '{"token_name":"a","token_name":"b"}', json)
   t.equal((await newest()).name, 'b')
@@ -74,7 +74,7 @@ t.test('of a key given twice the last counts', async (t) => {
   t.equal((await newest()).name, 'd')
 })
 
-t.test('other content types are 415', async (t) => {
+t.test('answers 415 to other content types', async (t) => {
   const { svc, token } = await start(t)
   const body = '{"token_name":"x"}'
   const types = [
@@ -97,7 +97,7 @@ t.test('other content types are 415', async (t) => {
   t.equal((await send(svc, token, body, 'text/plain', '/login')).statusCode, 415, 'before CSRF')
 })
 
-t.test('more than 100 KiB is 413, whoever asks after 401', async (t) => {
+t.test('answers 413 to more than 100 KiB, after 401', async (t) => {
   const { svc, token } = await start(t)
   const large = JSON.stringify({ token_name: 'x', more: 'y'.repeat(101 * 1024) })
   for (const type of [json, form, 'multipart/form-data; boundary=x']) {
@@ -105,12 +105,12 @@ t.test('more than 100 KiB is 413, whoever asks after 401', async (t) => {
     t.equal(answer.statusCode, 413, type)
     t.match(answer.json(), { message: String, code: 'body_too_large' })
   }
-  t.equal((await send(svc, 'nobody', large, json)).statusCode, 401, 'nobody is told so first')
+  t.equal((await send(svc, 'nobody', large, json)).statusCode, 401, 'unauthenticated callers get 401 first')
   const fitting = JSON.stringify({ token_name: 'x', more: 'y'.repeat(99 * 1024) })
   t.equal((await send(svc, token, fitting, json)).statusCode, 200)
 })
 
-t.test('NUL and lone surrogates in any string are 422, in any name 400', async (t) => {
+t.test('answers 422 to NUL and lone surrogates in values, and 400 in names', async (t) => {
   const { svc, user, token } = await start(t)
   const bad = ['a\\u0000', '\\u0000', '\\ud800', '\\udc00\\ud800', '\\udfff x']
   for (const text of bad) {
@@ -129,12 +129,16 @@ t.test('NUL and lone surrogates in any string are 422, in any name 400', async (
     t.equal((await send(svc, token, `{"token_name":"x","${text}":1}`, json)).statusCode, 400)
   }
   t.equal((await send(svc, token, 'token_name=a%00', form)).statusCode, 422)
-  t.equal((await send(svc, token, '{"token_name":"\\ud83d\\ude00 ☃"}', json)).statusCode, 200, 'a pair is a character')
+  t.equal(
+    (await send(svc, token, '{"token_name":"\\ud83d\\ude00 ☃"}', json)).statusCode,
+    200,
+    'a surrogate pair is a character',
+  )
   t.equal((await send(svc, token, Buffer.from('{"token_name":"\xff\xfe"}', 'latin1'), json)).statusCode, 200)
   t.equal((await send(svc, token, 'token_name=%ff%fe%zz', form)).statusCode, 200)
 })
 
-t.test('deep nesting is 400 and costs nothing', async (t) => {
+t.test('answers 400 to deep nesting, cheaply', async (t) => {
   const { svc, token } = await start(t)
   const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
   const objects = `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`
@@ -147,10 +151,14 @@ t.test('deep nesting is 400 and costs nothing', async (t) => {
     t.equal((await send(svc, token, `{"a":${value}}`, json, '/api/user')).statusCode, 405)
   }
   t.equal((await send(svc, token, `{"token_name":"x","a":${deep(30)}}`, json)).statusCode, 200)
-  t.equal((await send(svc, token, `{"a":${deep(10_000)}}`, json, '/logout')).statusCode, 200, 'a body nobody reads')
+  t.equal(
+    (await send(svc, token, `{"a":${deep(10_000)}}`, json, '/logout')).statusCode,
+    200,
+    'a body that no route reads',
+  )
 })
 
-t.test('a body of very many values gets a short 400', async (t) => {
+t.test('answers a body of very many values with a short 400', async (t) => {
   const { svc, token } = await start(t)
   const list = (text: string, count: number) => `[${Array(count).fill(text).join()}]`
   const key = 'k'.repeat(20_000)
@@ -164,13 +172,13 @@ t.test('a body of very many values gets a short 400', async (t) => {
   ] as const) {
     const answer = await send(svc, token, body, json)
     t.equal(answer.statusCode, status, body.slice(0, 60))
-    t.ok(answer.body.length < 100_000, 'the answer is no larger than what may be asked')
+    t.ok(answer.body.length < 100_000, 'the answer is no larger than the maximum request')
   }
   const keys = Array.from({ length: 15_000 }, (_, i) => `k${i}`).join('&')
   t.equal((await send(svc, token, keys, form)).statusCode, 400)
 })
 
-t.test('forms and multipart bodies are read as fields, lists by name[]', async (t) => {
+t.test('reads forms and multipart bodies as fields, and name[] as lists', async (t) => {
   const { svc, token, newest } = await start(t)
   const fields: [string, string][] = [
     ['token_name', ' Förm '],
@@ -193,7 +201,7 @@ t.test('forms and multipart bodies are read as fields, lists by name[]', async (
     t.match(await newest(), { name: 'Förm', abilities: ['a', 'b'], expires_at: null })
   }
   await send(svc, token, 'token_name=x&abilities[0]=c&abilities%5B1%5D=d', form)
-  t.same((await newest()).abilities, ['c', 'd'], 'also with indices: never silently everything')
+  t.same((await newest()).abilities, ['c', 'd'], 'also with indices: a list never becomes a wildcard silently')
   for (const body of [
     'token_name=x&abilities=a',
     'token_name[]=x',

@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 
 const proxied = { server: { trust_proxy: ['10.0.0.0/8'] }, rate_limits: { login: '1/1h' } }
 
-/** A wrong password that arrives through a proxy with this `X-Forwarded-For`. */
+/** Sends a wrong password through a proxy with this `X-Forwarded-For`. */
 const guess = async (svc: TestApp, email: string, forwarded: string, more: Record<string, string> = {}) =>
   (
     await svc.app.inject({
@@ -16,7 +16,7 @@ const guess = async (svc: TestApp, email: string, forwarded: string, more: Recor
     })
   ).statusCode
 
-/** The addresses of the recorded failures, once they count this many: svc records them after the answer. */
+/** The addresses of the recorded failures, once there are this many: svc records them after the answer. */
 async function recorded({ database }: TestApp, count: number): Promise<(string | null)[]> {
   const rows = () => database.prisma.event.findMany({ where: { type: 'login_failed' }, orderBy: { id: 'asc' } })
   await until(async () => (await rows()).reduce((sum, { repeats }) => sum + 1 + repeats, 0) >= count)
@@ -40,7 +40,7 @@ for (const [address, others] of spellings) {
   })
 }
 
-t.test('ignores a forwarded value that is not an address, and everything left of it', async (t) => {
+t.test('ignores invalid forwarded values, and everything to their left', async (t) => {
   const svc = await buildTestApp(t, { settings: proxied })
   const { email } = await svc.createUser()
   t.equal(await guess(svc, email, '10.0.0.1'), 422)
@@ -62,11 +62,11 @@ t.test('ignores a forwarded value that is not an address, and everything left of
   ]) {
     t.equal(await guess(svc, email, text), 429, text)
   }
-  t.equal(await guess(svc, email, 'nonsense, 198.51.100.1'), 422, 'the hops to the right of it count')
+  t.equal(await guess(svc, email, 'nonsense, 198.51.100.1'), 422, 'hops to the right still count')
   t.strictSame(await recorded(svc, 2), ['10.0.0.1', '198.51.100.1'])
 })
 
-t.test('a Forwarded header changes no address', async (t) => {
+t.test('ignores the Forwarded header', async (t) => {
   const svc = await buildTestApp(t, { settings: proxied })
   const { email } = await svc.createUser()
   t.equal(await guess(svc, email, '198.51.100.1'), 422)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { isDate, isEmail, millisecondsOf } from '../../src/http/formats.ts'
 
-t.test('addresses by RFC 5322', async (t) => {
+t.test('validates addresses by RFC 5322', async (t) => {
   const good = [
     'a@b',
     'a@localhost',
@@ -54,14 +54,14 @@ t.test('addresses by RFC 5322', async (t) => {
     '"<a"@b',
     '"a\\>"@b',
   ]
-  // In the form that is stored these are `a,b@c`, `a@b@c` and longer than any address.
+  // Stored, these would be `a,b@c`, `a@b@c` and longer than any address.
   const disguised = ['a，b@c', 'a＠b@c', 'a\u037eb@c', 'a\u00a0b@c', `${'㎨'.repeat(120)}@c`]
   for (const text of [...bad, ...injected, ...disguised, `a@${'b'.repeat(64)}`, `${'a'.repeat(250)}@b.example`]) {
     t.notOk(isEmail(text), JSON.stringify(text))
   }
 })
 
-t.test('an address has at most 255 characters, each part of its domain at most 63', async (t) => {
+t.test('limits addresses to 255 characters, and each domain label to 63', async (t) => {
   const domain = (length: number) => `${'b'.repeat(63)}.`.repeat(4).slice(0, length)
   const ofLength = (length: number) => `${'a'.repeat(length - 201)}@${domain(199)}.`.slice(0, length - 1).concat('c')
   t.equal(ofLength(255).length, 255)
@@ -74,8 +74,8 @@ t.test('an address has at most 255 characters, each part of its domain at most 6
   }
 })
 
-// Catastrophic backtracking would not come to an end on these.
-t.test('no text makes the check slow', async (t) => {
+// Catastrophic backtracking would never finish on these.
+t.test('validates every text quickly', async (t) => {
   for (const part of ['a', 'a.', '-', '"', '\\', '@', 'ü', '"\\"']) {
     t.notOk(isEmail(`${part.repeat(50_000)}@b`))
     t.notOk(isEmail(`"${part.repeat(120)}@b`))
@@ -85,7 +85,7 @@ t.test('no text makes the check slow', async (t) => {
   t.notOk(isDate(`2026-01-01T00:00:00.${'0'.repeat(50_000)}`))
 })
 
-t.test('dates and times that exist, in UTC unless they say otherwise', async (t) => {
+t.test('accepts existing dates and times, in UTC by default', async (t) => {
   for (const [text, iso] of [
     ['2026-12-31', '2026-12-31T00:00:00.000Z'],
     ['2028-02-29', '2028-02-29T00:00:00.000Z'],

@@ -6,12 +6,12 @@ import { oddRequest, seed } from './odd-requests.ts'
 
 const REQUESTS = 2_400
 
-/** What is wrong with an answer, or null. */
+/** The problem with an answer, or null. */
 function flaw(answer: LightMyRequestResponse, { method, url }: InjectOptions): string | null {
-  if (answer.statusCode >= 500) return 'a failure of ours'
+  if (answer.statusCode >= 500) return 'an internal error'
   if (answer.statusCode < 400 || method === 'HEAD') return null
   const type = String(answer.headers['content-type'])
-  // A form comes back as a page, with what was wrong.
+  // A form is shown again as a page with its errors.
   if (
     /\/(test-login|oauth\/(login|forgot-password|sign-out|interaction|unlock)|email\/undo|reset-password\/.)/.test(
       String(url),
@@ -25,7 +25,7 @@ function flaw(answer: LightMyRequestResponse, { method, url }: InjectOptions): s
   return typeof message === 'string' && message !== '' && typeof code === 'string' && code !== '' ? null : answer.body
 }
 
-/** Fresh credentials of each kind: earlier requests may have ended them. */
+/** Fresh credentials of each kind: earlier requests may have revoked them. */
 async function credentials(svc: TestApp): Promise<Record<string, string>[]> {
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -44,10 +44,10 @@ async function credentials(svc: TestApp): Promise<Record<string, string>[]> {
   ]
 }
 
-t.test(`no odd request is answered by a failure (seed ${seed})`, async (t) => {
+t.test(`answers no odd request with an internal error (seed ${seed})`, async (t) => {
   const svc = await buildTestApp(t)
   const described: string[] = Object.keys((await svc.app.inject('/openapi.json')).json().paths)
-  // The protocol has a test of its own, and errors in its own words.
+  // OAuth has a separate test, and its own error format.
   const paths = described.filter((path) => !(path.replace(/\{(\w+)\}/g, ':$1') in protocolPaths))
   t.ok(paths.length > 10)
   const statuses = new Map<number, number>()
@@ -68,5 +68,5 @@ t.test(`no odd request is answered by a failure (seed ${seed})`, async (t) => {
     t.ok(statuses.has(status), `${status} was among the answers: ${JSON.stringify([...statuses])}`)
   }
   const errors = svc.logs.filter((line) => JSON.parse(line).level >= 50)
-  t.same(errors.slice(0, 3), [], 'nothing unexpected happened inside')
+  t.same(errors.slice(0, 3), [], 'no unexpected error was logged')
 })

@@ -27,7 +27,7 @@ async function start(t: Parameters<typeof buildTestApp>[0]) {
   return { svc, user, tokens, count }
 }
 
-t.test('a method that a path does not have is 405, with those it has', async (t) => {
+t.test('answers 405 with the supported methods', async (t) => {
   const { svc, tokens } = await start(t)
   for (const [method, url, allow] of [
     ['GET', '/tokens/create', 'POST'],
@@ -60,7 +60,7 @@ t.test('a method that a path does not have is 405, with those it has', async (t)
   }
 })
 
-t.test('HEAD answers as GET does, without the body', async (t) => {
+t.test('answers HEAD as GET, without the body', async (t) => {
   const { svc, tokens } = await start(t)
   for (const url of ['/api/user', '/api/tokens', '/orders', '/api/task', '/health/live', '/openapi.json']) {
     const [get, head] = [await send(svc, tokens[0], ['GET', url]), await send(svc, tokens[0], ['HEAD', url])]
@@ -70,7 +70,7 @@ t.test('HEAD answers as GET does, without the body', async (t) => {
   }
 })
 
-t.test('a form deletes a token by POST with _method', async (t) => {
+t.test('deletes a token by a form that posts _method', async (t) => {
   const { svc, tokens, count } = await start(t)
   const [first, second, third] = tokens
   const answer = await send(svc, first, ['POST', `/api/tokens/${idOf(second)}`], '_method=DELETE', form)
@@ -87,7 +87,7 @@ t.test('a form deletes a token by POST with _method', async (t) => {
   t.equal(await count(), 0)
 })
 
-t.test('a header does the same', async (t) => {
+t.test('accepts the method override header', async (t) => {
   const { svc, tokens, count } = await start(t)
   const [first, second] = tokens
   const header = { 'x-http-method-override': 'delete' }
@@ -99,7 +99,7 @@ t.test('a header does the same', async (t) => {
   t.equal(await count(), 2)
 })
 
-t.test('an override to anything else is ignored', async (t) => {
+t.test('ignores an override to any other method', async (t) => {
   const { svc, tokens, count } = await start(t)
   const token = tokens[0]
   for (const method of [
@@ -132,7 +132,7 @@ t.test('an override to anything else is ignored', async (t) => {
   t.equal(await count(), 21)
 })
 
-t.test('an override never goes around the guard, the abilities or CSRF', async (t) => {
+t.test('applies the guard, abilities and CSRF to overridden requests', async (t) => {
   const { svc, user, tokens, count } = await start(t)
   const url = `/api/tokens/${idOf(tokens[0])}`
   const narrow = await svc.createToken(user, { abilities: [] })
@@ -159,14 +159,14 @@ t.test('an override never goes around the guard, the abilities or CSRF', async (
   t.equal(await count(), 5, 'nothing was deleted')
   const token = await spa.cookie('XSRF-TOKEN')
   const field = await spa.post(url, { _method: 'DELETE', _token: token }, { 'x-xsrf-token': undefined })
-  t.equal(field.statusCode, 200, 'a form brings both as fields')
+  t.equal(field.statusCode, 200, 'a form sends both as fields')
   const put = await spa.post('/server/1', { _method: 'PUT', name: 'x' })
   t.equal(put.statusCode, 200, put.body)
-  t.ok(put.headers['set-cookie'], 'the session’s cookies come with the answer')
+  t.ok(put.headers['set-cookie'], 'the session cookies come with the answer')
   t.equal(await count(), 4)
 })
 
-t.test('an overridden request is answered, logged and shown to other origins as any other', async (t) => {
+t.test('answers, logs and applies CORS to an overridden request like any other', async (t) => {
   const { svc, tokens } = await start(t)
   svc.logs.length = 0
   const origin = 'http://localhost:5173'

@@ -1,6 +1,6 @@
 import type { InjectOptions } from 'fastify'
 
-/** A generator of the same numbers for the same seed (mulberry32). */
+/** A seeded pseudo-random generator (mulberry32). */
 function generator(start: number): () => number {
   let state = start
   return () => {
@@ -11,7 +11,7 @@ function generator(start: number): () => number {
   }
 }
 
-/** The seed of this run: a failure is repeated by giving the same one. */
+/** The seed of this run; set it to repeat a failure. */
 export const seed = Number(process.env.SVC_TEST_SEED ?? 20261120)
 
 const random = generator(seed)
@@ -123,7 +123,7 @@ function value(depth = 0): unknown {
   return Object.fromEntries([[pick(strange), value(depth + 1)]])
 }
 
-/** What looks like the answer of an authenticator. */
+/** Looks like the response of an authenticator. */
 const credential = (): object => {
   const [id, response] = [pick(odd), ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature']]
   const texts = response.map((name): [string, unknown] => [name, chance(0.5) ? value(1) : 'AAAA'])
@@ -138,7 +138,7 @@ const fields = (): [string, unknown][] => [
 
 const asText = (given: unknown): string => (typeof given === 'string' ? given : JSON.stringify(given))
 
-/** More than a body may have; several, as most requests are refused before anybody looks. */
+/** Larger than the maximum body, and several, because most requests are rejected before their body is read. */
 const large = Array<string>(4).fill('x'.repeat(110_000))
 
 function payload(type: string): string {
@@ -159,7 +159,7 @@ function payload(type: string): string {
   return chance(0.5) ? encodeURI(text.toWellFormed()) : text
 }
 
-/** One request: a route that there is, in some way that nobody meant. */
+/** One request to an existing route, with unusual input. */
 export function oddRequest(paths: readonly string[], credentials: readonly Record<string, string>[]): InjectOptions {
   const path = pick(paths).replace(/\{[^}]+\}/g, () => pick(segments))
   const query = chance(0.2) ? `?${pick(strange)}=${pick(odd)}&any=${pick(odd)}&token=${pick(odd)}&%zz=%` : ''

@@ -4,7 +4,7 @@ import { hasRedis, startRedis } from '../support/redis.ts'
 
 const settings = { rate_limits: { global: '10/1h' } }
 
-/** How many of so many requests at once, spread over the replicas, are let through. */
+/** How many of this many concurrent requests, spread over the replicas, are allowed. */
 async function letThrough(count: number, ...replicas: TestApp[]): Promise<number> {
   const asked = Array.from({ length: count }, (_, n) => replicas[n % replicas.length]?.app.inject('/health/live'))
   const answers = await Promise.all(asked)
@@ -16,14 +16,14 @@ async function letThrough(count: number, ...replicas: TestApp[]): Promise<number
   return answers.filter((answer) => answer?.statusCode === 200).length
 }
 
-t.test('without Redis each process counts by itself', async (t) => {
+t.test('counts per process without Redis', async (t) => {
   const here = await buildTestApp(t, { settings })
   const there = await buildTestApp(t, { settings, database: here.where })
   t.equal(await letThrough(30, here), 10)
   t.equal(await letThrough(30, there), 10)
 })
 
-t.test('with Redis all count together, and while it is away nobody sends without limit', async (t) => {
+t.test('counts together with Redis, and still limits every process while Redis is away', async (t) => {
   if (!hasRedis(t)) return
   const redis = await startRedis(t)
   const shared = { ...settings, redis: { url: redis.url } }
@@ -33,6 +33,6 @@ t.test('with Redis all count together, and while it is away nobody sends without
   t.equal(await letThrough(10, there), 0)
   t.equal((await here.app.inject({ url: '/health/live', remoteAddress: '198.51.100.7' })).statusCode, 200)
   await redis.stop()
-  t.equal(await letThrough(30, here), 10, 'each counts by itself')
+  t.equal(await letThrough(30, here), 10, 'each process counts separately')
   t.equal(await letThrough(30, there), 10)
 })

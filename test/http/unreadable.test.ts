@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 
-t.test('odd URLs are 404 in the shape of every other error', async (t) => {
+t.test('answers odd URLs with 404 in the usual error format', async (t) => {
   const svc = await buildTestApp(t)
   const long = `/${'x'.repeat(100_000)}`
   for (const url of [
@@ -25,7 +25,7 @@ t.test('odd URLs are 404 in the shape of every other error', async (t) => {
   t.equal((await svc.app.inject('/health/live?a=%&%zz=%00&__proto__=1')).statusCode, 200)
 })
 
-/** What the server answers to these bytes before it closes the connection. */
+/** The server's answer to these bytes before it closes the connection. */
 const exchange = (port: string, text: string) =>
   new Promise<string>((resolve, reject) => {
     let answer = ''
@@ -36,7 +36,7 @@ const exchange = (port: string, text: string) =>
     socket.on('close', () => resolve(answer)).on('error', reject)
   })
 
-t.test('what is no HTTP gets a 400 and a closed connection, on a real socket', async (t) => {
+t.test('answers 400 to invalid HTTP and closes the connection, on a real socket', async (t) => {
   const svc = await buildTestApp(t)
   const { port } = new URL(await svc.app.listen({ port: 0, host: '127.0.0.1' }))
   const token = await svc.createToken(await svc.createUser())
@@ -95,7 +95,7 @@ t.test('ends a request whose head or body does not arrive in time', async (t) =>
   const head = 'POST /svc/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n'
   const cases: [string, object, string][] = [
     ['head', { headersTimeout: 1, requestTimeout: 30_000 }, head],
-    // Node takes the shorter of the two for the head.
+    // Node uses the shorter of the two for the head.
     ['body', { headersTimeout: 1, requestTimeout: 1 }, `${head}\r\n{"email":`],
   ]
   for (const [part, limits, text] of cases) {

@@ -17,13 +17,13 @@ import { plainUser, run } from './container.ts'
 
 const source = resolve(import.meta.dirname, '../..')
 
-/** What of the environment a build may need to reach the registry. */
+/** Environment variables that a build may need to reach the registry. */
 const passedOn = /^(https?_proxy|no_proxy|npm_config_registry|node_extra_ca_certs|ssl_cert_file)$/i
 
-/** A directory that stands for the root of a container's file system. */
+/** A directory that acts as the root of a container's file system. */
 export interface Root {
   path: string
-  /** The place in it of a path inside the container. */
+  /** Where a path of the container is in it. */
   at(path: string): string
   env: Record<string, string>
 }
@@ -48,7 +48,7 @@ export function baseImage(t: Test): Root {
   return { path, at, env: env as Record<string, string> }
 }
 
-/** Does what a stage says, as the plain user. */
+/** Runs the steps of a stage, as the unprivileged user. */
 export async function buildStage(root: Root, stage: Stage): Promise<void> {
   let folder = root.path
   for (const { name, text } of stage.instructions) {
@@ -65,7 +65,7 @@ export async function buildStage(root: Root, stage: Stage): Promise<void> {
   }
 }
 
-/** Lays out the last stage: what it copies from another, and its environment. Nothing installs there. */
+/** Builds the last stage: the files that it copies from another one, and its environment. It installs nothing. */
 export function lastStage(root: Root, stage: Stage): { folder: string; env: Record<string, string> } {
   const folder = root.at(instructionsOf(stage, 'WORKDIR')[0] ?? '')
   for (const text of instructionsOf(stage, 'COPY')) {
@@ -98,13 +98,13 @@ function npmFolder(): string {
       const cli = realpathSync(program)
       if (cli.endsWith(join('npm', 'bin', 'npm-cli.js'))) return dirname(dirname(cli))
     } catch {
-      // Not there.
+      // It is missing there.
     }
   }
   throw new Error('npm is not on the PATH')
 }
 
-/** Hands a folder and what is in it to the plain user. */
+/** Gives a folder and its content to the unprivileged user. */
 export function own(folder: string, owner = plainUser): void {
   if (!owner) return
   chownSync(folder, owner.uid, owner.gid)

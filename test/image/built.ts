@@ -1,5 +1,5 @@
-// npm run check:image: does what the Dockerfile says without Docker, and holds the result to what an image must do.
-// It installs everything once more, so it is no part of `npm test`.
+// npm run check:image: follows the Dockerfile without Docker and checks the requirements on an image. It installs
+// everything again, so it is not part of `npm test`.
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -12,7 +12,7 @@ import { ask, askWithBearer } from '../support/remote.ts'
 import { baseImage, buildStage, lastStage, own } from './build.ts'
 import { canIsolate, type Running, run, start, untilReady } from './container.ts'
 
-// `npm run check:image` runs this file without the runner that sets a timeout.
+// `npm run check:image` runs this file without the test runner, which would set a timeout.
 t.setTimeout(900_000)
 
 const LARGEST = 250_000_000
@@ -27,7 +27,7 @@ const data = join(folder, 'data')
 const { dependencies } = readJson('package.json')
 close()
 
-t.test('it is small, and has the packages of production alone', async (t) => {
+t.test('is small and has only production packages', async (t) => {
   const size = filesIn(folder).reduce((sum, file) => sum + statSync(file).size, 0)
   t.ok(size <= LARGEST, `${Math.round(size / 1e6)} MB`)
   process.stderr.write(`the image adds ${Math.round(size / 1e6)} MB to its base\n`)
@@ -37,7 +37,7 @@ t.test('it is small, and has the packages of production alone', async (t) => {
   for (const name of Object.keys(dependencies)) t.ok(existsSync(join(folder, 'node_modules', name)), name)
 })
 
-t.test('whatever the server imports, now or when it is needed, can be imported', async (t) => {
+t.test('can import every module that the server imports, at start or later', async (t) => {
   const specifiers = new Set(
     filesIn(join(folder, 'dist'))
       .filter((file) => file.endsWith('.js'))
@@ -50,14 +50,14 @@ t.test('whatever the server imports, now or when it is needed, can be imported',
       .filter((name) => !name.startsWith('node:')),
   )
   for (const name of ['libsql', 'pg', '@prisma/adapter-pg', 'ioredis', 'nodemailer', 'eta', '@node-rs/argon2']) {
-    t.ok(specifiers.has(name), `${name} is among what is tried`)
+    t.ok(specifiers.has(name), `${name} is among the imports`)
   }
   const script = `for (const name of ${JSON.stringify([...specifiers])}) await import(name)`
   const ended = await run(['node', '--input-type=module', '--eval', script], { cwd: folder, env })
   t.strictSame(ended, { code: 0, output: '' }, `${specifiers.size} specifiers`)
 })
 
-t.test('on the other processor it has the same packages, and that processor’s native ones', async (t) => {
+t.test('has the same packages for the other processor, with its native ones', async (t) => {
   const [here, other] = process.arch === 'arm64' ? ['arm64', 'x64'] : ['x64', 'arm64']
   const assemble =
     instructionsOf(building, 'RUN')
@@ -81,7 +81,7 @@ t.test('on the other processor it has the same packages, and that processor’s 
   )
 })
 
-t.test('its bill of materials names exactly what is installed', async (t) => {
+t.test('lists exactly the installed packages in its bill of materials', async (t) => {
   const installed = filesIn(join(folder, 'node_modules'))
     .filter((file) => /node_modules\/(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
     .map((file) => JSON.parse(readFileSync(file, 'utf8')))
@@ -93,7 +93,7 @@ t.test('its bill of materials names exactly what is installed', async (t) => {
   t.match([bomFormat, metadata.component], ['CycloneDX', { name: 'svc', type: 'application' }])
 })
 
-t.test('it runs read-only as a plain user, and ends on SIGTERM', async (t) => {
+t.test('runs read-only as an unprivileged user, and stops on SIGTERM', async (t) => {
   if (!canIsolate) {
     process.stderr.write('*** NOT RUN AS THE FIRST PROCESS ON A READ-ONLY ROOT: THIS MACHINE FORBIDS IT ***\n')
   }
@@ -104,7 +104,7 @@ t.test('it runs read-only as a plain user, and ends on SIGTERM', async (t) => {
 
   const svc = await boot(t, settings)
   t.strictSame(await run(health, inside), { code: 0, output: '' }, 'healthy')
-  // Not verified: svc would mail a notice of the new token, and there is no mail server here.
+  // Unverified: svc would mail a notice of the new token, and there is no mail server here.
   const create = ['svc', 'user:create', '--email=ada@example.com', '--name=Ada']
   t.match(await run(create, { ...inside, input: `${password}\n` }), { code: 0, output: '"email":"ada@example.com"' })
   t.match(await run(['svc', 'user:list'], inside), { code: 0, output: 'ada@example.com' })
@@ -116,7 +116,7 @@ t.test('it runs read-only as a plain user, and ends on SIGTERM', async (t) => {
   for (const path of ['/oauth/login', '/assets/webauthn.js', '/openapi.json', '/.well-known/jwks.json']) {
     t.equal((await ask(svc.url, { url: path })).statusCode, 200, path)
   }
-  t.ok(existsSync(join(data, 'svc.db')), 'the database lies on the volume')
+  t.ok(existsSync(join(data, 'svc.db')), 'the database is on the volume')
   const [, backup = ''] = /^docker exec svc node --eval '(.*)'$/m.exec(read('docs/deployment.md')) ?? []
   t.match(await run(['node', '--eval', backup], inside), { code: 0 }, 'a copy is made while it runs')
   const look = 'console.log(new (require("libsql"))("data/backup.db").prepare("SELECT email FROM users").all())'
@@ -126,7 +126,7 @@ t.test('it runs read-only as a plain user, and ends on SIGTERM', async (t) => {
   t.notMatch(ended.output, /"level":[456]0/)
 })
 
-t.test('it runs on PostgreSQL and Redis', async (t) => {
+t.test('runs on PostgreSQL and Redis', async (t) => {
   if (!findPostgresql() || !hasRedis(t)) return t.notOk(process.env.CI, 'PostgreSQL and Redis are on this machine')
   const [database, redis] = await Promise.all([startPostgresql(), startRedis(t)])
   t.teardown(database.stop)
@@ -134,7 +134,7 @@ t.test('it runs on PostgreSQL and Redis', async (t) => {
   t.match(await svc.stop(), { code: 0 })
 })
 
-/** Takes every right to write from what the image holds; the volume is the plain user's own. */
+/** Removes all write permissions from the image; the volume belongs to the unprivileged user. */
 function close(): void {
   for (const path of [...filesIn(folder), ...foldersIn(folder)]) chmodSync(path, statSync(path).mode & ~0o222)
   mkdirSync(data, { mode: 0o700 })
@@ -142,7 +142,7 @@ function close(): void {
   chmodSync(folder, 0o555)
 }
 
-/** A production configuration as it is mounted, with the secret in a file; the port stands in the environment. */
+/** A mounted production configuration, with the secret in a file and the port in the environment. */
 async function configure(): Promise<Record<string, string>> {
   const secret = root.at('run/secrets/svc')
   const file = root.at('etc/svc/svc.yaml')
@@ -169,7 +169,7 @@ function readJson(file: string) {
   return JSON.parse(readFileSync(join(folder, file), 'utf8'))
 }
 
-/** `name@version` of what a bill of materials lists. */
+/** The `name@version` entries of a bill of materials. */
 function billOf(place: string): string[] {
   const { components } = JSON.parse(readFileSync(join(place, 'sbom.cdx.json'), 'utf8'))
   return components.map((part: { name: string; version: string }) => `${part.name}@${part.version}`).sort()

@@ -13,7 +13,7 @@ const text = readFileSync(join(examples, 'compose.yaml'), 'utf8')
 const compose = parse(text)
 const { svc, ...others } = compose.services
 
-t.test('svc waits for the health of each service, and is closed as far as it can be', async (t) => {
+t.test('waits for the health of each service, and has minimal privileges', async (t) => {
   for (const [name, service] of Object.entries<{ healthcheck: { test: string[] } }>(others)) {
     t.equal(service.healthcheck.test[0], 'CMD', `${name} has a health check`)
     t.strictSame(svc.depends_on[name], { condition: 'service_healthy' })
@@ -25,17 +25,17 @@ t.test('svc waits for the health of each service, and is closed as far as it can
   t.match(svc, { read_only: true, tmpfs: ['/tmp'], cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
 })
 
-t.test('everything that is named is declared, and used', async (t) => {
+t.test('declares and uses everything that it names', async (t) => {
   const services = Object.values<{ secrets?: string[]; networks: string[]; volumes: string[] }>(compose.services)
   const used = (key: 'secrets' | 'networks') => [...new Set(services.flatMap((service) => service[key] ?? []))].sort()
   t.strictSame(used('secrets'), Object.keys(compose.secrets).sort())
   t.strictSame(used('networks'), Object.keys(compose.networks).sort())
   const volumes = services.flatMap((service) => service.volumes.map((volume) => volume.split(':')[0] ?? ''))
   t.strictSame(volumes.filter((name) => !name.startsWith('.')).sort(), Object.keys(compose.volumes).sort())
-  for (const name of Object.keys(compose.secrets)) t.ok(text.includes(`> secrets/${name}\n`), `how ${name} is made`)
+  for (const name of Object.keys(compose.secrets)) t.ok(text.includes(`> secrets/${name}\n`), `how to create ${name}`)
 })
 
-t.test('svc takes its configuration, environment and secrets', async (t) => {
+t.test('passes configuration, environment and secrets to svc', async (t) => {
   const folder = temporaryDirectory(t)
   mkdirSync(join(folder, 'secrets'))
   writeFileSync(join(folder, 'secrets/svc_secret'), 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M\n')

@@ -2,26 +2,26 @@ import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:chi
 import { readFileSync } from 'node:fs'
 import { until } from '../support/until.ts'
 
-/** Whom the image is built and run by here: an ordinary user, also where the check is started by root. */
+/** The user that builds and runs the image: unprivileged, even if root starts the check. */
 export const plainUser: { uid: number; gid: number } | undefined =
   process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
 
-/** What a process ended with, and what it printed. */
+/** The exit code and the output of a process. */
 export interface Ended {
   code: number | null
   output: string
 }
 
-/** A process that runs, and how to end it. */
+/** A running process and how to stop it. */
 export interface Running {
   output(): string
   ended: Promise<Ended>
-  /** SIGTERM to the process itself, and its end. */
+  /** Sends SIGTERM to the process itself and waits for its exit. */
   stop(): Promise<Ended>
   kill(): void
 }
 
-/** Runs a command as the plain user until it ends. */
+/** Runs a command as the unprivileged user until it exits. */
 export function run(command: readonly string[], options: SpawnOptions & { input?: string }): Promise<Ended> {
   const [program = '', ...args] = command
   const { child, ended } = watch(spawn(program, args, { ...options, ...plainUser, stdio: 'pipe' }))
@@ -30,13 +30,13 @@ export function run(command: readonly string[], options: SpawnOptions & { input?
   return ended
 }
 
-/** Whether processes can have a root file system and process numbers of their own here. */
+/** Whether this machine allows a root file system and a process namespace. */
 export const canIsolate =
   plainUser !== undefined && spawnSync('unshare', ['--fork', '--pid', '--mount', 'true']).status === 0
 
 /**
- * Starts a command as a container does: as the plain user, and where the machine allows it as the first process, on a
- * root file system that only reads except for one directory.
+ * Starts a command as a container does: as the unprivileged user and, where the machine allows it, as the first process
+ * on a read-only root file system with one writable directory.
  */
 export function start(
   command: readonly string[],
@@ -78,7 +78,7 @@ function watch(child: ChildProcess) {
   return { child, output: () => text, ended }
 }
 
-/** Waits until a process is ready; throws when it ends before. */
+/** Waits until a process is ready; throws if it exits first. */
 export async function untilReady(isSo: () => Promise<boolean>, process: Running): Promise<void> {
   let hasEnded = false
   void process.ended.then(() => {

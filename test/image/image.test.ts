@@ -10,27 +10,27 @@ const manifest = JSON.parse(read('package.json'))
 const stages = readDockerfile(read('Dockerfile'))
 const last = stages.at(-1)
 
-t.test('the last stage has what runs, and nothing that installs or builds', async (t) => {
+t.test('contains only runtime files in the last stage, and no build tools', async (t) => {
   if (!last) return t.fail('no stage')
   t.equal(stages.length, 2)
   for (const { from } of stages) t.match(from, /\/node:24-slim$/, "the runtime's official image")
   const copies = instructionsOf(last, 'COPY')
-  t.strictSame(copies, ['--from=build /build/image ./'], 'only what .dev/image.mjs put together')
+  t.strictSame(copies, ['--from=build /build/image ./'], 'only the output of .dev/image.mjs')
   const [removal = '', ...others] = instructionsOf(last, 'RUN')
   t.strictSame(others, [])
   for (const path of ['lib/node_modules', 'bin/npm', 'bin/npx', 'bin/corepack']) {
     t.ok(removal.includes(` /usr/local/${path} `), `${path} is removed`)
   }
   t.equal(instructionsOf(last, 'USER').at(-1), '1000:1000')
-  t.match(removal, 'install -d -o 1000 -g 1000 -m 700 /app/data', 'the data directory is that user’s')
+  t.match(removal, 'install -d -o 1000 -g 1000 -m 700 /app/data', 'the data directory belongs to that user')
   t.strictSame(instructionsOf(last, 'VOLUME'), ['/app/data'])
   t.strictSame(instructionsOf(last, 'WORKDIR'), ['/app'])
 })
 
-t.test('it starts as `npm start` does, and as the first process', async (t) => {
+t.test('starts as `npm start` does, as the first process', async (t) => {
   if (!last) return t.fail('no stage')
   t.equal(commandOf(instructionsOf(last, 'CMD')[0]).join(' '), manifest.scripts.start)
-  t.strictSame(commandOf(instructionsOf(last, 'ENTRYPOINT')[0]), [], 'no shell between')
+  t.strictSame(commandOf(instructionsOf(last, 'ENTRYPOINT')[0]), [], 'no shell in between')
   const env = pairsOf(last, 'ENV')
   t.match(env.PATH, /^\/app\/bin:/, 'svc is on the PATH')
   t.strictSame(instructionsOf(last, 'EXPOSE'), [env.PORT])
@@ -39,7 +39,7 @@ t.test('it starts as `npm start` does, and as the first process', async (t) => {
   t.match(health, '/health/live')
 })
 
-t.test('its labels tell this version', async (t) => {
+t.test('has labels with this version', async (t) => {
   if (!last) return t.fail('no stage')
   const labels = pairsOf(last, 'LABEL')
   t.equal(labels['org.opencontainers.image.version'], manifest.version)
@@ -49,7 +49,7 @@ t.test('its labels tell this version', async (t) => {
   t.ok(labels['org.opencontainers.image.revision'])
 })
 
-t.test('a build sees the sources, and nothing else of the directory', async (t) => {
+t.test('includes only the sources in the build context', async (t) => {
   const files = buildContext(root)
   for (const file of ['package-lock.json', '.npmrc', '.dev/build.mjs', 'src/main.ts', 'config/svc.yaml']) {
     t.ok(files.includes(file), file)
@@ -60,7 +60,7 @@ t.test('a build sees the sources, and nothing else of the directory', async (t) 
   t.notOk(files.some((file) => file.startsWith('src/generated/') || file.startsWith('prisma/.derived/')))
 })
 
-t.test('the commands of the documentation fit it', async (t) => {
+t.test('matches the commands of the documentation', async (t) => {
   if (!last) return t.fail('no stage')
   const [volume, port] = [instructionsOf(last, 'VOLUME')[0], pairsOf(last, 'ENV').PORT]
   for (const file of ['README.md', 'docs/deployment.md']) {

@@ -12,7 +12,7 @@ const add = ({ app, database }: TestApp, payload: object, kind = 'test') =>
 
 const rowsOf = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
 
-t.test('work is done once, by itself, and nothing of it stays', async (t) => {
+t.test('runs a task once, in the background, and deletes it', async (t) => {
   const svc = await buildTestApp(t)
   const done: unknown[] = []
   const finished = Promise.withResolvers<void>()
@@ -34,10 +34,10 @@ t.test('work is done once, by itself, and nothing of it stays', async (t) => {
     { message: 'no' },
   )
   await svc.app.outbox.deliverDue()
-  t.equal(done.length, 1, 'what was rolled back is not done')
+  t.equal(done.length, 1, 'a rolled-back task does not run')
 })
 
-t.test('what fails is tried again, later each time, and given up in the end', async (t) => {
+t.test('retries failed work with growing delays, and finally gives up', async (t) => {
   const svc = await buildTestApp(t)
   const { app, clock, database } = svc
   let attempts = 0
@@ -74,11 +74,11 @@ t.test('what fails is tried again, later each time, and given up in the end', as
   clock.advance(30 * day)
   await add(svc, {}, 'later')
   await app.outbox.prune()
-  t.match(await rowsOf(svc), [{ kind: 'later', attempts: 0 }], 'what is waiting is not pruned')
+  t.match(await rowsOf(svc), [{ kind: 'later', attempts: 0 }], 'waiting work is not pruned')
   await database.prisma.outbox.deleteMany()
 })
 
-t.test('what can never succeed is given up at once, and what nobody here does is left alone', async (t) => {
+t.test('gives up hopeless work immediately, and ignores unknown kinds', async (t) => {
   const svc = await buildTestApp(t)
   let isTried = false
   svc.app.outbox.handle('test', async () => {
@@ -95,10 +95,10 @@ t.test('what can never succeed is given up at once, and what nobody here does is
     { kind: 'test', attempts: 1, lastError: 'nobody there', failedAt: Date },
     { kind: 'unknown', attempts: 0, failedAt: null },
   ])
-  t.ok(isTried, 'the others go on')
+  t.ok(isTried, 'the others continue')
 })
 
-t.test('it is encrypted where it lies, for its kind alone, and a secret may be replaced', async (t) => {
+t.test('encrypts stored work for its kind only, and supports secret rotation', async (t) => {
   const svc = await buildTestApp(t)
   const read: unknown[] = []
   await add(svc, { link: 'https://example.com/secret-link' })
@@ -123,7 +123,7 @@ t.test('it is encrypted where it lies, for its kind alone, and a secret may be r
   t.strictSame(read, [{ link: 'https://example.com/secret-link' }])
 })
 
-t.test('two processes never do the same work, and a few things at a time are done', async (t) => {
+t.test('never runs the same work in two processes, and limits concurrency', async (t) => {
   const first = await buildTestApp(t)
   const second = await buildTestApp(t, { database: first.where, clock: first.clock })
   const done: string[] = []
@@ -145,12 +145,12 @@ t.test('two processes never do the same work, and a few things at a time are don
     done.map((line) => JSON.parse(line.replace(/^\w+ /, '')).i).sort((a, b) => a - b),
     Array.from({ length: 60 }, (_, i) => i),
   )
-  t.same([...new Set(done.map((line) => line.split(' ')[0]))].sort(), ['first', 'second'], 'both were at it')
+  t.same([...new Set(done.map((line) => line.split(' ')[0]))].sort(), ['first', 'second'], 'both processes worked')
   t.ok(most > 1 && most <= 10, `${most} at a time`)
   t.strictSame(await rowsOf(first), [])
 })
 
-t.test('a process that died leaves its work to the next, when the lease has ended', async (t) => {
+t.test('leaves the work of a dead process to the next one after the lease expires', async (t) => {
   const svc = await buildTestApp(t)
   let done = 0
   svc.app.outbox.handle('test', async () => void done++)
@@ -164,7 +164,7 @@ t.test('a process that died leaves its work to the next, when the lease has ende
   t.equal(done, 1)
 })
 
-t.test('an attempt whose lease was lost changes nothing of the next one', async (t) => {
+t.test('ignores the result of an attempt that lost its lease', async (t) => {
   const svc = await buildTestApp(t)
   const gate = Promise.withResolvers<void>()
   svc.app.outbox.handle('test', () => gate.promise)
@@ -174,10 +174,10 @@ t.test('an attempt whose lease was lost changes nothing of the next one', async 
   await svc.database.prisma.outbox.updateMany({ data: { attempts: 2 } })
   gate.resolve()
   await slow
-  t.match(await rowsOf(svc), [{ attempts: 2 }], 'the row is the other attempt’s to delete')
+  t.match(await rowsOf(svc), [{ attempts: 2 }], 'only the other attempt may delete the row')
 })
 
-t.test('closing waits for what is under way, and tells it when it takes too long', async (t) => {
+t.test('waits for running work on close, and aborts it after a timeout', async (t) => {
   const svc = await buildTestApp(t)
   const begun = Promise.withResolvers<Delivery>()
   const gate = Promise.withResolvers<void>()

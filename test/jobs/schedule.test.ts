@@ -3,7 +3,7 @@ import { runIfDue } from '../../src/jobs/schedule.ts'
 import { buildTestApp } from '../support/app.ts'
 import { day, minute } from '../support/clock.ts'
 
-t.test('a job runs once a day, and again ten minutes after a run that failed', async (t) => {
+t.test('runs a job once a day, and retries ten minutes after a failure', async (t) => {
   const { app, clock } = await buildTestApp(t)
   let runs = 0
   let fails = false
@@ -16,7 +16,7 @@ t.test('a job runs once a day, and again ten minutes after a run that failed', a
     },
   }
   await runIfDue(app, job)
-  t.equal(runs, 0, 'the first process that sees a job only notes it')
+  t.equal(runs, 0, 'the first process that sees a job only records it')
   clock.advance(day)
   await runIfDue(app, job)
   await runIfDue(app, job)
@@ -34,5 +34,5 @@ t.test('a job runs once a day, and again ten minutes after a run that failed', a
   t.equal(runs, 3)
   clock.advance(day - minute)
   await runIfDue(app, job)
-  t.equal(runs, 3, 'a run that succeeded is good for a day')
+  t.equal(runs, 3, 'a successful run counts for a day')
 })

@@ -12,7 +12,7 @@ const client = {
   grants: ['password'],
 }
 
-/** An svc that allows one address three failures in ten minutes. */
+/** svc with a limit of three failures per address in ten minutes. */
 const build = (t: Test, settings: Settings = {}, limits: object = {}) =>
   buildTestApp(t, { settings: { clients: [client], rate_limits: { login_address: '3/10m', ...limits }, ...settings } })
 
@@ -25,7 +25,7 @@ const send = (svc: TestApp, email: string, password: string, remoteAddress = '19
     payload: { email, password, device_name: 'd' },
   })
 
-/** The statuses of one password tried on one account after the other, which no other limit notices. */
+/** The statuses of one password on one account after the other, which triggers no other limit. */
 async function spray(svc: TestApp, times: number, remoteAddress?: string, headers?: object) {
   const statuses: number[] = []
   for (let i = 0; i < times; i++) {
@@ -57,7 +57,7 @@ t.test('counts an IPv6 client by its /64', async (t) => {
   t.strictSame(await spray(svc, 1, '2001:db8:0:2::1'), [422])
 })
 
-t.test('counts every door together', async (t) => {
+t.test('counts all entry points together', async (t) => {
   const svc = await build(t)
   const browser = new Browser(svc.app, { remoteAddress: '192.0.2.1' })
   await browser.get('/svc/csrf-cookie')
@@ -82,7 +82,7 @@ t.test('counts every door together', async (t) => {
   t.equal((await grant()).statusCode, 429)
 })
 
-t.test('counts no success, and nothing against the accounts once the address is refused', async (t) => {
+t.test('counts no success, and counts nothing against the accounts once the address is rejected', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   for (let i = 0; i < 5; i++) t.equal((await send(svc, email, right)).statusCode, 200)
@@ -93,7 +93,7 @@ t.test('counts no success, and nothing against the accounts once the address is 
   t.equal(await count(), before)
 })
 
-t.test('gives the attempt back when another limit refuses it', async (t) => {
+t.test('returns the attempt when another limit rejects it', async (t) => {
   const svc = await build(t, {}, { login: '1/10m' })
   const { email } = await svc.createUser()
   t.equal((await send(svc, email, 'wrong')).statusCode, 422)
@@ -108,18 +108,18 @@ t.test('does not apply to a browser that signed in to the account before', async
   t.equal((await known.signIn(owner.email)).statusCode, 200)
   t.strictSame(await spray(svc, 4), refused)
   t.equal((await known.signIn(owner.email)).statusCode, 200)
-  t.equal((await known.signIn(neighbour.email)).statusCode, 429, 'to another account it is a stranger')
-  t.equal((await known.post('/user/confirm-password', { password: right })).statusCode, 201, 'who is signed in')
+  t.equal((await known.signIn(neighbour.email)).statusCode, 429, 'but applies to that browser for another account')
+  t.equal((await known.post('/user/confirm-password', { password: right })).statusCode, 201, 'a signed-in user')
 })
 
-t.test('of many accounts tried at once, no more than allowed reach the check', async (t) => {
+t.test('checks no more than the allowed number of many concurrent attempts', async (t) => {
   const svc = await build(t)
   const answers = await Promise.all(Array.from({ length: 20 }, () => spray(svc, 1)))
   t.equal(answers.flat().filter((status) => status === 422).length, 3)
   t.equal(answers.flat().filter((status) => status === 429).length, 17)
 })
 
-t.test('is a setting: null turns it off, and exempt addresses are not counted', async (t) => {
+t.test('can be disabled with null, and does not count exempt addresses', async (t) => {
   const off = await build(t, {}, { login_address: null })
   t.strictSame(await spray(off, 5), Array(5).fill(422))
   const exempt = await build(t, {}, { exempt: ['192.0.2.0/24', '2001:db8::/32'] })
@@ -134,10 +134,10 @@ t.test('counts the client that a trusted proxy names', async (t) => {
   t.strictSame(await spray(svc, 4, '10.0.0.1', { 'x-forwarded-for': '198.51.100.1' }), refused)
   t.strictSame(await spray(svc, 1, '10.0.0.1', { 'x-forwarded-for': '198.51.100.1:4711' }), [429])
   t.strictSame(await spray(svc, 1, '10.0.0.1', { 'x-forwarded-for': '198.51.100.2' }), [422])
-  t.strictSame(await spray(svc, 4, '10.0.0.9', { 'x-forwarded-for': 'unknown' }), refused, 'or else the proxy itself')
+  t.strictSame(await spray(svc, 4, '10.0.0.9', { 'x-forwarded-for': 'unknown' }), refused, 'otherwise the proxy itself')
 })
 
-t.test('is not enforced, and says so, while a proxy outside trust_proxy forwards', async (t) => {
+t.test('is not enforced, and logs that, while an untrusted proxy forwards requests', async (t) => {
   const svc = await build(t, { server: { trust_proxy: ['10.0.0.0/8'] } })
   for (const headers of [{ 'x-forwarded-for': '198.51.100.1' }, { forwarded: 'for=198.51.100.1' }]) {
     t.strictSame(await spray(svc, 5, '172.16.0.1', headers), Array(5).fill(422))
@@ -147,7 +147,7 @@ t.test('is not enforced, and says so, while a proxy outside trust_proxy forwards
   t.match(JSON.parse(warnings[0] ?? ''), { peer: '172.16.0.1', msg: /server\.trust_proxy/ })
 })
 
-t.test('replicas count together in Redis', async (t) => {
+t.test('counts together in Redis across replicas', async (t) => {
   if (!hasRedis(t)) return
   const redis = await startRedis(t)
   const settings = { redis: { url: redis.url }, rate_limits: { login_address: '3/10m' } }

@@ -3,7 +3,7 @@ import { buildTestApp } from '../support/app.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
 import { enrol } from '../support/totp.ts'
 
-t.test('a sign-out whose session ended meanwhile records no second sign-out', async (t) => {
+t.test('records one sign-out when the session ended meanwhile', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const { prisma } = svc.database
@@ -18,7 +18,7 @@ t.test('a sign-out whose session ended meanwhile records no second sign-out', as
   t.equal(await logouts(), 1)
 })
 
-t.test('a sign-in cannot wait for its second factor in a session that ended meanwhile', async (t) => {
+t.test('refuses to wait for a second factor in a session that ended meanwhile', async (t) => {
   const svc = await buildTestApp(t)
   const enrolled = await enrol(svc)
   const { prisma } = svc.database

@@ -12,7 +12,7 @@ const secret = 'a-secret-that-is-long-enough'
 const clients = [{ client_id: 'phone', type: 'confidential', secret, grants: ['password'] }]
 const settings = { clients, rate_limits: { login: null, login_address: null } }
 
-/** Records the checks of the hashing threads: the costs of the hashes that each password was checked against. */
+/** Records the work of the hashing threads: the costs of the hashes that each password was checked against. */
 function watchChecks(t: Test): () => string[][] {
   const runs = t.capture(Piscina.prototype, 'run', Piscina.prototype.run)
   return () =>
@@ -21,7 +21,7 @@ function watchChecks(t: Test): () => string[][] {
     )
 }
 
-/** Every door that takes an address and a password. */
+/** Every entry point that takes an address and a password. */
 const doors: Record<string, (svc: TestApp, email: string, password: string) => Promise<{ statusCode: number }>> = {
   '/login': async (svc, email, password) => svc.browser().signIn(email, password),
   '/oauth/login': async (svc, email, password) => {
@@ -47,35 +47,38 @@ const doors: Record<string, (svc: TestApp, email: string, password: string) => P
 const storeHash = ({ database }: TestApp, email: string, password: string) =>
   database.prisma.user.update({ where: { email }, data: { password } })
 
-t.test('every password door does one check for known, unknown, disabled and password-less users', async (t) => {
-  const svc = await buildTestApp(t, { settings })
-  const checks = watchChecks(t)
-  const users = {
-    known: (await svc.createUser()).email,
-    unknown: 'nobody@example.com',
-    disabled: (await svc.createUser()).email,
-    'password-less': (await svc.createUser({ password: null })).email,
-  }
-  await setDisabled(svc, users.disabled, true)
-  checks()
-  for (const [channel, enter] of Object.entries(doors)) {
-    for (const [kind, email] of Object.entries(users)) {
-      const { statusCode } = await enter(svc, email, 'wrong')
-      t.ok([400, 401, 422].includes(statusCode), `${channel} refuses a ${kind} user with ${statusCode}`)
-      t.equal(
-        checks()
-          .map((costs) => costs.length)
-          .join(),
-        '1',
-        `${channel} does one check for a ${kind} user`,
-      )
+t.test(
+  'does one password check for known, unknown, disabled and password-less users at every entry point',
+  async (t) => {
+    const svc = await buildTestApp(t, { settings })
+    const checks = watchChecks(t)
+    const users = {
+      known: (await svc.createUser()).email,
+      unknown: 'nobody@example.com',
+      disabled: (await svc.createUser()).email,
+      'password-less': (await svc.createUser({ password: null })).email,
     }
-    await enter(svc, users.disabled, 'correct horse')
-    t.equal(checks().length, 1, `${channel} checks the right password of a disabled user`)
-  }
-})
+    await setDisabled(svc, users.disabled, true)
+    checks()
+    for (const [channel, enter] of Object.entries(doors)) {
+      for (const [kind, email] of Object.entries(users)) {
+        const { statusCode } = await enter(svc, email, 'wrong')
+        t.ok([400, 401, 422].includes(statusCode), `${channel} rejects a ${kind} user with ${statusCode}`)
+        t.equal(
+          checks()
+            .map((costs) => costs.length)
+            .join(),
+          '1',
+          `${channel} does one check for a ${kind} user`,
+        )
+      }
+      await enter(svc, users.disabled, 'correct horse')
+      t.equal(checks().length, 1, `${channel} checks the right password of a disabled user`)
+    }
+  },
+)
 
-t.test('the doors of a signed-in user do one check with and without a password', async (t) => {
+t.test('does one check with and without a password for signed-in users', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const checks = watchChecks(t)
   const change = { current_password: 'wrong', password: 'violet engine on', password_confirmation: 'violet engine on' }
@@ -97,7 +100,7 @@ t.test('the doors of a signed-in user do one check with and without a password',
   }
 })
 
-t.test('while legacy hashes are stored, every account costs the same total work', async (t) => {
+t.test('costs the same total work for every account while legacy hashes are stored', async (t) => {
   const first = await buildTestApp(t, { settings })
   const emails = {
     current: (await first.createUser()).email,
@@ -123,7 +126,7 @@ t.test('while legacy hashes are stored, every account costs the same total work'
   }
   t.equal(new Set(work.values()).size, 1, 'from the first attempt after the start')
   t.equal(work.get('unknown')?.split('$2b$04$').length, 2, 'an unknown address costs a bcrypt check too')
-  t.equal(work.get('unknown')?.split('$argon2').length, 4, 'and the three kinds of argon2')
+  t.equal(work.get('unknown')?.split('$argon2').length, 4, 'and the three variants of argon2')
   for (const kind of ['bcrypt', 'argon2i', 'other cost'] as const) {
     t.equal((await svc.browser().signIn(emails[kind])).statusCode, 200, kind)
     const row = await svc.database.prisma.user.findUniqueOrThrow({ where: { email: emails[kind] } })
@@ -132,10 +135,10 @@ t.test('while legacy hashes are stored, every account costs the same total work'
   const last = await buildTestApp(t, { settings, database: first.where, clock: first.clock })
   checks()
   await last.browser().signIn('nobody@example.com', 'wrong')
-  t.equal(checks()[0]?.length, 1, 'once none is left, a restart drops the extra work')
+  t.equal(checks()[0]?.length, 1, 'a restart drops the extra work once no legacy hash remains')
 })
 
-t.test('a legacy hash that is met later counts from then on', async (t) => {
+t.test('includes a legacy hash that appears later from then on', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { email } = await svc.createUser()
   await storeHash(svc, email, bcrypt('correct horse', 4))
@@ -146,7 +149,7 @@ t.test('a legacy hash that is met later counts from then on', async (t) => {
   }
 })
 
-t.test('a sign-in with a legacy hash is refused when the password changes before the hash is replaced', async (t) => {
+t.test('rejects a sign-in with a legacy hash when the password changes before the rehash', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { email } = await svc.createUser()
   const other = await svc.createUser({ password: 'another password' })

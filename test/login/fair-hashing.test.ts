@@ -5,7 +5,7 @@ import { PasswordHashing } from '../../src/login/hashing.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { Browser } from '../support/browser.ts'
 
-/** Keeps every place that these lanes can have taken until the answer ends it. */
+/** Occupies all places of these lanes until the answer frees them. */
 function flood(t: Test, svc: TestApp, lanes: readonly Lane[]): () => Promise<void> {
   const hashing = new PasswordHashing(1)
   svc.app.hashing = hashing
@@ -15,7 +15,7 @@ function flood(t: Test, svc: TestApp, lanes: readonly Lane[]): () => Promise<voi
   const run = async () => {
     for (; !isOver; await nextTurn()) {
       for (const lane of lanes) {
-        // One that loses its place is refused later: that is an answer too.
+        // A task that loses its place is rejected later, which is an answer too.
         while (!isOver && !hashing.isFull(lane)) waiting.push(hashing.verify('x', 'x', lane).catch(() => false))
       }
     }
@@ -36,7 +36,7 @@ const signIn = (svc: TestApp, email: string, remoteAddress: string) =>
     payload: { email, password: 'correct horse', device_name: 'd' },
   })
 
-t.test('an address that keeps its share full is refused, and all others sign in', async (t) => {
+t.test('rejects an address that uses its whole share, while all others sign in', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const end = flood(t, svc, [{ kind: 'address', key: '198.51.100.1' }])
@@ -50,7 +50,7 @@ t.test('an address that keeps its share full is refused, and all others sign in'
   t.equal((await signIn(svc, email, '198.51.100.1')).statusCode, 200)
 })
 
-t.test('a whole /64 has one share', async (t) => {
+t.test('gives a whole /64 one share', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const end = flood(t, svc, [{ kind: 'address', key: '2001:db8:0:1::/64' }])
@@ -59,7 +59,7 @@ t.test('a whole /64 has one share', async (t) => {
   await end()
 })
 
-t.test('a known browser signs in while more addresses than the queue holds fill it', async (t) => {
+t.test('signs a known browser in while many addresses fill the queue', async (t) => {
   const svc = await buildTestApp(t)
   const [owner, neighbour] = [await svc.createUser(), await svc.createUser()]
   const known = new Browser(svc.app, { remoteAddress: '203.0.113.1' })
@@ -68,6 +68,6 @@ t.test('a known browser signs in while more addresses than the queue holds fill 
   const end = flood(t, svc, lanes)
   t.equal((await signIn(svc, owner.email, '203.0.113.2')).statusCode, 503, 'a stranger')
   t.equal((await known.signIn(owner.email)).statusCode, 200)
-  t.equal((await known.signIn(neighbour.email)).statusCode, 503, 'to another account it is a stranger')
+  t.equal((await known.signIn(neighbour.email)).statusCode, 503, 'for another account it is an unknown browser')
   await end()
 })

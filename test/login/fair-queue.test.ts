@@ -5,7 +5,7 @@ import { FairQueue, type Lane } from '../../src/login/fair-queue.ts'
 const address = (key: string): Lane => ({ kind: 'address', key })
 const known = (key: string): Lane => ({ kind: 'known', key })
 
-/** A queue of four places, two of each lane, with these tasks in it: one letter for the lane. */
+/** A queue of four places, two for each lane, with these tasks: one letter for the lane. */
 function queueOf(tasks: string, places = { all: 100, lane: 50 }) {
   const queue = new FairQueue<string>(places)
   for (const [index, letter] of [...tasks].entries()) {
@@ -21,7 +21,7 @@ function order(queue: FairQueue<string>): string {
   return letters
 }
 
-t.test('addresses take turns, whatever each has waiting', async (t) => {
+t.test('takes turns between addresses, however many tasks each has', async (t) => {
   t.equal(order(queueOf('abc')), 'abc')
   t.equal(order(queueOf('aaaaabb')), 'aababaa')
   const one = queueOf('aaa')
@@ -31,7 +31,7 @@ t.test('addresses take turns, whatever each has waiting', async (t) => {
   t.equal(one.take(), undefined)
 })
 
-t.test('a newcomer is next, however much another address has waiting', async (t) => {
+t.test('serves a new address next, however many tasks another one has', async (t) => {
   const queue = queueOf('aaaaaa')
   queue.take()
   queue.take()
@@ -39,7 +39,7 @@ t.test('a newcomer is next, however much another address has waiting', async (t)
   t.equal(order(queue), 'baaaa')
 })
 
-t.test('newcomers without end do not stop those who wait', async (t) => {
+t.test('does not starve waiting tasks when new addresses keep arriving', async (t) => {
   const queue = queueOf('aaaa')
   queue.take()
   let letters = ''
@@ -50,29 +50,29 @@ t.test('newcomers without end do not stop those who wait', async (t) => {
   t.equal(letters, 'abacad')
 })
 
-t.test('known browsers have every second turn, however many addresses wait', async (t) => {
+t.test('gives known browsers every second turn, however many addresses wait', async (t) => {
   t.equal(order(queueOf('abcdefAB')), 'AaBbcdef')
   t.match(order(queueOf('aaaAAA')), /^(Aa){3}$/)
 })
 
-t.test('a lane holds no more than its share', async (t) => {
+t.test('limits a lane to its share', async (t) => {
   const queue = queueOf('aab', { all: 4, lane: 2 })
   t.ok(queue.isFull(address('a')))
   t.notOk(queue.isFull(address('b')))
   t.notOk(queue.isFull(known('a')), 'the same key of another kind is another lane')
 })
 
-t.test('when all places are taken, a shorter lane takes one from the longest', async (t) => {
+t.test('takes a place from the longest lane for a shorter one when all places are used', async (t) => {
   const queue = queueOf('aaabb', { all: 5, lane: 3 })
   t.notOk(queue.isFull(address('c')))
   t.equal(queue.add(address('c'), 'c'), 'a2', 'the newest of the longest')
   t.notOk(queue.isFull(address('d')))
   queue.add(address('d'), 'd')
-  t.ok(queue.isFull(address('a')), 'who lost it does not take it back')
+  t.ok(queue.isFull(address('a')), 'the lane that lost it does not take it back')
   t.equal(queue.size, 5)
   queue.add(address('e'), 'e')
   t.ok(queue.isFull(address('f')), 'five addresses have one each: there is nothing to share')
-  t.notOk(queue.isFull(known('K')), 'known browsers have places of their own')
+  t.notOk(queue.isFull(known('K')), 'known browsers have separate places')
   queue.add(known('K'), 'K')
   t.equal(order(queue).length, 6)
 })

@@ -12,7 +12,7 @@ function open(t: Test, threads = 1): PasswordHashing {
   return hashing
 }
 
-t.test('a password fits its own hash; nobody is checked against a hash of the same cost', async (t) => {
+t.test('accepts a password for its own hash, and checks unknown users against a hash of the same cost', async (t) => {
   const hashing = open(t)
   const stored = await hashing.hash('correct horse', lane)
   t.equal(await hashing.verify(stored, 'correct horse', lane), true)
@@ -22,7 +22,7 @@ t.test('a password fits its own hash; nobody is checked against a hash of the sa
   t.equal(nobodysHash.split('$').length, stored.split('$').length)
 })
 
-t.test('no password fits what is no hash, and the empty one fits nothing', async (t) => {
+t.test('rejects every password for an invalid hash, and the empty password always', async (t) => {
   const hashing = open(t)
   const empty = await hashing.hash('', lane)
   for (const stored of [empty, '', '*', 'x', '$2y$', '$2y$10$short', '$argon2id$', 'plain', '!']) {
@@ -33,7 +33,7 @@ t.test('no password fits what is no hash, and the empty one fits nothing', async
   t.equal(needsRehash(empty), false)
 })
 
-t.test('an address fills its own lane only, and every thread comes free again', async (t) => {
+t.test('fills only the lane of the address, and frees every thread again', async (t) => {
   const hashing = open(t)
   const work: Promise<boolean>[] = []
   while (!hashing.isFull(lane)) work.push(hashing.verify('x', 'x', lane))
@@ -47,7 +47,7 @@ t.test('an address fills its own lane only, and every thread comes free again', 
   t.equal(await hashing.verify(await hashing.hash('x', lane), 'x', lane), true)
 })
 
-t.test('closing waits for the checks in the queue', async (t) => {
+t.test('waits for queued checks on close', async (t) => {
   const hashing = new PasswordHashing(1)
   const work = Array.from({ length: 5 }, () => hashing.verify('x', 'x', lane))
   let finished = 0

@@ -7,7 +7,7 @@ import { hour, minute, second } from '../support/clock.ts'
 
 const right = 'correct horse'
 
-/** Tries a password as a device does, from an address of its own. */
+/** Tries a password from a device with its own address. */
 const tryToken = (svc: TestApp, email: string, password: string, remoteAddress = '192.0.2.1', headers = {}) =>
   svc.app.inject({
     method: 'POST',
@@ -17,7 +17,7 @@ const tryToken = (svc: TestApp, email: string, password: string, remoteAddress =
     payload: { email, password, device_name: 'd' },
   })
 
-/** The statuses of wrong guesses, one after the other. */
+/** The statuses of consecutive wrong guesses. */
 async function guess(svc: TestApp, email: string, times: number, remoteAddress?: string, headers = {}) {
   const statuses: number[] = []
   for (let i = 0; i < times; i++) {
@@ -28,7 +28,7 @@ async function guess(svc: TestApp, email: string, times: number, remoteAddress?:
 
 const refused = Array<number>(5).fill(422)
 
-t.test('after five failures the sixth is refused, with the time to wait', async (t) => {
+t.test('rejects the sixth attempt after five failures, with Retry-After', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const other = await svc.createUser()
@@ -49,9 +49,9 @@ t.test('after five failures the sixth is refused, with the time to wait', async 
   t.equal(
     (await spa.post('/login', { email: other.email, password: right })).statusCode,
     200,
-    'another account goes on',
+    'another account is not affected',
   )
-  t.equal((await tryToken(svc, email, right)).statusCode, 200, 'and so does another address')
+  t.equal((await tryToken(svc, email, right)).statusCode, 200, 'nor is another address')
   svc.clock.advance(49 * second)
   t.equal((await svc.browser().signIn(email)).headers['retry-after'], '1')
   svc.clock.advance(second)
@@ -64,12 +64,12 @@ t.test('after five failures the sixth is refused, with the time to wait', async 
   )
 })
 
-t.test('an unknown address is limited like a known one', async (t) => {
+t.test('limits an unknown address like a known one', async (t) => {
   const svc = await buildTestApp(t)
   t.strictSame(await guess(svc, 'nobody@example.com', 7), [...refused, 429, 429])
 })
 
-t.test('success forgets the failures', async (t) => {
+t.test('clears the failures after a success', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   t.strictSame(await guess(svc, email, 4), refused.slice(1))
@@ -78,7 +78,7 @@ t.test('success forgets the failures', async (t) => {
   t.equal((await tryToken(svc, email, right)).statusCode, 429)
 })
 
-t.test('every door counts together', async (t) => {
+t.test('counts all entry points together', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const here = new Browser(svc.app, { remoteAddress: '192.0.2.7' })
@@ -91,7 +91,7 @@ t.test('every door counts together', async (t) => {
     t.equal((await here.post(url, { email, password: right })).statusCode, 429)
 })
 
-t.test('look-alike letters are no way around', async (t) => {
+t.test('limits look-alike spellings together', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email: 'test@example.com' })
   const spellings = [
@@ -108,7 +108,7 @@ t.test('look-alike letters are no way around', async (t) => {
   t.equal((await tryToken(svc, 'tést@example.com', 'wrong')).statusCode, 422, 'another account')
 })
 
-t.test('addresses are counted as the connection tells them, IPv6 by /64', async (t) => {
+t.test('counts by the address of the connection, IPv6 by /64', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   for (let i = 1; i <= 5; i++) {
@@ -126,7 +126,7 @@ t.test('addresses are counted as the connection tells them, IPv6 by /64', async 
   t.equal((await tryToken(svc, email, right, '2001:db8:0:2::1')).statusCode, 200, 'the next /64')
 })
 
-t.test('a trusted proxy tells the client, and only its own word counts', async (t) => {
+t.test('takes the client from a trusted proxy, and ignores what the client wrote', async (t) => {
   const svc = await buildTestApp(t, { settings: { server: { trust_proxy: ['10.0.0.0/8'] } } })
   const { email } = await svc.createUser()
   const from = (client: string) => ({ 'x-forwarded-for': client })
@@ -139,7 +139,7 @@ t.test('a trusted proxy tells the client, and only its own word counts', async (
   t.equal((await tryToken(svc, email, right, '10.0.0.1', from('203.0.113.10'))).statusCode, 200)
 })
 
-t.test('of fifty guesses at once five reach the check', async (t) => {
+t.test('checks five of fifty concurrent guesses', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => tryToken(svc, email, `wrong ${i}`)))
@@ -148,7 +148,7 @@ t.test('of fifty guesses at once five reach the check', async (t) => {
   t.equal(statuses.filter((status) => status === 429).length, 45)
 })
 
-t.test('two replicas count together', async (t) => {
+t.test('counts together on two replicas', async (t) => {
   const svc = await buildTestApp(t)
   const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
   const { email } = await svc.createUser()
@@ -157,7 +157,7 @@ t.test('two replicas count together', async (t) => {
   t.equal((await tryToken(svc, email, right)).statusCode, 429)
 })
 
-t.test('many machines are delayed ever longer, and do not lock the owner out of a known browser', async (t) => {
+t.test('delays many machines increasingly, and does not lock the owner out of a known browser', async (t) => {
   const svc = await buildTestApp(t)
   const [owner, neighbour] = [await svc.createUser(), await svc.createUser()]
   const { email } = owner
@@ -184,14 +184,14 @@ t.test('many machines are delayed ever longer, and do not lock the owner out of 
   t.equal(
     (await elsewhere.post('/login', { email, password: right })).statusCode,
     429,
-    'one that knows another account',
+    'a browser that knows another account',
   )
   t.equal((await stranger.signIn(neighbour.email)).statusCode, 200, 'another account')
   svc.clock.advance(2 * hour)
   t.equal((await stranger.signIn(email)).statusCode, 200)
 })
 
-t.test('a known browser is still limited by its own failures', async (t) => {
+t.test('limits a known browser by its own failures', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const known = svc.browser()
@@ -200,7 +200,7 @@ t.test('a known browser is still limited by its own failures', async (t) => {
   t.equal((await known.post('/login', { email, password: right })).statusCode, 429)
 })
 
-t.test('a full hashing queue answers 503 and counts nothing', async (t) => {
+t.test('answers 503 while the hashing queue is full, and counts nothing', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const token = await svc.createToken(await svc.createUser())
@@ -211,7 +211,7 @@ t.test('a full hashing queue answers 503 and counts nothing', async (t) => {
   let addresses = 0
   const flood = async () => {
     for (; isFlooded; await nextTurn()) {
-      // Each from an address of its own: one alone could not fill it.
+      // Each from its own address: one address alone could not fill it.
       while (hashing.queued < 100) waiting.push(hashing.hash('x', { kind: 'address', key: `${addresses++}` }))
     }
   }
@@ -222,7 +222,7 @@ t.test('a full hashing queue answers 503 and counts nothing', async (t) => {
     t.match(answer.headers['retry-after'], /^\d+$/)
     t.match(answer.json(), { code: 'unavailable' })
   }
-  t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200, 'token checks go on')
+  t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200, 'token checks continue')
   isFlooded = false
   await flooding
   await Promise.all(waiting)
@@ -230,7 +230,7 @@ t.test('a full hashing queue answers 503 and counts nothing', async (t) => {
   t.strictSame(await guess(svc, email, 6), [...refused, 429])
 })
 
-t.test('the limit is a setting, and may be off', async (t) => {
+t.test('applies the configured limit, which may be off', async (t) => {
   const strict = await buildTestApp(t, { settings: { rate_limits: { login: '1/10m' } } })
   const { email } = await strict.createUser()
   t.strictSame(await guess(strict, email, 2), [422, 429])

@@ -14,7 +14,7 @@ const rules: readonly LimitRule[] = [
   { max: 3, window: hour, block: 'growing' },
 ]
 
-/** What a counter answers to one and the same history, step by step. */
+/** The results of a counter for the same history, step by step. */
 async function history(limits: Limits, name: string, rule: LimitRule): Promise<unknown[]> {
   const answers: unknown[] = []
   let now = 1_800_000_000_000
@@ -43,7 +43,7 @@ async function history(limits: Limits, name: string, rule: LimitRule): Promise<u
   return answers
 }
 
-t.test('with Redis the counters decide as those of the database do', async (t) => {
+t.test('decides in Redis as in the database', async (t) => {
   if (!hasRedis(t)) return
   const redis = await startRedis(t)
   const svc = await buildTestApp(t, { settings: { redis: { url: redis.url } } })
@@ -55,7 +55,7 @@ t.test('with Redis the counters decide as those of the database do', async (t) =
 })
 
 t.test(
-  'replicas count together in Redis, and of many guesses at once no more than allowed are looked at',
+  'counts together in Redis across replicas, and checks no more than the allowed number of concurrent guesses',
   async (t) => {
     if (!hasRedis(t)) return
     const redis = await startRedis(t)
@@ -67,13 +67,13 @@ t.test(
     const statuses = (await Promise.all(guesses)).map((answer) => answer.statusCode)
     t.equal(statuses.filter((status) => status === 422).length, 5)
     t.equal(statuses.filter((status) => status === 429).length, 7)
-    t.equal(await svc.database.prisma.loginLimit.count(), 0, 'the database has none of it')
+    t.equal(await svc.database.prisma.loginLimit.count(), 0, 'the database has no counters')
     svc.clock.advance(minute)
     t.equal((await token(other, email, 'correct horse')).statusCode, 200)
   },
 )
 
-t.test('while Redis is away the database counts, and nobody gets unlimited tries', async (t) => {
+t.test('counts in the database while Redis is away, so attempts stay limited', async (t) => {
   if (!hasRedis(t)) return
   const redis = await startRedis(t)
   const svc = await buildTestApp(t, { settings: { redis: { url: redis.url } } })
@@ -86,7 +86,7 @@ t.test('while Redis is away the database counts, and nobody gets unlimited tries
   t.equal((await token(svc, email, 'correct horse')).statusCode, 200, 'it counts in Redis again')
 })
 
-t.test('a server starts without its Redis', async (t) => {
+t.test('starts while Redis is unavailable', async (t) => {
   const svc = await buildTestApp(t, { settings: { redis: { url: 'redis://127.0.0.1:1' } } })
   const { email } = await svc.createUser()
   t.equal((await token(svc, email, 'correct horse')).statusCode, 200)

@@ -8,14 +8,14 @@ import { until } from '../support/until.ts'
 const guess = (svc: TestApp, email: string, password = 'wrong') =>
   svc.bearer(null, 'POST', '/svc/token', { email, password, device_name: 'Phone' })
 
-/** The recorded failures and lock-outs, once they count this many: svc records them after the answer. */
+/** The recorded failures and lock-outs, once there are this many: svc records them after the answer. */
 const settled = async ({ database }: TestApp, count: number) => {
   const recorded = () => database.prisma.event.findMany({ where: { type: { in: ['login_failed', 'lockout'] } } })
   await until(async () => (await recorded()).reduce((sum, { repeats }) => sum + 1 + repeats, 0) >= count)
   return recorded()
 }
 
-t.test('a full queue refuses before anything is counted or looked up', async (t) => {
+t.test('rejects requests on a full queue before it counts or looks up anything', async (t) => {
   const svc = await buildTestApp(t)
   const hashing = new PasswordHashing(1)
   t.teardown(() => hashing.close())
@@ -30,7 +30,7 @@ t.test('a full queue refuses before anything is counted or looked up', async (t)
   await Promise.all(waiting)
 })
 
-t.test('failures of unknown addresses are recorded like those of known ones', async (t) => {
+t.test('records failures of unknown addresses like those of known ones', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { login: '2/1m' } } })
   const user = await svc.createUser()
   for (const email of [user.email, 'nobody@example.com']) for (let i = 0; i < 2; i++) await guess(svc, email)
@@ -39,7 +39,7 @@ t.test('failures of unknown addresses are recorded like those of known ones', as
     events.filter((event) => event.userId === userId).map(({ type, repeats }) => `${type} ${repeats}`)
   t.strictSame(of(BigInt(user.id)).sort(), ['lockout 0', 'login_failed 1'])
   t.strictSame(of(null).sort(), ['lockout 0', 'login_failed 1'])
-  t.notMatch(JSON.stringify(events.map(({ data }) => data)), 'nobody', 'what was typed is not kept')
+  t.notMatch(JSON.stringify(events.map(({ data }) => data)), 'nobody', 'the typed address is not stored')
 })
 
 t.test('counts repeated failures in one row an hour, by account, address and entry point', async (t) => {
@@ -70,12 +70,12 @@ t.test('counts repeated failures in one row an hour, by account, address and ent
   t.strictSame([...new Set(lines.map(({ ip }) => ip))].sort(), ['127.0.0.1', '198.51.100.7'])
   svc.clock.advance(60 * minute)
   await guess(svc, user.email)
-  t.equal((await settled(svc, 27)).length, 5, 'the next hour has a row of its own')
+  t.equal((await settled(svc, 27)).length, 5, 'the next hour has its own row')
 })
 
-t.test('a login that succeeds leaves no counter behind', async (t) => {
+t.test('leaves no counter after a successful sign-in', async (t) => {
   const svc = await buildTestApp(t)
-  // Without a verified address no notice is mailed, and none is counted.
+  // Without a verified address no notice is mailed or counted.
   const user = await svc.createUser({ verified: false })
   await guess(svc, user.email)
   t.equal(await svc.database.prisma.loginLimit.count(), 3)
@@ -90,7 +90,7 @@ t.test('a login that succeeds leaves no counter behind', async (t) => {
   t.equal(await svc.database.prisma.loginLimit.count(), 2)
 })
 
-t.test('a limit of one means one, in every window', async (t) => {
+t.test('allows one attempt with a limit of one, in every window', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { login: '1/1m' } } })
   const { email } = await svc.createUser()
   for (let window = 0; window < 3; window++) {
@@ -100,7 +100,7 @@ t.test('a limit of one means one, in every window', async (t) => {
   }
 })
 
-t.test('a session in use outlives a lifetime of a minute', async (t) => {
+t.test('keeps an active session beyond a lifetime of a minute', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { lifetime: 1 } } })
   const { email } = await svc.createUser()
   const spa = svc.browser()
@@ -112,7 +112,7 @@ t.test('a session in use outlives a lifetime of a minute', async (t) => {
   }
 })
 
-t.test("a token's use is noted once a minute, however short a session lives", async (t) => {
+t.test('records the use of a token once a minute, however short the session lifetime is', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { lifetime: 1 } } })
   const token = await svc.createToken(await svc.createUser())
   const id = BigInt(token.split('|')[0] ?? '')
@@ -123,7 +123,7 @@ t.test("a token's use is noted once a minute, however short a session lives", as
   await svc.bearer(token, 'GET', '/api/user')
   const first = await noted()
   svc.clock.advance(40 * second)
-  // What another replica would note, that read the row before the first use was written.
+  // Simulates another replica that read the row before the first use was written.
   svc.app.touches.token(id, null)
   t.equal(await noted(), first)
   svc.clock.advance(20 * second)
@@ -131,7 +131,7 @@ t.test("a token's use is noted once a minute, however short a session lives", as
   t.equal(await noted(), (first ?? 0) + minute)
 })
 
-t.test('of two that want one address at once, the second is told', async (t) => {
+t.test('answers 422 to the second of two concurrent requests for one address', async (t) => {
   const { database, clock } = await buildTestApp(t)
   const facts = { name: 'A', email: 'A@example.com', password: null, role: 'user', verified: true, now: clock.now() }
   const made = await Promise.all([1, 2, 3].map(() => database.transaction((tx) => createUser(tx, facts))))
@@ -139,7 +139,7 @@ t.test('of two that want one address at once, the second is told', async (t) => 
   t.match(made.find(Boolean), { email: 'a@example.com', email_verified_at: '2026-11-20T12:00:00.000000Z' })
 })
 
-t.test('forwarded headers that do not count are told once, with and without a trusted proxy', async (t) => {
+t.test('warns once about ignored forwarded headers, with and without a trusted proxy', async (t) => {
   const warnings = ({ logs }: TestApp) =>
     logs.filter((line) => line.includes('are ignored and rate_limits.login_address is not enforced')).length
   const send = ({ app }: TestApp) =>

@@ -22,7 +22,7 @@ async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp;
 
 const counted = (statuses: readonly number[], status: number) => statuses.filter((found) => found === status).length
 
-t.test('guessing is limited across all doors and addresses together', async (t) => {
+t.test('limits guesses across all entry points and addresses', async (t) => {
   const { svc, other, ada } = await replicas(t)
   const bob = await enrol(svc)
   const spa = await challenged(svc, ada.email)
@@ -41,7 +41,7 @@ t.test('guessing is limited across all doors and addresses together', async (t) 
   svc.clock.advance(10 * second)
   const text = 'Too many login attempts. Please try again in 50 seconds.'
   const refused = await spa.post(challenge, { code: ada.code() })
-  t.equal(refused.statusCode, 429, 'even a right one')
+  t.equal(refused.statusCode, 429, 'even a valid one')
   t.equal(refused.headers['retry-after'], '50')
   t.match(refused.json(), { message: text, code: 'too_many_requests', errors: { email: [text] } })
   const elsewhere = await device(other, ada.email, { code: ada.code() }, '2001:db8::1')
@@ -50,9 +50,9 @@ t.test('guessing is limited across all doors and addresses together', async (t) 
   const seen = await form({ code: ada.code() })
   t.equal(seen.statusCode, 429)
   t.equal(seen.headers['retry-after'], '50')
-  t.equal(seen.body.split(text).length - 1, 1, 'said once')
+  t.equal(seen.body.split(text).length - 1, 1, 'logged once')
 
-  t.equal((await device(svc, bob.email, { code: bob.code() })).statusCode, 200, 'another account goes on')
+  t.equal((await device(svc, bob.email, { code: bob.code() })).statusCode, 200, 'another account is not affected')
   svc.clock.advance(50 * second)
   t.equal((await spa.post(challenge, { code: ada.code() })).statusCode, 204, 'until the window ends')
   const types = (
@@ -68,7 +68,7 @@ t.test('guessing is limited across all doors and addresses together', async (t) 
   t.equal(types.filter((type) => type === 'lockout').length, 1)
 })
 
-t.test('confirming counts as guessing too, and a success forgets', async (t) => {
+t.test('counts confirmations as guesses, and clears them after a success', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = await confirmedBrowser(svc, user.email)
@@ -85,7 +85,7 @@ t.test('confirming counts as guessing too, and a success forgets', async (t) => 
   t.ok(Number(refused.headers['retry-after']) > 0)
 })
 
-t.test('parallel guesses do not exceed the limit', async (t) => {
+t.test('does not exceed the limit with parallel guesses', async (t) => {
   const { svc, other, ada } = await replicas(t)
   const waiting = await Promise.all([svc, other].map((app) => challenged(app, ada.email)))
   const guesses = Array.from({ length: 24 }, (_, i) =>
@@ -96,7 +96,7 @@ t.test('parallel guesses do not exceed the limit', async (t) => {
   t.equal(counted(statuses, 429), 19)
 })
 
-t.test('slow guessing is delayed ever longer, wherever it comes from', async (t) => {
+t.test('delays slow guessing increasingly, from any address', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { two_factor: '1000/1m' } } })
   const ada = await enrol(svc)
   const spa = await challenged(svc, ada.email)
@@ -116,6 +116,6 @@ t.test('slow guessing is delayed ever longer, wherever it comes from', async (t)
   t.equal(
     (await ada.browser.post(challenge, { code: ada.code() })).statusCode,
     204,
-    'not for who signed in here before',
+    'except in a browser that signed in here before',
   )
 })

@@ -27,7 +27,7 @@ async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp;
 
 const _counted = (statuses: readonly number[], status: number) => statuses.filter((found) => found === status).length
 
-t.test('a code completes the sign-in, a wrong one leaves it waiting', async (t) => {
+t.test('completes the sign-in with a valid code, and keeps it waiting after an invalid one', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const guest = svc.browser()
@@ -35,7 +35,7 @@ t.test('a code completes the sign-in, a wrong one leaves it waiting', async (t) 
   t.strictSame(
     (await guest.post(challenge, { code: ada.code() })).json().errors,
     { code: [invalidCode] },
-    'nobody waits',
+    'no sign-in waits',
   )
 
   const spa = await challenged(svc, ada.email)
@@ -59,15 +59,15 @@ t.test('a code completes the sign-in, a wrong one leaves it waiting', async (t) 
   t.equal(done.statusCode, 204)
   t.equal(done.body, '')
   t.equal((await spa.get('/api/user')).json().id, ada.user.id)
-  t.equal((await spa.post(challenge, { code: ada.code(1) })).statusCode, 422, 'nothing waits any more')
+  t.equal((await spa.post(challenge, { code: ada.code(1) })).statusCode, 422, 'no sign-in waits any more')
 })
 
-t.test('a recovery code works once, and another takes its place', async (t) => {
+t.test('accepts a recovery code once, and replaces it', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const [first = '', second = ''] = ada.recoveryCodes
   const spa = await challenged(svc, ada.email)
-  t.equal((await spa.post(challenge, { recovery_code: first.toLowerCase() })).statusCode, 422, 'letter for letter')
+  t.equal((await spa.post(challenge, { recovery_code: first.toLowerCase() })).statusCode, 422, 'case-sensitive')
   t.equal((await spa.post(challenge, { recovery_code: ` ${first} ` })).statusCode, 204)
   const now: string[] = (await ada.browser.get('/user/two-factor-recovery-codes')).json()
   t.equal(now.length, 8)
@@ -79,7 +79,7 @@ t.test('a recovery code works once, and another takes its place', async (t) => {
   t.equal(
     (await again.post(challenge, { recovery_code: first, code: ada.code() })).statusCode,
     204,
-    'the code counts too',
+    'the code works too',
   )
   t.equal((await device(svc, ada.email, { recovery_code: second, code: 'x' })).statusCode, 200)
   const events = await svc.database.prisma.event.findMany({ where: { type: 'recovery_code_used' } })
@@ -87,11 +87,11 @@ t.test('a recovery code works once, and another takes its place', async (t) => {
   const told = async () => (await svc.mailbox.to(ada.email)).filter(({ text }) => /recovery code/i.test(text)).length
   t.equal(await told(), 1)
   svc.clock.advance(hour)
-  t.equal(await told(), 2, 'an equal notice waits for an hour')
+  t.equal(await told(), 2, 'the same notice is sent at most once an hour')
 })
 
 t.test(
-  'only the code of now counts and as many neighbours as configured, never an earlier one after a later',
+  'accepts only current codes and the configured neighbours, never an earlier one after a later one',
   async (t) => {
     for (const [window, cases] of [
       [0, { '-1': 422, '1': 422, '0': 200 }],
@@ -118,7 +118,7 @@ t.test(
   },
 )
 
-t.test('one code at once on two replicas and at different doors succeeds exactly once', async (t) => {
+t.test('accepts a code exactly once when two replicas and several entry points get it concurrently', async (t) => {
   const { svc, other, ada } = await replicas(t)
   for (let round = 0; round < 2; round++) {
     svc.clock.advance(2 * minute)
@@ -139,7 +139,7 @@ t.test('one code at once on two replicas and at different doors succeeds exactly
   t.equal(answers.filter(({ statusCode }) => statusCode < 300).length, 1)
 })
 
-t.test('one recovery code at once: once; different ones: each', async (t) => {
+t.test('accepts one recovery code once, and different codes each, concurrently', async (t) => {
   const { svc, other, ada } = await replicas(t)
   const [first, second, third, ...rest] = ada.recoveryCodes
   const atOnce = async (...codes: (string | undefined)[]) => {
@@ -162,7 +162,7 @@ t.test('one recovery code at once: once; different ones: each', async (t) => {
   t.strictSame(now.slice(7), ada.recoveryCodes.slice(7))
 })
 
-t.test('one waiting sign-in, completed twice at once by different proofs, makes one session', async (t) => {
+t.test('makes one session when two proofs complete a waiting sign-in concurrently', async (t) => {
   const { svc, ada } = await replicas(t)
   const spa = await challenged(svc, ada.email)
   const before = await svc.database.prisma.session.count({ where: { userId: BigInt(ada.user.id) } })
@@ -174,17 +174,17 @@ t.test('one waiting sign-in, completed twice at once by different proofs, makes 
   t.equal(await svc.database.prisma.session.count({ where: { userId: BigInt(ada.user.id) } }), before + 1)
 })
 
-t.test("another user's code, and everybody's own limit", async (t) => {
+t.test("rejects another user's code, and counts attempts by user", async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await enrol(svc), await enrol(svc)]
   const spa = await challenged(svc, ada.email)
   t.equal((await spa.post(challenge, { code: bob.code() })).statusCode, 422)
   t.equal((await spa.post(challenge, { recovery_code: bob.recoveryCodes[0] })).statusCode, 422)
-  t.equal((await device(svc, bob.email, { code: bob.code() })).statusCode, 200, 'neither was used up by it')
+  t.equal((await device(svc, bob.email, { code: bob.code() })).statusCode, 200, 'neither code was used up')
   t.equal((await device(svc, bob.email, { recovery_code: bob.recoveryCodes[0] })).statusCode, 200)
 })
 
-t.test('the device login asks for it, and says nothing of it to who has not the password', async (t) => {
+t.test('asks for the code at device login, and reveals this only with the right password', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const missing = await device(svc, ada.email, {})
@@ -195,15 +195,15 @@ t.test('the device login asks for it, and says nothing of it to who has not the 
   const guess = await device(svc, ada.email, { password: 'wrong', code: ada.code() })
   t.strictSame(guess.json().errors, { email: ['The provided credentials are incorrect.'] })
   const good = await device(svc, ada.email, { code: ada.code() })
-  t.equal(good.statusCode, 200, 'which used nothing up')
+  t.equal(good.statusCode, 200, 'no code was used up')
   t.equal((await svc.bearer(good.json().token, 'GET', '/api/user')).json().id, ada.user.id)
   const page = svc.browser({ origin: 'http://localhost:8000' })
   await page.get('/test-login', { accept: 'text/html' })
   const test = await page.post('/test-login', { email: ada.email, password: 'correct horse' }, { accept: 'text/html' })
-  t.equal(test.statusCode, 401, 'the test page has no second form, and lets nobody in')
+  t.equal(test.statusCode, 401, 'rejects sign-ins with a second factor on the test page, which has no second form')
 })
 
-t.test('the password is rehashed even when the answer is a challenge', async (t) => {
+t.test('rehashes the password even when the answer is a challenge', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const where = { id: BigInt(ada.user.id) }
@@ -214,7 +214,7 @@ t.test('the password is rehashed even when the answer is a challenge', async (t)
   t.equal(
     (await spa.post(challenge, { code: ada.code() })).statusCode,
     204,
-    'and the sign-in goes on with the new hash',
+    'and the sign-in continues with the new hash',
   )
   t.equal((await spa.get('/api/user')).statusCode, 200)
 })

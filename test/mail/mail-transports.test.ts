@@ -21,13 +21,13 @@ const queue = ({ app, database }: TestApp, address = to) =>
   )
 const rowsOf = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
 
-/** An app that sends to a server which behaves as told. */
+/** An app that sends to a scripted mail server. */
 async function sendingTo(t: Parameters<typeof buildTestApp>[0], receiver: SmtpReceiver, credentials = '') {
   t.teardown(() => receiver.close())
   return buildTestApp(t, { settings: { mail: { url: receiver.url.replace('//', `//${credentials}`) } } })
 }
 
-t.test('file: writes one whole .eml for each mail, for this user alone', async (t) => {
+t.test('file: writes one whole .eml for each mail, readable by its own user only', async (t) => {
   const directory = join(temporaryDirectory(t), 'mails', 'out')
   const svc = await buildTestApp(t, { settings: { mail: { url: `file:${directory}`, from: 'Ä <id@example.com>' } } })
   await queue(svc)
@@ -61,7 +61,7 @@ t.test('file: writes one whole .eml for each mail, for this user alone', async (
   t.equal(readdirSync(directory).length, 1)
 })
 
-t.test('log: prints what a person reads', async (t) => {
+t.test('log: prints the text of the mail', async (t) => {
   const printed: string[] = []
   const write = process.stdout.write
   process.stdout.write = (chunk: string | Uint8Array) => printed.push(String(chunk)) > 0
@@ -86,7 +86,7 @@ t.test('log: prints what a person reads', async (t) => {
   )
 })
 
-t.test('smtp: signs in, and neither the password nor the link is in any log or row', async (t) => {
+t.test('smtp: signs in, and keeps the password and the link out of logs and rows', async (t) => {
   const password = 'p@ss word/%'
   const tried: (string | null | undefined)[] = []
   let isRight = false
@@ -104,7 +104,7 @@ t.test('smtp: signs in, and neither the password nor the link is in any log or r
   await svc.app.outbox.deliverDue()
   t.strictSame(tried, ['mail@svc', password])
   const [row] = await rowsOf(svc)
-  t.match(row, { attempts: 1, failedAt: null, lastError: /^Invalid login: 535 no … …$/ }, 'it is tried again')
+  t.match(row, { attempts: 1, failedAt: null, lastError: /^Invalid login: 535 no … …$/ }, 'it is retried')
   isRight = true
   svc.clock.advance(10 * second)
   await svc.app.outbox.deliverDue()
@@ -115,7 +115,7 @@ t.test('smtp: signs in, and neither the password nor the link is in any log or r
   }
 })
 
-t.test('smtp: what the server refuses for good is given up, everything else is tried again', async (t) => {
+t.test('smtp: gives up after a permanent error, and retries all other mails', async (t) => {
   const replies: Record<string, number> = { nobody: 550, full: 552, later: 451, wait: 421, signin: 530 }
   let senderReply = 0
   let isTaken = false
@@ -142,14 +142,14 @@ t.test('smtp: what the server refuses for good is given up, everything else is t
   ])
   await queue(svc)
   await svc.app.outbox.deliverDue()
-  t.equal(receiver.mails.length, 1, 'the others still get theirs')
+  t.equal(receiver.mails.length, 1, 'the others still arrive')
   await queue(svc)
   await svc.app.outbox.deliverDue()
-  t.match((await rowsOf(svc)).at(-1), { failedAt: Date, lastError: /554/ }, 'a message that is refused')
+  t.match((await rowsOf(svc)).at(-1), { failedAt: Date, lastError: /554/ }, 'a message that is rejected')
   senderReply = 553
   await queue(svc)
   await svc.app.outbox.deliverDue()
-  t.match((await rowsOf(svc)).at(-1), { failedAt: null, lastError: /553/ }, 'the sender is for the operator to mend')
+  t.match((await rowsOf(svc)).at(-1), { failedAt: null, lastError: /553/ }, 'the operator must correct the sender')
   senderReply = 0
   isTaken = true
   svc.clock.advance(10 * second)
@@ -164,7 +164,7 @@ t.test('smtp: what the server refuses for good is given up, everything else is t
   t.equal((await rowsOf(svc)).length, 3)
 })
 
-t.test('smtp: a server that is away loses nothing, whoever is there when it is back', async (t) => {
+t.test('smtp: loses nothing while the server is away, and any process delivers later', async (t) => {
   const receiver = await SmtpReceiver.start()
   const { port } = receiver
   const svc = await sendingTo(t, receiver)
@@ -182,7 +182,7 @@ t.test('smtp: a server that is away loses nothing, whoever is there when it is b
   const mail = { url: back.url }
   const next = await buildTestApp(t, { database: svc.where, clock: svc.clock, settings: { mail } })
   await next.app.outbox.deliverDue()
-  t.equal(back.mails.length, 0, 'not before its time')
+  t.equal(back.mails.length, 0, 'not before the retry time')
   next.clock.advance(10 * second)
   await next.app.outbox.deliverDue()
   t.match(back.mails, [{ to, text: /secret-link/ }], 'the next process sends it')
@@ -193,10 +193,10 @@ t.test('smtp: a server that is away loses nothing, whoever is there when it is b
   next.config.swap({ ...next.config.current(), mail: { ...next.config.current().mail, url: other.url } })
   await queue(next)
   await next.app.outbox.deliverDue()
-  t.equal(other.mails.length, 1, 'another mail.url counts at once')
+  t.equal(other.mails.length, 1, 'another mail.url takes effect immediately')
 })
 
-t.test('smtp: two replicas send fifty mails once each', async (t) => {
+t.test('smtp: sends fifty mails once each with two replicas', async (t) => {
   const receiver = await SmtpReceiver.start()
   const first = await sendingTo(t, receiver)
   const mail = { url: receiver.url }
@@ -208,7 +208,7 @@ t.test('smtp: two replicas send fifty mails once each', async (t) => {
   t.equal(new Set(receiver.mails.map((mail) => mail.headers['message-id'])).size, 50)
 })
 
-t.test('smtp: an answer that never comes is one attempt, and the repetition bears the same Message-ID', async (t) => {
+t.test('smtp: counts a missing answer as one attempt, and retries with the same Message-ID', async (t) => {
   const arrived = Promise.withResolvers<void>()
   const ids: (string | undefined)[] = []
   const receiver = await SmtpReceiver.start({
@@ -232,7 +232,7 @@ t.test('smtp: an answer that never comes is one attempt, and the repetition bear
   t.same([ids.length, new Set(ids).size], [2, 1])
 })
 
-t.test('smtp: a server that offers encryption with a certificate nobody vouches for gets no mail', async (t) => {
+t.test('smtp: sends no mail to a server with an untrusted certificate', async (t) => {
   const receiver = await SmtpReceiver.start({ hideSTARTTLS: false })
   const svc = await sendingTo(t, receiver)
   await queue(svc)

@@ -16,7 +16,7 @@ const recipient = (email: string) => ({ id: 1, email, email_verified_at: '2026-1
 const verification: MailDraft = { to, template: 'verify-email', data: { link, minutes: 60 } }
 const failures = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
 
-t.test('a mail arrives with its text, its HTML and the headers that it needs', async (t) => {
+t.test('sends a mail with its text, HTML and required headers', async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { name: 'Ada & Söhne', url: 'https://id.example.com' } } })
   await queue(svc, verification)
   const [mail, ...others] = await svc.mailbox.to(to)
@@ -30,7 +30,7 @@ t.test('a mail arrives with its text, its HTML and the headers that it needs', a
   })
   t.ok(mail?.text.includes(`\n${link}\n`), 'the text is not escaped')
   t.ok(mail?.text.includes('for Ada & Söhne:'))
-  t.ok(mail?.html.includes('href="https://app.example.com/verify?a=1&amp;b=&quot;2&quot;"'), 'the HTML is')
+  t.ok(mail?.html.includes('href="https://app.example.com/verify?a=1&amp;b=&quot;2&quot;"'), 'the HTML is escaped')
   t.ok(mail?.html.includes('Ada &amp; Söhne'))
   t.match(mail?.html, /<html lang="en">[\s\S]+The link works for 60 minutes\.[\s\S]+https:\/\/id\.example\.com/)
 
@@ -39,7 +39,7 @@ t.test('a mail arrives with its text, its HTML and the headers that it needs', a
   t.match(reset, { subject: 'Reset your password', text: /60 minutes, and once/, html: /Choose a new password/ })
 })
 
-t.test('a notice says what happened, when and from where, and not who', async (t) => {
+t.test('names event, time and device in a notice, without personal data', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
   const origin = {
     ipAddress: '2001:db8::1',
@@ -99,7 +99,7 @@ t.test('a notice says what happened, when and from where, and not who', async (t
   t.notMatch(mail?.raw, /null|undefined|IP address|Browser or app|evil/)
 })
 
-t.test('nothing that a name, a template or a value holds becomes a header or another recipient', async (t) => {
+t.test('prevents header injection through names, templates and values', async (t) => {
   const directory = temporaryDirectory(t)
   writeFileSync(
     join(directory, 'reset-password.txt.eta'),
@@ -116,7 +116,7 @@ t.test('nothing that a name, a template or a value holds becomes a header or ano
   await queue(svc, { to, template: 'verify-email', data: { link: 'x\r\n\r\nBcc: eve@example.com', minutes: 1 } })
   for (const mail of await svc.mailbox.to(to)) {
     t.notOk('bcc' in mail.headers || 'x-evil' in mail.headers)
-    t.notMatch(mail.raw.split('\r\n\r\n')[0] + mail.text, /^(Bcc|X-Evil)/im, 'nor does a line of the text begin so')
+    t.notMatch(mail.raw.split('\r\n\r\n')[0] + mail.text, /^(Bcc|X-Evil)/im, 'the text has no such line either')
   }
   const titles = (await svc.mailbox.to(to)).map(({ subject }) => subject)
   t.ok(titles.includes('One Bcc: eve@example.com X-Evil: yes end at svc Bcc: eve@example.com Evil'))
@@ -144,7 +144,7 @@ t.test('nothing that a name, a template or a value holds becomes a header or ano
   t.equal(last?.from, 'sender@example.com')
 })
 
-t.test('templates are overridden file by file, and a broken one keeps mails waiting, not answers', async (t) => {
+t.test('overrides templates file by file, and delays mails, but no answers, while one is broken', async (t) => {
   const directory = temporaryDirectory(t)
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null }, templates: { mail: directory } } })
   const write = (file: string, text: string) => writeFileSync(join(directory, file), text)
@@ -183,10 +183,10 @@ t.test('templates are overridden file by file, and a broken one keeps mails wait
   t.notMatch(svc.logs.join(''), /app\.example\.com/, 'the log has no link')
   rmSync(join(directory, 'verify-email.txt.eta'))
   svc.clock.advance(10 * second)
-  t.equal((await svc.mailbox.all()).length, count + breakages.length, 'mended, all of them go out')
+  t.equal((await svc.mailbox.all()).length, count + breakages.length, 'all mails are sent after the repair')
 })
 
-t.test('a mail that is out of date is not sent, nor one with a template of another name', async (t) => {
+t.test('sends no outdated mail, and none with an unknown template', async (t) => {
   const svc = await buildTestApp(t)
   await queue(svc, { ...verification, expiresAt: svc.clock.now() + minute })
   t.equal((await svc.mailbox.to(to)).length, 1, 'in time')

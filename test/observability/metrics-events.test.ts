@@ -10,7 +10,7 @@ async function samples(name: string, events: Parameters<Metrics['event']>[]): Pr
   return lines.filter((line) => line.startsWith(`${name}{`)).map((line) => line.slice(name.length))
 }
 
-t.test('each security event counts as one attempt to sign in at its door', async (t) => {
+t.test('counts each security event as one attempt to sign in at its entry point', async (t) => {
   const cases: [Parameters<Metrics['event']>, string | null][] = [
     [['login', { channel: 'login', method: 'password' }], '{channel="login",outcome="succeeded"} 1'],
     [['login', { method: 'passkey' }], '{channel="passkey",outcome="succeeded"} 1'],
@@ -32,14 +32,14 @@ t.test('each security event counts as one attempt to sign in at its door', async
   }
 })
 
-t.test('a created token counts by what it rests on', async (t) => {
+t.test('counts a created token by its way of authentication', async (t) => {
   const name = 'svc_tokens_issued_total'
   t.same(await samples(name, [['token_created', { channel: 'token' }]]), ['{kind="api_token",grant="sign_in"} 1'])
   t.same(await samples(name, [['token_created', {}]]), ['{kind="api_token",grant="created"} 1'])
   t.same(await samples(name, [['token_revoked', {}]]), [])
 })
 
-t.test('a gauge that cannot be read has no value, and does not keep an old one', async (t) => {
+t.test('omits a gauge that cannot be read, rather than keep an old value', async (t) => {
   const metrics = new Metrics({ version: '1' })
   let isBroken = false
   const read = (labels?: Record<string, string>) => (set: (value: number, labels?: Record<string, string>) => void) => {
@@ -59,7 +59,7 @@ t.test('a gauge that cannot be read has no value, and does not keep an old one',
   t.same(await values(), ['plain 3', 'labelled{kind="mail"} 5'])
 })
 
-t.test('passwords, answers, verdicts, lookups and token requests are counted with their labels', async (t) => {
+t.test('counts passwords, answers, verdicts, lookups and token requests with their labels', async (t) => {
   const metrics = new Metrics({ version: '1.2.3', node: '24' })
   metrics.request('GET', '/a', 200, 0.3)
   metrics.verdict('guard', 'none', 0.002)

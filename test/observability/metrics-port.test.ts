@@ -6,8 +6,8 @@ import { buildTestApp, testConfig } from '../support/app.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { freePort, runMain, temporaryDirectory } from '../support/process.ts'
 
-// Starting a process takes its time on a busy machine.
-t.test('they are told on their own port and nowhere else, and on none by default', async (t) => {
+// Starting a process takes time on a busy machine.
+t.test('serves metrics only on their own port, and not at all by default', async (t) => {
   const port = await freePort()
   const svc = await buildTestApp(t, { settings: { metrics: { port }, server: { host: '127.0.0.1' } } })
   const ask = (method: string, path: string) => fetch(`http://127.0.0.1:${port}${path}`, { method })
@@ -33,7 +33,7 @@ t.test('they are told on their own port and nowhere else, and on none by default
   t.equal(testConfig({}).current().metrics.port, null)
 })
 
-t.test('a port that is taken ends the start with one clear line', async (t) => {
+t.test('fails at start with one clear line when the port is in use', async (t) => {
   const taken = createServer().listen(0, '0.0.0.0')
   await new Promise((done) => taken.once('listening', done))
   t.teardown(() => taken.close())

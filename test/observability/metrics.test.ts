@@ -7,8 +7,8 @@ import { testEngine } from '../support/postgresql.ts'
 import { freePort } from '../support/process.ts'
 import { challenged, enrol } from '../support/totp.ts'
 
-// Passwords are hashed here.
-/** svc with its metrics, and what they say. */
+// This test hashes passwords.
+/** svc with its metrics, and their output. */
 async function measured(t: Test, settings: Settings = {}) {
   const port = await freePort()
   const svc = await buildTestApp(t, { settings: { metrics: { port }, server: { host: '127.0.0.1' }, ...settings } })
@@ -22,7 +22,7 @@ async function measured(t: Test, settings: Settings = {}) {
   return { ...svc, port, device, count, scrape: () => Scrape.of(port) }
 }
 
-t.test('answers are counted by the pattern of their route, and what has none under one name', async (t) => {
+t.test('counts answers by route pattern, and paths without a route under one name', async (t) => {
   const svc = await measured(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
@@ -37,7 +37,7 @@ t.test('answers are counted by the pattern of their route, and what has none und
   const answers = (labels: Record<string, string>) => found.value(`${name}_count`, labels)
   t.equal(answers({ method: 'GET', route: '/api/user', status: '200' }), 3)
   t.equal(answers({ method: 'GET', route: '/api/user', status: '401' }), 1)
-  t.equal(answers({ route: '/api/tokens/:id', status: '404' }), 1, 'a record that is not there is of its route')
+  t.equal(answers({ route: '/api/tokens/:id', status: '404' }), 1, 'a missing record counts for its route')
   t.equal(answers({ route: 'none', status: '404' }), 4)
   t.equal(answers({ route: '/health/live', status: '405' }), 1)
   const known = ['/api/tokens/:id', '/api/user', '/health/live', 'none']
@@ -47,7 +47,7 @@ t.test('answers are counted by the pattern of their route, and what has none und
   t.ok((found.value(`${name}_sum`, { route: '/api/user' }) ?? 0) > 0)
 })
 
-t.test('the guard says whom it found, and the lookups how much they were asked at once', async (t) => {
+t.test('counts guard results, and the batch size of lookups', async (t) => {
   const svc = await measured(t, oauthSettings)
   const token = await svc.createToken(await svc.createUser())
   await svc.bearer(token, 'GET', '/api/user')
@@ -82,7 +82,7 @@ t.test('the guard says whom it found, and the lookups how much they were asked a
   t.equal(after.value('svc_lookup_batch_size_sum', { lookup: 'token-by-id' }), 10)
 })
 
-t.test('attempts to sign in are counted by door and outcome', async (t) => {
+t.test('counts attempts to sign in by entry point and outcome', async (t) => {
   const svc = await measured(t, { rate_limits: { login: '2/1m' }, test_page: true })
   const { email } = await svc.createUser()
   const logins = (channel: string, outcome: string) => svc.count('svc_logins_total', { channel, outcome })
@@ -107,7 +107,7 @@ t.test('attempts to sign in are counted by door and outcome', async (t) => {
   t.equal(await logins('registration', 'succeeded'), 1)
 })
 
-t.test('what came to nothing is counted at its door', async (t) => {
+t.test('failed attempts count at their entry point', async (t) => {
   const svc = await measured(t, { rate_limits: { login: '2/1m' } })
   const { email } = await svc.createUser()
   for (const status of [422, 422, 429]) t.equal((await svc.device(email, { password: 'wrong' })).statusCode, status)
@@ -119,7 +119,7 @@ t.test('what came to nothing is counted at its door', async (t) => {
   await written('locked_out', 1)
   t.equal(await svc.count('svc_logins_total', { channel: 'token', outcome: 'limited' }), 1)
   t.equal(await svc.count('svc_security_events_total', { event: 'login_failed' }), 2)
-  t.equal(await svc.count('svc_hashing_duration_seconds_count'), 2, 'a limited one costs no hashing')
+  t.equal(await svc.count('svc_hashing_duration_seconds_count'), 2, 'a limited attempt costs no hashing')
   t.ok(((await svc.count('svc_hashing_duration_seconds_sum')) ?? 0) > 0)
 
   const ada = await enrol(svc)
@@ -135,7 +135,7 @@ t.test('what came to nothing is counted at its door', async (t) => {
   t.equal(await logins('token', 'second_factor_needed'), 1)
 })
 
-t.test('issued tokens are counted by kind and grant, refusals by error', async (t) => {
+t.test('counts issued tokens by kind and grant, and rejections by error', async (t) => {
   const svc = await measured(t, oauthSettings)
   const issued = (kind: string, grant: string) => svc.count('svc_tokens_issued_total', { kind, grant })
   await post(svc, '/oauth/token', 'machine', { grant_type: 'client_credentials' })
@@ -145,7 +145,7 @@ t.test('issued tokens are counted by kind and grant, refusals by error', async (
   await post(svc, '/oauth/token', 'web', { grant_type: 'authorization_code', code: 'x', redirect_uri: 'http://x' })
   t.equal(await refused('authorization_code', 'invalid_grant'), 1)
   for (const grant of ['anything', 'at-all']) await post(svc, '/oauth/token', 'web', { grant_type: grant })
-  t.equal(await refused('unknown', 'unsupported_grant_type'), 2, 'no name of the client makes a label')
+  t.equal(await refused('unknown', 'unsupported_grant_type'), 2, 'no name of the client becomes a label')
   const headers = { ...basic('web', 'wrong'), 'content-type': 'application/x-www-form-urlencoded' }
   await svc.app.inject({ method: 'POST', url: '/oauth/token', headers, payload: 'grant_type=refresh_token' })
   t.equal((await svc.scrape()).value('svc_token_requests_refused_total', { error: 'invalid_client' }), 1)
@@ -160,7 +160,7 @@ t.test('issued tokens are counted by kind and grant, refusals by error', async (
   t.equal(await issued('access_token', 'personal'), 1)
 })
 
-t.test('what waits, what is used and how old it is is read when somebody asks', async (t) => {
+t.test('reads queue lengths, pool use and ages on each scrape', async (t) => {
   const svc = await measured(t, { mail: { url: 'smtp://127.0.0.1:1' } })
   const first = await svc.scrape()
   const pools = testEngine === 'postgresql' ? ['lookups', 'main'] : []
@@ -190,9 +190,9 @@ t.test('what waits, what is used and how old it is is read when somebody asks', 
   t.equal(lost.value('svc_outbox_entries', { kind: 'mail', state: 'failed' }), 1)
 })
 
-// SQLite answers or fails at once.
+// SQLite answers or fails immediately.
 if (testEngine === 'postgresql') {
-  t.test('a database that hangs hides nothing else', async (t) => {
+  t.test('serves the other metrics while the database hangs', async (t) => {
     const svc = await measured(t)
     await svc.bearer(null, 'GET', '/health/live')
     const other = await svc.database.pg?.connect()
@@ -207,7 +207,7 @@ if (testEngine === 'postgresql') {
   })
 }
 
-t.test('a database that is gone hides nothing else', async (t) => {
+t.test('serves the other metrics while the database is unavailable', async (t) => {
   const svc = await measured(t)
   await svc.bearer(null, 'GET', '/health/live')
   await svc.scrape()

@@ -8,11 +8,11 @@ import { Collector } from '../support/collector.ts'
 import { listen } from '../support/oidc-provider.ts'
 import { freePort } from '../support/process.ts'
 
-// Passwords are hashed here.
+// This test hashes passwords.
 const [server, client] = [2, 3]
 const failed = 2
 
-/** svc that sends traces; `collected` ends it, which sends what is left. */
+/** svc that sends traces; `collected` ends it, which sends the remaining ones. */
 async function traced(t: Test, options: TestAppOptions = {}) {
   const collector = await Collector.start(t)
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url
@@ -27,7 +27,7 @@ async function traced(t: Test, options: TestAppOptions = {}) {
 const sentTrace = () => randomBytes(16).toString('hex')
 const sentBy = (trace: string, flags = '01') => `00-${trace}-b7ad6b7169203331-${flags}`
 
-/** Posts a body that comes after its head was taken in: what reads it is called by the connection, not by the request. */
+/** Posts a body after its head was processed, so that the connection, rather than the request, triggers the read. */
 const postLate = (agent: Agent, url: string, headers: Record<string, string>, body: object) =>
   new Promise<number | undefined>((resolve, reject) => {
     const all = { ...headers, 'content-type': 'application/json', expect: '100-continue' }
@@ -41,7 +41,7 @@ const postLate = (agent: Agent, url: string, headers: Record<string, string>, bo
 const accessLines = (logs: readonly string[]) =>
   logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
 
-t.test("a request is a span that goes on with the caller's trace, and what it waits for are spans in it", async (t) => {
+t.test("continues the caller's trace with a span for the request, and spans for what it waits for", async (t) => {
   const svc = await traced(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
@@ -53,7 +53,7 @@ t.test("a request is a span that goes on with the caller's trace, and what it wa
   const device = { email: user.email, password: 'correct horse', device_name: 'Phone' }
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.equal(await postLate(agent, `${url}/svc/token`, { traceparent: sentBy(login) }, device), 200)
-  // The next one on the connection.
+  // The next request on the connection.
   t.equal(await postLate(agent, `${url}/svc/token`, {}, device), 200)
   agent.destroy()
   await svc.app.inject('/health/live')
@@ -75,9 +75,9 @@ t.test("a request is a span that goes on with the caller's trace, and what it wa
   const [signIn, next] = spans.filter((span) => span.name === 'POST /svc/token')
   t.match(hashing, { traceId: login, parentSpanId: signIn?.spanId }, 'also after a body was read')
   t.match(nextHashing, { traceId: next?.traceId, parentSpanId: next?.spanId })
-  t.ok(next && ![trace, login].includes(next.traceId) && !next.parentSpanId, 'a connection leaves nothing behind')
+  t.ok(next && ![trace, login].includes(next.traceId) && !next.parentSpanId, 'the connection keeps no state')
   const own = spans.find((span) => span.name === 'GET /health/live')
-  t.ok(own && ![trace, login].includes(own.traceId) && !own.parentSpanId, 'without a caller it begins one')
+  t.ok(own && ![trace, login].includes(own.traceId) && !own.parentSpanId, 'without a caller it starts a trace')
   t.same(
     lines.map(({ trace_id }) => trace_id),
     [trace, login, next?.traceId, own?.traceId],
@@ -85,7 +85,7 @@ t.test("a request is a span that goes on with the caller's trace, and what it wa
   )
 })
 
-t.test('no span tells what was sent, and only what svc did wrong is an error', async (t) => {
+t.test('keeps request data out of spans, and marks only internal errors as errors', async (t) => {
   const svc = await traced(t, { settings: { test_page: true } })
   const token = await svc.createToken(await svc.createUser())
   const [hidden, password] = ['a-secret-of-somebody-0123456789', 'a Password that is nowhere else']
@@ -105,7 +105,7 @@ t.test('no span tells what was sent, and only what svc did wrong is an error', a
   const { spans, text } = await svc.collected()
 
   for (const secret of [hidden, password, token, token.split('|')[1] ?? '']) {
-    for (const form of [secret, encodeURIComponent(secret)]) t.notOk(text.includes(form), 'nothing of it')
+    for (const form of [secret, encodeURIComponent(secret)]) t.notOk(text.includes(form), 'nothing of the request')
   }
   t.notMatch(text, /url\.full|url\.query|exception/)
   const requests = spans.filter(({ kind }) => kind === server)
@@ -119,7 +119,7 @@ t.test('no span tells what was sent, and only what svc did wrong is an error', a
   t.ok(spans.some(({ name, status }) => name === 'lookup token-by-id' && status.code === failed))
 })
 
-t.test('a call to a client goes on with the trace', async (t) => {
+t.test('continues the trace in a call to a client', async (t) => {
   const port = await freePort()
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const key = { ...(await exportJWK(publicKey)), alg: 'ES256', kid: 'one', use: 'sig' }
@@ -166,11 +166,11 @@ t.test('a call to a client goes on with the trace', async (t) => {
   const call = spans.find(({ kind }) => kind === client)
   t.match(call, { name: 'GET', traceId: trace })
   t.match(call?.attributes, { 'server.address': '127.0.0.1', 'server.port': port, 'http.response.status_code': 200 })
-  t.same(asked, [[`00-${trace}-${call?.spanId}-01`, 'a=b', 'undefined']], 'but hands no baggage on')
+  t.same(asked, [[`00-${trace}-${call?.spanId}-01`, 'a=b', 'undefined']], 'but does not forward baggage')
   t.notMatch(text, /of=robot/)
 })
 
-t.test('a call to a provider of others is a span, and tells them nothing', async (t) => {
+t.test('makes a span for a call to a foreign provider, without sending the trace', async (t) => {
   const collector = await Collector.start(t)
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url
   const svc = await buildSocial(t, { traces: true })
@@ -184,7 +184,7 @@ t.test('a call to a provider of others is a span, and tells them nothing', async
   for (const { attributes } of calls) t.equal(attributes['server.port'], Number(new URL(svc.acme.issuer).port))
 })
 
-t.test('without a collector the access log names the trace of whoever sends one', async (t) => {
+t.test('logs the trace of a caller without a collector', async (t) => {
   const svc = await buildTestApp(t)
   t.equal(svc.app.tracing, null)
   const trace = sentTrace()

@@ -5,7 +5,7 @@ import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { buildGallery, galleryPaths } from '../support/gallery.ts'
 
-/** Where the gallery listens. */
+/** The address of the gallery. */
 async function openGallery(t: Test, settings = {}): Promise<string> {
   const app = await buildGallery(t, settings)
   return (await app.listen({ port: 0, host: '127.0.0.1' })).replace('127.0.0.1', 'localhost')
@@ -13,7 +13,7 @@ async function openGallery(t: Test, settings = {}): Promise<string> {
 
 const isBlocked = (text: string): boolean => /content security policy/i.test(text)
 
-/** What the page's policy refused. */
+/** Violations of the page's policy. */
 function refusalsOf(page: Page): string[] {
   const refusals: string[] = []
   page.on('console', (message) => void (isBlocked(message.text()) && refusals.push(message.text())))
@@ -24,43 +24,40 @@ function refusalsOf(page: Page): string[] {
 const widerThan = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 
-/** Buttons, fields and links that stand by themselves and are smaller than a finger. */
+/** Separate buttons, fields and links that are smaller than a touch target. */
 const smallTargets = `[...document.querySelectorAll('button, summary, .button, .after a, .switch, .check, input:not([type=hidden], [type=checkbox])')]
   .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 44)
   .map((element) => element.outerHTML)`
 
-/** What each button posts, the default one of its form first. */
+/** What each button posts, with the default button of the form first. */
 const postedByButton = `[...document.querySelectorAll('form button')]
   .map((button) => [button.id, Object.fromEntries(new FormData(button.form, button))])`
 
 if (hasChromium(t)) {
-  t.test(
-    'every page in every state, light and dark: axe finds nothing, nothing is refused, nothing overflows',
-    async (t) => {
-      const url = await openGallery(t)
-      const page = await (await openChromium(t)).newPage()
-      const refusals = refusalsOf(page)
-      for (const path of galleryPaths) {
-        await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
-        await page.setViewportSize({ width: 320, height: 640 })
-        await page.goto(url + path)
-        t.ok((await widerThan(page)) <= 0, `${path} fits 320 pixels`)
-        t.same(await page.evaluate(smallTargets), [], `${path} has targets that a finger hits`)
-        t.same(await axeFindings(page), [], path)
-        await page.emulateMedia({ colorScheme: 'dark' })
-        t.same(await axeFindings(page, 'color-contrast'), [], `${path} in the dark`)
-        await page.setViewportSize({ width: 1280, height: 800 })
-        t.ok((await widerThan(page)) <= 0, `${path} fits 1280 pixels`)
-      }
-      t.same(refusals, [])
-      const bad = '<img src=/x><input><p style="color: #777">x</p>'
-      await page.evaluate(`document.body.insertAdjacentHTML('beforeend', ${JSON.stringify(bad)})`)
-      t.match((await axeFindings(page)).join(), /image-alt[\s\S]*label/, 'axe finds what is there')
-      t.match(refusals, [/content security policy/i], 'and a style of no page is refused')
-    },
-  )
+  t.test('passes axe in every page and state, light and dark, without violations or overflow', async (t) => {
+    const url = await openGallery(t)
+    const page = await (await openChromium(t)).newPage()
+    const refusals = refusalsOf(page)
+    for (const path of galleryPaths) {
+      await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+      await page.setViewportSize({ width: 320, height: 640 })
+      await page.goto(url + path)
+      t.ok((await widerThan(page)) <= 0, `${path} fits 320 pixels`)
+      t.same(await page.evaluate(smallTargets), [], `${path} has large enough targets`)
+      t.same(await axeFindings(page), [], path)
+      await page.emulateMedia({ colorScheme: 'dark' })
+      t.same(await axeFindings(page, 'color-contrast'), [], `${path} in the dark`)
+      await page.setViewportSize({ width: 1280, height: 800 })
+      t.ok((await widerThan(page)) <= 0, `${path} fits 1280 pixels`)
+    }
+    t.same(refusals, [])
+    const bad = '<img src=/x><input><p style="color: #777">x</p>'
+    await page.evaluate(`document.body.insertAdjacentHTML('beforeend', ${JSON.stringify(bad)})`)
+    t.match((await axeFindings(page)).join(), /image-alt[\s\S]*label/, 'axe detects violations')
+    t.match(refusals, [/content security policy/i], 'and the policy blocks an inline style')
+  })
 
-  t.test('each button posts what it says, and what a form does by default allows nothing', async (t) => {
+  t.test('posts the value of each button, and denies by default', async (t) => {
     const url = await openGallery(t)
     const page = await (await openChromium(t)).newPage()
     const code = { xsrf: 'secret', user_code: 'WDJB-MJHT' }
@@ -79,7 +76,7 @@ if (hasChromium(t)) {
     }
   })
 
-  t.test('the style is applied, in the colours of the scheme, and the theme over it', async (t) => {
+  t.test('applies the style in the colours of the scheme, and the theme over it', async (t) => {
     const colors = { background: 'rgb(1, 2, 3)', 'background-dark': 'rgb(4, 5, 6)' }
     const page = await (await openChromium(t)).newPage()
     const [plain, themed] = [await openGallery(t), await openGallery(t, { theme: { colors } })]
@@ -96,16 +93,16 @@ if (hasChromium(t)) {
     t.same(seen.slice(2), ['rgb(1, 2, 3)', 'rgb(4, 5, 6)'])
   })
 
-  t.test('the passkey button is there where the browser has passkeys, and nowhere else', async (t) => {
+  t.test('shows the passkey button only in browsers with passkeys', async (t) => {
     const url = await openGallery(t)
     const page = await (await openChromium(t)).newPage()
     await page.goto(`${url}/login-passkey`)
     const button = page.locator('#passkey-login')
     await button.waitFor()
-    t.notOk(await page.isVisible('#passkey-error'), 'suggestions that cannot be had are no error')
+    t.notOk(await page.isVisible('#passkey-error'), 'unavailable suggestions are no error')
     await button.click()
     await page.waitForSelector('#passkey-error')
-    t.ok(await page.locator('#passkey-error').isVisible(), 'nothing answers here, and the page says so')
+    t.ok(await page.locator('#passkey-error').isVisible(), 'the request fails here, and the page reports it')
     t.same(await axeFindings(page), [])
     t.ok(await button.isEnabled())
 

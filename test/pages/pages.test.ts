@@ -16,7 +16,7 @@ function directory(t: Test): string {
   return path
 }
 
-t.test('pages have stable titles, ids and fields', async (t) => {
+t.test('has stable titles, ids and fields on its pages', async (t) => {
   const app = await buildGallery(t, { app: { name: 'Acme & Sons' } })
   for (const [path, title, ...parts] of [
     ['/login', 'Sign in', 'id="login-submit"', 'name="email"', 'name="password"', 'name="remember"', 'name="_token"'],
@@ -48,7 +48,7 @@ t.test('pages have stable titles, ids and fields', async (t) => {
   }
 })
 
-t.test('nothing that a page is given becomes markup', async (t) => {
+t.test('escapes all values in pages', async (t) => {
   const settings = { app: { name: hostile.slice(0, 100) }, theme: { logo: hostile, texts: { 'login.title': hostile } } }
   const app = await buildGallery(t, settings)
   for (const path of galleryPaths) {
@@ -58,7 +58,7 @@ t.test('nothing that a page is given becomes markup', async (t) => {
   }
 })
 
-t.test('an error is a page to a browser and JSON to a program, and shows nothing of the inside', async (t) => {
+t.test('shows an error as a page to browsers and as JSON to programs, without internals', async (t) => {
   const lines: string[] = []
   const app = await buildGallery(t, {}, (line) => lines.push(line))
   for (const [status, code, text] of [
@@ -81,10 +81,10 @@ t.test('an error is a page to a browser and JSON to a program, and shows nothing
       t.notMatch(json.body, 'secret of the inside')
     }
   }
-  t.match(lines.join(''), 'secret of the inside', 'the log says it')
+  t.match(lines.join(''), 'secret of the inside', 'the log has it')
 })
 
-t.test('the policy is strict, and knows the logo and where forms go on to', async (t) => {
+t.test('has a strict policy that allows the logo and the targets of forms', async (t) => {
   const policyOf = async (settings: object): Promise<Record<string, string>> => {
     const { headers } = await (await buildGallery(t, { ...settings })).inject({ url: '/login-full' })
     const directives = String(headers['content-security-policy']).split(';')
@@ -102,7 +102,7 @@ t.test('the policy is strict, and knows the logo and where forms go on to', asyn
   t.match(plain['script-src'], /^'self'( 'nonce-\w+')?$/)
   const { headers } = await (await buildGallery(t, {})).inject({ url: '/login-full' })
   t.match(headers['permissions-policy'], /camera=\(\), .*geolocation=\(\)/)
-  t.notMatch(headers['permissions-policy'], 'publickey-credentials', 'passkeys stay allowed')
+  t.notMatch(headers['permissions-policy'], 'publickey-credentials', 'passkeys are allowed')
   for (const [logo, source] of [
     ['https://cdn.example/logo.svg', "'self' https://cdn.example"],
     ['http://localhost:8000/logo.svg', "'self'"],
@@ -117,7 +117,7 @@ t.test('the policy is strict, and knows the logo and where forms go on to', asyn
   t.equal((await policyOf(spa))['form-action'], "'self' https://app.example https://www.example")
 })
 
-t.test('the theme is applied, from the configuration in force', async (t) => {
+t.test('applies the theme of the active configuration', async (t) => {
   const lines: string[] = []
   const app = await buildGallery(t, { app: { name: 'Acme' } }, (line) => lines.push(line))
   const shown = async () => (await app.inject('/login')).body
@@ -137,12 +137,12 @@ t.test('the theme is applied, from the configuration in force', async (t) => {
   t.match(themed, '<h1>Bei Acme anmelden</h1>')
   await shown()
   const warnings = lines.filter((line) => line.includes('theme.texts'))
-  t.equal(warnings.length, 1, 'a name that no page has is named once')
+  t.equal(warnings.length, 1, 'an unknown name is reported once')
   t.match(warnings[0], /login\.tilte/)
   t.notMatch(warnings[0], /mail\.reset/)
 })
 
-t.test('a directory overrides templates file by file, as they are now; a broken one costs no page', async (t) => {
+t.test('overrides templates file by file without a restart, and survives a broken one', async (t) => {
   const pages = directory(t)
   const lines: string[] = []
   const app = await buildGallery(t, { templates: { pages } }, (line) => lines.push(line))
@@ -155,7 +155,7 @@ t.test('a directory overrides templates file by file, as they are now; a broken 
   override("<h1>Ours, <%= it.app.name %>: <%= it.text('login.submit') %> <%= it.action %></h1>", 1)
   t.match(await shown(), '<h1>Ours, svc: Sign in /oauth/login</h1>')
   t.match(await shown(), '<title>Sign in · svc</title>', 'in the layout that is not overridden')
-  t.match(await shown('/challenge'), 'id="challenge-submit"', 'beside files that are not')
+  t.match(await shown('/challenge'), 'id="challenge-submit"', 'beside built-in files')
   override('<h1>Newer</h1>', 2)
   t.match(await shown(), '<h1>Newer</h1>')
   t.equal(lines.filter((line) => line.includes('broken')).length, 0)
