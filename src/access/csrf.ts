@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import type { MacKey } from '../crypto/mac.ts'
+import { recent } from '../crypto/recent.ts'
 import { csrfMismatch } from '../errors.ts'
 import { methodsOf, type Step } from '../http/step.ts'
 import { isCrossSite, isFromForeignPage, isSafeMethod } from './cross-site.ts'
@@ -9,16 +10,16 @@ import { accessOf } from './route-access.ts'
 /** The XSRF value of a session id. The leading letter keeps clients from reading it as JSON or a number. */
 export class Xsrf {
   readonly #keys: readonly MacKey[]
+  /** The token of a session id; it changes whenever the id does. */
+  readonly token: (sessionId: string) => string
 
   constructor(keys: readonly MacKey[]) {
+    const [first] = keys
     this.#keys = keys
-  }
-
-  /** Bound to the id: it changes whenever the session's id does. */
-  token(sessionId: string): string {
-    const key = this.#keys[0]
-    if (!key) throw new Error('XSRF tokens need a key.')
-    return `x${key.sign(sessionId)}`
+    this.token = recent(10_000, (sessionId) => {
+      if (!first) throw new Error('XSRF tokens need a key.')
+      return `x${first.sign(sessionId)}`
+    })
   }
 
   fits(token: string, sessionId: string): boolean {

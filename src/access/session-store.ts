@@ -5,6 +5,7 @@ import type { CurrentConfig } from '../config/current.ts'
 import type { Config } from '../config/schema.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
+import { recent } from '../crypto/recent.ts'
 import type { Database } from '../database/database.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
 import { passwordFingerprintMatches } from './password-fingerprint.ts'
@@ -33,6 +34,9 @@ declare module 'fastify' {
 /** The cookie's attributes are not the row's: they come from the configuration in force. */
 const cookie = { originalMaxAge: null }
 
+/** The id of a session's row. */
+const rowId = recent(10_000, sha256Hex)
+
 const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
   now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime
 
@@ -59,7 +63,7 @@ export class SessionStore implements LibraryStore {
   }
 
   get(sessionId: string, done: (error: unknown, session?: Session | null) => void): void {
-    this.#lookups.session(sha256Hex(sessionId)).then(
+    this.#lookups.session(rowId(sessionId)).then(
       (row) => done(null, this.#read(row)),
       (error) => done(error),
     )

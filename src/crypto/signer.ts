@@ -1,43 +1,45 @@
 import { constantTimeEqual } from './hash.ts'
 import type { MacKey } from './mac.ts'
+import { recent } from './recent.ts'
 
-/** What a signature check found: the value, and whether it was signed with one of the keys. */
+/** The result of a signature check: the value, and whether one of the keys signed it. */
 interface Unsigned {
   valid: boolean
   renew: boolean
   value: string | null
 }
 
-/** As many as requests can be under way between the two; more are signed anew. */
-const maxVerified = 1_000
+const maxCached = 10_000
 
 /** Signs short texts as `<text>.<HMAC-SHA256 in base64url>`: the first key signs, all verify. */
 export class Signer {
   readonly #keys: readonly MacKey[]
-  /** Verified and not yet signed again: reading a session does both, and the second has the same result. */
-  readonly #verified = new Map<string, string>()
+  /** Valid texts by the first key. A forged text never enters, so a flood of them evicts nothing. */
+  readonly #valid = new Map<string, Unsigned>()
+  readonly sign: (value: string) => string
 
   constructor(keys: readonly MacKey[]) {
+    const [first] = keys
     this.#keys = keys
-  }
-
-  sign = (value: string): string => {
-    const known = this.#verified.get(value)
-    if (known !== undefined) {
-      this.#verified.delete(value)
-      return known
-    }
-    const key = this.#keys[0]
-    if (!key) throw new Error('A signer needs a key.')
-    return `${value}.${key.sign(value)}`
+    this.sign = recent(maxCached, (value) => {
+      if (!first) throw new Error('A signer needs a key.')
+      return `${value}.${first.sign(value)}`
+    })
   }
 
   unsign = (signed: string): Unsigned => {
+    const known = this.#valid.get(signed)
+    if (known) return known
     const dot = signed.lastIndexOf('.')
     const value = signed.slice(0, dot)
     const signature = signed.slice(dot + 1)
     const index = dot > 0 ? this.#keys.findIndex((key) => constantTimeEqual(key.sign(value), signature)) : -1
-    if (index === 0 && this.#verified.size < maxVerified) this.#verified.set(value, signed)
-    return index < 0 ? { valid: false, renew: false, value: null } : { valid: true, renew: index > 0, value }
+    if (index < 0) return { valid: false, renew: false, value: null }
+    const unsigned = { valid: true, renew: index > 0, value }
+    if (index === 0) {
+      if (this.#valid.size >= maxCached) this.#valid.delete(this.#valid.keys().next().value ?? '')
+      this.#valid.set(signed, unsigned)
+    }
+    return unsigned
   }
 }

@@ -4,6 +4,7 @@ import t from 'tap'
 import { constantTimeEqual, sha256Base64url, sha256Hex } from '../../src/crypto/hash.ts'
 import { MacKey } from '../../src/crypto/mac.ts'
 import { randomAlphanumeric, randomId } from '../../src/crypto/random.ts'
+import { recent } from '../../src/crypto/recent.ts'
 import { Signer } from '../../src/crypto/signer.ts'
 
 const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
@@ -42,8 +43,12 @@ t.test('rejects every changed signature', async (t) => {
 
 t.test('still signs and verifies after very many values', async (t) => {
   const own = signer(first)
-  for (let n = 0; n < 2_500; n++) t.equal(own.unsign(`${n}.${macOf(first, String(n))}`).valid, true)
-  for (const n of [0, 999, 1_000, 2_499]) t.equal(own.sign(String(n)), `${n}.${macOf(first, String(n))}`)
+  const signed = Array.from({ length: 10_500 }, (_, n) => `${n}.${macOf(first, String(n))}`)
+  t.ok(signed.every((text) => own.unsign(text).valid))
+  for (const n of [0, 999, 10_000, 10_499]) t.equal(own.sign(String(n)), signed[n])
+  t.same(own.unsign(signed[10_499] ?? ''), { valid: true, renew: false, value: '10499' }, 'from the cache')
+  t.same(own.unsign(signed[0] ?? ''), { valid: true, renew: false, value: '0' }, 'after it left the cache')
+  t.same(own.unsign(`${signed[10_499]}x`), invalid)
 })
 
 t.test('compares whole texts', async (t) => {
@@ -67,4 +72,14 @@ t.test('makes random texts of the given length with equally likely characters', 
   for (const [character, count] of counts) t.ok(Math.abs(count - length / 62) < 800, `${character}: ${count}`)
   t.match(randomId(), /^[\w-]{43}$/)
   t.not(randomId(), randomId())
+})
+
+t.test('caches the results for the last keys', async (t) => {
+  const computed: string[] = []
+  const upper = recent(2, (key) => {
+    computed.push(key)
+    return key.toUpperCase()
+  })
+  t.same(['a', 'a', 'b', 'a', 'c', 'b', 'a'].map(upper), ['A', 'A', 'B', 'A', 'C', 'B', 'A'])
+  t.same(computed, ['a', 'b', 'c', 'a'], 'the oldest key leaves the cache')
 })
