@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { pruneEnded } from './access/prune.ts'
+import { pruneUsedOnce } from './access/used-once.ts'
 import { startSchedule } from './jobs/schedule.ts'
 import { watchClock } from './observability/clock-watch.ts'
 import { pruneExpiredTokens } from './tokens/prune.ts'
@@ -19,5 +20,6 @@ export function startUpkeep(app: FastifyInstance): void {
         await app.outbox.prune()
       },
     },
+    { name: 'prune-used-once', every: 3_600_000, run: () => pruneUsedOnce(app.database, app.clock.now()) },
   ])
 }

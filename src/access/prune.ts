@@ -37,6 +37,6 @@ export async function pruneEnded({ prisma }: Database, { session, audit }: Confi
 }
 
 /** Repeats a deletion until it finds less than a batch; between two of them other requests have their turn. */
-async function inBatches(deleteSome: () => Promise<number>): Promise<void> {
-  while ((await deleteSome()) === batch) await new Promise((resolve) => setImmediate(resolve))
+export async function inBatches(deleteSome: (batch: number) => Promise<number>): Promise<void> {
+  while ((await deleteSome(batch)) === batch) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { grants } from '../../access/abilities.ts'
 import type { Caller, TokenCaller } from '../../access/caller.ts'
 import type { BearerCheck, BoundCheck } from '../../access/guard.ts'
+import { useOnce } from '../../access/used-once.ts'
 import type { HttpError } from '../../errors.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
@@ -81,7 +82,8 @@ export const oauthBound =
     const live = await findOwn(oauthServer, token, request.server.config.current().oauth.audience)
     if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
     const proof = await proofOf(request, token, live.claims.cnf.jkt)
-    if (!proof || !(await oauthServer.useOnce(proof.name, proof.expiresAt))) throw boundRefusal('invalid_dpop_proof')
+    const isNew = proof && (await useOnce(request.server.database, 'ReplayDetection', proof.name, proof.expiresAt))
+    if (!isNew) throw boundRefusal('invalid_dpop_proof')
     return new JwtCaller(request.server, live)
   }
 

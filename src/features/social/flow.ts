@@ -5,6 +5,7 @@ import {
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
 } from 'openid-client'
+import { useOnce } from '../../access/used-once.ts'
 import type { Cipher } from '../../crypto/cipher.ts'
 import { HttpError } from '../../errors.ts'
 import { type ClaimAccount, type Opened, openAccount } from './account.ts'
@@ -15,7 +16,7 @@ import { socialFailure } from './failure.ts'
 import { appleName } from './profile.ts'
 import type { SocialProvider } from './provider.ts'
 import { cookieAge, type Flow, flowTtl, newFlow, proofsOf } from './state.ts'
-import { type StoredIdentity, useOnce } from './store.ts'
+import type { StoredIdentity } from './store.ts'
 import type { Wish } from './wish.ts'
 
 /** What every flow needs. */

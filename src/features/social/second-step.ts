@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { passwordFingerprint, passwordFingerprintMatches } from '../../access/password-fingerprint.ts'
+import { useOnce } from '../../access/used-once.ts'
 import type { Cipher } from '../../crypto/cipher.ts'
 import { randomId } from '../../crypto/random.ts'
 import { validationFailed } from '../../errors.ts'
@@ -7,7 +8,6 @@ import { type Proof, secondFactorErrors } from '../../login/second-factor.ts'
 import { issueForSignIn } from '../../tokens/issue.ts'
 import { findUserById, type UserWithPassword } from '../../users/users.ts'
 import { socialFailure } from './failure.ts'
-import { useOnce } from './store.ts'
 
 /** A sign-in without a session that waits for its second factor: its client keeps it, encrypted. */
 interface Waiting {

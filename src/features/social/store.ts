@@ -1,5 +1,4 @@
 import type { Static } from 'typebox'
-import { sha256Hex } from '../../crypto/hash.ts'
 import { isPassword } from '../../crypto/password.ts'
 import type { Database, Tx } from '../../database/database.ts'
 import { canonicalEmail } from '../../users/user.ts'
@@ -15,16 +14,6 @@ export interface StoredIdentity extends SocialProfile {
 }
 
 const largestId = 2n ** 63n - 1n
-
-/** Uses something up that is good once: of all who present it one gets true. */
-export async function useOnce({ prisma }: Database, kind: string, key: string, expiresAt: number): Promise<boolean> {
-  const id = sha256Hex(`${kind}\0${key}`)
-  // One statement: the mark is there already, or it is this one's.
-  const count = await prisma.$executeRaw`
-    INSERT INTO oauth_records (id, kind, payload, expires_at) VALUES (${id}, ${kind}, '{}', ${BigInt(expiresAt)})
-    ON CONFLICT (id) DO NOTHING`
-  return count > 0
-}
 
 /** Whose an identity is by the provider's id of it; null for nobody's. */
 export async function ownerOf(

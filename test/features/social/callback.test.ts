@@ -1,4 +1,5 @@
 import t from 'tap'
+import { pruneUsedOnce } from '../../../src/access/used-once.ts'
 import { hour, minute } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, replicaOf, type Social, Visitor } from './visitor.ts'
@@ -29,10 +30,10 @@ t.test('a callback counts once', async (t) => {
   t.equal(failure(await replay.back(url)), 'invalid_state', 'nor with the cookies of before')
   t.equal(await replay.user(), null)
   t.equal(svc.acme.callsTo('/token').length, 1, 'the provider is asked once')
-  t.equal(await svc.database.prisma.oauthRecord.count(), 1)
+  t.equal(await svc.database.prisma.usedOnce.count(), 1)
   svc.clock.advance(2 * hour)
-  await svc.app.oauth.prune()
-  t.equal(await svc.database.prisma.oauthRecord.count(), 0, 'what was used up is forgotten when it is over')
+  await pruneUsedOnce(svc.database, svc.clock.now())
+  t.equal(await svc.database.prisma.usedOnce.count(), 0, 'prunes the state after it expired')
 })
 
 t.test('a callback counts once among replicas too', async (t) => {

@@ -26,7 +26,6 @@ import { tellAuthentication } from './told-authentication.ts'
 interface LibraryParts extends ProtocolParts, SessionParts {
   limits: ClientLimits
   findLive: TokenParts['findLive']
-  useOnce: TokenParts['useOnce']
   app: FastifyInstance
   codeLimits: Limits
   /** For how many seconds the published keys may be kept. */

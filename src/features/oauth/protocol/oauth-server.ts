@@ -151,11 +151,6 @@ export class OAuthServer {
     return { code: secondFactor.isAskedOf(user), passkey: enabled && (await this.#hasPasskey(user.id)) }
   }
 
-  /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
-  useOnce(name: string, expiresAt: number): Promise<boolean> {
-    return this.#store.useOnce(name, expiresAt)
-  }
-
   /** Deletes records that ended, in batches. */
   async prune(): Promise<void> {
     const batch = 500
@@ -200,7 +195,6 @@ export class OAuthServer {
       carried: this.#carried,
       pending: this.#pending,
       quick: this.#quick,
-      useOnce: (name, expiresAt) => this.useOnce(name, expiresAt),
       database,
       signOut: this.signOut,
       limits: this.#limits,

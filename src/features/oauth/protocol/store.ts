@@ -89,13 +89,6 @@ export class RecordStore {
     if (uidHash !== null) await this.#run('oauth-extend-session', `${set} uid_hash = $1`, [uidHash, ...times])
   }
 
-  /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
-  useOnce(name: string, expiresAt: number): Promise<boolean> {
-    const kind = 'ReplayDetection'
-    const rest = { grantHash: null, codeHash: null, uidHash: null, parentHash: null, userId: null, sessionId: null }
-    return this.insert({ id: recordId(kind, name), kind, payload: '{}', ...rest, expiresAt })
-  }
-
   /** Uses a record up; false when it was used before or is gone. */
   async consume(id: string, now: number): Promise<boolean> {
     const sql = 'UPDATE oauth_records SET consumed_at = $2 WHERE id = $1 AND consumed_at IS NULL'

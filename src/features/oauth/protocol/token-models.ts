@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Provider from 'oidc-provider'
 import type { Lookups } from '../../../access/lookups/lookups.ts'
+import { useOnce } from '../../../access/used-once.ts'
 import type { MacKey } from '../../../crypto/mac.ts'
 import { liveToken } from '../../../tokens/bearer.ts'
 import { revokeToken } from '../../../tokens/revoke.ts'
@@ -15,8 +16,6 @@ export const apiTokenGrant = 'api_token'
 /** What the token models ask of svc. */
 export interface TokenParts {
   store: RecordStore
-  /** Notes that something was used, until its end (unix ms); false when it was before, at whichever replica. */
-  useOnce: (name: string, expiresAt: number) => Promise<boolean>
   lookups: Pick<Lookups, 'user'>
   registry: Registry
   app: FastifyInstance
@@ -44,7 +43,7 @@ const hidden = '~'
  * Each override has a test of its own: an upgrade of the library cannot take one back silently.
  */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
-  const { store, findLive, useOnce, successorKey, app, lookups, registry } = parts
+  const { store, findLive, successorKey, app, lookups, registry } = parts
   const { AccessToken, ClientCredentials, RefreshToken, OIDCContext, ReplayDetection } = provider
 
   const payloadOf = (claims: AccessTokenClaims) => ({
@@ -123,7 +122,8 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   })
 
   // The library counts a proof's five minutes from now. One that was dated ahead, as far as it may be, is good for twice that.
-  ReplayDetection.unique = (iss: string, jti: string, exp: number) => useOnce(`${iss}\0${jti}`, (exp + 360) * 1000)
+  ReplayDetection.unique = (iss: string, jti: string, exp: number) =>
+    useOnce(app.database, 'ReplayDetection', `${iss}\0${jti}`, (exp + 360) * 1000)
 
   /** The single claims that the authorization asked for and got: the library keeps them on tokens without a resource alone. */
   async function claimsAskedFor(grantId: string | undefined) {

@@ -201,8 +201,7 @@ t.test('a proof is remembered for as long as it would be taken', async (t) => {
     '/oauth/userinfo',
   )
   await call(svc, tokens.access_token, await proofFor(tokens.access_token, 'GET', '/api/user', { iat: ahead }))
-  const where = { kind: 'ReplayDetection' }
-  const rows = await svc.database.prisma.oauthRecord.findMany({ where, orderBy: { expiresAt: 'desc' }, take: 3 })
+  const rows = await svc.database.prisma.usedOnce.findMany({ orderBy: { expiresAt: 'desc' }, take: 3 })
   t.equal(rows.length, 3)
   for (const { expiresAt } of rows) t.ok(Number(expiresAt) >= (ahead + 300) * 1000, String(expiresAt))
 })

@@ -1,0 +1,27 @@
+import { sha256Hex } from '../crypto/hash.ts'
+import type { Database } from '../database/database.ts'
+import { execute } from '../database/statements.ts'
+import { inBatches } from './prune.ts'
+
+/** What a key is used for. The name is part of the stored hash, so renaming one makes used keys valid again. */
+type Purpose = 'ReplayDetection' | 'SocialState' | 'SocialChallenge'
+
+const insert = {
+  name: 'use-once',
+  text: 'INSERT INTO used_once (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING',
+}
+
+/**
+ * Marks a key as used until `expiresAt` (unix ms); false when it was used before, on any replica.
+ * Always in the database, also with Redis: a mark that Redis loses would make the key valid again.
+ */
+export async function useOnce(database: Database, purpose: Purpose, key: string, expiresAt: number): Promise<boolean> {
+  return (await execute(database, insert, [sha256Hex(`${purpose}\0${key}`), expiresAt])) > 0
+}
+
+/** Deletes the marks of keys that have expired, in batches, except those that another replica is deleting. */
+export async function pruneUsedOnce(database: Database, now: number): Promise<void> {
+  const lock = database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
+  const text = `DELETE FROM used_once WHERE id IN (SELECT id FROM used_once WHERE expires_at < $1 LIMIT $2 ${lock})`
+  await inBatches((batch) => execute(database, { name: 'prune-used-once', text }, [now, batch]))
+}
