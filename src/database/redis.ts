@@ -1,32 +1,36 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { Redis } from 'ioredis'
+import type { Command, Redis } from 'ioredis'
 import type { Config } from '../config/schema.ts'
 
 export type { Redis }
 
-/** How long one command may take, in milliseconds: what waits for it waits no longer. */
+/** The timeout of a command and of a connection attempt, in milliseconds. */
 const timeout = 500
 
-/** How often an outage is told, in milliseconds. */
-const toldEvery = 30_000
+/** The minimum interval between two log lines about an outage, in milliseconds. */
+const logInterval = 30_000
 
-/** The Redis of the configuration, or null without one. Commands fail at once while it is away; what that means is up to who asks. */
+/** The Redis of the configuration, or null without one. Commands fail immediately while svc is not connected to it. */
 export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Promise<Redis | null> {
   if (redis.url === null) return null
   // Loaded only where it is used.
   const { Redis } = await import('ioredis')
   const client = new Redis(redis.url, {
-    commandTimeout: timeout,
     connectTimeout: timeout,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: (times) => Math.min(100 * 2 ** times, 5_000),
     keyPrefix: 'svc:',
   })
-  let told = Number.NEGATIVE_INFINITY
+  const send = client.sendCommand.bind(client)
+  client.sendCommand = (command, stream) => {
+    limitCommand(command)
+    return send(command, stream)
+  }
+  let loggedAt = Number.NEGATIVE_INFINITY
   client.on('error', (error: Error) => {
-    if (performance.now() - told < toldEvery) return
-    told = performance.now()
+    if (performance.now() - loggedAt < logInterval) return
+    loggedAt = performance.now()
     log.warn({ err: error }, 'Redis cannot be reached')
   })
   await new Promise<void>((resolve) => {
@@ -34,4 +38,22 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
     client.once('error', () => resolve())
   })
   return client
+}
+
+/**
+ * Rejects a command that Redis did not answer within the timeout. Unlike the library's `commandTimeout`, it reads the
+ * socket once more before it rejects: while this process was busy, the answer may have arrived. Otherwise svc would
+ * answer 503 to the one request that used up a code.
+ */
+function limitCommand(command: Command): void {
+  let lastRead: NodeJS.Immediate | undefined
+  const reject = () => command.reject(new Error('Command timed out'))
+  const timer = setTimeout(() => {
+    lastRead = setImmediate(reject)
+  }, timeout)
+  const stop = () => {
+    clearTimeout(timer)
+    clearImmediate(lastRead)
+  }
+  command.promise.then(stop, stop)
 }

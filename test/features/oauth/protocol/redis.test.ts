@@ -66,3 +66,23 @@ t.test('while Redis is away nothing that it keeps is good, and nothing is used u
   t.ok(refused.headers['retry-after'])
   t.equal((await svc.bearer(tokens.access_token, 'GET', '/api/user')).statusCode, 200, 'tokens do not need it')
 })
+
+t.test('redeems a code although the process pauses for longer than the timeout of Redis', async (t) => {
+  if (!hasRedis(t)) return
+  const { svc } = await replicas(t)
+  const person = new Person(svc, (await svc.createUser()).email)
+  const { code = '' } = response(await person.allow(request('web', { scope: 'openid orders:read' })))
+  let isDone = false
+  const pause = () => {
+    if (isDone) return
+    // Stops the event loop between what is sent to Redis and what is read from it.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)
+    setImmediate(pause)
+  }
+  const answer = redeem(svc, 'web', code)
+  setImmediate(pause)
+  const { statusCode, body } = await answer
+  isDone = true
+  t.equal(statusCode, 200, body)
+  t.notOk(svc.logs.some((line) => line.includes('timed out')))
+})
