@@ -11,14 +11,14 @@ import { freePort } from '../support/process.ts'
 // The build that a page loads with a script tag.
 const axios = readFileSync(join(import.meta.dirname, '../../node_modules/axios/dist/axios.min.js'), 'utf8')
 
-/** What the page saw of one answer, or of none. */
+/** What the page received of one answer, if any. */
 interface Seen {
   step: string
   status: number | null
   data: Record<string, unknown>
 }
 
-/** Serves an empty page with axios on it, as the dev server of an SPA does. */
+/** Serves an empty page with axios, as the dev server of an SPA does. */
 async function servePage(t: Test, port: number): Promise<void> {
   const server = createServer((request, response) => {
     const isScript = request.url === '/axios.js'
@@ -32,7 +32,7 @@ async function servePage(t: Test, port: number): Promise<void> {
   })
 }
 
-/** The journey as an SPA's own code makes it, run in the page. */
+/** The journey in an SPA's own code, run in the page. */
 const journey = (page: Page, base: string, email: string, password: string): Promise<Seen[]> =>
   page.evaluate(
     async ({ base, email, password }) => {
@@ -63,14 +63,14 @@ const journey = (page: Page, base: string, email: string, password: string): Pro
   )
 
 if (hasChromium(t)) {
-  t.test('axios on another port signs in, asks who it is and signs out', async (t) => {
+  t.test('signs in, reads the user and signs out with axios on another port', async (t) => {
     const [listed, unlisted] = [await freePort(), await freePort()]
     const svc = await startWithAda(t, { SVC_STATEFUL_DOMAINS: `localhost:${listed}` })
     await servePage(t, listed)
     await servePage(t, unlisted)
     const browser = await openChromium(t)
 
-    await t.test('from the page that is listed', async (t) => {
+    await t.test('from the listed page', async (t) => {
       const page = await browser.newPage()
       await page.goto(`http://localhost:${listed}/`)
       const seen = await journey(page, svc.url, ada.email, ada.password)
@@ -103,7 +103,7 @@ if (hasChromium(t)) {
       )
     })
 
-    await t.test('a page that is not listed is refused, and reads nothing', async (t) => {
+    await t.test('rejects a page that is not listed, which can read nothing', async (t) => {
       const page = await browser.newPage()
       const refusals: string[] = []
       page.on('console', (message) => refusals.push(message.text()))
@@ -114,11 +114,11 @@ if (hasChromium(t)) {
         t.match({ status, data }, { status: null, data: { axios: 'ERR_NETWORK' } }, step)
       t.ok(
         refusals.some((text) => text.includes('CORS policy')),
-        'the browser says why',
+        'the browser reports why',
       )
     })
 
-    await t.test('a page under the other name of this machine gets no cookie', async (t) => {
+    await t.test('sends no cookie to a page under another name of this machine', async (t) => {
       const page = await browser.newPage()
       await page.goto(`http://127.0.0.1:${listed}/`)
       const seen = await journey(page, svc.url, ada.email, ada.password)

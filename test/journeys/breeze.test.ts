@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const frontEnd = 'http://localhost:3000'
 
-/** Starts svc as the backend of an SPA that was made for laravel/breeze-next: nothing is changed but these lines. */
+/** Starts svc as the backend of an SPA for laravel/breeze-next: only these lines change. */
 async function startBackend(t: Test) {
   const database = await createTestDatabase()
   t.teardown(database.drop)
@@ -39,7 +39,7 @@ async function startBackend(t: Test) {
   return { mails, ...(await startMain(t, { cwd, env })) }
 }
 
-/** The axios of that SPA, with what a browser does for it: cookies by their rules, the origin, the XSRF value read by the page. */
+/** The axios of that SPA in a browser: standard cookies, the origin, and the XSRF value that the page reads. */
 function spaClient(baseURL: string): AxiosInstance {
   const jar = new CookieJar()
   const client = axios.create({
@@ -64,14 +64,14 @@ function spaClient(baseURL: string): AxiosInstance {
   return client
 }
 
-/** The link in the next mail of this subject that has not been read. */
+/** The link in the next unread mail with this subject. */
 async function linkIn(mails: SmtpReceiver, subject: string): Promise<string> {
   const indexOf = () => mails.mails.findIndex((mail) => mail.subject === subject)
   await until(() => indexOf() >= 0)
   return /https?:\/\/\S+/.exec(mails.mails.splice(indexOf(), 1)[0]?.text ?? '')?.[0] ?? ''
 }
 
-t.test('breeze-next: register, verify, forget, reset, sign in and out', async (t) => {
+t.test('breeze-next: registers, verifies, resets a forgotten password, signs in and out', async (t) => {
   const { url, mails } = await startBackend(t)
   const http = spaClient(url)
   const csrf = () => http.get('/sanctum/csrf-cookie')
@@ -91,7 +91,7 @@ t.test('breeze-next: register, verify, forget, reset, sign in and out', async (t
   const form = { name: 'Grace', email, password: first, password_confirmation: first }
   await csrf()
   isOk(await http.post('/register', form), 'register')
-  t.match((await user()).data, { name: 'Grace', email, email_verified_at: null }, 'the page asks to verify')
+  t.match((await user()).data, { name: 'Grace', email, email_verified_at: null }, 'the page asks for verification')
 
   await linkIn(mails, 'Verify your email address')
   const resent = await http.post('/email/verification-notification')
@@ -120,7 +120,7 @@ t.test('breeze-next: register, verify, forget, reset, sign in and out', async (t
   t.equal(done.data.status, 'Your password has been reset.')
   const again = await http.post('/reset-password', chosen)
   t.strictSame([again.status, again.data.errors], [422, { email: ['This password reset token is invalid.'] }])
-  t.equal((await user()).status, 401, 'a reset signs nobody in')
+  t.equal((await user()).status, 401, 'a reset does not sign in')
 
   await csrf()
   const old = await http.post('/login', { email, password: first, remember: true })

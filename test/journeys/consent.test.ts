@@ -31,7 +31,7 @@ async function register({ url }: Running): Promise<void> {
   if (answer.statusCode !== 201) throw new Error(answer.body)
 }
 
-/** Looks at the page that is open, and keeps a picture of it where one is wanted. */
+/** Checks the current page, and saves a screenshot on request. */
 async function look(t: Test, page: Page, name: string): Promise<void> {
   const folder = process.env.SVC_TEST_PICTURES
   if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
@@ -50,7 +50,8 @@ async function enableSecondFactor({ request }: BrowserContext, svc: Running): Pr
   await post('/user/confirm-password', { password: ada.password })
   await post('/user/two-factor-authentication', {})
   const { secretKey } = await (await request.get(`${svc.url}/user/two-factor-secret-key`, { headers })).json()
-  // The code before the current one leaves two more for the test. It expires at any moment, and then the next one is it.
+  // The code before the current one leaves two more for the test. It may expire at any moment, and then the next one is
+  // current.
   const confirm = () => post('/user/confirmed-two-factor-authentication', { code: codeAt(secretKey, Date.now(), -1) })
   await until(() =>
     confirm().then(
@@ -62,11 +63,11 @@ async function enableSecondFactor({ request }: BrowserContext, svc: Running): Pr
 }
 
 if (hasChromium(t)) {
-  t.test('a person at an application that signs in by svc', async (t) => {
+  t.test('signs a person in to an application', async (t) => {
     const client = await startClient(t)
     const svc = await startWithAda(t, {}, settingsFor(client))
 
-    await t.test('without JavaScript: sign-in, consent, deny, and sign-out', async (t) => {
+    await t.test('without JavaScript: sign-in, consent, denial, and sign-out', async (t) => {
       const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
       const complaints = complaintsOf(page)
       await page.goto(authorization(svc, client))
@@ -89,7 +90,7 @@ if (hasChromium(t)) {
       await askAnew(page, authorization(svc, client, { response_mode: 'form_post', prompt: 'login' }))
       await signIn(page)
       await page.click('button')
-      t.match(await sent(page), { method: 'POST', code: String, iss: svc.url }, 'the way of form_post by hand')
+      t.match(await sent(page), { method: 'POST', code: String, iss: svc.url }, 'form_post by a click')
 
       const bye = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: `${client.url}/bye`, state: 'b' }
       await page.goto(`${svc.url}/oauth/logout?${new URLSearchParams(bye)}`)
@@ -101,7 +102,7 @@ if (hasChromium(t)) {
       t.same(complaints, [])
     })
 
-    await t.test('without JavaScript: a device is connected', async (t) => {
+    await t.test('without JavaScript: connects a device', async (t) => {
       const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
       const complaints = complaintsOf(page)
       const device = await startDevice(svc)
@@ -152,7 +153,7 @@ if (hasChromium(t)) {
       t.match(await page.title(), /^Authorize · /)
       await page.click('#consent-approve')
       await page.waitForSelector('#sent')
-      t.match(await sent(page), { method: 'POST', code: String }, 'the page of form_post sends itself')
+      t.match(await sent(page), { method: 'POST', code: String }, 'the form_post page submits itself')
 
       await page.goto(authorization(svc, client, { prompt: 'consent' }))
       await page.click('#consent-switch')
@@ -163,13 +164,17 @@ if (hasChromium(t)) {
       const own = { client_id: 'shop', client_secret: secret, redirect_uri: client.callback }
       const tokens = await redeem(svc, { grant_type: 'authorization_code', code: answer.code, ...own })
       const [, claims = ''] = (tokens.id_token ?? '').split('.')
-      t.match(JSON.parse(Buffer.from(claims, 'base64url').toString()), { sub: '2' }, 'the token is of who allowed it')
+      t.match(
+        JSON.parse(Buffer.from(claims, 'base64url').toString()),
+        { sub: '2' },
+        'the token belongs to the user who consented',
+      )
       await askAnew(page, authorization(svc, client, { prompt: 'login' }))
       await signIn(page)
       await page.fill('#code', codeAt(secretKey, Date.now(), 1))
       await page.click('#challenge-submit')
       await page.waitForSelector('#sent')
-      t.match(await sent(page), { code: String }, 'back to who allowed it before, without a question')
+      t.match(await sent(page), { code: String }, 'back to the earlier user, without a question')
       await askAnew(page, authorization(svc, client, { prompt: 'login' }))
       await signIn(page, bob)
       await page.waitForSelector('#sent')

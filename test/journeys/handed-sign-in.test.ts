@@ -15,7 +15,7 @@ import { ada, startWithAda } from '../support/listening.ts'
 import { freePort } from '../support/process.ts'
 
 if (hasChromium(t)) {
-  t.test("sign-in on the application's own page", async (t) => {
+  t.test("signs in on the application's own page", async (t) => {
     const client = await startClient(t)
     const spa = await freePort()
     const origin = `http://localhost:${spa}`

@@ -7,14 +7,14 @@ import { ada, startWithAda } from '../support/listening.ts'
 import { callback, oauthSettings, Person, type Stop, secret } from '../support/oauth.ts'
 import { remoteBrowser } from '../support/remote.ts'
 
-/** svc as an operator starts it, and Ada in a browser in front of it. */
+/** svc as an operator starts it, with Ada in a browser. */
 async function begin(t: Test) {
   const { url } = await startWithAda(t, {}, oauthSettings)
   const browser = remoteBrowser(url, { origin: url, url, xsrf: false })
   return { url, person: new Person(browser, ada.email, url) }
 }
 
-/** Where the person ends who is sent to an address by a client. */
+/** The final address of a person whom a client redirects. */
 async function walk(person: Person, { pathname, search }: URL): Promise<URL> {
   const stop = await person.decide(await person.go(pathname + search))
   return landed(stop)
@@ -27,11 +27,11 @@ function landed({ out, answer }: Stop): URL {
 
 const insecure = { execute: [client.allowInsecureRequests] }
 
-t.test('openid-client goes by discovery alone', async (t) => {
+t.test('openid-client works by discovery alone', async (t) => {
   const { url, person } = await begin(t)
   const server = new URL(url)
 
-  await t.test('a public client: code with PKCE, userinfo, refresh, revocation, sign-out', async (t) => {
+  await t.test('public client: code with PKCE, userinfo, refresh, revocation, sign-out', async (t) => {
     const config = await client.discovery(server, 'spa', undefined, client.None(), insecure)
     t.ok(config.serverMetadata().supportsPKCE())
     const pkceCodeVerifier = client.randomPKCECodeVerifier()
@@ -67,7 +67,7 @@ t.test('openid-client goes by discovery alone', async (t) => {
     )
   })
 
-  await t.test('a confidential client, by either way to send its secret', async (t) => {
+  await t.test('confidential client: secret by either method', async (t) => {
     for (const method of [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)]) {
       const config = await client.discovery(server, 'web', undefined, method, insecure)
       const expectedState = client.randomState()
@@ -82,13 +82,13 @@ t.test('openid-client goes by discovery alone', async (t) => {
     }
   })
 
-  await t.test('a machine', async (t) => {
+  await t.test('machine client: client credentials', async (t) => {
     const config = await client.discovery(server, 'machine', undefined, client.ClientSecretBasic(secret), insecure)
     t.match(await client.clientCredentialsGrant(config), { scope: 'orders:read', token_type: 'bearer' })
-    await t.rejects(client.clientCredentialsGrant(config, { scope: 'stock:read' }), 'not its scope')
+    await t.rejects(client.clientCredentialsGrant(config, { scope: 'stock:read' }), 'an unlisted scope')
   })
 
-  await t.test('a device that asks by itself until a person allows it', async (t) => {
+  await t.test('device: polls until the user allows it', async (t) => {
     const config = await client.discovery(server, 'tv', undefined, client.None(), insecure)
     const begun = await client.initiateDeviceAuthorization(config, {})
     t.equal(begun.interval, 5)
@@ -101,7 +101,7 @@ t.test('openid-client goes by discovery alone', async (t) => {
   })
 })
 
-t.test('oauth4webapi, which checks every answer by the letter', async (t) => {
+t.test('oauth4webapi accepts every response strictly', async (t) => {
   const { url, person } = await begin(t)
   const options = { [oauth.allowInsecureRequests]: true }
   for (const algorithm of ['oidc', 'oauth2'] as const) {
@@ -141,15 +141,15 @@ t.test('oauth4webapi, which checks every answer by the letter', async (t) => {
 
     const request = new Request(`${url}/api/orders`, { headers: { authorization: `Bearer ${tokens.access_token}` } })
     const claims = await oauth.validateJwtAccessToken(server, request, url, options)
-    t.match(claims, { sub, client_id: 'spa', scope: 'openid profile' }, 'an API that goes by RFC 9068')
+    t.match(claims, { sub, client_id: 'spa', scope: 'openid profile' }, 'an API that follows RFC 9068')
   }
 })
 
-t.test('simple-oauth2, which knows nothing but RFC 6749', async (t) => {
+t.test('simple-oauth2 works by RFC 6749 alone', async (t) => {
   const { url, person } = await begin(t)
   const auth = { tokenHost: url, tokenPath: '/oauth/token', revokePath: '/oauth/revoke' }
   const withPage = { ...auth, authorizePath: '/oauth/authorize' }
-  // The answer to a revocation is empty (RFC 7009 section 2.2), and no JSON.
+  // The response to a revocation is empty (RFC 7009 section 2.2), and not JSON.
   const http = { json: 'force' } as const
   const web = new AuthorizationCode({ client: { id: 'web', secret }, auth: withPage, http })
   const address = web.authorizeURL({ redirect_uri: callback, scope: ['openid', 'orders:read'], state: 'x' })

@@ -29,7 +29,7 @@ const machineToken = async (svc: TestApp): Promise<string> =>
   (await token(svc, 'machine', { grant_type: 'client_credentials' })).json().access_token
 
 for (const alg of ['ES256', 'RS256', 'EdDSA'] as const) {
-  t.test(`an API verifies ${alg} tokens with the address of the key set alone`, async (t) => {
+  t.test(`verifies ${alg} tokens in an API by the address of the key set alone`, async (t) => {
     const { svc, url, jwks } = await listen(t, stopTime(t), { access_token_alg: alg })
     const accessToken = await machineToken(svc)
     t.match(decodeProtectedHeader(accessToken), { alg, typ: 'at+jwt', kid: /./ })
@@ -59,7 +59,7 @@ for (const alg of ['ES256', 'RS256', 'EdDSA'] as const) {
   })
 }
 
-t.test('keys are replaced under a running load, and no verification fails', async (t) => {
+t.test('rotates keys under load without failed verifications', async (t) => {
   const start = Date.now()
   mock.timers.enable({ apis: ['Date', 'setInterval'], now: start })
   t.teardown(() => mock.timers.reset())
@@ -71,16 +71,17 @@ t.test('keys are replaced under a running load, and no verification fails', asyn
     database: svc.where,
   })
   const [, maxAge = ''] = /max-age=(\d+)/.exec((await fetch(jwks)).headers.get('cache-control') ?? '') ?? []
-  // Keeps the set as long as it may, and never asks before that: not even for a key that it does not know.
+  // Caches the set as long as it may, and never refreshes it before that, even for an unknown key.
   const patience = { cacheMaxAge: Number(maxAge) * 1000, cooldownDuration: 86_400_000 }
   const keys = createRemoteJWKSet(new URL(jwks), patience)
-  // Making a key takes real time, in which the clock must not go on: a token with an unknown key waits for the ring.
+  // Key generation takes real time, during which the clock must not advance: a token with an unknown key waits for the
+  // ring.
   const unknown = withKid(await machineToken(svc), 'unknown')
   const looked = async (app: TestApp) => t.equal((await app.bearer(unknown, 'GET', '/api/user')).statusCode, 401)
   const issued: { token: string; until: number }[] = []
   const used = new Set<unknown>()
   let verified = 0
-  // Three hours in steps of fifteen seconds: as often as every process looks for the keys of the others.
+  // Three hours in steps of fifteen seconds, the interval at which every process looks for new keys.
   for (let step = 0; step < 3 * 240; step++) {
     clock.advance(15_000)
     await Promise.all([svc, replica].map(looked))
@@ -106,7 +107,7 @@ function withKid(token: string, kid: string): string {
   return [Buffer.from(JSON.stringify(header)).toString('base64url'), ...rest].join('.')
 }
 
-/** Asks for new keys as an operator does. */
+/** Requests new keys as an operator does. */
 async function rotateNow({ config, database, clock }: TestApp): Promise<void> {
   const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
   const unused = {

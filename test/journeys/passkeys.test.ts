@@ -10,7 +10,7 @@ import { freePort, temporaryDirectory } from '../support/process.ts'
 
 const modules = join(import.meta.dirname, '../../node_modules')
 
-/** Both libraries as npm delivers them; the one brings a version of the other along. */
+/** Both libraries as npm delivers them; one of them includes a version of the other. */
 const importMap = {
   imports: {
     '@laravel/passkeys': '/@laravel/passkeys/dist/index.js',
@@ -32,7 +32,7 @@ const html = `<!doctype html><title>SPA</title><link rel="icon" href="data:,">
   globalThis.libraries = { ...laravel, ...simplewebauthn }
 </script>`
 
-/** What the page's modules leave for the journeys. */
+/** The values that the page's modules expose to the journeys. */
 interface Libraries {
   Passkeys: typeof import('@laravel/passkeys').Passkeys
   startAuthentication: typeof import('@simplewebauthn/browser').startAuthentication
@@ -104,11 +104,11 @@ const callLaravel = (page: Page, base: string, call: 'register' | 'verify' | 'au
     { base, call },
   )
 
-/** The browser's part of a ceremony by @simplewebauthn/browser alone; the name of its error if it refuses. */
+/** The browser's part of a ceremony by @simplewebauthn/browser alone; the name of the error if it is rejected. */
 const callSimple = (page: Page, call: 'startRegistration' | 'startAuthentication', data: unknown) =>
   page.evaluate(
     async ({ call, data }) => {
-      // Sound: the page has loaded the libraries, and svc answers their options.
+      // Sound: the page has loaded the libraries, and svc returns their options.
       const { libraries } = globalThis as unknown as { libraries: Libraries }
       const { options } = data as { options: never }
       return libraries[call]({ optionsJSON: options }).catch((error: Error) => error.name)
@@ -117,7 +117,7 @@ const callSimple = (page: Page, call: 'startRegistration' | 'startAuthentication
   )
 
 if (hasChromium(t)) {
-  t.test('in a browser, on another port, with both libraries as they are', async (t) => {
+  t.test('works in a browser on another port with both libraries unchanged', async (t) => {
     const port = await freePort()
     const spa = `http://localhost:${port}`
     const config = join(temporaryDirectory(t), 'svc.yaml')

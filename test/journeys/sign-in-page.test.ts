@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 const modules = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
 const webauthn = readFileSync(join(modules, 'dist/bundle/index.umd.min.js'), 'utf8')
 
-/** What the browser complains about besides refused passwords: a broken security policy above all. */
+/** Browser errors other than rejected passwords, above all violations of the security policy. */
 function complaintsOf(page: Page): string[] {
   const complaints: string[] = []
   page.on('console', (message) => {
@@ -66,7 +66,7 @@ async function registerPasskey(page: Page): Promise<void> {
   })()`)
 }
 
-/** Counts how often the page asks the authenticator, before anything of the page runs. */
+/** Counts the page's calls to the authenticator, before any script of the page runs. */
 const countRequests = `(() => {
   const get = navigator.credentials.get.bind(navigator.credentials)
   window.requestsToAuthenticator = 0
@@ -78,9 +78,9 @@ const countRequests = `(() => {
 const requestsToAuthenticator = (page: Page) => page.evaluate<number>('window.requestsToAuthenticator')
 
 if (hasChromium(t)) {
-  t.test("svc's own pages, as a person without a front end uses them", async (t) => {
+  t.test("serves svc's own pages to a person without a front end", async (t) => {
     const svc = await startWithAda(t)
-    await t.test('without JavaScript: password, home, signing out', async (t) => {
+    await t.test('without JavaScript: password, home, sign-out', async (t) => {
       const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
       await page.goto(`${svc.url}/`)
       await page.click('#sign-in')
@@ -96,7 +96,7 @@ if (hasChromium(t)) {
       t.equal(await page.locator('#sign-in').count(), 1)
     })
 
-    await t.test('with JavaScript: a passkey, by its button and from the suggestions', async (t) => {
+    await t.test('with JavaScript: passkey by its button and from the suggestions', async (t) => {
       const browser = await openChromium(t)
       const page = await browser.newPage()
       const complaints = complaintsOf(page)
@@ -113,7 +113,7 @@ if (hasChromium(t)) {
 
       await authenticator.touch(false)
       await page.click('#sign-out')
-      // The suggestions ask while nobody touches the authenticator, and go on waiting when somebody does.
+      // The suggestions ask before the authenticator is touched, and keep waiting afterwards.
       await page.addInitScript(countRequests)
       const suggestions = page.waitForResponse('**/passkeys/login/options')
       await page.goto(`${svc.url}/oauth/login?return_to=${encodeURIComponent('/?verified=1')}`)
@@ -131,7 +131,7 @@ if (hasChromium(t)) {
       t.same(complaints, [])
     })
 
-    await t.test('a click that is quicker than the suggestions is not undone by them', async (t) => {
+    await t.test('keeps a click that is faster than the suggestions', async (t) => {
       const browser = await openChromium(t)
       const page = await browser.newPage()
       const authenticator = await addAuthenticator(await browser.newCDPSession(page))
@@ -150,7 +150,7 @@ if (hasChromium(t)) {
         const answered = page.waitForResponse('**/passkeys/login/options')
         await route.continue()
         await (await answered).finished()
-        // A later answer: the page has handled the one before.
+        // A later answer: the page has processed the one before.
         await page.evaluate("fetch('/health/live').then((answer) => answer.text())")
         t.ok(await button.isDisabled(), 'the button still waits for the authenticator')
       }

@@ -11,7 +11,7 @@ import { freePort } from '../support/process.ts'
 const grace = { sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace Acme' }
 const work = { sub: 'ada-at-work', email: 'ada@work.example', email_verified: false, name: 'Ada at Work' }
 
-/** What a front end asks of svc in the session of the browser. */
+/** A front end's request to svc in the session of the browser. */
 async function ask({ request }: BrowserContext, url: string, method: string, data?: object) {
   const xsrf = (await request.storageState()).cookies.find(({ name }) => name === 'XSRF-TOKEN')?.value ?? ''
   const headers = { accept: 'application/json', 'x-xsrf-token': xsrf }
@@ -20,30 +20,30 @@ async function ask({ request }: BrowserContext, url: string, method: string, dat
   return answer.status() === 204 ? null : JSON.parse((await answer.text()) || 'null')
 }
 
-/** Says at the provider who one is. */
+/** Signs in at the provider. */
 async function allow(page: Page, login: string): Promise<void> {
   await page.selectOption('#login', login)
   await page.click('#allow')
 }
 
-/** Waits until the browser is back, and through the callback. */
+/** Waits until the browser has returned through the callback. */
 const returned = (page: Page, url: string) =>
   page.waitForURL((at) => at.origin === url && !at.pathname.startsWith('/auth/'))
 
 if (hasChromium(t)) {
   for (const same_site of ['lax', 'strict']) {
-    t.test(`a person signs in by another provider, links one and takes it away again: ${same_site}`, async (t) => {
+    t.test(`signs in by another provider, links one and unlinks it: ${same_site}`, async (t) => {
       const port = await freePort()
       const url = `http://localhost:${port}`
       const acme = await OidcProvider.start(t, [grace, work], [`${url}/auth/acme/callback`])
       const settings = { app: { url }, session: { same_site }, social: { acme: { ...acme.settings, label: 'Acme' } } }
       const svc = await startWithAda(t, { PORT: String(port) }, settings)
 
-      await t.test('without JavaScript: the button, deny, allow', async (t) => {
+      await t.test('without JavaScript: the button, denial, consent', async (t) => {
         const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
         const complaints = complaintsOf(page)
         await page.goto(`${url}/oauth/login`)
-        t.same(acme.calls, [], 'nothing is asked of the provider before')
+        t.same(acme.calls, [], 'the provider is not called before')
         await page.click('a[href^="/auth/acme/redirect"]')
         t.ok(page.url().startsWith(acme.issuer))
         await page.click('#deny')
@@ -58,7 +58,7 @@ if (hasChromium(t)) {
         t.same(complaints, [])
       })
 
-      await t.test('with JavaScript: link in a session, sign in by it, unlink', async (t) => {
+      await t.test('with JavaScript: links in a session, signs in by it, unlinks', async (t) => {
         const context = await openChromium(t)
         const page = await context.newPage()
         const complaints = complaintsOf(page)
@@ -84,7 +84,11 @@ if (hasChromium(t)) {
         await page.click('a[href^="/auth/acme/redirect"]')
         await returned(page, svc.url)
         await page.goto(`${url}/`)
-        t.match(await page.textContent('#user-email'), ada.email, 'the provider knew the browser, and svc whose it is')
+        t.match(
+          await page.textContent('#user-email'),
+          ada.email,
+          'the provider recognized the browser, and svc its user',
+        )
 
         await ask(context, `${url}/user/confirm-password`, 'POST', { password: ada.password })
         await ask(context, `${url}/user/social-accounts/${linked[0].id}`, 'DELETE')
@@ -95,7 +99,7 @@ if (hasChromium(t)) {
         await page.click('a[href^="/auth/acme/redirect"]')
         await returned(page, svc.url)
         await page.goto(`${url}/`)
-        t.equal(await page.locator('#user-email').count(), 0, 'it opens nothing any more')
+        t.equal(await page.locator('#user-email').count(), 0, 'it grants no access any more')
         t.same(complaints, [])
       })
     })

@@ -4,11 +4,11 @@ import t, { type Test } from 'tap'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 
-/** Notes what the browser complains about on a page: a broken security policy above all. */
+/** Records browser errors on a page, above all violations of the security policy. */
 function complaintsOf(page: Page): string[] {
   const complaints: string[] = []
   page.on('console', (message) => {
-    // No page of svc has an icon, and browsers ask for one.
+    // Pages of svc have no icon, and browsers request one.
     const isIcon = message.location().url.endsWith('/favicon.ico')
     if (['error', 'warning'].includes(message.type()) && !isIcon) complaints.push(message.text())
   })
@@ -26,7 +26,7 @@ const text = async (page: Page, selector: string): Promise<string> => (await pag
 
 const json = async (page: Page): Promise<Record<string, unknown>> => JSON.parse(await text(page, 'body'))
 
-/** The page fits its window, and its text can be read. */
+/** The page fits its window, and its text is legible. */
 async function looksRight(t: Test, page: Page, name: string): Promise<void> {
   for (const [width, height] of [
     [360, 740],
@@ -73,17 +73,17 @@ async function walk(t: Test, page: Page, url: string): Promise<void> {
   t.equal(await page.locator('#tokens li').count(), 0)
   await looksRight(t, page, 'tokens-revoked')
   await page.reload()
-  t.equal(await page.locator('#flash').count(), 0, 'and is gone when the page is loaded again')
+  t.equal(await page.locator('#flash').count(), 0, 'and is gone after a reload')
   t.equal(page.url(), `${url}/test-tokens`)
 
-  // Somewhere else the token is all that counts, and it is revoked.
+  // Elsewhere only the token counts, and it is revoked.
   await page.context().clearCookies()
   await page.goto(`${url}${link}`)
   t.match(await json(page), { message: 'Unauthenticated.', code: 'unauthenticated' })
 }
 
 if (hasChromium(t)) {
-  t.test('the test page, as a developer uses it', async (t) => {
+  t.test('works for a developer', async (t) => {
     const svc = await startWithAda(t)
     await t.test('in a browser', async (t) => {
       const browser = await openChromium(t)

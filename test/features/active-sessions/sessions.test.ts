@@ -26,7 +26,7 @@ async function signedIn(svc: TestApp, email: string, agent: string, more: object
 const list = async (spa: Browser): Promise<Listed[]> => (await spa.get('/user/sessions')).json()
 const isIn = async (spa: Browser): Promise<boolean> => (await spa.get('/api/user')).statusCode === 200
 
-t.test('the list is of the user alone, the last seen first, and no id of it opens anything', async (t) => {
+t.test("lists the user's sessions, most recent first, with ids that grant no access", async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const phone = await signedIn(svc, ada.email, 'Phone', {}, { remoteAddress: '2001:db8::7' })
@@ -67,7 +67,7 @@ t.test('the list is of the user alone, the last seen first, and no id of it open
       t.not(id, sha256Hex(secret))
       t.notOk(
         rows.some((row) => row.id === id),
-        'the id is no key of a row',
+        'the id is not the key of a row',
       )
     }
     t.notMatch(answer.body, sha256Hex(secret))
@@ -78,7 +78,7 @@ t.test('the list is of the user alone, the last seen first, and no id of it open
   }
 })
 
-t.test('one that is ended is 401 on its next request, and its remembered device does not come back', async (t) => {
+t.test('rejects an ended session on its next request, and its remember cookie too', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await svc.createUser()
   const here = await signedIn(svc, ada.email, 'Here', { remember: true })
@@ -92,35 +92,32 @@ t.test('one that is ended is 401 on its next request, and its remembered device 
   t.equal(next.statusCode, 401)
   const headers = { cookie: `svc_remember=${cookie}`, origin: 'http://localhost:5173' }
   t.equal((await svc.app.inject({ url: '/api/user', headers })).statusCode, 401)
-  t.equal((await here.delete(`/user/sessions/${session?.id}`)).statusCode, 404, 'gone is gone')
+  t.equal((await here.delete(`/user/sessions/${session?.id}`)).statusCode, 404, 'gone after that')
   t.equal(await isIn(here), true)
   t.equal((await list(here)).length, 1)
   t.equal(await svc.database.prisma.event.count({ where: { type: 'session_ended' } }), 1)
 })
 
-t.test(
-  'a remembered browser that came back is ended with its device, whichever of its sessions is named',
-  async (t) => {
-    const svc = await buildTestApp(t)
-    const ada = await svc.createUser()
-    const lost = await signedIn(svc, ada.email, 'Lost', { remember: true })
-    const first = await lost.cookie('svc_remember')
-    svc.clock.advance(3 * hour)
-    t.equal(await isIn(lost), true)
-    const second = await lost.cookie('svc_remember')
-    t.not(first, second)
-    const here = await signedIn(svc, ada.email, 'Here')
-    const [session] = (await list(here)).filter(({ current }) => !current)
-    t.equal((await here.delete(`/user/sessions/${session?.id}`)).statusCode, 200)
-    for (const cookie of [first, second]) {
-      const headers = { cookie: `svc_remember=${cookie}`, origin: 'http://localhost:5173' }
-      t.equal((await svc.app.inject({ url: '/api/user', headers })).statusCode, 401)
-    }
-    t.equal(await isIn(lost), false)
-  },
-)
+t.test('ends a remembered browser that came back with its device, whichever of its sessions is named', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await svc.createUser()
+  const lost = await signedIn(svc, ada.email, 'Lost', { remember: true })
+  const first = await lost.cookie('svc_remember')
+  svc.clock.advance(3 * hour)
+  t.equal(await isIn(lost), true)
+  const second = await lost.cookie('svc_remember')
+  t.not(first, second)
+  const here = await signedIn(svc, ada.email, 'Here')
+  const [session] = (await list(here)).filter(({ current }) => !current)
+  t.equal((await here.delete(`/user/sessions/${session?.id}`)).statusCode, 200)
+  for (const cookie of [first, second]) {
+    const headers = { cookie: `svc_remember=${cookie}`, origin: 'http://localhost:5173' }
+    t.equal((await svc.app.inject({ url: '/api/user', headers })).statusCode, 401)
+  }
+  t.equal(await isIn(lost), false)
+})
 
-t.test("the own one can be ended too; another user's, or one that cannot be, is 404 and harms nothing", async (t) => {
+t.test("ends the own session on request; another user's or an invalid id answers 404", async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const mine = await signedIn(svc, ada.email, 'Mine', { remember: true })
@@ -150,10 +147,10 @@ t.test("the own one can be ended too; another user's, or one that cannot be, is 
   t.equal((await mine.delete(`/user/sessions/${own?.id}`)).statusCode, 200)
   t.equal(await isIn(mine), false)
   t.equal(await mine.cookie('svc_remember'), undefined)
-  t.equal((await mine.signIn(ada.email)).statusCode, 200, 'the browser is as good as new')
+  t.equal((await mine.signIn(ada.email)).statusCode, 200, 'the browser is signed out')
 })
 
-t.test('all others end by the password, with their remembered devices and not with the tokens', async (t) => {
+t.test('ends all other sessions with the password, including remembered devices but no tokens', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const token = await svc.createToken(ada)
@@ -165,7 +162,7 @@ t.test('all others end by the password, with their remembered devices and not wi
     t.equal(answer.statusCode, 422, JSON.stringify(wrong))
     t.strictSame(answer.json().errors, { password: ['The provided password was incorrect.'] })
   }
-  t.equal((await here.delete('/user/other-sessions')).statusCode, 422, 'no body at all')
+  t.equal((await here.delete('/user/other-sessions')).statusCode, 422, 'without a body')
   t.equal((await list(here)).length, 4)
   const answer = await here.delete('/user/other-sessions', { password })
   t.equal(answer.statusCode, 200, answer.body)
@@ -175,12 +172,12 @@ t.test('all others end by the password, with their remembered devices and not wi
   t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200)
   t.equal((await list(here)).length, 1)
   svc.clock.advance(3 * hour)
-  t.equal(await isIn(here), true, 'its own remembered device goes on')
+  t.equal(await isIn(here), true, 'its own remembered device keeps working')
   const event = await svc.database.prisma.event.findFirstOrThrow({ where: { type: 'sessions_ended' } })
   t.strictSame(JSON.parse(event.data), { count: 3 })
 })
 
-t.test('what is over is not listed', async (t) => {
+t.test('lists no expired sessions', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { lifetime: 120, absolute_lifetime: '1d' } } })
   const ada = await svc.createUser()
   const old = await signedIn(svc, ada.email, 'Old')
@@ -199,7 +196,7 @@ t.test('what is over is not listed', async (t) => {
   )
 })
 
-t.test('only sessions see and end sessions, and no other site does', async (t) => {
+t.test('allows only sessions of the same site to list and end sessions', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await svc.createUser()
   const token = await svc.createToken(ada)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 
-t.test('scripts are asked for again only when they changed', async (t) => {
+t.test('revalidates scripts only when they changed', async (t) => {
   const { app } = await buildTestApp(t)
   for (const [url, part] of [
     ['/assets/webauthn.js', 'SimpleWebAuthnBrowser'],

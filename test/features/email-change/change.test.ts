@@ -9,7 +9,7 @@ import { codeFlow, oauthSettings, Person } from '../../support/oauth.ts'
 const page = { accept: 'text/html' }
 const settings = { rate_limits: { mail: null } }
 
-/** A browser signed in with a recently confirmed password. */
+/** A signed-in browser with a recently confirmed password. */
 async function confirmed(svc: TestApp, email: string): Promise<Browser> {
   const spa = svc.browser()
   await spa.signIn(email)
@@ -20,7 +20,7 @@ async function confirmed(svc: TestApp, email: string): Promise<Browser> {
 const move = (spa: Browser, email: string, name = 'Ada') => spa.put('/user/profile-information', { name, email })
 const me = async (spa: Browser) => (await spa.get('/api/user')).json()
 
-t.test('a verified address stays until the new one is verified', async (t) => {
+t.test('keeps a verified address until the new one is verified', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await confirmed(svc, 'ada@example.com')
@@ -47,7 +47,7 @@ t.test('a verified address stays until the new one is verified', async (t) => {
   }
 })
 
-t.test('a later change replaces the pending one, whose link is invalid', async (t) => {
+t.test('replaces a pending change by a later one, and invalidates its link', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await confirmed(svc, 'ada@example.com')
@@ -58,12 +58,12 @@ t.test('a later change replaces the pending one, whose link is invalid', async (
   t.equal((await spa.get(first)).statusCode, 403)
   t.match((await spa.get(first, page)).body, 'This link is for another account')
   t.equal((await move(spa, 'ada@example.com', 'Ada L.')).statusCode, 200)
-  t.match(await me(spa), { name: 'Ada L.', pending_email: 'second@example.com' }, 'a new name leaves it pending')
+  t.match(await me(spa), { name: 'Ada L.', pending_email: 'second@example.com' }, 'a new name keeps it pending')
   t.equal((await spa.get(await mailedLink(svc, 'second@example.com'))).statusCode, 204)
   t.equal((await me(spa)).email, 'second@example.com')
 })
 
-t.test('the verification mail is sent again to the pending address', async (t) => {
+t.test('sends the verification mail again to the pending address', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await confirmed(svc, 'ada@example.com')
@@ -76,7 +76,7 @@ t.test('the verification mail is sent again to the pending address', async (t) =
   t.equal((await spa.get(await mailedLink(svc, 'lovelace@example.com'))).statusCode, 204)
 })
 
-t.test('a user whose address was never verified changes it at once', async (t) => {
+t.test('changes an unverified address immediately', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const spa = await visitor(svc)
   await spa.post('/register', registration('grace@example.com'))
@@ -89,7 +89,7 @@ t.test('a user whose address was never verified changes it at once', async (t) =
   t.equal((await spa.get(await mailedLink(svc, 'hopper@example.com'))).statusCode, 204)
 })
 
-t.test('with email_change: immediate everyone changes it at once', async (t) => {
+t.test('changes the address immediately with email_change: immediate', async (t) => {
   const svc = await buildTestApp(t, { settings: { ...settings, registration: { email_change: 'immediate' } } })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await confirmed(svc, 'ada@example.com')
@@ -101,7 +101,7 @@ t.test('with email_change: immediate everyone changes it at once', async (t) => 
   t.match(notice, { subject: 'Your email address was changed', text: '/email/undo/' })
 })
 
-t.test('the pending address of one user may become the address of another, and then it is taken', async (t) => {
+t.test('lets another user take an address that is only pending', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await svc.createUser({ email: 'bob@example.com' })
@@ -121,7 +121,7 @@ t.test('the pending address of one user may become the address of another, and t
   t.match(await me(ada), { email: 'ada@example.com', pending_email: 'wanted@example.com' })
 })
 
-t.test('of two users who verify one pending address at once, one gets it', async (t) => {
+t.test('gives an address to one of two users who verify it concurrently', async (t) => {
   const svc = await buildTestApp(t, { settings })
   for (let round = 0; round < 3; round++) {
     const wanted = `wanted${round}@example.com`
@@ -141,7 +141,7 @@ t.test('of two users who verify one pending address at once, one gets it', async
   }
 })
 
-t.test('a password reset by the old address works while another one is pending', async (t) => {
+t.test('resets the password through the old address while a new one is pending', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await confirmed(svc, 'ada@example.com')
@@ -159,7 +159,7 @@ t.test('a password reset by the old address works while another one is pending',
   t.equal((await svc.browser().signIn('ada@example.com', strong)).statusCode, 200)
 })
 
-t.test('a reset that waits for the old address is void once the new one is in place', async (t) => {
+t.test('invalidates a reset of the old address once the new one is in use', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await confirmed(svc, 'ada@example.com')
@@ -176,7 +176,7 @@ t.test('a reset that waits for the old address is void once the new one is in pl
   t.equal(await svc.database.prisma.passwordReset.count(), 0)
 })
 
-t.test('clients and UserInfo see the proved address only', async (t) => {
+t.test('shows only the verified address to clients and at UserInfo', async (t) => {
   const svc = await buildTestApp(t, { settings: { ...oauthSettings, ...settings } })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await confirmed(svc, 'ada@example.com')
@@ -191,7 +191,7 @@ t.test('clients and UserInfo see the proved address only', async (t) => {
   t.match(await userInfo(access_token), { email: 'lovelace@example.com', email_verified: true })
 })
 
-t.test('bad input in the link is refused and changes nothing', async (t) => {
+t.test('rejects invalid input in the link without a change', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await svc.createUser({ email: 'eve@example.com' })
@@ -206,7 +206,7 @@ t.test('bad input in the link is refused and changes nothing', async (t) => {
   t.match(await me(spa), { email: 'ada@example.com', pending_email: 'lovelace@example.com' })
 })
 
-t.test('what can no longer be undone is pruned', async (t) => {
+t.test('prunes changes that can no longer be undone', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await move(await confirmed(svc, 'ada@example.com'), 'lovelace@example.com')

@@ -22,7 +22,7 @@ async function undoOf(svc: TestApp, address: string): Promise<string> {
   return (texts.findLast((text) => text !== undefined) ?? 'none').replace('http://localhost:8000', '')
 }
 
-/** As a mail client opens it: without any cookie. */
+/** As a mail client opens it: without cookies. */
 const open = (svc: TestApp, url: string) => svc.app.inject({ url, headers: page })
 const press = (svc: TestApp, url: string) =>
   svc.app.inject({
@@ -43,7 +43,7 @@ async function recover(svc: TestApp, email: string): Promise<number> {
   return (await svc.browser().signIn(email, strong)).statusCode
 }
 
-t.test('the old owner undoes a change that an attacker completed, and gets the account back', async (t) => {
+t.test('restores the account of the old owner after an attacker changed the address', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const ada = await svc.createUser({ email: 'ada@example.com' })
   const attacker = await confirmed(svc, 'ada@example.com')
@@ -77,7 +77,7 @@ t.test('the old owner undoes a change that an attacker completed, and gets the a
   t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 401, 'tokens are revoked')
   for (const email of ['ada@example.com', 'evil@example.com']) {
     for (const secret of ['correct horse', strong]) {
-      t.equal((await svc.browser().signIn(email, secret)).statusCode, 401, 'no known password opens it')
+      t.equal((await svc.browser().signIn(email, secret)).statusCode, 401, 'no known password signs in')
     }
   }
   const row = await svc.database.prisma.user.findUniqueOrThrow({ where: { id: BigInt(ada.id) } })
@@ -91,7 +91,7 @@ t.test('the old owner undoes a change that an attacker completed, and gets the a
   }
 })
 
-t.test('a pending change is undone too, and its verification link is void', async (t) => {
+t.test('undoes a pending change too, and invalidates its verification link', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const attacker = await confirmed(svc, 'ada@example.com')
@@ -106,7 +106,7 @@ t.test('a pending change is undone too, and its verification link is void', asyn
   t.notOk('pending_email' in (await owner.get('/api/user')).json())
 })
 
-t.test('the first owner prevails over every later change, whose links become invalid', async (t) => {
+t.test('lets the first owner undo every later change, and invalidates the later links', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const attacker = await confirmed(svc, 'ada@example.com')
@@ -120,7 +120,7 @@ t.test('the first owner prevails over every later change, whose links become inv
   t.equal((await svc.database.prisma.user.findFirstOrThrow()).email, 'ada@example.com')
 })
 
-t.test("an attacker's own undo does not take the first owner's link away", async (t) => {
+t.test("keeps the first owner's link when an attacker undoes the change", async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   const attacker = await confirmed(svc, 'ada@example.com')
@@ -134,7 +134,7 @@ t.test("an attacker's own undo does not take the first owner's link away", async
   t.equal((await svc.database.prisma.user.findFirstOrThrow()).email, 'ada@example.com')
 })
 
-t.test('ways in from before the week before the change stay, later ones go', async (t) => {
+t.test('keeps credentials from more than a week before the change, and removes later ones', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { id } = await svc.createUser({ email: 'ada@example.com' })
   const userId = BigInt(id)
@@ -161,7 +161,7 @@ t.test('ways in from before the week before the change stay, later ones go', asy
   t.equal((await svc.database.prisma.user.findFirstOrThrow()).twoFactorSecret, 'x')
 })
 
-t.test('the link works for 7 days, counted again from when the new address took effect', async (t) => {
+t.test('accepts the link for 7 days, starting again when the new address takes effect', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await move(await confirmed(svc, 'ada@example.com'), 'lovelace@example.com')
@@ -177,7 +177,7 @@ t.test('the link works for 7 days, counted again from when the new address took 
   t.equal((await press(svc, link)).statusCode, 403)
 })
 
-t.test('while a change can be undone, nobody else gets the old address', async (t) => {
+t.test('reserves the old address while a change can be undone', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await svc.createUser({ email: 'eve@example.com' })
@@ -194,7 +194,7 @@ t.test('while a change can be undone, nobody else gets the old address', async (
   t.equal((await (await visitor(svc)).post('/register', registration('ada@example.com'))).statusCode, 201)
 })
 
-t.test('of two presses at once one undoes the change', async (t) => {
+t.test('undoes the change once when the button is pressed twice', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await move(await confirmed(svc, 'ada@example.com'), 'evil@example.com')
@@ -203,7 +203,7 @@ t.test('of two presses at once one undoes the change', async (t) => {
   t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 403])
 })
 
-t.test('links that svc did not sign answer 403', async (t) => {
+t.test('answers 403 to links without a valid signature', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await svc.createUser({ email: 'bob@example.com' })
@@ -234,7 +234,7 @@ t.test('links that svc did not sign answer 403', async (t) => {
   )
 })
 
-t.test('a claim of the new address ends the right to undo', async (t) => {
+t.test('prevents an undo after the new address was claimed', async (t) => {
   const svc = await buildTestApp(t, { settings: { ...settings, registration: { email_change: 'immediate' } } })
   await svc.createUser({ email: 'ada@example.com' })
   await move(await confirmed(svc, 'ada@example.com'), 'typo@example.com')

@@ -9,7 +9,7 @@ import { hour, minute, second } from '../../support/clock.ts'
 const unlimited = { rate_limits: { mail: null, register: null } }
 const page = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-/** Somebody who has registered, in a browser, with the link that was mailed. */
+/** A registered user in a browser, with the link from the mail. */
 async function registered(svc: TestApp, email: string): Promise<{ spa: Browser; link: string }> {
   const spa = await visitor(svc)
   const answer = await spa.post('/register', registration(email))
@@ -22,7 +22,7 @@ const isVerified = async (spa: Browser): Promise<boolean> =>
 
 const refusals = { signature: 'Invalid signature.', user: 'This action is unauthorized.' }
 
-t.test('the mailed link verifies, in both shapes, again and again, and records it once', async (t) => {
+t.test('verifies by the mailed link in both forms, repeatedly, and records it once', async (t) => {
   const svc = await buildTestApp(t)
   const { spa, link } = await registered(svc, 'grace@example.com')
   t.match(link, /^\/email\/verify\/\d+\/[0-9a-f]{64}\?expires=\d{10}&signature=[\w-]{43}$/)
@@ -40,7 +40,7 @@ t.test('the mailed link verifies, in both shapes, again and again, and records i
   t.equal(browser.headers.location, 'http://localhost:8000/?verified=1')
 })
 
-t.test('without a session it verifies nothing; a browser signs in and comes back', async (t) => {
+t.test('verifies nothing without a session, but after signing in', async (t) => {
   const svc = await buildTestApp(t)
   const { spa, link } = await registered(svc, 'grace@example.com')
   const token = await svc.createToken((await spa.get('/api/user')).json())
@@ -67,7 +67,7 @@ t.test('without a session it verifies nothing; a browser signs in and comes back
   t.equal(await isVerified(spa), true)
 })
 
-t.test('where it leads is configured alone, whatever host the request names', async (t) => {
+t.test('redirects only to the configured address, whatever Host says', async (t) => {
   const settings = {
     app: { url: 'https://auth.example.com', frontend_url: 'https://app.example.com' },
     links: { login: 'https://app.example.com/sign-in', after_verify: '{frontend_url}/welcome' },
@@ -99,7 +99,7 @@ t.test('where it leads is configured alone, whatever host the request names', as
   t.equal(done.headers.location, 'https://app.example.com/welcome')
 })
 
-t.test('a request line that holds a whole URL leads nowhere else', async (t) => {
+t.test('redirects to no other site when the request line holds a whole URL', async (t) => {
   const svc = await buildTestApp(t)
   await svc.app.listen({ port: 0, host: '127.0.0.1' })
   const address = svc.app.server.address()
@@ -112,7 +112,7 @@ t.test('a request line that holds a whole URL leads nowhere else', async (t) => 
   t.notMatch(answer, 'evil')
 })
 
-t.test('a link is for one user, one address and one hour, and none can be made up', async (t) => {
+t.test('accepts a link for one user, one address and one hour, and rejects forged ones', async (t) => {
   const svc = await buildTestApp(t, { settings: unlimited })
   const grace = await registered(svc, 'grace@example.com')
   const mallory = await registered(svc, 'mallory@example.com')
@@ -125,12 +125,12 @@ t.test('a link is for one user, one address and one hour, and none can be made u
   const altered: [string, string][] = [
     ['id', at({ id: otherId })],
     ['id with a zero', at({ id: `0${id}` })],
-    ['id that is none', at({ id: 'x' })],
+    ['invalid id', at({ id: 'x' })],
     ['hash', at({ hash: otherHash })],
     ['hash in capitals', at({ hash: hash.toUpperCase() })],
     ['later expiry', at({ query: `expires=${Number(expires) + 1}&signature=${signature}` })],
     ['expiry written otherwise', at({ query: `expires=0${expires}&signature=${signature}` })],
-    ['expiry that is none', at({ query: `expires=9e9&signature=${signature}` })],
+    ['invalid expiry', at({ query: `expires=9e9&signature=${signature}` })],
     ['no expiry', at({ query: `signature=${signature}` })],
     ['no signature', at({ query: `expires=${expires}` })],
     ['empty signature', at({ query: `expires=${expires}&signature=` })],
@@ -167,7 +167,7 @@ t.test('a link is for one user, one address and one hour, and none can be made u
   t.equal((await mallory.spa.get(mallory.link)).json().message, refusals.signature, 'expired')
 })
 
-t.test('an old secret goes on verifying, a removed one does not', async (t) => {
+t.test('accepts the signatures of an older secret until it is removed', async (t) => {
   const svc = await buildTestApp(t)
   const { link } = await registered(svc, 'grace@example.com')
   const [before, after] = ['the-secret-of-the-tests-is-32-bytes-long', 'another-secret-that-is-32-bytes-long-too']
@@ -181,7 +181,7 @@ t.test('an old secret goes on verifying, a removed one does not', async (t) => {
   t.equal(await follow(`${after},${before}`), 204)
 })
 
-t.test('a changed address voids the link, and the new one needs its own', async (t) => {
+t.test('invalidates the link when the address changes; the new one needs its own', async (t) => {
   const svc = await buildTestApp(t, { settings: { ...unlimited, registration: { email_change: 'immediate' } } })
   const { spa, link } = await registered(svc, 'grace@example.com')
   const move = (email: string) => spa.put('/user/profile-information', { name: 'Grace', email })
@@ -193,14 +193,14 @@ t.test('a changed address voids the link, and the new one needs its own', async 
   t.equal(await isVerified(spa), false)
   t.equal((await spa.get(await mailedLink(svc, 'hopper@example.com'))).statusCode, 204)
   t.equal((await move('grace@example.com')).statusCode, 200)
-  t.equal(await isVerified(spa), false, 'what was verified is not remembered')
-  // The link says that whoever has the mail of this address is this user, and within its hour that is true again.
+  t.equal(await isVerified(spa), false, 'verification does not carry over')
+  // The link proves that the owner of this mailbox is this user. Within its hour that is true again.
   t.equal((await spa.get(link)).statusCode, 204)
   t.equal((await move('GRACE@example.com')).statusCode, 200)
   t.equal(await isVerified(spa), true, 'another spelling of the address is no change')
 })
 
-t.test('the mail is sent again, six times a minute for each user, and not to who is verified', async (t) => {
+t.test('resends the mail six times a minute per user, and only to unverified users', async (t) => {
   const svc = await buildTestApp(t)
   const { spa, link } = await registered(svc, 'grace@example.com')
   const again = () => spa.post('/email/verification-notification')
@@ -209,14 +209,14 @@ t.test('the mail is sent again, six times a minute for each user, and not to who
   const message = 'A new verification link has been sent to your email address.'
   t.strictSame(first.json(), { status: 'verification-link-sent', message })
   t.equal((await svc.mailbox.to('grace@example.com')).length, 2)
-  t.equal((await spa.get(`${link}x`)).statusCode, 403, 'a bad link counts too')
+  t.equal((await spa.get(`${link}x`)).statusCode, 403, 'an invalid link counts too')
   for (let i = 0; i < 4; i++) t.equal((await again()).statusCode, 202)
   const refused = await again()
   t.equal(refused.statusCode, 429)
   t.match(refused.headers, { 'retry-after': '60', 'x-ratelimit-limit': '6', 'x-ratelimit-remaining': '0' })
   t.equal((await spa.get(link)).statusCode, 429)
   const neighbour = await registered(svc, 'hopper@example.com')
-  t.equal((await neighbour.spa.get(neighbour.link)).statusCode, 204, 'by user, not by address')
+  t.equal((await neighbour.spa.get(neighbour.link)).statusCode, 204, 'by user rather than by address')
   svc.clock.advance(minute)
   t.equal((await spa.get(link)).statusCode, 204)
   const done = await again()

@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 const ready = { status: 'ok', checks: { database: 'ok' } }
 const unready = { status: 'unavailable', checks: { database: 'unavailable' } }
 
-t.test('a process that can serve is live and ready', async (t) => {
+t.test('reports a process that can serve as live and ready', async (t) => {
   const { app } = await buildTestApp(t)
   const live = await app.inject('/health/live')
   t.equal(live.statusCode, 200)
@@ -21,7 +21,7 @@ t.test('a process that can serve is live and ready', async (t) => {
 })
 
 if (testEngine === 'postgresql') {
-  t.test('without PostgreSQL it is live but not ready, and recovers by itself', async (t) => {
+  t.test('stays live but not ready without PostgreSQL, and recovers without a restart', async (t) => {
     const database = await createTestDatabase()
     t.teardown(database.drop)
     const proxy = await openProxy(t, new URL(database.url))
@@ -45,10 +45,10 @@ if (testEngine === 'postgresql') {
     t.match(await get('/health/ready'), { status: 200, body: ready })
     t.match(await get('/api/user'), { status: 401, body: { code: 'unauthenticated' } })
     t.equal((await svc.stop()).code, 0)
-    t.notMatch(svc.stdout(), /"level":(50|60)/, 'nothing of it is an error of svc')
+    t.notMatch(svc.stdout(), /"level":(50|60)/, 'an outage causes no internal error')
   })
 
-  t.test('a database that has gone silent is not waited for', async (t) => {
+  t.test('does not wait for a database that hangs', async (t) => {
     const database = await createTestDatabase()
     t.teardown(database.drop)
     const proxy = await openProxy(t, new URL(database.url))
@@ -61,7 +61,7 @@ if (testEngine === 'postgresql') {
     t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
   })
 } else {
-  t.test('a file that is no database any more makes it unready, and it recovers', async (t) => {
+  t.test('becomes unready when the file is not a database any more, and recovers', async (t) => {
     const { app, database } = await buildTestApp(t)
     const ping = database.ping
     database.ping = () => Promise.reject(new Error('disk I/O error'))

@@ -10,13 +10,13 @@ const form = { ...navigation, 'content-type': 'application/x-www-form-urlencoded
 const encode = (fields: Record<string, string>) => Buffer.from(String(new URLSearchParams(fields)))
 const hiddenToken = (html: string) => /name="_token" value="([^"]*)"/.exec(html)?.[1] ?? ''
 
-/** A browser on svc's own pages that runs no script. */
+/** A browser without scripts on svc's own pages. */
 const openBrowser = (svc: TestApp) => new Browser(svc.app, { origin: own, xsrf: false })
 
 const signIn = (browser: Browser, email: string) =>
   browser.post('/login', { email, password: 'correct horse', remember: true }, { 'sec-fetch-site': 'same-origin' })
 
-t.test('a visitor is told to sign in, a user who they are; the form signs out', async (t) => {
+t.test('shows a sign-in link to visitors and the account to users, with a form to sign out', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser({ verified: false })
   const browser = openBrowser(svc)
@@ -55,7 +55,7 @@ t.test('a visitor is told to sign in, a user who they are; the form signs out', 
   t.notMatch(after.body, user.email)
 })
 
-t.test('a second click on signing out is no error', async (t) => {
+t.test('accepts a second click on the sign-out button', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const browser = openBrowser(svc)
@@ -68,7 +68,7 @@ t.test('a second click on signing out is no error', async (t) => {
   t.equal(await svc.database.prisma.event.count({ where: { type: 'logout' } }), 1)
 })
 
-t.test('where there is a front end the page is none of ours', async (t) => {
+t.test('leaves the home page to a configured front end', async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { frontend_url: 'https://app.example' } } })
   const browser = openBrowser(svc)
   const page = await browser.get('/', navigation)
@@ -81,10 +81,10 @@ t.test('where there is a front end the page is none of ours', async (t) => {
   t.equal(left.headers.location, 'https://app.example')
 
   svc.config.swap(testConfig({ app: { name: 'Now ours' } }).current())
-  t.match((await browser.get('/', navigation)).body, 'Now ours', 'as the configuration in force says')
+  t.match((await browser.get('/', navigation)).body, 'Now ours', 'as the active configuration says')
 })
 
-t.test("the application's own sign-in page is where the home page leads", async (t) => {
+t.test("links to the application's own sign-in page on the home page", async (t) => {
   const svc = await buildTestApp(t, { settings: { links: { login: '/welcome' } } })
   t.match((await openBrowser(svc).get('/', navigation)).body, 'href="http://localhost:8000/welcome?return_to=%2F"')
 })

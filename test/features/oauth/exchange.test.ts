@@ -54,7 +54,7 @@ const isActive = async (svc: TestApp, token: string) =>
 
 const invalid = { error: 'invalid_request', error_description: 'subject_token is invalid' }
 
-t.test('a client gets a token of its own for the same user, with what both may do', async (t) => {
+t.test('exchanges a token for one of the same user with the common permissions', async (t) => {
   const svc = await build(t)
   const { user, token } = await signedIn(svc)
   const answer = await exchange(svc, 'gateway', token)
@@ -67,17 +67,17 @@ t.test('a client gets a token of its own for the same user, with what both may d
   const { payload } = await jwtVerify(access_token, jwks, { issuer, audience: stock, typ: 'at+jwt' })
   const subject = decodeJwt(token)
   t.match(payload, { sub: String(user.id), client_id: 'gateway', scope: 'orders:read', scopes: ['orders:read'] })
-  t.equal(payload.gid, subject.gid, 'it lives with the same grant')
+  t.equal(payload.gid, subject.gid, 'it shares the grant')
   t.not(payload.jti, subject.jti)
-  t.equal(payload.exp, subject.exp, 'although its client’s tokens last a day')
+  t.equal(payload.exp, subject.exp, "although its client's tokens last a day")
   t.equal(expires_in, Number(payload.exp) - Number(payload.iat))
-  t.equal(await status(svc, access_token), 401, 'its audience is another one')
+  t.equal(await status(svc, access_token), 401, 'it has another audience')
   const own = (await exchange(svc, 'api', token, { scope: 'orders:read' })).json()
   t.equal(await status(svc, own.access_token), 200)
   t.equal(
     (await svc.bearer(own.access_token, 'GET', '/oauth/userinfo')).statusCode,
     403,
-    'it says nothing about the user',
+    'it has no claims about the user',
   )
   t.equal(await isActive(svc, access_token), true)
   t.notOk(svc.logs.join().includes(access_token) || svc.logs.join().includes(token))
@@ -86,7 +86,7 @@ t.test('a client gets a token of its own for the same user, with what both may d
   }
 })
 
-t.test('nothing that is more than the subject token or the client is given', async (t) => {
+t.test('grants no more than the subject token and the client have', async (t) => {
   const svc = await build(t)
   const { token } = await signedIn(svc, 'front', { scope: 'openid orders:read' })
   for (const scope of ['orders:write', 'stock:read', 'openid', 'orders:read stock:read', 'offline_access']) {
@@ -108,7 +108,7 @@ t.test('nothing that is more than the subject token or the client is given', asy
   }
 })
 
-t.test('only a live token of a user, of a client that is named, is exchanged', async (t) => {
+t.test('exchanges only valid user tokens of clients that are listed', async (t) => {
   const svc = await build(t)
   const { user, token, refresh } = await signedIn(svc)
   const browser = svc.browser()
@@ -127,7 +127,7 @@ t.test('only a live token of a user, of a client that is named, is exchanged', a
     'base64url',
   )
   const refused: Fields = {
-    'of a client that is not named': (await signedIn(svc, 'stranger')).token,
+    'of a client that is not listed': (await signedIn(svc, 'stranger')).token,
     'of a machine': machine,
     'bound to a key': bound,
     'a personal one': personal,
@@ -144,12 +144,12 @@ t.test('only a live token of a user, of a client that is named, is exchanged', a
     t.equal(answer.statusCode, 400, what)
     t.same(answer.json(), invalid)
   }
-  t.same((await exchange(svc, 'closed', token)).json(), invalid, 'nobody is named')
+  t.same((await exchange(svc, 'closed', token)).json(), invalid, 'no client is listed')
   const chained = (await exchange(svc, 'gateway', token)).json().access_token
   t.same((await exchange(svc, 'api', chained)).json(), invalid, 'a chain needs the name of its middle')
   t.equal((await exchange(svc, 'curious', chained)).statusCode, 200)
   const page = await exchange(svc, 'curious', fresh)
-  t.equal(page.statusCode, 200, 'the page’s own token, where its client is named')
+  t.equal(page.statusCode, 200, "the page's own token, if its client is listed")
   t.equal(await status(svc, page.json().access_token), 200)
   t.equal(await isActive(svc, page.json().access_token), true)
   await browser.post('/logout')
@@ -157,7 +157,7 @@ t.test('only a live token of a user, of a client that is named, is exchanged', a
   t.equal(await isActive(svc, page.json().access_token), false)
 })
 
-t.test('only clients that may, by requests that are whole', async (t) => {
+t.test('accepts only complete requests of clients with the grant', async (t) => {
   const svc = await build(t)
   const { token } = await signedIn(svc)
   for (const client of ['machine', 'front', 'open']) {
@@ -183,7 +183,7 @@ t.test('only clients that may, by requests that are whole', async (t) => {
   }
 })
 
-t.test('what was exchanged dies with what it came from, and ends nothing by itself', async (t) => {
+t.test('revokes an exchanged token with its source, but not the source with it', async (t) => {
   const svc = await build(t)
   const { prisma } = svc.database
   const { user, token, refresh } = await signedIn(svc)
@@ -193,11 +193,7 @@ t.test('what was exchanged dies with what it came from, and ends nothing by itse
   t.equal(await status(svc, one), 200, 'another client revokes nothing')
   t.equal((await post(svc, 'api', { token: one }, '/oauth/revoke')).statusCode, 200)
   t.equal(await status(svc, one), 401)
-  t.same(
-    [await status(svc, token), await status(svc, two)],
-    [200, 200],
-    'the subject’s grant is not the client’s to end',
-  )
+  t.same([await status(svc, token), await status(svc, two)], [200, 200], "the client cannot end the subject's grant")
   t.equal((await post(svc, 'front', { grant_type: 'refresh_token', refresh_token: refresh })).statusCode, 200)
 
   const where = { id: BigInt(user.id) }
@@ -220,10 +216,10 @@ t.test('what was exchanged dies with what it came from, and ends nothing by itse
   t.equal(await status(svc, last), 401)
   const old = await signedIn(svc)
   svc.clock.advance(16 * 60_000)
-  t.same((await exchange(svc, 'api', old.token)).json(), invalid, 'nor is a token that has ended')
+  t.same((await exchange(svc, 'api', old.token)).json(), invalid, 'nor is an expired token')
 })
 
-t.test('a token ends with the one that it was exchanged for', async (t) => {
+t.test('revokes a token with the one it was exchanged for', async (t) => {
   const svc = await build(t)
   const { token, refresh } = await signedIn(svc)
   const { token: other } = await signedIn(svc)

@@ -29,7 +29,7 @@ const settings = {
   ],
 }
 
-t.test('POST /logout revokes the JWT that authenticates it, whatever grant issued it', async (t) => {
+t.test('revokes the JWT that authenticates POST /logout, whatever grant issued it', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const user = await svc.createUser()
   const ada = new Person(svc, user.email)
@@ -80,17 +80,17 @@ t.test('POST /logout revokes the JWT that authenticates it, whatever grant issue
     t.same(await introspect(svc, 'watcher', jwt), { active: false }, `${kind}: inactive`)
   }
 
-  t.same((await page.get('/oauth/personal-access-tokens')).json(), [], 'the personal token is gone from the list')
-  t.equal((await page.get('/api/user')).statusCode, 200, 'the browser session goes on')
+  t.same((await page.get('/oauth/personal-access-tokens')).json(), [], 'the personal token is no longer listed')
+  t.equal((await page.get('/api/user')).statusCode, 200, 'the browser session continues')
   t.equal((await refresh(svc, 'web', web.refresh_token)).statusCode, 200, 'the client stays connected')
   const events = await svc.database.prisma.event.findMany({ where: { type: { endsWith: 'token_revoked' } } })
   t.equal(events.length, 7, 'each revocation is recorded')
 })
 
-t.test('POST /logout rejects a JWT that opens nothing', async (t) => {
+t.test('rejects POST /logout with an invalid JWT', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const { access_token } = (await token(svc, 'machine', { grant_type: 'client_credentials' })).json()
   const answer = await svc.bearer(`${access_token.slice(0, -4)}AAAA`, 'POST', '/logout')
   t.equal(answer.statusCode, 401)
-  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 403, 'the good token goes on')
+  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 403, 'the valid token still works')
 })

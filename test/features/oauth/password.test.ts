@@ -37,7 +37,7 @@ const status = async ({ bearer }: TestApp, token: string) => (await bearer(token
 
 const incorrect = { error: 'invalid_grant', error_description: 'The user credentials were incorrect.' }
 
-t.test('a password gives tokens that work, and an ID token where it is asked for', async (t) => {
+t.test('issues tokens for a password, and an ID token on request', async (t) => {
   const svc = await build(t)
   const { email, id } = await svc.createUser()
   const answer = await ask(svc, { username: ` ${email.toUpperCase()} ` })
@@ -67,7 +67,7 @@ t.test('a password gives tokens that work, and an ID token where it is asked for
     { grant_type: 'refresh_token', refresh_token: fresh.json().refresh_token },
     'once',
   )
-  t.equal(other.statusCode, 400, 'a refresh token is its client’s')
+  t.equal(other.statusCode, 400, 'only its client can use a refresh token')
   const once = (await ask(svc, { username: email }, 'once')).json()
   t.equal(once.scope, 'openid')
   t.notOk('refresh_token' in once)
@@ -78,7 +78,7 @@ t.test('a password gives tokens that work, and an ID token where it is asked for
   for (const hidden of [password, secret, signed.access_token, signed.refresh_token]) t.notOk(told.includes(hidden))
 })
 
-t.test('whoever cannot sign in gets one and the same answer', async (t) => {
+t.test('answers the same to every failed sign-in', async (t) => {
   const svc = await build(t, { rate_limits: { login: null } })
   const known = await svc.createUser()
   const social = await svc.createUser({ password: null })
@@ -100,13 +100,13 @@ t.test('whoever cannot sign in gets one and the same answer', async (t) => {
     t.equal(answer.statusCode, 400, JSON.stringify(fields).slice(0, 80))
     t.same(answer.json(), incorrect)
   }
-  t.equal(await svc.database.prisma.oauthRecord.count(), 0, 'and leaves nothing behind')
+  t.equal(await svc.database.prisma.oauthRecord.count(), 0, 'and leaves no records')
   for (const fields of [{ username: '' }, { username: known.email, password: '' }]) {
     t.match((await ask(svc, fields)).json(), { error: 'invalid_request' })
   }
 })
 
-t.test('only clients that list the grant, and only for scopes that they list', async (t) => {
+t.test('accepts only clients with the grant, and only their scopes', async (t) => {
   const svc = await build(t)
   const { email: username } = await svc.createUser()
   const refused = await ask(svc, { username }, 'machine')
@@ -120,10 +120,10 @@ t.test('only clients that list the grant, and only for scopes that they list', a
   const wrong = await ask(svc, { username, client_secret: 'wrong' })
   t.equal(wrong.statusCode, 401)
   const machine = await post(svc, '/oauth/token', { grant_type: 'client_credentials' }, 'machine')
-  t.equal(machine.statusCode, 200, 'what it lists still works')
+  t.equal(machine.statusCode, 200, 'a listed scope still works')
 })
 
-t.test('failures are limited together with all other doors', async (t) => {
+t.test('limits failures together with all other entry points', async (t) => {
   const svc = await build(t)
   const { email: username } = await svc.createUser()
   for (let i = 0; i < 5; i++) t.equal((await ask(svc, { username, password: 'wrong' })).statusCode, 400)
@@ -136,7 +136,7 @@ t.test('failures are limited together with all other doors', async (t) => {
   t.equal((await ask(svc, { username })).statusCode, 200)
 })
 
-t.test('a user with a second factor sends otp, good once', async (t) => {
+t.test('requires otp from a user with a second factor, once per code', async (t) => {
   const svc = await build(t)
   const { email: username, code, wrong } = await enrol(svc)
   const otpError = 'The provided two factor authentication code was invalid.'
@@ -152,7 +152,7 @@ t.test('a user with a second factor sends otp, good once', async (t) => {
   t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 1)
 })
 
-t.test('an address that must be verified first is refused until it is', async (t) => {
+t.test('rejects an unverified address where verification is required', async (t) => {
   const svc = await build(t, { registration: { require_verified_email: true } })
   const { email: username } = await svc.createUser({ verified: false })
   const answer = await ask(svc, { username })
@@ -161,7 +161,7 @@ t.test('an address that must be verified first is refused until it is', async (t
   t.equal((await ask(svc, { username: (await svc.createUser()).email })).statusCode, 200)
 })
 
-t.test('a password that changes while it is checked opens nothing', async (t) => {
+t.test('issues nothing when the password changes during the check', async (t) => {
   const svc = await build(t)
   const { email: username } = await svc.createUser()
   const browser = svc.browser()
@@ -181,7 +181,7 @@ t.test('a password that changes while it is checked opens nothing', async (t) =>
   t.equal((await ask(svc, { username, password: strong })).statusCode, 200)
 })
 
-t.test('what takes the account’s grants away is waited for', async (t) => {
+t.test("waits for concurrent revocations of the account's grants", async (t) => {
   const svc = await build(t)
   const { email: username, id } = await svc.createUser()
   const where = { id: BigInt(id) }
@@ -190,7 +190,7 @@ t.test('what takes the account’s grants away is waited for', async (t) => {
     if (svc.database.engine === 'postgresql')
       await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${where.id} FOR NO KEY UPDATE`
     await tx.oauthRecord.deleteMany()
-    // The password is still the right one for it.
+    // The password is still valid for it.
     asked = ask(svc, { username })
     await untilWaiting(svc, asked)
     await tx.user.update({ where, data: { password: hashPassword(strong) } })
@@ -199,7 +199,7 @@ t.test('what takes the account’s grants away is waited for', async (t) => {
   t.equal(await svc.database.prisma.oauthRecord.count(), 0)
 })
 
-t.test('a reset that has deleted the grants, and not yet put the new password in place, is waited for', async (t) => {
+t.test('waits for a reset that has deleted the grants but not yet set the password', async (t) => {
   const svc = await build(t)
   const { email: username } = await svc.createUser()
   const sameOrigin = { 'sec-fetch-site': 'same-origin' }
@@ -223,7 +223,7 @@ t.test('a reset that has deleted the grants, and not yet put the new password in
   t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 0)
 })
 
-t.test('the tokens die with the user', async (t) => {
+t.test('revokes the tokens when the user is deleted', async (t) => {
   const svc = await build(t)
   const { prisma } = svc.database
   const { email: username, id } = await svc.createUser()

@@ -6,7 +6,7 @@ import { buildPasskeyApp, refusal, signedIn, texts, Visitor, withPasskey } from 
 
 const forged = { challenge: 'A'.repeat(43) }
 
-t.test('an answer is good once', async (t) => {
+t.test('accepts a response once', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator, owner, guest } = await withPasskey(svc, new Authenticator())
   const credential = authenticator.assert(await guest.options('login'))
@@ -19,7 +19,7 @@ t.test('an answer is good once', async (t) => {
   t.strictSame((await old.answer('login', credential)).json(), refusal(texts.loginExpired), 'in the old one')
   t.strictSame((await new Visitor(svc.browser()).login(authenticator)).statusCode, 200)
   await old.options('login')
-  t.strictSame((await old.answer('login', credential)).json(), refusal(texts.refused), 'with another challenge waiting')
+  t.strictSame((await old.answer('login', credential)).json(), refusal(texts.refused), 'with another challenge pending')
 
   const attestation = new Authenticator().register(await owner.options('register'))
   t.equal((await owner.answer('register', attestation)).statusCode, 200)
@@ -30,7 +30,7 @@ t.test('an answer is good once', async (t) => {
   t.equal(await svc.database.prisma.passkeyChallenge.count(), 0)
 })
 
-t.test('of the same answer sent many times at once, one counts', async (t) => {
+t.test('accepts one of many concurrent copies of a response', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator, guest, owner } = await withPasskey(svc, new Authenticator())
   const credential = authenticator.assert(await guest.options('login'))
@@ -47,7 +47,7 @@ t.test('of the same answer sent many times at once, one counts', async (t) => {
     if (statusCode === 422) t.strictSame(JSON.parse(body), refusal(texts.registrationExpired))
 })
 
-t.test('a bad answer uses its challenge up, even one that cannot be read', async (t) => {
+t.test('uses the challenge up on an invalid response, even an unreadable one', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator, guest, owner } = await withPasskey(svc)
   for (const bad of [{}, { id: 'x' }, { ...authenticator.assert(forged), type: 'x' }, authenticator.assert(forged)]) {
@@ -68,10 +68,14 @@ t.test('a bad answer uses its challenge up, even one that cannot be read', async
   }
   const options = await guest.options('login')
   t.equal((await guest.browser.post('/passkeys/login', {})).statusCode, 422)
-  t.equal((await guest.answer('login', authenticator.assert(options))).statusCode, 200, 'no answer uses nothing up')
+  t.equal(
+    (await guest.answer('login', authenticator.assert(options))).statusCode,
+    200,
+    'a missing response uses nothing up',
+  )
 })
 
-t.test('without a challenge, or with one that is five minutes old, nothing is answered', async (t) => {
+t.test('rejects a response without a challenge or after five minutes', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator, guest, owner } = await withPasskey(svc)
   await guest.browser.get('/svc/csrf-cookie')
@@ -92,7 +96,7 @@ t.test('without a challenge, or with one that is five minutes old, nothing is an
   t.equal((await guest.answer('login', authenticator.assert(inTime))).statusCode, 200)
 })
 
-t.test('a challenge is for one session and one ceremony', async (t) => {
+t.test('binds a challenge to one session and one ceremony', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator, owner, guest } = await withPasskey(svc)
   const other = await signedIn(svc)
@@ -102,7 +106,7 @@ t.test('a challenge is for one session and one ceremony', async (t) => {
   await guest.browser.get('/svc/csrf-cookie')
   t.strictSame((await guest.answer('login', asked)).json(), refusal(texts.loginExpired), "another session's")
   await guest.options('login')
-  t.strictSame((await guest.answer('login', asked)).json(), refusal(texts.refused), 'beside one of its own')
+  t.strictSame((await guest.answer('login', asked)).json(), refusal(texts.refused), 'with a challenge of its own')
   const registered = new Authenticator().register(await other.visitor.options('register'))
   await owner.options('register')
   t.strictSame((await owner.answer('register', registered)).json(), refusal(texts.notRegistered))
@@ -121,7 +125,11 @@ t.test('a challenge is for one session and one ceremony', async (t) => {
     t.strictSame((await owner.answer(to, make())).json(), refusal(expired), `${from} for ${to}`)
     await owner.options(to)
     const refused = to === 'register' ? texts.notRegistered : texts.refused
-    t.strictSame((await owner.answer(to, make())).json(), refusal(refused), `${from} for ${to}, beside one of its own`)
+    t.strictSame(
+      (await owner.answer(to, make())).json(),
+      refusal(refused),
+      `${from} for ${to}, with a challenge of its own`,
+    )
   }
   await take('register', 'confirm')
   await take('login', 'confirm')
@@ -131,7 +139,7 @@ t.test('a challenge is for one session and one ceremony', async (t) => {
   await take('confirm', 'login')
 })
 
-t.test('tabs may ask side by side, five at most, and the first answer is the last', async (t) => {
+t.test('allows five pending challenges in tabs, and the first response ends them all', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator, guest } = await withPasskey(svc)
   const waiting = () => svc.database.prisma.passkeyChallenge.count()
@@ -145,14 +153,14 @@ t.test('tabs may ask side by side, five at most, and the first answer is the las
   for (let tab = 0; tab < 8; tab++) asked.push(await visitor.options('login'))
   t.equal(await waiting(), 5)
   const oldest = authenticator.assert(asked[0] ?? forged)
-  t.strictSame((await visitor.answer('login', oldest)).json(), refusal(texts.refused), 'the oldest is forgotten')
+  t.strictSame((await visitor.answer('login', oldest)).json(), refusal(texts.refused), 'the oldest is dropped')
   await Promise.all(Array.from({ length: 12 }, () => visitor.options('login')))
   t.ok((await waiting()) <= 12)
   await visitor.options('login')
   t.equal(await waiting(), 5)
 })
 
-t.test('what nobody answered goes with the next asking, and with the daily pruning', async (t) => {
+t.test('deletes unanswered challenges on the next request, and by daily pruning', async (t) => {
   const svc = await buildPasskeyApp(t)
   const waiting = () => svc.database.prisma.passkeyChallenge.count()
   await new Visitor(svc.browser()).options('login')
@@ -168,7 +176,7 @@ t.test('what nobody answered goes with the next asking, and with the daily pruni
   t.equal(await waiting(), 0)
 })
 
-t.test('an address asks sixty times a minute', async (t) => {
+t.test('limits challenges to sixty a minute per address', async (t) => {
   const svc = await buildPasskeyApp(t)
   const ask = (remoteAddress: string) => svc.app.inject({ url: '/passkeys/login/options', remoteAddress })
   for (let asked = 0; asked < 60; asked++) t.equal((await ask('192.0.2.1')).statusCode, 200)
@@ -176,7 +184,7 @@ t.test('an address asks sixty times a minute', async (t) => {
   t.equal(refused.statusCode, 429)
   t.strictSame(refused.json(), { message: 'Too Many Attempts.', code: 'too_many_requests' })
   t.match(refused.headers, { 'retry-after': '60', 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' })
-  t.equal((await ask('192.0.2.2')).statusCode, 200, 'others go on')
+  t.equal((await ask('192.0.2.2')).statusCode, 200, 'others are not affected')
   svc.clock.advance(minute)
   t.equal((await ask('192.0.2.1')).statusCode, 200)
 })

@@ -3,7 +3,7 @@ import { Authenticator } from '../../support/authenticator.ts'
 import { hour, second } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.test('who signs in without a password confirms by passkey', async (t) => {
+t.test('confirms a user without a password by passkey', async (t) => {
   const svc = await buildPasskeyApp(t, { session: { lifetime: 600 } })
   const { user, authenticator } = await withPasskey(svc)
   await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { password: null } })
@@ -17,12 +17,12 @@ t.test('who signs in without a password confirms by passkey', async (t) => {
     (await visitor.browser.post('/user/passkeys', {})).statusCode,
     (await visitor.browser.put('/user/passkeys/1', {})).statusCode,
   ]
-  t.strictSame(await management(), [423, 423, 423], 'a login is no confirmation')
+  t.strictSame(await management(), [423, 423, 423], 'a login is not a confirmation')
   t.strictSame((await visitor.browser.delete('/user/passkeys/1')).json(), {
     message: 'Password confirmation required.',
     code: 'password_confirmation_required',
   })
-  t.equal((await visitor.browser.get('/user/passkeys')).statusCode, 200, 'looking needs none')
+  t.equal((await visitor.browser.get('/user/passkeys')).statusCode, 200, 'reading needs none')
   const { options } = (await visitor.browser.get('/passkeys/confirm/options')).json()
   t.strictSame(
     { ...options, challenge: '' },
@@ -35,7 +35,7 @@ t.test('who signs in without a password confirms by passkey', async (t) => {
   const answer = await visitor.answer('confirm', authenticator.assert(options))
   t.equal(answer.statusCode, 200, answer.body)
   t.strictSame(answer.json(), { redirect: 'http://localhost:5173/' })
-  t.equal(await visitor.browser.cookie('svc_session'), session, 'the session goes on')
+  t.equal(await visitor.browser.cookie('svc_session'), session, 'the session continues')
   t.match(await eventsOf(svc, 'password_confirmed'), [{ userId: user.id, data: { method: 'passkey' } }])
   t.strictSame(await management(), [200, 422, 422])
   svc.clock.advance(hour)
@@ -43,10 +43,10 @@ t.test('who signs in without a password confirms by passkey', async (t) => {
   svc.clock.advance(3 * hour)
   t.strictSame(await management(), [200, 422, 422])
   svc.clock.advance(second)
-  t.strictSame(await management(), [423, 423, 423], 'three hours after it')
+  t.strictSame(await management(), [423, 423, 423], 'after three hours')
 })
 
-t.test('only with a passkey of their own, and in their own session', async (t) => {
+t.test("confirms only with the user's own passkey in the same session", async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, owner } = await withPasskey(svc)
   const other = await withPasskey(svc)
@@ -81,5 +81,5 @@ t.test('only with a passkey of their own, and in their own session', async (t) =
   t.equal((await owner.confirm(authenticator)).statusCode, 200)
   const token = await svc.createToken(user)
   for (const url of ['/passkeys/confirm/options', '/user/passkeys', '/user/passkeys/options'])
-    t.equal((await svc.bearer(token, 'GET', url)).statusCode, 401, 'a token is no session')
+    t.equal((await svc.bearer(token, 'GET', url)).statusCode, 401, 'a token is not a session')
 })

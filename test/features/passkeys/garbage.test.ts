@@ -6,7 +6,7 @@ import { buildPasskeyApp, texts, Visitor, withPasskey } from './visitor.ts'
 
 const text = (value: string | Buffer): string => Buffer.from(value).toString('base64url')
 
-/** What may stand where a base64url text should. */
+/** Values in place of a base64url text. */
 const values: readonly unknown[] = [
   ...['', 'x', '=', '☃', '\ufeff', 'A'.repeat(2_000), 'A'.repeat(40_000), 'AAAA===='],
   ...[null, 0, 1.5, true, [], {}, ['x'], { toString: 'x' }, { length: 3 }],
@@ -17,7 +17,7 @@ const values: readonly unknown[] = [
   ...[text(cbor(new Map([['fmt', 'none']]))), text(Buffer.alloc(2_000, 0xbf)), text(Buffer.alloc(55, 0x41))],
 ]
 
-t.test('no garbage is a fault of ours, or lets anybody in', async (t) => {
+t.test('answers garbage without an internal error or a sign-in', async (t) => {
   const svc = await buildPasskeyApp(t, { session: { lifetime: 600 } })
   const { authenticator, owner, user } = await withPasskey(svc)
   const refused = new Set(Object.values(texts))
@@ -38,7 +38,7 @@ t.test('no garbage is a fault of ours, or lets anybody in', async (t) => {
   for (const ceremony of ['login', 'register'] as const) {
     const visitor = ceremony === 'login' ? guest : owner
     const make = async () => {
-      // No more than the limit lets anybody ask for.
+      // Stays below the limit.
       svc.clock.advance(2 * second)
       const options = await visitor.options(ceremony)
       return ceremony === 'register' ? new Authenticator().register(options) : authenticator.assert(options)
@@ -50,7 +50,7 @@ t.test('no garbage is a fault of ours, or lets anybody in', async (t) => {
       for (const parts of [{ id: value, rawId: value }, { type: value }, { response: value }])
         await send(ceremony, { ...(await make()), ...parts }, `${what} as ${Object.keys(parts)}`)
       for (const field of Object.keys(honest.response)) {
-        // Both may be left out, and blank is left out.
+        // Both are optional, and blank counts as missing.
         const isLeftOut = value === null || (typeof value === 'string' && value.trim() === '')
         if (field === 'transports' || (field === 'userHandle' && isLeftOut)) continue
         const credential = await make()
@@ -78,7 +78,7 @@ t.test('no garbage is a fault of ours, or lets anybody in', async (t) => {
   )
 })
 
-t.test('transports that are none are dropped', async (t) => {
+t.test('drops unknown transports', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { owner } = await withPasskey(svc)
   for (const transports of [null, 'usb', {}, [1, null, 'usb', 'usb', 'x', { a: 1 }], Array(500).fill('nfc')]) {

@@ -4,7 +4,7 @@ import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.test('a passkey signs in, whoever holds it, under a new session', async (t) => {
+t.test('signs in by passkey without an address, in a new session', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
   const answer = await guest.browser.get('/passkeys/login/options')
@@ -12,7 +12,7 @@ t.test('a passkey signs in, whoever holds it, under a new session', async (t) =>
   t.strictSame(
     { ...options, challenge: '' },
     { challenge: '', rpId: 'localhost', timeout: 60_000, userVerification: 'required' },
-    'no credential is named: nothing is told of anybody',
+    'no credential is named, so nothing about accounts is revealed',
   )
   const before = await guest.browser.cookie('svc_session')
   svc.clock.advance(minute)
@@ -30,10 +30,10 @@ t.test('a passkey signs in, whoever holds it, under a new session', async (t) =>
 
   const { visitor: somebody } = await signedIn(svc)
   t.equal((await somebody.login(authenticator)).statusCode, 200)
-  t.equal(await somebody.userId(), user.id, 'in place of whoever was signed in')
+  t.equal(await somebody.userId(), user.id, 'in place of the signed-in user')
 })
 
-t.test('the browser is remembered if it says so, in the forms of the rule', async (t) => {
+t.test('remembers the browser on request, in the accepted forms', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator } = await withPasskey(svc)
   for (const [remember, expected] of [
@@ -55,7 +55,7 @@ t.test('the browser is remembered if it says so, in the forms of the rule', asyn
   }
 })
 
-t.test('whatever is forged is refused, and nobody is signed in', async (t) => {
+t.test('rejects every forged response, and signs nobody in', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
   const other = await withPasskey(svc)
@@ -70,11 +70,11 @@ t.test('whatever is forged is refused, and nobody is signed in', async (t) => {
     'no challenge': { challenge: '' },
     'no user verification': { userVerified: false },
     'no user presence': { userPresent: false },
-    'a page inside another': { crossOrigin: true },
-    'a page inside a known other': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
-    'bytes at the end': { trailing: Buffer.from([0]) },
+    'a framed page': { crossOrigin: true },
+    'a page framed by a known one': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
+    'trailing bytes': { trailing: Buffer.from([0]) },
     "another user's handle": { userHandle: handles?.id },
-    'a handle of nobody': { userHandle: randomBytes(32).toString('base64url') },
+    'an unknown handle': { userHandle: randomBytes(32).toString('base64url') },
   }
   for (const [what, forgery] of Object.entries(forgeries)) {
     const answer = await guest.login(authenticator, forgery)
@@ -104,17 +104,20 @@ t.test('whatever is forged is refused, and nobody is signed in', async (t) => {
   t.strictSame(doubled.json(), refusal(texts.format), 'two ids')
   const foreign = other.authenticator.assert(await guest.options('login'), { userHandle: undefined })
   const swapped = { ...foreign, id: authenticator.id, rawId: authenticator.id }
-  t.strictSame((await guest.answer('login', swapped)).json(), refusal(texts.refused), "another's key")
+  t.strictSame((await guest.answer('login', swapped)).json(), refusal(texts.refused), "another user's key")
   const copy = new Authenticator({ id: Buffer.from(authenticator.id, 'base64url'), counter: 50 })
   t.strictSame((await guest.login(copy)).json(), refusal(texts.refused), 'another key under the same id')
   t.strictSame((await guest.login(new Authenticator())).json(), refusal(texts.unknown), 'an unknown credential')
   t.equal(await guest.userId(), null)
-  t.equal((await guest.login(authenticator, { userHandle: undefined })).statusCode, 200, 'an honest one is let in')
+  t.equal((await guest.login(authenticator, { userHandle: undefined })).statusCode, 200, 'a genuine one signs in')
   const secrets = svc.logs.filter((line) => line.includes('passkey refused'))
-  t.ok(secrets.length > 0 && !secrets.some((line) => line.includes(authenticator.id)), 'the log says why, and no more')
+  t.ok(
+    secrets.length > 0 && !secrets.some((line) => line.includes(authenticator.id)),
+    'the log has the reason and no more',
+  )
 })
 
-t.test('a signature counter goes up, or both sides do not count', async (t) => {
+t.test('requires an increasing signature counter, unless both sides do not count', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc, new Authenticator({ counter: 10 }))
   t.equal((await guest.login(authenticator, { counter: 20 })).statusCode, 200)
@@ -133,7 +136,7 @@ t.test('a signature counter goes up, or both sides do not count', async (t) => {
   t.equal((await uncounted.guest.login(uncounted.authenticator)).statusCode, 200, 'zero after zero')
 })
 
-t.test('of clones that answer at once with one counter, one is let in', async (t) => {
+t.test('accepts one of several clones that respond concurrently with one counter', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { authenticator } = await withPasskey(svc)
   const clones = await Promise.all(
@@ -148,7 +151,7 @@ t.test('of clones that answer at once with one counter, one is let in', async (t
   t.equal(ids.filter((id) => id !== null).length, 1)
 })
 
-t.test('an account that is disabled is not let in', async (t) => {
+t.test('rejects a disabled account', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
   const where = { id: BigInt(user.id) }
@@ -160,7 +163,7 @@ t.test('an account that is disabled is not let in', async (t) => {
   t.equal((await guest.login(authenticator)).statusCode, 200)
 })
 
-t.test('a verified passkey is both factors; without verification it is only the first', async (t) => {
+t.test('counts a verified passkey as both factors, and an unverified one as the first', async (t) => {
   const svc = await buildPasskeyApp(t, { passkeys: { user_verification: 'preferred' } })
   const { user, authenticator, guest, owner } = await withPasskey(svc)
   t.equal((await guest.login(authenticator, { userVerified: false })).statusCode, 200, 'without a second factor')
@@ -172,7 +175,7 @@ t.test('a verified passkey is both factors; without verification it is only the 
   const answer = await careless.login(authenticator, { userVerified: false })
   t.equal(answer.statusCode, 200)
   const challenge = 'http://localhost:5173/two-factor-challenge'
-  t.strictSame(answer.json(), { two_factor: true, redirect: challenge }, 'the second factor is still asked for')
+  t.strictSame(answer.json(), { two_factor: true, redirect: challenge }, 'the second factor is still required')
   t.equal(await careless.userId(), null, 'and nobody is signed in')
   const verified = new Visitor(svc.browser())
   t.strictSame((await verified.login(authenticator)).json(), { redirect: 'http://localhost:5173/' })
@@ -183,7 +186,7 @@ t.test('a verified passkey is both factors; without verification it is only the 
   t.equal((await owner.confirm(authenticator)).statusCode, 200)
 })
 
-t.test('passkeys outlive the secrets under which they were made', async (t) => {
+t.test('keeps passkeys valid after a change of the secret', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator } = await withPasskey(svc)
   const secret = 'another-secret-of-the-tests-32-bytes-long'
@@ -196,5 +199,5 @@ t.test('passkeys outlive the secrets under which they were made', async (t) => {
     await visitor.browser.signIn(user.email)
     return (await visitor.options('register')).user?.id
   })
-  t.equal(await after, await before, 'the same handle is given out')
+  t.equal(await after, await before, 'the same handle is issued')
 })

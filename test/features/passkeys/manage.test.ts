@@ -3,7 +3,7 @@ import { Authenticator } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.test('passkeys are listed, renamed and deleted by their owner', async (t) => {
+t.test('lets owners list, rename and delete their passkeys', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, owner, guest } = await withPasskey(svc)
   svc.clock.advance(minute)
@@ -32,13 +32,13 @@ t.test('passkeys are listed, renamed and deleted by their owner', async (t) => {
   t.equal(deleted.statusCode, 200)
   t.strictSame(deleted.json(), { status: 'passkey-deleted' })
   t.match(await eventsOf(svc, 'passkey_deleted'), [{ userId: user.id, data: { passkey_id: Number(first.id) } }])
-  t.equal((await svc.mailbox.to(user.email)).length, before + 1, 'the owner is told')
+  t.equal((await svc.mailbox.to(user.email)).length, before + 1, 'the owner is notified')
   t.strictSame((await new Visitor(svc.browser()).login(authenticator)).json(), refusal(texts.unknown))
   t.strictSame((await owner.browser.get('/user/passkeys')).json(), [second])
   t.equal((await owner.browser.delete(`/user/passkeys/${first.id}`)).statusCode, 404)
 })
 
-t.test("another's passkey is forbidden, and one that is none is not found", async (t) => {
+t.test("answers 403 for another user's passkey, and 404 for an unknown one", async (t) => {
   const svc = await buildPasskeyApp(t)
   const { owner } = await withPasskey(svc)
   const { visitor: other } = await signedIn(svc)
@@ -68,7 +68,7 @@ t.test("another's passkey is forbidden, and one that is none is not found", asyn
   t.match((await owner.browser.get('/user/passkeys')).json(), [{ id, name: 'Phone' }])
 })
 
-t.test('the last way into an account is not deleted', async (t) => {
+t.test('refuses to delete the last way to sign in', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator } = await withPasskey(svc)
   await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { password: null } })
@@ -85,12 +85,12 @@ t.test('the last way into an account is not deleted', async (t) => {
     for (let more = 0; more < 3; more++) t.equal((await visitor.register(new Authenticator())).statusCode, 200)
     const all: { id: string }[] = (await visitor.browser.get('/user/passkeys')).json()
     const answers = await Promise.all(all.map((each) => visitor.browser.delete(`/user/passkeys/${each.id}`)))
-    t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 200, 200, 422], 'not even all at once')
+    t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 200, 200, 422], 'not even concurrently')
   }
   t.equal((await visitor.browser.get('/user/passkeys')).json().length, 1)
 })
 
-t.test('an account takes its passkeys along', async (t) => {
+t.test('deletes the passkeys with the account', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
   await svc.database.prisma.user.delete({ where: { id: BigInt(user.id) } })
@@ -98,7 +98,7 @@ t.test('an account takes its passkeys along', async (t) => {
   t.equal(await svc.database.prisma.passkey.count(), 0)
 })
 
-t.test('switched off, there is nothing', async (t) => {
+t.test('answers 404 when passkeys are off', async (t) => {
   const svc = await buildPasskeyApp(t, { passkeys: { enabled: false } })
   const { visitor } = await signedIn(svc)
   const guest = svc.browser()

@@ -4,7 +4,7 @@ import { accountsOf } from '../../../src/accounts.ts'
 import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
-t.test('the options are what the browser needs, and exclude what the user has', async (t) => {
+t.test('returns complete options that exclude existing passkeys', async (t) => {
   const svc = await buildPasskeyApp(t, { app: { name: 'Acme', frontend_url: 'http://localhost:5173' } })
   const { user, visitor } = await signedIn(svc)
   const authenticator = new Authenticator()
@@ -12,7 +12,7 @@ t.test('the options are what the browser needs, and exclude what the user has', 
   t.equal(first.statusCode, 200)
   const { options } = first.json()
   t.match(options.challenge, /^[\w-]{43}$/, '32 bytes')
-  t.match(options.user.id, /^[\w-]{43}$/, 'a handle that tells nothing')
+  t.match(options.user.id, /^[\w-]{43}$/, 'an opaque handle')
   t.strictSame(
     { ...options, challenge: '', user: { ...options.user, id: '' } },
     {
@@ -35,13 +35,13 @@ t.test('the options are what the browser needs, and exclude what the user has', 
   t.strictSame(second.excludeCredentials, [
     { id: authenticator.id, type: 'public-key', transports: ['hybrid', 'internal'] },
   ])
-  t.equal(second.user.id, options.user.id, 'the handle is always the same')
+  t.equal(second.user.id, options.user.id, 'the handle never changes')
   t.not(second.challenge, options.challenge)
   const other = await signedIn(svc)
-  t.not((await other.visitor.options('register')).user?.id, options.user.id, "and another's is another")
+  t.not((await other.visitor.options('register')).user?.id, options.user.id, 'and differs by user')
 })
 
-t.test('a passkey is registered, told of and recorded', async (t) => {
+t.test('registers a passkey, notifies the owner and records it', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, visitor } = await signedIn(svc)
   const authenticator = new Authenticator({ counter: 7 })
@@ -54,24 +54,20 @@ t.test('a passkey is registered, told of and recorded', async (t) => {
   const [row] = await svc.database.prisma.passkey.findMany()
   t.match(row, { userId: BigInt(user.id), counter: 7n, backedUp: true, credentialId: authenticator.id })
   t.match(await eventsOf(svc, 'passkey_registered'), [{ userId: user.id, data: { backed_up: true } }])
-  t.equal((await svc.mailbox.to(user.email)).length, 1, 'the owner is told')
+  t.equal((await svc.mailbox.to(user.email)).length, 1, 'the owner is notified')
   const rsa = new Authenticator({ algorithm: 'RS256' })
   t.equal((await visitor.register(rsa)).statusCode, 200, 'RS256 is the other algorithm')
   t.equal((await new Visitor(svc.browser()).login(rsa)).statusCode, 200)
-  t.equal(
-    (await visitor.register(new Authenticator(), { attestation: 'self' })).statusCode,
-    200,
-    'it vouches for itself',
-  )
+  t.equal((await visitor.register(new Authenticator(), { attestation: 'self' })).statusCode, 200, 'self attestation')
 })
 
-t.test('whatever is forged is refused, and nothing is registered', async (t) => {
+t.test('rejects every forged response, and registers nothing', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, visitor } = await signedIn(svc)
   const certificate = new Map([['x5c', [randomBytes(64)]]])
   const forgeries: Record<string, Forgery> = {
     'another origin': { origin: 'https://evil.example' },
-    'an origin that begins like ours': { origin: 'http://localhost:5173.evil.example' },
+    'an origin with ours as a prefix': { origin: 'http://localhost:5173.evil.example' },
     'our origin on another port': { origin: 'http://localhost:5174' },
     'another RP id': { rpId: 'evil.example' },
     'the other ceremony': { type: 'webauthn.get' },
@@ -79,22 +75,22 @@ t.test('whatever is forged is refused, and nothing is registered', async (t) => 
     'no challenge': { challenge: '' },
     'no user verification': { userVerified: false },
     'no user presence': { userPresent: false },
-    'a page inside another': { crossOrigin: true },
-    'a page inside a known other': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
-    'bytes at the end': { trailing: Buffer.from([0]) },
+    'a framed page': { crossOrigin: true },
+    'a page framed by a known one': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
+    'trailing bytes': { trailing: Buffer.from([0]) },
     'a certificate': { attestation: { fmt: 'packed', attStmt: certificate } },
     'an attestation of a TPM': { attestation: { fmt: 'tpm', attStmt: certificate } },
     'an attestation of Android': { attestation: { fmt: 'android-safetynet', attStmt: certificate } },
-    'an attestation of a kind that is none': { attestation: { fmt: 'x', attStmt: certificate } },
-    'a statement where there is none': { attestation: { fmt: 'none', attStmt: certificate } },
+    'an attestation of an unknown kind': { attestation: { fmt: 'x', attStmt: certificate } },
+    'a statement for format none': { attestation: { fmt: 'none', attStmt: certificate } },
   }
   for (const [what, forgery] of Object.entries(forgeries)) {
     const answer = await visitor.register(new Authenticator(), forgery)
     t.equal(answer.statusCode, 422, what)
     t.strictSame(answer.json(), refusal(texts.notRegistered), what)
   }
-  const looked = svc.logs.filter((line) => line.includes('a format that was not asked for'))
-  t.equal(looked.length, 4, 'no certificate is looked into')
+  const looked = svc.logs.filter((line) => line.includes('a format that was not requested'))
+  t.equal(looked.length, 4, 'no certificate is inspected')
   const edwards = await visitor.register(new Authenticator({ algorithm: 'EdDSA' }))
   t.strictSame(edwards.json(), refusal(texts.notRegistered), 'an algorithm that was not offered')
   const [mine, theirs] = [new Authenticator(), new Authenticator()]
@@ -103,10 +99,10 @@ t.test('whatever is forged is refused, and nothing is registered', async (t) => 
   t.equal(await svc.database.prisma.passkey.count(), 0)
   t.equal((await eventsOf(svc, 'passkey_registered')).length, 0)
   t.equal((await svc.mailbox.to(user.email)).length, 0)
-  t.equal((await visitor.register(new Authenticator())).statusCode, 200, 'an honest one is registered')
+  t.equal((await visitor.register(new Authenticator())).statusCode, 200, 'a genuine one is registered')
 })
 
-t.test('without user verification where the configuration does not ask for it', async (t) => {
+t.test('requires no user verification unless configured', async (t) => {
   for (const user_verification of ['preferred', 'discouraged']) {
     const svc = await buildPasskeyApp(t, { passkeys: { user_verification } })
     const { visitor } = await signedIn(svc)
@@ -116,23 +112,27 @@ t.test('without user verification where the configuration does not ask for it', 
   }
 })
 
-t.test('a credential is registered once, whosever it is', async (t) => {
+t.test('registers a credential once, for one user', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, owner } = await withPasskey(svc)
   t.strictSame((await owner.register(authenticator)).json(), refusal(texts.taken))
   const { visitor: thief } = await signedIn(svc)
   const copy = new Authenticator({ id: Buffer.from(authenticator.id, 'base64url') })
-  t.strictSame((await thief.register(copy)).json(), refusal(texts.taken), "another's id is not taken over")
+  t.strictSame((await thief.register(copy)).json(), refusal(texts.taken), "another user's id is not taken over")
   const passkeys = await svc.database.prisma.passkey.findMany()
   t.match(passkeys, [{ userId: BigInt(user.id), credentialId: authenticator.id }])
 
   const people = await Promise.all([1, 2, 3, 4].map(async () => (await signedIn(svc)).visitor))
   const shared = randomBytes(32)
   const answers = await Promise.all(people.map((visitor) => visitor.register(new Authenticator({ id: shared }))))
-  t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 422, 422, 422], 'of four at once one')
+  t.strictSame(
+    answers.map(({ statusCode }) => statusCode).sort(),
+    [200, 422, 422, 422],
+    'one of four concurrent requests',
+  )
 })
 
-t.test('who loses the account while registering leaves no passkey behind', async (t) => {
+t.test('leaves no passkey of a user who loses the account while registering', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { claimAccount } = accountsOf(svc.app)
   const statuses = new Set<number>()
@@ -153,7 +153,7 @@ t.test('who loses the account while registering leaves no passkey behind', async
   )
 })
 
-t.test('the name is the one thing that is asked for', async (t) => {
+t.test('requires only a name', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { visitor } = await signedIn(svc)
   const credential = new Authenticator().register(await visitor.options('register'))

@@ -15,7 +15,7 @@ const optionsOf = {
 
 const answerTo = { login: '/passkeys/login', confirm: '/passkeys/confirm', register: '/user/passkeys' }
 
-/** svc with the front end that the software authenticator's browser shows; managing passkeys asks for no password. */
+/** svc with the front end that the software authenticator's browser shows; managing passkeys needs no password. */
 export const buildPasskeyApp = (t: Test, settings: Settings = {}, options: TestAppOptions = {}): Promise<TestApp> =>
   buildTestApp(t, {
     ...options,
@@ -34,14 +34,14 @@ export class Visitor {
     this.browser = browser
   }
 
-  /** New options of a ceremony. */
+  /** New options for a ceremony. */
   async options(ceremony: Ceremony): Promise<CeremonyOptions> {
     const answer = await this.browser.get(optionsOf[ceremony])
     if (answer.statusCode !== 200) throw new Error(answer.body)
     return answer.json().options
   }
 
-  /** Sends an answer, good or bad. */
+  /** Sends a response, valid or not. */
   answer(ceremony: Ceremony, credential: unknown, more: object = {}): Promise<LightMyRequestResponse> {
     const name = ceremony === 'register' ? { name: 'Phone' } : {}
     return this.browser.post(answerTo[ceremony], { ...name, credential, ...more })
@@ -59,14 +59,14 @@ export class Visitor {
     return this.answer('confirm', authenticator.assert(await this.options('confirm'), forgery))
   }
 
-  /** Whose session the browser has; null for nobody's. */
+  /** The signed-in user of the browser, or null. */
   async userId(): Promise<number | null> {
     const answer = await this.browser.get('/api/user')
     return answer.statusCode === 200 ? answer.json().id : null
   }
 }
 
-/** Somebody who has an account and is signed in by password. */
+/** A user with an account, signed in by password. */
 export async function signedIn(svc: TestApp): Promise<{ user: User; visitor: Visitor }> {
   const user = await svc.createUser()
   const visitor = new Visitor(svc.browser())
@@ -74,7 +74,7 @@ export async function signedIn(svc: TestApp): Promise<{ user: User; visitor: Vis
   return { user, visitor }
 }
 
-/** Somebody with an account and a passkey, and a browser that is not signed in. */
+/** A user with an account and a passkey, in a browser that is not signed in. */
 export async function withPasskey(
   svc: TestApp,
   authenticator = new Authenticator({ counter: 1 }),
@@ -85,7 +85,7 @@ export async function withPasskey(
   return { user, authenticator, owner, guest: new Visitor(svc.browser()) }
 }
 
-/** The body of every refusal at the credential. */
+/** The body of every rejection of a credential. */
 export const refusal = (text: string) => ({
   message: text,
   code: 'validation_failed',
@@ -103,7 +103,7 @@ export const texts = {
   disabled: 'Unable to sign in with this account.',
 }
 
-/** What was recorded of a kind of event, oldest first, with `data` parsed. */
+/** The recorded events of one kind, oldest first, with parsed `data`. */
 export async function eventsOf(svc: TestApp, type: string): Promise<{ userId: number; data: object }[]> {
   const rows = await svc.database.prisma.event.findMany({ where: { type }, orderBy: { id: 'asc' } })
   return rows.map(({ userId, data }) => ({ userId: Number(userId), data: JSON.parse(data) }))

@@ -16,12 +16,12 @@ async function signedIn(svc: TestApp, more: object = {}): Promise<Browser> {
 
 const status = (spa: Browser, query = '') => spa.get(`/user/confirmed-password-status${query}`)
 
-t.test('a right password is 201, and the status tells its age until the time is over', async (t) => {
+t.test('answers 201 to the right password, and reports its age until it expires', async (t) => {
   const svc = await buildTestApp(t, { settings: { passwords: { confirm_timeout: '120s' } } })
   const spa = await signedIn(svc)
   const before = await status(spa)
   t.equal(before.statusCode, 200)
-  t.strictSame(before.json(), { confirmed: false }, 'signing in is no confirmation')
+  t.strictSame(before.json(), { confirmed: false }, 'signing in is not a confirmation')
   t.equal(before.headers['x-retry-after'], undefined)
   const answer = await spa.post('/user/confirm-password', { password })
   t.equal(answer.statusCode, 201)
@@ -41,10 +41,10 @@ t.test('a right password is 201, and the status tells its age until the time is 
   const late = await status(spa)
   t.strictSame(late.json(), { confirmed: false })
   t.equal(late.headers['x-retry-after'], undefined)
-  t.equal((await spa.delete('/user')).statusCode, 200, 'at its very end it still counts')
+  t.equal((await spa.delete('/user')).statusCode, 200, 'valid until the very end')
 })
 
-t.test('a second later it does not count any more', async (t) => {
+t.test('expires one second later', async (t) => {
   const svc = await buildTestApp(t, { settings: { passwords: { confirm_timeout: '120s' } } })
   const spa = await signedIn(svc)
   await spa.post('/user/confirm-password', { password })
@@ -54,7 +54,7 @@ t.test('a second later it does not count any more', async (t) => {
   t.strictSame(refused.json(), { message: 'Password confirmation required.', code: 'password_confirmation_required' })
 })
 
-t.test('everything else is 422 on the password, whatever it is', async (t) => {
+t.test('answers 422 on the password field to everything else', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { login: null } } })
   const spa = await signedIn(svc)
   const text = 'The provided password was incorrect.'
@@ -78,7 +78,7 @@ t.test('everything else is 422 on the password, whatever it is', async (t) => {
   t.equal(await svc.database.prisma.event.count({ where: { type: 'password_confirmed' } }), 0)
 })
 
-t.test('it counts for one session, and only as long as that lives', async (t) => {
+t.test('is valid for one session, and only while it lasts', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const [here, there] = [svc.browser(), svc.browser()]
@@ -88,13 +88,13 @@ t.test('it counts for one session, and only as long as that lives', async (t) =>
   t.equal((await there.delete('/user')).statusCode, 423)
   svc.clock.advance(2 * hour)
   t.equal((await status(here)).statusCode, 200, 'the remembered browser comes back')
-  t.equal((await status(here)).json().confirmed, false, 'with nothing confirmed')
+  t.equal((await status(here)).json().confirmed, false, 'without a confirmation')
   await here.post('/user/confirm-password', { password })
   await here.signIn(user.email)
-  t.equal((await status(here)).json().confirmed, false, 'a new sign-in begins with nothing')
+  t.equal((await status(here)).json().confirmed, false, 'a new sign-in starts without one')
 })
 
-t.test('a user without a password confirms by passkey, never by any password', async (t) => {
+t.test('requires a passkey from a user without a password, and accepts no password', async (t) => {
   const svc = await buildPasskeyApp(t, { rate_limits: { login: null } })
   const { user, authenticator, owner } = await withPasskey(svc)
   await takePassword(svc, user.id)
@@ -123,7 +123,7 @@ t.test('a user without a password confirms by passkey, never by any password', a
   t.equal((await browser.delete('/user')).statusCode, 200)
 })
 
-t.test('nobody without a session confirms anything', async (t) => {
+t.test('rejects a password confirmation without a session', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
@@ -143,7 +143,7 @@ t.test('rejects the password of another user who has just taken over the address
   const bob = await svc.createUser({ email: 'bob@example.com', password: strong })
   const spa = svc.browser()
   await spa.signIn(ada.email)
-  // The address changes hands after the session was read and before the password is checked.
+  // The address changes its owner after the session was read and before the password is checked.
   const { loginLimiter } = svc.app
   const attempt = loginLimiter.attempt.bind(loginLimiter)
   loginLimiter.attempt = async (...facts) => {

@@ -11,7 +11,7 @@ const ask = (browser: Browser) => browser.post('/user/confirmation-code')
 const enter = (browser: Browser, code: unknown) => browser.post('/user/confirm-password', { code })
 const isConfirmed = async (browser: Browser) => (await browser.get('/user/confirmed-password-status')).json().confirmed
 
-/** Signed-in browsers of one user, whose password is taken away afterwards. */
+/** Signed-in browsers of one user, whose password is removed afterwards. */
 async function withoutPassword(t: Test, settings: object = {}) {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null }, ...settings } })
   const user = await svc.createUser()
@@ -30,7 +30,7 @@ async function mailed(svc: TestApp, to: string): Promise<string> {
   return code
 }
 
-t.test('a mailed code confirms a user without a password, once, in its session', async (t) => {
+t.test('confirms a user without a password by a mailed code, once, in its session', async (t) => {
   const { svc, user, browser, other } = await withoutPassword(t)
   const answer = await ask(browser)
   t.equal(answer.statusCode, 202)
@@ -79,7 +79,7 @@ t.test('rejects a wrong, old or replaced code', async (t) => {
   t.equal((await enter(browser, await mailed(svc, user.email))).statusCode, 201)
 })
 
-t.test('codes are for signed-in users without a password whose address is verified', async (t) => {
+t.test('sends codes only to signed-in users without a password and with a verified address', async (t) => {
   const { svc, user, browser } = await withoutPassword(t)
   t.equal((await ask(svc.browser())).statusCode, 401)
   t.equal((await browser.post('/user/confirmation-code', {}, { 'x-xsrf-token': undefined })).statusCode, 419)
@@ -99,7 +99,7 @@ t.test('codes are for signed-in users without a password whose address is verifi
   t.same(await svc.mailbox.all(), [])
 })
 
-t.test('a code does not confirm once the user has a password', async (t) => {
+t.test('rejects a code once the user has a password', async (t) => {
   const { svc, user, browser } = await withoutPassword(t)
   await ask(browser)
   const code = await mailed(svc, user.email)
@@ -111,12 +111,12 @@ t.test('a code does not confirm once the user has a password', async (t) => {
   t.match(answer.json().errors.code[0], /has a password/)
 })
 
-t.test('requests for codes count against the mail limit, and a refused one leaves the last code valid', async (t) => {
+t.test('counts codes against the mail limit, and keeps the last code valid after a rejection', async (t) => {
   const { svc, user, browser } = await withoutPassword(t, { rate_limits: { mail: '2/1m' } })
   let code = ''
   for (const expected of [202, 202, 429]) {
     t.equal((await ask(browser)).statusCode, expected)
-    // Each mail arrives before the next one is asked for: two that are sent together may change places.
+    // Each mail arrives before the next request: two that are sent together may arrive in any order.
     code = await mailed(svc, user.email)
   }
   t.equal((await enter(browser, code)).statusCode, 201)

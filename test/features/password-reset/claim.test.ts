@@ -21,7 +21,7 @@ async function reset(svc: TestApp, email: string, token: string) {
   return browser.post('/reset-password', { email, token, password, password_confirmation: password })
 }
 
-/** An account that somebody made with an address that is not theirs, and everything by which they hope to keep it. */
+/** An account created with a foreign address, and everything that could keep access to it. */
 async function hijacked(svc: TestApp) {
   const user = await svc.createUser({ verified: false })
   const ada = await enrol(svc, user)
@@ -39,7 +39,7 @@ async function hijacked(svc: TestApp) {
 
 const settings = { app: { frontend_url: 'http://localhost:5173' } }
 
-/** Everything of the account that opens it. */
+/** All credentials of the account. */
 async function keysOf({ database: { prisma } }: TestApp, id: number) {
   const userId = BigInt(id)
   const row = await prisma.user.findUniqueOrThrow({ where: { id: userId } })
@@ -55,7 +55,7 @@ async function keysOf({ database: { prisma } }: TestApp, id: number) {
   }
 }
 
-t.test('a reset of an account that was never verified takes everything from whoever made it', async (t) => {
+t.test('removes all credentials of an account that was never verified on a reset', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { user, email, browser, remembered, apiToken, authenticator, waiting, code, recoveryCodes } =
     await hijacked(svc)
@@ -86,7 +86,7 @@ t.test('a reset of an account that was never verified takes everything from whoe
   t.equal(events.filter(({ type }) => type === 'account_claimed').length, 1)
 })
 
-t.test('a verified account keeps its passkeys, tokens and second factor', async (t) => {
+t.test('keeps passkeys, tokens and second factor of a verified account', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { user, email, apiToken, secret } = await hijacked(svc)
   await svc.database.prisma.user.update({ where: { email }, data: { emailVerifiedAt: new Date(0) } })
@@ -98,7 +98,7 @@ t.test('a verified account keeps its passkeys, tokens and second factor', async 
   t.equal(await svc.database.prisma.event.count({ where: { type: 'account_claimed' } }), 0)
 })
 
-t.test('an address that was changed to at once is as unproven as a new one', async (t) => {
+t.test('treats an address after an immediate change as unverified', async (t) => {
   const immediate = { ...settings, registration: { email_change: 'immediate' } }
   const svc = await buildTestApp(t, { settings: immediate })
   const attacker = await svc.createUser()
@@ -111,7 +111,7 @@ t.test('an address that was changed to at once is as unproven as a new one', asy
   t.equal((await spa.get('/api/user')).statusCode, 401)
 })
 
-t.test('all of it or nothing: what fails in the middle leaves the account and the token as they were', async (t) => {
+t.test('rolls back completely when a step fails, and keeps the token valid', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { user, email } = await hijacked(svc)
   const token = await tokenFor(svc, email)
@@ -124,7 +124,7 @@ t.test('all of it or nothing: what fails in the middle leaves the account and th
   t.equal((await reset(svc, email, token)).statusCode, 200)
 })
 
-t.test('a token that is being issued by the old password at that moment does not survive', async (t) => {
+t.test('revokes a token that is concurrently issued with the old password', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const replica = await buildTestApp(t, { settings, database: svc.where, clock: svc.clock })
   for (let round = 0; round < 3; round++) {

@@ -7,7 +7,7 @@ import { credentials, led, Plain } from '../../support/plain.ts'
 const login = '/oauth/login'
 const forgot = '/oauth/forgot-password'
 
-t.test('a forgotten password, from the link in the form to the sign-in', async (t) => {
+t.test('resets a forgotten password, from the link in the form to the sign-in', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
   const visitor = new Plain(svc)
@@ -28,7 +28,7 @@ t.test('a forgotten password, from the link in the form to the sign-in', async (
   const at = link.pathname + link.search
   const page = await visitor.open(at)
   t.equal(page.statusCode, 200)
-  t.equal(page.headers['referrer-policy'], 'same-origin', 'the token goes nowhere else')
+  t.equal(page.headers['referrer-policy'], 'same-origin', 'the token is sent nowhere else')
   const typed = (password: string, password_confirmation = password) => ({ password, password_confirmation })
   for (const [form, text] of [
     [typed('xk4#q'), 'The password field must be at least 8 characters.'],
@@ -43,7 +43,7 @@ t.test('a forgotten password, from the link in the form to the sign-in', async (
   t.equal((await visitor.post(link.pathname, { email, ...typed('a new passphrase') })).statusCode, 419)
   const done = await visitor.send(at, typed('a new passphrase'))
   t.strictSame(led(done), [303, `${login}?reset=1`])
-  t.equal(await visitor.user(), null, 'not signed in by it')
+  t.equal(await visitor.user(), null, 'does not sign in')
   t.match((await visitor.open(`${login}?reset=1`)).body, 'role="status"')
   const used = await visitor.send(at, typed('a third passphrase'))
   t.equal(used.statusCode, 422)

@@ -11,14 +11,14 @@ const done = 'Your password has been reset.'
 const badToken = 'This password reset token is invalid.'
 const password = 'a new passphrase'
 
-/** A visitor who is nobody. */
+/** An anonymous visitor. */
 async function visitor(svc: TestApp): Promise<Browser> {
   const browser = svc.browser()
   await browser.get('/svc/csrf-cookie')
   return browser
 }
 
-/** Asks for a link and reads it in the mail that comes; null when none comes. */
+/** Requests a link and reads it from the mail; null if no mail arrives. */
 async function linkFor(svc: TestApp, email: string): Promise<URL | null> {
   const before = (await resetMails(svc, email)).length
   const answer = await (await visitor(svc)).post('/forgot-password', { email })
@@ -44,10 +44,10 @@ const resetBy = (browser: Browser, email: string, token: string, more: object = 
 const reset = async (svc: TestApp, email: string, token: string, more: object = {}) =>
   resetBy(await visitor(svc), email, token, more)
 
-/** What stands in the way of a second request. */
+/** The limits on a second request. */
 const wait = (svc: TestApp) => svc.clock.advance(61 * second)
 
-t.test('the link in the mail sets a new password, once, and signs nobody in', async (t) => {
+t.test('sets a new password by the mailed link, once, without signing in', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
   const asked = await (await visitor(svc)).post('/forgot-password', { email: ` ${email.toUpperCase()} ` })
@@ -61,7 +61,7 @@ t.test('the link in the mail sets a new password, once, and signs nobody in', as
   t.match(mail?.html, link.href.replaceAll('&', '&amp;'))
   const token = link.pathname.split('/').at(-1) ?? ''
   const row = await svc.database.prisma.passwordReset.findUniqueOrThrow({ where: { userId: BigInt(id) } })
-  t.not(row.tokenHash, token, 'stored as a hash alone')
+  t.not(row.tokenHash, token, 'only a hash is stored')
 
   const spa = await visitor(svc)
   const answer = await resetBy(spa, email, token)
@@ -69,19 +69,19 @@ t.test('the link in the mail sets a new password, once, and signs nobody in', as
   t.strictSame(answer.json(), { message: done, status: done })
   t.strictSame(cookieNames(answer), [], 'nobody is signed in by it')
   t.equal((await spa.get('/api/user')).statusCode, 401)
-  t.equal((await svc.browser().signIn(email)).statusCode, 401, 'the old password is gone')
+  t.equal((await svc.browser().signIn(email)).statusCode, 401, 'the old password is invalid')
   t.equal((await svc.browser().signIn(email, password)).statusCode, 200)
   const again = await reset(svc, email, token)
   t.equal(again.statusCode, 422)
   t.strictSame(again.json().errors, { email: [badToken] })
   const told = (await svc.mailbox.to(email)).at(-1)
-  t.notMatch(told?.text, '/reset-password/', 'and its owner is told')
+  t.notMatch(told?.text, '/reset-password/', 'and the owner is notified')
   const types = (await svc.database.prisma.event.findMany({ where: { userId: BigInt(id) } })).map(({ type }) => type)
   t.ok(types.includes('password_reset_requested') && types.includes('password_reset'))
   t.notMatch(svc.logs.join('\n'), token, 'no log has the token')
 })
 
-t.test('only the newest link, for its own user, within its time', async (t) => {
+t.test('accepts only the newest link, for its own user, until it expires', async (t) => {
   const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const of = async (answer: ReturnType<typeof reset>) => {
@@ -100,7 +100,7 @@ t.test('only the newest link, for its own user, within its time', async (t) => {
   wait(svc)
   const third = await tokenFor(svc, ada.email)
   svc.clock.advance(hour)
-  t.strictSame(await of(reset(svc, ada.email, third)), bad, 'and not longer')
+  t.strictSame(await of(reset(svc, ada.email, third)), bad, 'and no longer')
 
   const fourth = await tokenFor(svc, ada.email)
   const spa = svc.browser()
@@ -121,7 +121,7 @@ t.test('only the newest link, for its own user, within its time', async (t) => {
   t.strictSame(await of(reset(svc, bob.email, fifth)), bad, 'nor for a later user of the address')
 })
 
-t.test('a refused password does not use the token up', async (t) => {
+t.test('keeps the token valid when the new password is rejected', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const token = await tokenFor(svc, email)
@@ -141,7 +141,7 @@ t.test('a refused password does not use the token up', async (t) => {
     t.strictSame(answer.json().errors, { password: [text] })
   }
   const wrong = await reset(svc, email, 'x', { password: 'short', password_confirmation: 'no' })
-  t.strictSame(wrong.json().errors, { email: [badToken] }, 'of the password nothing is said before the token')
+  t.strictSame(wrong.json().errors, { email: [badToken] }, 'the token is checked before the password')
   t.strictSame(Object.keys((await reset(svc, '', '', { password: '' })).json().errors).sort(), [
     'email',
     'password',
@@ -150,7 +150,7 @@ t.test('a refused password does not use the token up', async (t) => {
   t.equal((await reset(svc, email, token)).statusCode, 200)
 })
 
-t.test('used twice at once, on two replicas, one wins', async (t) => {
+t.test('accepts one of two concurrent uses on two replicas', async (t) => {
   const svc = await buildTestApp(t)
   const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
   for (let round = 0; round < 3; round++) {
@@ -170,50 +170,43 @@ t.test('used twice at once, on two replicas, one wins', async (t) => {
   }
 })
 
-t.test(
-  'a reset of a verified account: sessions and remembered browsers end, tokens and second factor stay',
-  async (t) => {
-    const svc = await buildTestApp(t)
-    const ada = await enrol(svc)
-    const device = await challenged(svc, ada.email, { remember: true })
-    await device.post('/two-factor-challenge', { code: ada.code() })
-    const kept = { cookie: `svc_remember=${await device.cookie('svc_remember')}` }
-    const apiToken = await svc.createToken(ada.user)
-    const waiting = await challenged(svc, ada.email)
-    wait(svc)
-    const token = await tokenFor(svc, ada.email)
-    t.equal((await resetBy(device, ada.email, token)).statusCode, 200, 'in the browser that is signed in')
-    t.equal((await device.get('/api/user')).statusCode, 401)
-    t.equal((await ada.browser.get('/api/user')).statusCode, 401)
-    t.equal((await svc.browser().get('/api/user', kept)).statusCode, 401)
-    t.equal(await svc.database.prisma.rememberToken.count(), 0)
-    t.equal(
-      (await waiting.post('/two-factor-challenge', { code: ada.code() })).statusCode,
-      422,
-      'nor does a challenge go on',
-    )
-    t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 200, 'API tokens outlive it')
-    const next = svc.browser()
-    t.strictSame(
-      (await next.signIn(ada.email, password)).json(),
-      { two_factor: true },
-      'the second factor is asked for',
-    )
-    t.equal((await next.get('/api/user')).statusCode, 401)
-    t.equal((await next.post('/two-factor-challenge', { code: ada.code() })).statusCode, 204)
+t.test('ends sessions and remembered browsers of a verified account, and keeps tokens and second factor', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await enrol(svc)
+  const device = await challenged(svc, ada.email, { remember: true })
+  await device.post('/two-factor-challenge', { code: ada.code() })
+  const kept = { cookie: `svc_remember=${await device.cookie('svc_remember')}` }
+  const apiToken = await svc.createToken(ada.user)
+  const waiting = await challenged(svc, ada.email)
+  wait(svc)
+  const token = await tokenFor(svc, ada.email)
+  t.equal((await resetBy(device, ada.email, token)).statusCode, 200, 'in the signed-in browser')
+  t.equal((await device.get('/api/user')).statusCode, 401)
+  t.equal((await ada.browser.get('/api/user')).statusCode, 401)
+  t.equal((await svc.browser().get('/api/user', kept)).statusCode, 401)
+  t.equal(await svc.database.prisma.rememberToken.count(), 0)
+  t.equal(
+    (await waiting.post('/two-factor-challenge', { code: ada.code() })).statusCode,
+    422,
+    'nor does a challenge continue',
+  )
+  t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 200, 'API tokens stay valid')
+  const next = svc.browser()
+  t.strictSame((await next.signIn(ada.email, password)).json(), { two_factor: true }, 'the second factor is required')
+  t.equal((await next.get('/api/user')).statusCode, 401)
+  t.equal((await next.post('/two-factor-challenge', { code: ada.code() })).statusCode, 204)
 
-    const strict = await buildTestApp(t, {
-      database: svc.where,
-      clock: svc.clock,
-      settings: { passwords: { reset_revokes_tokens: true } },
-    })
-    wait(svc)
-    t.equal((await reset(strict, ada.email, await tokenFor(strict, ada.email))).statusCode, 200)
-    t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 401, 'unless the configuration says otherwise')
-  },
-)
+  const strict = await buildTestApp(t, {
+    database: svc.where,
+    clock: svc.clock,
+    settings: { passwords: { reset_revokes_tokens: true } },
+  })
+  wait(svc)
+  t.equal((await reset(strict, ada.email, await tokenFor(strict, ada.email))).statusCode, 200)
+  t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 401, 'unless the configuration says otherwise')
+})
 
-t.test('who has no password gets a first one, and the disabled get nothing', async (t) => {
+t.test('sets a first password for users without one, and does nothing for disabled users', async (t) => {
   const svc = await buildTestApp(t)
   const passwordless = await svc.createUser({ password: null })
   t.equal((await reset(svc, passwordless.email, await tokenFor(svc, passwordless.email))).statusCode, 200)
@@ -231,6 +224,6 @@ t.test('who has no password gets a first one, and the disabled get nothing', asy
     t.equal((await resetMails(app, email)).length, 1, 'no further mail')
     t.equal((await reset(app, email, token)).statusCode, 422)
     await disable(null)
-    t.equal((await app.browser().signIn(email)).statusCode, 200, 'the password is the old one')
+    t.equal((await app.browser().signIn(email)).statusCode, 200, 'the password is unchanged')
   }
 })

@@ -18,21 +18,21 @@ const reset = async (svc: TestApp, email: string) => {
   return browser.post('/reset-password', { email, token: 'x'.repeat(64), password, password_confirmation: password })
 }
 
-/** Every row that a request left behind, without what the outbox does with it later. */
+/** All rows that a request created, before the outbox processes them. */
 async function rows({ database: { prisma } }: TestApp): Promise<Record<string, number>> {
   return {
     outbox: await prisma.outbox.count(),
     resets: await prisma.passwordReset.count(),
     events: await prisma.event.count(),
     sessions: await prisma.session.count(),
-    // Of the address that asks, for every address alike.
+    // Counts by the client's address, the same for every account.
     limits: await prisma.loginLimit.count(),
   }
 }
 
-t.test('known, unknown, disabled and throttled addresses: the same answer by the same work', async (t) => {
+t.test('answers the same with the same work for known, unknown, disabled and throttled addresses', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: '100/1m' } } })
-  // What is left for later stays where it is, so that it can be counted.
+  // Postponed work is not run, so that it can be counted.
   svc.app.outbox.close()
   const [known, disabled] = [await svc.createUser(), await svc.createUser()]
   await svc.database.prisma.user.update({ where: { email: disabled.email }, data: { disabledAt: new Date(0) } })
@@ -61,12 +61,12 @@ t.test('known, unknown, disabled and throttled addresses: the same answer by the
   const [first, ...others] = seen
   t.match(first, { status: 200, body: JSON.stringify({ message: sent, status: sent }), statements: ['transaction'] })
   for (const other of others) {
-    // The first request alone makes the counter of the address that all of them come from.
+    // Only the first request creates the counter of the client's address.
     t.strictSame(other, { ...(other as object), ...(first as object), left: [1, 0, 0, 0, 0] })
   }
 })
 
-t.test('one mail a minute for an address, whoever asks', async (t) => {
+t.test('sends one mail a minute to an address, for any number of clients', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: '100/1m' } } })
   const { email } = await svc.createUser()
   const mails = async () => (await svc.mailbox.to(email)).length
@@ -89,7 +89,7 @@ t.test('one mail a minute for an address, whoever asks', async (t) => {
   t.equal((await eager.mailbox.to(user.email)).length, 2)
 })
 
-t.test('the address that asks is limited, whatever it asks for', async (t) => {
+t.test("limits the client's address, whatever it requests", async (t) => {
   const svc = await buildTestApp(t)
   for (let i = 0; i < 6; i++) t.equal((await forgot(svc, `nobody${i}@example.com`)).statusCode, 200)
   const refused = await forgot(svc, 'nobody@example.com')
@@ -100,7 +100,7 @@ t.test('the address that asks is limited, whatever it asks for', async (t) => {
   t.equal((await forgot(svc, 'nobody@example.com')).statusCode, 200)
 })
 
-t.test('where the configuration reveals it: unknown and throttled are told', async (t) => {
+t.test('reports unknown and throttled addresses where the configuration allows it', async (t) => {
   const svc = await buildTestApp(t, { settings: { passwords: { reveal_unknown_email: true } } })
   const { email } = await svc.createUser()
   const nobody = await forgot(svc, 'nobody@example.com')
@@ -115,11 +115,11 @@ t.test('where the configuration reveals it: unknown and throttled are told', asy
   t.strictSame((await reset(svc, email)).json().errors, { email: ['This password reset token is invalid.'] })
   await svc.database.prisma.user.update({ where: { email }, data: { disabledAt: new Date(0) } })
   svc.clock.advance(minute)
-  t.strictSame((await forgot(svc, email)).json().errors, { email: [unknown] }, 'the disabled are nobody')
+  t.strictSame((await forgot(svc, email)).json().errors, { email: [unknown] }, 'disabled users count as unknown')
   t.strictSame((await reset(svc, email)).json().errors, { email: [unknown] })
 })
 
-t.test('links come from the configuration, whatever a request claims', async (t) => {
+t.test('builds links from the configuration, whatever a request claims', async (t) => {
   for (const [settings, start] of [
     [{}, 'http://localhost:8000/reset-password/'],
     [{ app: { frontend_url: 'https://app.example' } }, 'https://app.example/reset-password/'],
@@ -135,15 +135,15 @@ t.test('links come from the configuration, whatever a request claims', async (t)
       forwarded: 'host=evil.example',
     })
     const [mail] = await svc.mailbox.to(email)
-    t.ok(mail, 'a mail came')
+    t.ok(mail, 'a mail arrived')
     t.notMatch(mail?.raw, 'evil.example')
     const link = /https?:\S*[0-9a-f]{64}\S*/.exec(mail?.text ?? '')?.[0] ?? ''
     t.ok(link.startsWith(start), link)
-    t.ok([...new URL(link).searchParams.values()].includes(email), 'the address survives')
+    t.ok([...new URL(link).searchParams.values()].includes(email), 'the address still works')
   }
 })
 
-t.test('odd and oversized input is refused, and nothing breaks', async (t) => {
+t.test('rejects odd and oversized input', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: '1000/1m' } } })
   const browser = svc.browser()
   await browser.get('/svc/csrf-cookie')
@@ -180,14 +180,14 @@ t.test('odd and oversized input is refused, and nothing breaks', async (t) => {
   t.equal(await svc.database.prisma.outbox.count(), 0)
 })
 
-t.test('a mail that could not be sent in time is not sent at all', async (t) => {
+t.test('drops a mail that could not be sent in time', async (t) => {
   const mail = { url: 'smtp://127.0.0.1:1' }
   const svc = await buildTestApp(t, { settings: { mail, passwords: { reset_expires: '10m' } } })
   const { email } = await svc.createUser()
   await forgot(svc, email)
   await svc.app.outbox.deliverDue()
   const waiting = () => svc.database.prisma.outbox.findFirstOrThrow({ where: { kind: 'mail' } })
-  t.equal((await waiting()).failedAt, null, 'tried, and to be tried again')
+  t.equal((await waiting()).failedAt, null, 'attempted, and to be retried')
   svc.clock.advance(10 * minute + second)
   await svc.app.outbox.deliverDue()
   t.match(await waiting(), { failedAt: Date, lastError: 'The mail is out of date.' })

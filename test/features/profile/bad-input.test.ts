@@ -10,11 +10,11 @@ type Method = 'POST' | 'PUT' | 'DELETE'
 interface Route {
   method: Method
   url: string
-  /** A body that would do. */
+  /** A valid body. */
   good: Record<string, string>
-  /** Its fields, all of which are texts. */
+  /** Its fields, all of them texts. */
   fields: string[]
-  /** Whether somebody signed in asks. */
+  /** Whether the request is authenticated. */
   signedIn: boolean
 }
 
@@ -38,7 +38,7 @@ const bodiless: [Method, string, number][] = [
   ['DELETE', '/user', 423],
 ]
 
-/** Values that no text field takes. */
+/** Values that no text field accepts. */
 const wrong: unknown[] = [
   null,
   '',
@@ -68,14 +68,14 @@ async function visit(svc: TestApp, isSignedIn: boolean): Promise<Browser> {
   return spa
 }
 
-/** What is asked of every answer to bad input: a clear 4xx that shows nothing of the inside. */
+/** Requirements on every answer to invalid input: a clear 4xx without internals. */
 function isClear(t: Test, answer: LightMyRequestResponse, statuses: number[], name: string): void {
   t.ok(statuses.includes(answer.statusCode), `${name}: ${answer.statusCode} ${answer.body.slice(0, 200)}`)
   t.match(answer.json(), { message: String, code: String }, name)
   t.notMatch(answer.body, /prisma|sqlite|postgres|at \/|node_modules|argon2|SELECT|INSERT/i, name)
 }
 
-t.test('a value of another kind is 422 and names its field, in each kind of body', async (t) => {
+t.test('answers 422 with the field for values of other types, in each kind of body', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { register: null, login: null } } })
   await svc.createUser({ email: 'ada@example.com' })
   const before = await svc.database.prisma.user.findMany()
@@ -108,7 +108,7 @@ t.test('a value of another kind is 422 and names its field, in each kind of body
   t.strictSame(failures(svc), [])
 })
 
-t.test('a body that is none is refused as such, on every route', async (t) => {
+t.test('rejects unreadable bodies on every route', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { register: null, login: null, mail: null } } })
   await svc.createUser({ email: 'ada@example.com' })
   const before = await svc.database.prisma.user.findMany()
@@ -152,7 +152,7 @@ t.test('a body that is none is refused as such, on every route', async (t) => {
   t.strictSame(failures(svc), [])
 })
 
-t.test('the last of two values of one name counts, as everywhere in JSON and forms', async (t) => {
+t.test('uses the last of two values for one name, as in JSON and forms', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await visit(svc, true)
@@ -165,7 +165,7 @@ t.test('the last of two values of one name counts, as everywhere in JSON and for
   t.equal((await spa.get('/api/user')).json().name, 'B')
 })
 
-t.test('forms reach PUT and DELETE by `_method`, through the same guards', async (t) => {
+t.test('routes forms to PUT and DELETE by `_method`, through the same guards', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await visit(svc, true)

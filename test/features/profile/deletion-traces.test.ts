@@ -6,7 +6,7 @@ import { oauthSettings, Person, request } from '../../support/oauth.ts'
 import { stopTime } from '../../support/time.ts'
 import { until } from '../../support/until.ts'
 
-t.test('a deleted account leaves no address, browser, name or mail behind', async (t) => {
+t.test('removes every address, browser, name and mail of a deleted account', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [ada, bob] = [await svc.createUser({ email: 'ada@example.com' }), await svc.createUser()]
   const agent = { 'user-agent': 'Adas browser' }
@@ -22,7 +22,7 @@ t.test('a deleted account leaves no address, browser, name or mail behind', asyn
     await spa.post('/oauth/personal-access-tokens', { name: `Script of ${email}` }, headers)
     await spa.post('/user/confirm-password', { password: 'correct horse' }, headers)
     t.equal((await spa.get('/user/passkeys/options', headers)).statusCode, 200)
-    t.equal((await person.authorize(request('web'))).page, 'Authorize', 'an authorization waits')
+    t.equal((await person.authorize(request('web'))).page, 'Authorize', 'an authorization is pending')
     sessions.push({ spa, headers })
   }
   await svc.mailbox.all()
@@ -39,7 +39,7 @@ t.test('a deleted account leaves no address, browser, name or mail behind', asyn
   const events = await prisma.event.findMany({ where: owner })
   t.ok(
     events.some(({ type }) => type === 'login'),
-    'the events stay',
+    'the events are kept',
   )
   t.ok(events.some(({ type }) => type === 'user_deleted'))
   for (const { type, ipAddress, userAgent, data } of events) {
@@ -52,19 +52,19 @@ t.test('a deleted account leaves no address, browser, name or mail behind', asyn
   const waiting = await prisma.outbox.findMany({ where: owner })
   t.ok(
     waiting.length <= 1 && waiting.every(({ failedAt }) => failedAt === null),
-    'only the notice of the deletion waits',
+    'only the notice of the deletion is pending',
   )
   t.ok((await svc.mailbox.to(ada.email)).some(({ subject }) => subject === 'Your account was deleted'))
-  t.equal(await prisma.outbox.count({ where: owner }), 0, 'and it is gone once it is sent')
+  t.equal(await prisma.outbox.count({ where: owner }), 0, 'and it is deleted once it is sent')
 
   const theirs = { userId: BigInt(bob.id) }
-  t.strictSame(await prisma.event.findMany({ where: theirs }), before, 'the events of others are untouched')
+  t.strictSame(await prisma.event.findMany({ where: theirs }), before, "other users' events are unchanged")
   t.equal(await prisma.oauthRecord.count({ where: { ...theirs, kind: 'Interaction' } }), 1)
   t.equal(await prisma.passkeyChallenge.count({ where: theirs }), 1)
   t.equal(await prisma.outbox.count({ where: theirs }), 1)
 })
 
-t.test('a failed sign-in that is recorded after the deletion names no address', async (t) => {
+t.test('records a failed sign-in after the deletion without the address', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const { prisma } = svc.database
@@ -76,7 +76,7 @@ t.test('a failed sign-in that is recorded after the deletion names no address', 
   t.match(event, { type: 'login_failed', ipAddress: null, userAgent: null })
 })
 
-t.test('a failed sign-in that is recorded during the deletion names no address', async (t) => {
+t.test('records a failed sign-in during the deletion without the address', async (t) => {
   const svc = await buildTestApp(t)
   if (svc.database.engine === 'sqlite') return t.pass('SQLite runs one transaction at a time')
   const user = await svc.createUser()

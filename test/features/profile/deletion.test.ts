@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 
 const password = 'correct horse'
 
-/** A user with something of everything that there is of one, confirmed and ready to go. */
+/** A user with a row in every table, who has confirmed the password. */
 async function settled(svc: TestApp, email: string) {
   const user = await svc.createUser({ email })
   const [spa, other] = [svc.browser(), svc.browser()]
@@ -47,7 +47,7 @@ async function counts({ database: { prisma } }: TestApp): Promise<Record<string,
   }
 }
 
-t.test('deletion asks for the password, and then takes everything of the user and nothing of others', async (t) => {
+t.test('requires the password for a deletion, and deletes everything of the user only', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
   const bob = await settled(svc, 'bob@example.com')
   const before = await counts(svc)
@@ -77,7 +77,7 @@ t.test('deletion asks for the password, and then takes everything of the user an
   t.equal((await svc.bearer(bob.token, 'GET', '/api/user')).statusCode, 200)
 })
 
-t.test('the address is free again, and what was sent to the one before is void', async (t) => {
+t.test('frees the address, and invalidates mails to the deleted account', async (t) => {
   const svc = await buildTestApp(t)
   const first = await visitor(svc)
   await first.post('/register', registration('grace@example.com'))
@@ -93,7 +93,7 @@ t.test('the address is free again, and what was sent to the one before is void',
   t.equal((await next.get('/api/user')).json().email_verified_at, null)
 })
 
-t.test('of many deletions at once one counts', async (t) => {
+t.test('accepts one of many concurrent deletions', async (t) => {
   const svc = await buildTestApp(t)
   const { spa, user } = await settled(svc, 'ada@example.com')
   const answers = await Promise.all(Array.from({ length: 4 }, () => spa.delete('/user')))
@@ -103,7 +103,7 @@ t.test('of many deletions at once one counts', async (t) => {
   t.equal(notices.length, 1)
 })
 
-/** What is under way when the user goes. */
+/** Requests in flight while the user is deleted. */
 const underWay: Record<
   string,
   (svc: TestApp, spa: Browser, email: string, token: string) => Promise<{ statusCode: number }>
@@ -125,7 +125,7 @@ const underWay: Record<
   whoami: (svc, _spa, _email, token) => svc.bearer(token, 'GET', '/api/user'),
 }
 
-t.test('a request that is under way while its user is deleted fails cleanly and leaves nothing behind', async (t) => {
+t.test('fails requests of a user who is deleted meanwhile cleanly, and leaves nothing behind', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null, login: null } } })
   let round = 0
   for (const [name, begin] of Object.entries(underWay)) {
@@ -143,7 +143,7 @@ t.test('a request that is under way while its user is deleted fails cleanly and 
       const running = begin(svc, spa, email, token).finally(() => {
         isAnswered = true
       })
-      // Some requests need no transaction: they are answered at once.
+      // Some requests need no transaction: they are answered immediately.
       if (held) await until(() => held.count() > 0 || isAnswered)
       held?.passOthers()
       const deleting = other.delete('/user')

@@ -22,7 +22,7 @@ async function browserOf(svc: TestApp, email: string, more: object = {}): Promis
 }
 
 t.test(
-  'a change keeps the browser that made it signed in, ends every other at once, and leaves tokens alone',
+  'keeps the browser signed in that changed the password, ends all others immediately, and keeps tokens',
   async (t) => {
     const svc = await buildTestApp(t)
     const user = await svc.createUser({ email: 'ada@example.com' })
@@ -51,7 +51,7 @@ t.test(
     t.equal((await other.get('/api/user')).statusCode, 200)
     t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 200)
     svc.clock.advance(3 * hour)
-    t.equal((await here.get('/api/user')).statusCode, 200, 'its own remembered device goes on')
+    t.equal((await here.get('/api/user')).statusCode, 200, 'its own remembered device keeps working')
     t.equal((await svc.browser().signIn(user.email, current)).statusCode, 401)
     t.equal((await svc.browser().signIn(user.email, strong)).statusCode, 200)
     const [notice] = await svc.mailbox.to(user.email)
@@ -62,35 +62,32 @@ t.test(
   },
 )
 
-t.test(
-  'a change gives the browser a new session id and remember-me cookie, and the old ones open nothing',
-  async (t) => {
-    const svc = await buildTestApp(t)
-    const user = await svc.createUser()
-    const here = await browserOf(svc, user.email, { remember: true })
-    const names = ['svc_session', 'svc_remember', 'XSRF-TOKEN']
-    const old = await Promise.all(names.map((name) => here.cookie(name)))
-    const publicId = (await here.get('/user/sessions')).json()[0].id
-    const changes = await here.put('/user/password', changed())
-    t.equal(changes.statusCode, 200, changes.body)
-    const fresh = await Promise.all(names.map((name) => here.cookie(name)))
-    for (const [i, name] of names.entries()) {
-      t.ok(fresh[i])
-      t.not(fresh[i], old[i], `${name} changes`)
-    }
-    const headers = { origin: 'http://localhost:5173' }
-    for (const cookie of [`svc_session=${old[0]}`, `svc_remember=${old[1]}`]) {
-      const answer = await svc.app.inject({ url: '/api/user', headers: { ...headers, cookie } })
-      t.equal(answer.statusCode, 401, cookie.slice(0, 12))
-    }
-    t.equal((await here.get('/user/sessions')).json()[0].id, publicId, 'the session keeps its public id')
-    t.equal((await here.post('/user/confirm-password', { password: strong })).statusCode, 201)
-    svc.clock.advance(3 * hour)
-    t.equal((await here.get('/api/user')).statusCode, 200, 'the new remember-me cookie works')
-  },
-)
+t.test('issues a new session id and remember-me cookie after a change, and rejects the old ones', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const here = await browserOf(svc, user.email, { remember: true })
+  const names = ['svc_session', 'svc_remember', 'XSRF-TOKEN']
+  const old = await Promise.all(names.map((name) => here.cookie(name)))
+  const publicId = (await here.get('/user/sessions')).json()[0].id
+  const changes = await here.put('/user/password', changed())
+  t.equal(changes.statusCode, 200, changes.body)
+  const fresh = await Promise.all(names.map((name) => here.cookie(name)))
+  for (const [i, name] of names.entries()) {
+    t.ok(fresh[i])
+    t.not(fresh[i], old[i], `${name} changes`)
+  }
+  const headers = { origin: 'http://localhost:5173' }
+  for (const cookie of [`svc_session=${old[0]}`, `svc_remember=${old[1]}`]) {
+    const answer = await svc.app.inject({ url: '/api/user', headers: { ...headers, cookie } })
+    t.equal(answer.statusCode, 401, cookie.slice(0, 12))
+  }
+  t.equal((await here.get('/user/sessions')).json()[0].id, publicId, 'the session keeps its public id')
+  t.equal((await here.post('/user/confirm-password', { password: strong })).statusCode, 201)
+  svc.clock.advance(3 * hour)
+  t.equal((await here.get('/api/user')).statusCode, 200, 'the new remember-me cookie works')
+})
 
-t.test('a request with the old cookies at the moment of the change does not end the device', async (t) => {
+t.test('keeps the device when a request with the old cookies arrives during the change', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const here = await browserOf(svc, user.email, { remember: true })
@@ -103,7 +100,7 @@ t.test('a request with the old cookies at the moment of the change does not end 
   t.equal((await here.get('/api/user')).statusCode, 200)
 })
 
-t.test('revoke_tokens also ends API tokens, personal tokens and grants', async (t) => {
+t.test('also revokes API tokens, personal tokens and grants with revoke_tokens', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const user = await svc.createUser()
   const here = await browserOf(svc, user.email)
@@ -132,7 +129,7 @@ t.test('revoke_tokens also ends API tokens, personal tokens and grants', async (
   await check(next, 200)
 })
 
-t.test('a wrong or missing password is said of its field, and changes nothing', async (t) => {
+t.test('reports a wrong or missing password at its field, without a change', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const [spa, other] = [await browserOf(svc, user.email), await browserOf(svc, user.email)]
@@ -165,7 +162,7 @@ t.test('a wrong or missing password is said of its field, and changes nothing', 
   t.equal((await svc.mailbox.all()).length, 0)
 })
 
-t.test('guesses of the current password count with those at every other door', async (t) => {
+t.test('counts guesses of the current password with those at all other entry points', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = await browserOf(svc, user.email)
@@ -185,7 +182,7 @@ t.test('guesses of the current password count with those at every other door', a
   }
 })
 
-t.test('of two changes at once one wins, and the one that lost knows nothing any more', async (t) => {
+t.test("accepts one of two concurrent changes, and ends the other's session", async (t) => {
   const svc = await buildTestApp(t)
   for (let round = 0; round < 3; round++) {
     const user = await svc.createUser()

@@ -18,7 +18,7 @@ const put = (spa: Browser, body: object) => spa.put('/user/profile-information',
 const eventTypes = async (svc: TestApp) =>
   (await svc.database.prisma.event.findMany({ orderBy: { id: 'asc' } })).map(({ type }) => type)
 
-t.test('the name is changed without more ado, and nothing else is taken', async (t) => {
+t.test('changes the name without confirmation, and ignores other fields', async (t) => {
   const svc = await buildTestApp(t)
   const spa = await signedIn(svc, 'ada@example.com')
   svc.clock.advance(minute)
@@ -42,7 +42,7 @@ t.test('the name is changed without more ado, and nothing else is taken', async 
 })
 
 t.test(
-  'a new address needs a recently confirmed password, takes effect when it is verified, and both addresses get mail',
+  'requires a recent password for a new address, waits for its verification, and mails both addresses',
   async (t) => {
     const svc = await buildTestApp(t)
     const spa = await signedIn(svc, 'ada@example.com')
@@ -57,7 +57,7 @@ t.test(
     t.equal((await spa.get('/api/user')).json().name, 'Ada Example', 'not even the name')
     await confirm(spa)
     svc.clock.advance(3 * hour + second)
-    t.equal((await put(spa, moved)).statusCode, 401, 'the session itself is over by then')
+    t.equal((await put(spa, moved)).statusCode, 401, 'the session itself expired meanwhile')
     const again = svc.browser()
     await again.signIn('ada@example.com')
     await confirm(again)
@@ -69,13 +69,13 @@ t.test(
     t.match(notice?.text, 'l…@example.com')
     t.notMatch(notice?.raw, 'lovelace')
     t.equal((await again.get(await mailedLink(svc, 'lovelace@example.com'))).statusCode, 204)
-    t.equal(await prisma.passwordReset.count(), 0, 'a reset that waits for the old address is void')
+    t.equal(await prisma.passwordReset.count(), 0, 'a pending reset of the old address is invalid')
     t.equal((await svc.browser().signIn('ada@example.com')).statusCode, 401)
     t.equal((await svc.browser().signIn('lovelace@example.com')).statusCode, 200)
   },
 )
 
-t.test('what is wrong is said of its field, and changes nothing', async (t) => {
+t.test('reports errors at their fields, without a change', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email: 'bob@example.com' })
   const spa = await signedIn(svc, 'ada@example.com')
@@ -108,7 +108,7 @@ t.test('what is wrong is said of its field, and changes nothing', async (t) => {
   t.equal((await svc.mailbox.all()).length, 0)
 })
 
-t.test('no more addresses are mailed than the limit of mails', async (t) => {
+t.test('limits the number of mailed addresses', async (t) => {
   const svc = await buildTestApp(t)
   const spa = await signedIn(svc, 'ada@example.com')
   await confirm(spa)
@@ -118,11 +118,15 @@ t.test('no more addresses are mailed than the limit of mails', async (t) => {
   t.equal(refused.statusCode, 429)
   t.equal(refused.headers['retry-after'], '60')
   t.equal((await spa.post('/email/verification-notification')).statusCode, 429, 'they count together')
-  t.equal((await put(spa, { name: 'Ada L.', email: 'victim5@example.com' })).statusCode, 200, 'a name mails nobody')
+  t.equal(
+    (await put(spa, { name: 'Ada L.', email: 'victim5@example.com' })).statusCode,
+    200,
+    'a new name sends no mail',
+  )
   t.equal((await svc.mailbox.to('victim6@example.com')).length, 0)
 })
 
-t.test('of two users who want one address at once one gets it', async (t) => {
+t.test('gives an address to one of two users who request it concurrently', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { rate_limits: { mail: null }, registration: { email_change: 'immediate' } },
   })
@@ -138,7 +142,7 @@ t.test('of two users who want one address at once one gets it', async (t) => {
   }
 })
 
-t.test('a name is text, wherever it goes, and goes into no mail', async (t) => {
+t.test('escapes a name wherever it is shown, and never mails it', async (t) => {
   const svc = await buildTestApp(t)
   const spa = svc.browser()
   await spa.get('/svc/csrf-cookie')

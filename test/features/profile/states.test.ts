@@ -16,7 +16,7 @@ interface Person {
 
 type Answer = { statusCode: number; body: string }
 
-/** Every route of an account, asked as its user would. */
+/** Every route of an account, requested as by its user. */
 const routes: Record<string, (person: Person) => Promise<Answer>> = {
   user: ({ spa }) => spa.get('/api/user'),
   bearer: ({ svc, token }) => svc.bearer(token, 'GET', '/api/user'),
@@ -74,24 +74,24 @@ const usual: Record<keyof typeof routes, number> = {
   after: 401,
 }
 
-/** Nobody's answers: the session is over, and the address and password are good for nothing. */
+/** The answers to anonymous callers: the session is over, and address and password are invalid. */
 const nobody = {
   ...Object.fromEntries(Object.keys(routes).map((name) => [name, 401])),
   device: 422,
-  // Nobody is signed in, so somebody may register.
+  // Without a session, registration is allowed.
   register: 201,
   delete: 423,
   after: 200,
 }
 
-/** What only users of a verified address may do, where that is required. */
+/** Restricted to verified addresses, where verification is required. */
 const guarded = ['password', 'sessions', 'session', 'others', 'factor', 'secret', 'passkeys', 'tokens', 'create']
 
 interface State {
   settings?: { registration?: object; [section: string]: unknown }
   verified?: boolean
   prepare?: (person: Person) => Promise<unknown>
-  /** What differs from the usual. */
+  /** Differences from the usual answers. */
   answers: Record<string, number>
 }
 
@@ -131,7 +131,7 @@ const states: Record<string, State> = {
       const code = codeAt(secretKey, svc.clock.now())
       await spa.post('/user/confirmed-two-factor-authentication', { code })
     },
-    // The password alone opens nothing: no token, and no session that could be ended.
+    // The password alone authenticates nothing: no token, and no session that could be ended.
     answers: { device: 422, logout: 401 },
   },
   disabled: {

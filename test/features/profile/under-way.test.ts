@@ -8,21 +8,21 @@ import { until } from '../../support/until.ts'
 const password = 'correct horse'
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
 
-/** The token of the reset mail that was just asked for. */
+/** The token of the latest reset mail. */
 async function resetToken(svc: TestApp, email: string): Promise<string> {
   await svc.browser().post('/forgot-password', { email }, sameOrigin)
   const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
   return /reset-password\/([0-9a-f]{64})/.exec(text)?.[1] ?? ''
 }
 
-/** What an intruder may have under way to keep the account, or to spoil it. */
+/** Requests with which an intruder may try to keep or damage the account. */
 const intrusions: Record<string, (spa: Browser, email: string) => Promise<{ statusCode: number }>> = {
   address: (spa, email) => spa.put('/user/profile-information', { name: 'Intruder', email: `intruder-${email}` }),
   name: (spa, email) => spa.put('/user/profile-information', { name: 'Intruder', email }),
   deletion: (spa) => spa.delete('/user'),
 }
 
-t.test('a request of an intruder that is under way during a reset changes nothing after it', async (t) => {
+t.test('ignores requests of an intruder that are in flight during a reset', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null, login: null } } })
   for (const [name, begin] of Object.entries(intrusions)) {
     const email = `${name}@example.com`
@@ -34,7 +34,7 @@ t.test('a request of an intruder that is under way during a reset changes nothin
       await spa.post('/user/confirm-password', { password })
     }
     const form = { token, email, password: strong, password_confirmation: strong }
-    // They are signed in when they arrive, and come to their writes when the reset is done.
+    // They are authenticated on arrival, and write after the reset is done.
     const held = holdTransactions(svc)
     const intruding = spas.map((spa) => begin(spa, email))
     await until(() => held.count() === spas.length)

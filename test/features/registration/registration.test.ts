@@ -6,7 +6,7 @@ import { cookieNames } from '../spa-session/set-cookies.ts'
 
 const taken = 'The email has already been taken.'
 
-t.test('an account is made, signed in and mailed, and nothing of the body but its fields counts', async (t) => {
+t.test('creates and signs in an account, mails the link, and ignores other fields', async (t) => {
   const svc = await buildTestApp(t)
   const spa = await visitor(svc)
   const before = { session: await spa.cookie('svc_session'), xsrf: await spa.cookie('XSRF-TOKEN') }
@@ -26,7 +26,7 @@ t.test('an account is made, signed in and mailed, and nothing of the body but it
   t.equal(answer.body, '""')
   t.match(answer.headers['content-type'], /^application\/json/)
   t.strictSame(cookieNames(answer), ['XSRF-TOKEN', 'svc_session'])
-  t.not(await spa.cookie('svc_session'), before.session, 'the session is another one')
+  t.not(await spa.cookie('svc_session'), before.session, 'the session has a new id')
   t.not(await spa.cookie('XSRF-TOKEN'), before.xsrf)
   const user = (await spa.get('/api/user')).json()
   t.match(user, { name: 'Grace Example', email: 'grace.example@example.com', role: 'user', email_verified_at: null })
@@ -42,7 +42,7 @@ t.test('an account is made, signed in and mailed, and nothing of the body but it
   t.equal((await svc.browser().signIn(' GRACE.example@example.com', strong)).statusCode, 200)
 })
 
-t.test('the role is the configured one, and remember is honoured in every form it comes in', async (t) => {
+t.test('assigns the configured role, and accepts remember in all its forms', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { registration: { role: 'customer' }, rate_limits: { register: null } },
   })
@@ -67,7 +67,7 @@ t.test('the role is the configured one, and remember is honoured in every form i
   }
 })
 
-t.test('what is wrong is said of each field, in the texts that clients know, and makes nothing', async (t) => {
+t.test('reports errors by field in the texts that clients know, and creates nothing', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { register: null } } })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = await visitor(svc)
@@ -131,14 +131,14 @@ t.test('what is wrong is said of each field, in the texts that clients know, and
   t.equal(await svc.database.prisma.event.count(), 0)
 })
 
-t.test('unusual addresses that are valid are taken, and what only looks like another is the same', async (t) => {
+t.test('accepts unusual valid addresses, and treats equivalent spellings as one', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { register: null } } })
   const good = ['a@localhost', '"quoted..local"@example.com', "o'hara+tag@example.com", 'ü@bücher.example', '1@1.2.3.4']
   for (const email of good) {
     const answer = await (await visitor(svc)).post('/register', registration(email))
     t.equal(answer.statusCode, 201, `${email} ${answer.body}`)
     t.equal((await svc.browser().signIn(email, strong)).statusCode, 200, email)
-    // The receiver of the tests takes no quoted names.
+    // The mail receiver of the tests rejects quoted names.
     if (!email.startsWith('"')) t.equal((await svc.mailbox.to(email)).length, 1, `${email} is mailed`)
   }
   t.equal((await (await visitor(svc)).post('/register', registration('test@example.com'))).statusCode, 201)
@@ -169,7 +169,7 @@ t.test('unusual addresses that are valid are taken, and what only looks like ano
   }
 })
 
-t.test('of many registrations of one address at once one wins', async (t) => {
+t.test('creates one account for many concurrent registrations of one address', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { register: null } } })
   const spas = await Promise.all(Array.from({ length: 6 }, () => visitor(svc)))
   const spellings = ['race@example.com', 'RACE@example.com', 'ｒace@example.com']
@@ -185,7 +185,7 @@ t.test('of many registrations of one address at once one wins', async (t) => {
   t.equal(await svc.database.prisma.session.count(), 1)
 })
 
-t.test('who is signed in is told so, and keeps session and account', async (t) => {
+t.test('rejects the registration of a signed-in user, and keeps session and account', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -194,12 +194,16 @@ t.test('who is signed in is told so, and keeps session and account', async (t) =
   t.equal(answer.statusCode, 409)
   t.strictSame(answer.json(), { code: 'already_signed_in', message: 'You are signed in already.' })
   svc.clock.advance(3 * hour)
-  t.equal((await spa.post('/register', registration('second@example.com'))).statusCode, 409, 'remembered is signed in')
+  t.equal(
+    (await spa.post('/register', registration('second@example.com'))).statusCode,
+    409,
+    'a remembered browser is signed in',
+  )
   t.equal((await spa.get('/api/user')).json().id, user.id)
   t.equal(await svc.database.prisma.user.count(), 1)
 })
 
-t.test('it is limited by address, IPv6 by /64, and needs the CSRF value', async (t) => {
+t.test('limits by address, IPv6 by /64, and requires the CSRF token', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { register: '3/1m' } } })
   t.equal(
     (await svc.app.inject({ method: 'POST', url: '/register', payload: registration('a@b.example') })).statusCode,
@@ -223,7 +227,7 @@ t.test('it is limited by address, IPv6 by /64, and needs the CSRF value', async 
   t.equal((await next.post('/register', registration('c@b.example'))).statusCode, 201)
 })
 
-t.test('switched off, it is not there', async (t) => {
+t.test('answers 404 when registration is off', async (t) => {
   const svc = await buildTestApp(t, { settings: { registration: { enabled: false } } })
   const answer = await (await visitor(svc)).post('/register', registration('a@b.example'))
   t.equal(answer.statusCode, 404)

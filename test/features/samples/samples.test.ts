@@ -6,7 +6,7 @@ const put = ({ bearer }: TestApp, token: string | null, id: string | number, bod
 const forbidden = { message: 'Forbidden', code: 'forbidden' }
 const invalidAbility = { message: 'Invalid ability provided.', code: 'invalid_ability' }
 
-t.test('a server belongs to whom it was made by', async (t) => {
+t.test('assigns a server to its creator', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const [own, foreign] = [await svc.createToken(ada, { abilities: ['server:update'] }), await svc.createToken(bob)]
@@ -22,11 +22,11 @@ t.test('a server belongs to whom it was made by', async (t) => {
   const spa = svc.browser()
   await spa.signIn(ada.email)
   t.equal((await spa.put('/server/7', { name: 'x' })).statusCode, 200)
-  t.equal((await spa.put('/server/8', { name: 'x' })).statusCode, 403, 'a session owns no more than its user')
+  t.equal((await spa.put('/server/8', { name: 'x' })).statusCode, 403, 'a session grants no more than its user')
   t.equal((await spa.put('/server/7', { name: 'x' }, { 'x-xsrf-token': 'wrong' })).statusCode, 419)
 })
 
-t.test('of many who claim an id at once, one gets it', async (t) => {
+t.test('gives an id to one of many concurrent claims', async (t) => {
   const svc = await buildTestApp(t)
   const users = await Promise.all(Array.from({ length: 8 }, () => svc.createUser()))
   const tokens = await Promise.all(users.map((user) => svc.createToken(user)))
@@ -40,7 +40,7 @@ t.test('of many who claim an id at once, one gets it', async (t) => {
   }
 })
 
-t.test('what is wrong with a request is told in order: 401, 403, 404, 422', async (t) => {
+t.test('reports errors in the order 401, 403, 404, 422', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
@@ -60,7 +60,7 @@ t.test('what is wrong with a request is told in order: 401, 403, 404, 422', asyn
   t.equal((await put(svc, token, 1, { name: 'x'.repeat(256) })).statusCode, 422)
 })
 
-t.test('orders ask for both abilities, or with any=1 for one', async (t) => {
+t.test('requires both abilities for orders, or one with any=1', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const ask = async (abilities: string[], query = '') =>
@@ -90,7 +90,7 @@ t.test('orders ask for both abilities, or with any=1 for one', async (t) => {
   t.equal((await ask(['check-status'], '?any=1&any=1')).statusCode, 422)
 })
 
-t.test('tasks are the caller’s own', async (t) => {
+t.test('limits tasks to the caller', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const viewer = await svc.createToken(ada, { abilities: ['view-tasks'] })
@@ -110,7 +110,7 @@ t.test('tasks are the caller’s own', async (t) => {
   t.same(empty.json().errors, { title: ['The title field is required.'] })
 })
 
-t.test('switched off, the samples are 404 for everybody', async (t) => {
+t.test('answers 404 when the samples are off', async (t) => {
   const svc = await buildTestApp(t, { settings: { samples: false } })
   const token = await svc.createToken(await svc.createUser())
   for (const [method, url] of [

@@ -9,7 +9,7 @@ import { cookieNames } from '../spa-session/set-cookies.ts'
 const login = '/oauth/login'
 const forgot = '/oauth/forgot-password'
 
-t.test('sign in, and on to where one was going', async (t) => {
+t.test('signs in and returns to the intended page', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
   const page = await new Plain(svc).open(login)
@@ -50,7 +50,7 @@ t.test('sign in, and on to where one was going', async (t) => {
   }
 })
 
-t.test('what was wrong is said in the form, which keeps all but the password', async (t) => {
+t.test('shows errors in the form, which keeps all fields but the password', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const visitor = new Plain(svc)
@@ -86,7 +86,7 @@ t.test('what was wrong is said in the form, which keeps all but the password', a
   t.equal(await visitor.user(), null)
 })
 
-t.test('too many failures: the form says how long to wait', async (t) => {
+t.test('shows the time to wait after too many failures', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const visitor = new Plain(svc)
@@ -101,7 +101,7 @@ t.test('too many failures: the form says how long to wait', async (t) => {
   t.equal((await visitor.send(login, credentials(email))).statusCode, 303)
 })
 
-t.test('the second factor is a second form, and the choice to be remembered survives it', async (t) => {
+t.test('asks for the second factor in a second form, and keeps the choice to be remembered', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const at = `${login}?return_to=/test-tokens`
@@ -113,7 +113,7 @@ t.test('the second factor is a second form, and the choice to be remembered surv
   const page = await visitor.open(String(first.headers.location))
   t.match(page.body, 'name="code"')
   t.notMatch(page.body, 'name="password"')
-  t.notMatch(page.body, ada.email, 'who it is is not shown')
+  t.notMatch(page.body, ada.email, 'the user is not shown')
 
   const wrong = await visitor.send(at, { code: ada.wrong() })
   t.equal(wrong.statusCode, 422)
@@ -138,11 +138,11 @@ t.test('the second factor is a second form, and the choice to be remembered surv
   t.equal(await other.user(), ada.user.id)
 })
 
-t.test('a challenge of its own page, one that expired, and beginning anew', async (t) => {
+t.test('handles challenges from its own page, expired ones, and restarts', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const visitor = new Plain(svc)
-  t.strictSame(led(await visitor.open('/two-factor-challenge')), [302, login], 'nothing waits')
+  t.strictSame(led(await visitor.open('/two-factor-challenge')), [302, login], 'no sign-in waits')
   await visitor.send(login, credentials(ada.email))
   const page = await visitor.open('/two-factor-challenge?return_to=/a')
   t.equal(page.statusCode, 200)
@@ -167,7 +167,7 @@ t.test('a challenge of its own page, one that expired, and beginning anew', asyn
   await spared.send(login, credentials(ada.email))
   t.match((await spared.open(login)).body, 'name="code"')
   await svc.database.transaction((tx) => clearTwoFactor(tx, ada.user.id))
-  t.match((await spared.open(login)).body, 'name="password"', 'the factor was taken away: a password is enough')
+  t.match((await spared.open(login)).body, 'name="password"', 'the factor was removed: a password suffices')
   t.strictSame(led(await spared.send(login, credentials(ada.email))), [303, '/'])
   const nobody = new Plain(svc)
   const form = await nobody.open(login)
@@ -176,7 +176,7 @@ t.test('a challenge of its own page, one that expired, and beginning anew', asyn
   t.equal(await nobody.user(), null)
 })
 
-t.test('who is signed in goes on at once, and may become another', async (t) => {
+t.test('redirects signed-in users immediately, and lets them use another account', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await enrol(svc)]
   const visitor = new Plain(svc)
@@ -187,16 +187,16 @@ t.test('who is signed in goes on at once, and may become another', async (t) => 
   t.strictSame(led(await visitor.open(login)), [303, '/'])
   const wrong = await visitor.post(login, { _token: token, ...credentials(bob.email, 'wrong') })
   t.equal(wrong.statusCode, 401)
-  t.equal(await visitor.user(), ada.id, 'a failure leaves it')
+  t.equal(await visitor.user(), ada.id, 'a failure keeps the session')
   const second = await visitor.post(login, { _token: token, ...credentials(bob.email) })
   t.equal(second.statusCode, 303)
   const next = await visitor.open(String(second.headers.location))
-  t.match(next.body, 'name="code"', 'the form for the code, although somebody is signed in')
+  t.match(next.body, 'name="code"', 'the form for the code, although a user is signed in')
   t.equal((await visitor.send(login, { code: bob.code() })).statusCode, 303)
   t.equal(await visitor.user(), bob.user.id)
 })
 
-t.test('where a front end is, svc has no pages in its place, and mails lead there', async (t) => {
+t.test("replaces svc's pages by a configured front end, and links to it in mails", async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { frontend_url: 'http://localhost:5173' } } })
   const ada = await enrol(svc)
   const visitor = new Plain(svc)
@@ -205,7 +205,7 @@ t.test('where a front end is, svc has no pages in its place, and mails lead ther
   }
   const posted = await visitor.browser.post('/reset-password/abc', {}, { 'sec-fetch-site': 'same-origin' })
   t.equal(posted.statusCode, 404)
-  t.equal((await visitor.send(login, credentials(ada.email))).statusCode, 303, 'its sign-in page it has')
+  t.equal((await visitor.send(login, credentials(ada.email))).statusCode, 303, 'but keeps its sign-in page')
   t.equal((await visitor.open('/two-factor-challenge')).statusCode, 404)
   t.strictSame(led(await visitor.send(login, { code: ada.code() })), [303, 'http://localhost:5173'])
   await new Plain(svc).send(forgot, { email: ada.email })
@@ -213,7 +213,7 @@ t.test('where a front end is, svc has no pages in its place, and mails lead ther
   t.match(mail?.text, /http:\/\/localhost:5173\/reset-password\/[0-9a-f]{64}\?email=/)
 })
 
-t.test('where the application has a sign-in page, svc sends there', async (t) => {
+t.test("redirects to the application's sign-in page if there is one", async (t) => {
   for (const [page, target] of [
     ['https://app.example/login', 'https://app.example/login?return_to=%2Fa%3Fb'],
     ['https://app.example/login?x=1', 'https://app.example/login?x=1&return_to=%2Fa%3Fb'],
@@ -225,7 +225,7 @@ t.test('where the application has a sign-in page, svc sends there', async (t) =>
   }
 })
 
-t.test("why a provider let nobody in is said in svc's own words", async (t) => {
+t.test('explains a failed provider sign-in', async (t) => {
   const visitor = new Plain(await buildTestApp(t))
   const alert = async (code: string) => {
     const { body } = await visitor.open(`${login}?error=${encodeURIComponent(code)}`)

@@ -6,7 +6,7 @@ import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.
 
 const email = 'grace@example.com'
 
-/** Everything that opens an account. */
+/** All credentials of an account. */
 async function keysOf({ database: { prisma } }: Social, id: number) {
   const userId = BigInt(id)
   const row = await prisma.user.findUniqueOrThrow({ where: { id: userId } })
@@ -24,7 +24,7 @@ async function keysOf({ database: { prisma } }: Social, id: number) {
 
 const nobody = { links: [{ provider: 'acme', providerId: 'grace' }] }
 
-t.test('who made an account of an address beforehand keeps nothing of it when its owner comes', async (t) => {
+t.test('removes all access of an attacker who registered an address first, when its owner signs in', async (t) => {
   const svc = await buildSocial(t, { acme: { trust_email: true } })
   const user = await svc.createUser({ email, verified: false })
   const { prisma } = svc.database
@@ -49,7 +49,7 @@ t.test('who made an account of an address beforehand keeps nothing of it when it
   })
 
   const owner = new Visitor(svc)
-  t.equal((await owner.signIn('grace')).headers.location, `${frontEnd}/`, 'without a second factor of the thief')
+  t.equal((await owner.signIn('grace')).headers.location, `${frontEnd}/`, "without the attacker's second factor")
   t.match(await owner.user(), { id: user.id, email, email_verified_at: String })
   t.strictSame(await keysOf(svc, user.id), {
     ...{ password: false, factor: false, verified: true, sessions: 1, remembered: 0, tokens: 0, passkeys: 0 },
@@ -62,7 +62,7 @@ t.test('who made an account of an address beforehand keeps nothing of it when it
   t.equal(await prisma.event.count({ where: { type: 'account_claimed' } }), 1)
 })
 
-t.test('a verified address at both sides is one person, who keeps everything', async (t) => {
+t.test('links accounts with the same verified address, and keeps everything', async (t) => {
   const svc = await buildSocial(t, { acme: { trust_email: true } })
   const user = await svc.createUser({ email: 'GRACE@example.com' })
   const apiToken = await svc.createToken(user)
@@ -77,11 +77,11 @@ t.test('a verified address at both sides is one person, who keeps everything', a
   const notices = (await svc.mailbox.to(user.email)).map(({ subject, text }) => subject + text)
   t.ok(
     notices.some((text) => text.includes('Acme')),
-    'the owner is told of the link',
+    'the owner is notified of the link',
   )
 })
 
-t.test('an address that the provider did not verify, or is not trusted to verify, never links', async (t) => {
+t.test('never links by an address that the provider did not verify or may not verify', async (t) => {
   const svc = await buildSocial(t, { acme: { trust_email: true } })
   const distrusted = await buildSocial(t, { acme: { trust_email: false } })
   for (const verified of [true, false]) {
@@ -113,7 +113,7 @@ t.test('an address that the provider did not verify, or is not trusted to verify
   }
 })
 
-t.test('an account that is no longer at the provider as it was, is still found by its id', async (t) => {
+t.test('finds an account by its id after the profile at the provider changed', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   await grace.signIn('grace')
@@ -122,13 +122,13 @@ t.test('an account that is no longer at the provider as it was, is still found b
   svc.acme.accounts.set('grace', { sub: 'grace', email: 'other@example.com', email_verified: true, name: 'New' })
   const later = new Visitor(svc)
   await later.signIn('grace')
-  t.match(await later.user(), { id, email, name: 'Grace Acme' }, 'what the user is called here is theirs')
+  t.match(await later.user(), { id, email, name: 'Grace Acme' }, 'the name here is unchanged')
   t.same((await keysOf(svc, other.id)).links, [])
   const moved = await buildSocial(t)
   t.not(moved.acme.issuer, svc.acme.issuer)
 })
 
-t.test('without an address, or one that is none, nobody is made', async (t) => {
+t.test('creates no account without a valid address', async (t) => {
   const svc = await buildSocial(t)
   t.equal(failure(await new Visitor(svc).signIn('nameless')), 'email_missing')
   for (const address of [
@@ -154,7 +154,7 @@ t.test('without an address, or one that is none, nobody is made', async (t) => {
   t.equal(await svc.database.prisma.user.count(), 0)
 })
 
-t.test('where registration is closed, those who are known come in', async (t) => {
+t.test('signs known users in while registration is closed', async (t) => {
   const svc = await buildSocial(t, {
     acme: { trust_email: true },
     settings: { app: { frontend_url: frontEnd }, registration: { enabled: false } },
@@ -174,7 +174,7 @@ t.test('where registration is closed, those who are known come in', async (t) =>
   t.equal(await svc.database.prisma.user.count(), 1)
 })
 
-t.test('a disabled user is not let in, and another user is not made', async (t) => {
+t.test('rejects a disabled user, and creates no second one', async (t) => {
   const svc = await buildSocial(t, { acme: { trust_email: true } })
   const { prisma } = svc.database
   await new Visitor(svc).signIn('grace')

@@ -4,7 +4,7 @@ import { minute } from '../../support/clock.ts'
 import { enrol } from '../../support/totp.ts'
 import { buildSocial, callbackUri, failure, frontEnd, Visitor } from './visitor.ts'
 
-t.test('from the button to a session, and on to where one was going', async (t) => {
+t.test('signs in from the button, and returns to the intended page', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   await grace.browser.get('/svc/csrf-cookie')
@@ -25,7 +25,7 @@ t.test('from the button to a session, and on to where one was going', async (t) 
   const answer = await grace.back(await grace.allow(at, 'grace'))
   t.ok([302, 303].includes(answer.statusCode), answer.body)
   t.equal(answer.headers.location, `${frontEnd}/orders?page=2#last`)
-  t.not(await grace.browser.cookie('svc_session'), anonymous, 'another session than the one before')
+  t.not(await grace.browser.cookie('svc_session'), anonymous, 'a new session id')
   const user = await grace.user()
   t.match(user, { email: 'grace@example.com', name: 'Grace Acme', email_verified_at: String })
 
@@ -48,7 +48,7 @@ t.test('from the button to a session, and on to where one was going', async (t) 
   t.equal(later.length, 2, 'each sign-in is recorded')
 })
 
-t.test('each beginning has a state, nonce and verifier of its own', async (t) => {
+t.test('uses a new state, nonce and verifier for each flow', async (t) => {
   const svc = await buildSocial(t)
   const one = new Visitor(svc)
   const begun = [await one.begin(), await one.begin(), await new Visitor(svc).begin()]
@@ -57,7 +57,7 @@ t.test('each beginning has a state, nonce and verifier of its own', async (t) =>
   }
 })
 
-t.test('an SPA is told where to go', async (t) => {
+t.test('returns the redirect address to an SPA', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   const answer = await grace.browser.get('/auth/acme/redirect?return_to=/here')
@@ -71,7 +71,7 @@ t.test('an SPA is told where to go', async (t) => {
   t.equal((await grace.browser.get('/auth/nobody/callback?code=x&state=y')).statusCode, 404)
 })
 
-t.test('ten tabs of one browser, each of which ends in a session', async (t) => {
+t.test('signs in from ten tabs of one browser', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   const began = []
@@ -87,7 +87,7 @@ t.test('ten tabs of one browser, each of which ends in a session', async (t) => 
   t.equal(await svc.database.prisma.user.count(), 1)
 })
 
-t.test('two first sign-ins at once make one account', async (t) => {
+t.test('creates one account for two concurrent first sign-ins', async (t) => {
   const svc = await buildSocial(t)
   const visitors = Array.from({ length: 4 }, () => new Visitor(svc))
   const backs = await Promise.all(visitors.map(async (visitor) => visitor.allow(await visitor.begin(), 'grace')))
@@ -97,7 +97,7 @@ t.test('two first sign-ins at once make one account', async (t) => {
   t.equal(await svc.database.prisma.socialAccount.count(), 1)
 })
 
-t.test('nothing leads elsewhere than to the front end', async (t) => {
+t.test('redirects only to the front end', async (t) => {
   const svc = await buildSocial(t)
   const odd = [
     'https://evil.example/',
@@ -131,12 +131,13 @@ t.test('nothing leads elsewhere than to the front end', async (t) => {
     t.notMatch(led.href.slice(frontEnd.length, frontEnd.length + 2), /^\/[/\\]/, return_to)
   }
   const long = await new Visitor(svc).open(`/auth/acme/redirect?return_to=/${'a'.repeat(3_000)}`)
-  for (const line of [long.headers['set-cookie'] ?? []].flat()) t.ok(line.length < 4_096, 'a cookie that browsers keep')
+  for (const line of [long.headers['set-cookie'] ?? []].flat())
+    t.ok(line.length < 4_096, 'a cookie that browsers accept')
   const twice = await new Visitor(svc).open('/auth/acme/redirect?return_to=/a&return_to=//evil.example')
   t.ok(String(twice.headers.location).startsWith(svc.acme.issuer))
 })
 
-t.test('a second factor is asked for as after a password', async (t) => {
+t.test('requires the second factor as after a password', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   await grace.signIn('grace')
@@ -147,14 +148,14 @@ t.test('a second factor is asked for as after a password', async (t) => {
   const visitor = new Visitor(svc)
   const answer = await visitor.signIn('grace', 'acme', { return_to: '/orders' })
   t.match(answer.headers.location, `${frontEnd}/two-factor-challenge`)
-  t.equal(await visitor.user(), null, 'nobody before the code')
+  t.equal(await visitor.user(), null, 'anonymous before the code')
   t.equal((await visitor.browser.post('/two-factor-challenge', { code: ada.wrong() })).statusCode, 422)
   t.equal(await visitor.user(), null)
   t.equal((await visitor.browser.post('/two-factor-challenge', { code: ada.code() })).statusCode, 204)
   t.equal((await visitor.user())?.id, user.id)
 })
 
-t.test('what is offered: to SPAs as a list, on the sign-in page as links that lead back', async (t) => {
+t.test('offers providers to SPAs as a list, and on the sign-in page as links with a way back', async (t) => {
   const svc = await buildSocial(t, { settings: { app: {} } })
   const list = await svc.app.inject('/auth/providers')
   t.strictSame(list.json(), [
@@ -183,7 +184,7 @@ t.test('what is offered: to SPAs as a list, on the sign-in page as links that le
   t.equal(denied.headers.location, '/oauth/login?return_to=%2Ftest-tokens&error=access_denied')
   t.match((await other.open(String(denied.headers.location))).body, /role="alert".*Access was denied/s)
   const odd = await other.open('/oauth/login?error=%3Cscript%3Ealert(1)&error=x')
-  t.notMatch(odd.body, 'alert(1)', 'nobody chooses what the page says')
+  t.notMatch(odd.body, 'alert(1)', 'requests cannot change the text of the page')
   const none = await buildSocial(t, { settings: { social: {}, app: {} } })
   t.strictSame((await none.app.inject('/auth/providers')).json(), [])
   t.notMatch((await new Visitor(none).open('/oauth/login')).body, '/auth/')

@@ -10,33 +10,33 @@ const changed = (url: URL, change: (query: URLSearchParams) => void): URL => {
   return other
 }
 
-/** A visitor who has come back from the provider, but not yet to svc. */
+/** A visitor who was redirected from the provider, but has not reached svc yet. */
 async function returning(svc: Social, provider = 'acme', login = 'grace') {
   const visitor = new Visitor(svc)
   return { visitor, url: await visitor.allow(await visitor.begin(provider), login) }
 }
 
-t.test('a callback counts once', async (t) => {
+t.test('accepts a callback once', async (t) => {
   const svc = await buildSocial(t)
   const { visitor, url } = await returning(svc)
   const before = await visitor.browser.jar.clone()
   t.equal((await visitor.back(url)).headers.location, `${frontEnd}/`)
   t.equal(failure(await visitor.back(url)), 'invalid_state')
-  t.match(await visitor.user(), { email: 'grace@example.com' }, 'who is signed in stays so')
+  t.match(await visitor.user(), { email: 'grace@example.com' }, 'a signed-in user stays signed in')
   const replay = new Visitor(svc)
   for (const cookie of await before.getCookies('http://localhost:8000/auth/acme/callback')) {
     await replay.browser.jar.setCookie(cookie, 'http://localhost:8000/auth/acme/callback')
   }
-  t.equal(failure(await replay.back(url)), 'invalid_state', 'nor with the cookies of before')
+  t.equal(failure(await replay.back(url)), 'invalid_state', 'nor with the earlier cookies')
   t.equal(await replay.user(), null)
-  t.equal(svc.acme.callsTo('/token').length, 1, 'the provider is asked once')
+  t.equal(svc.acme.callsTo('/token').length, 1, 'the provider is called once')
   t.equal(await svc.database.prisma.usedOnce.count(), 1)
   svc.clock.advance(2 * hour)
   await pruneUsedOnce(svc.database, svc.clock.now())
   t.equal(await svc.database.prisma.usedOnce.count(), 0, 'prunes the state after it expired')
 })
 
-t.test('a callback counts once among replicas too', async (t) => {
+t.test('accepts a callback once across replicas', async (t) => {
   const svc = await buildSocial(t)
   const other = await replicaOf(t, svc)
   for (let round = 0; round < 3; round++) {
@@ -56,25 +56,25 @@ t.test('a callback counts once among replicas too', async (t) => {
   }
 })
 
-t.test('only the browser that began comes back', async (t) => {
+t.test('accepts the callback only in the browser that began the flow', async (t) => {
   const svc = await buildSocial(t)
   const { url } = await returning(svc)
   const fresh = new Visitor(svc)
-  t.equal(failure(await fresh.back(url)), 'invalid_state', 'a browser that began nothing')
+  t.equal(failure(await fresh.back(url)), 'invalid_state', 'a browser without a flow')
   const busy = await returning(svc, 'acme', 'alan')
-  t.equal(failure(await busy.visitor.back(url)), 'invalid_state', 'a browser that began another one')
+  t.equal(failure(await busy.visitor.back(url)), 'invalid_state', 'a browser with another flow')
   const spliced = changed(url, (query) => query.set('state', busy.url.searchParams.get('state') ?? ''))
-  t.ok(failure(await busy.visitor.back(spliced)), "another's code with one's own state")
+  t.ok(failure(await busy.visitor.back(spliced)), "another user's code with the own state")
   const ada = await svc.createUser()
   const signedIn = svc.browser()
   await signedIn.signIn(ada.email)
   t.equal(failure(await new Visitor(svc, signedIn).back(url)), 'invalid_state')
-  t.equal((await signedIn.get('/api/user')).json().id, ada.id, 'and is not signed in as somebody else')
+  t.equal((await signedIn.get('/api/user')).json().id, ada.id, 'and is not signed in as another user')
   for (const visitor of [fresh, busy.visitor]) t.equal(await visitor.user(), null)
   t.equal(await svc.database.prisma.socialAccount.count(), 0)
 })
 
-t.test('a state that is none is refused before the provider is asked', async (t) => {
+t.test('rejects an invalid state before it calls the provider', async (t) => {
   const svc = await buildSocial(t)
   const states = {
     wrong: (query: URLSearchParams) => query.set('state', 'x'.repeat(43)),
@@ -99,11 +99,11 @@ t.test('a state that is none is refused before the provider is asked', async (t)
   const [cookie] = await visitor.browser.jar.getCookies('http://localhost:8000/auth/acme/callback')
   const headers = { accept: 'text/html', cookie: `${cookie?.key}=${cookie?.value}` }
   const planted = await svc.app.inject({ url: crossed.href.replace(crossed.origin, ''), headers })
-  t.equal(failure(planted), 'invalid_state', 'not with its cookie either')
-  t.equal(svc.forge.callsTo('/login/oauth/access_token').length, 0, 'whose code goes to nobody else')
+  t.equal(failure(planted), 'invalid_state', 'nor with its cookie')
+  t.equal(svc.forge.callsTo('/login/oauth/access_token').length, 0, 'whose code is sent to no other provider')
 })
 
-t.test('whoever takes too long begins anew', async (t) => {
+t.test('rejects an expired flow', async (t) => {
   const svc = await buildSocial(t)
   const { visitor, url } = await returning(svc)
   svc.clock.advance(11 * minute)
@@ -112,14 +112,14 @@ t.test('whoever takes too long begins anew', async (t) => {
   t.equal(svc.acme.callsTo('/token').length, 0)
 })
 
-t.test('denied, without a code, and with the errors of the provider', async (t) => {
+t.test('reports denials, missing codes and errors of the provider', async (t) => {
   const svc = await buildSocial(t)
   const visitor = new Visitor(svc)
   const denied = await visitor.allow(await visitor.begin('acme', { return_to: '/orders' }), 'grace', 'deny')
   const answer = await visitor.back(denied)
   t.equal(failure(answer), 'access_denied')
   t.notMatch(answer.headers.location, /access_denied.*access_denied|description/)
-  t.equal(failure(await visitor.back(denied)), 'invalid_state', 'which is told once')
+  t.equal(failure(await visitor.back(denied)), 'invalid_state', 'which is shown once')
   const errors = {
     server_error: 'provider_error',
     temporarily_unavailable: 'provider_error',
@@ -143,7 +143,7 @@ t.test('denied, without a code, and with the errors of the provider', async (t) 
   t.equal(svc.acme.callsTo('/token').length, 0)
 })
 
-t.test('an answer of another issuer is not taken for that of this one', async (t) => {
+t.test('rejects a response of another issuer', async (t) => {
   const svc = await buildSocial(t)
   for (const change of [
     (query: URLSearchParams) => query.set('iss', 'https://evil.example'),
@@ -159,7 +159,7 @@ t.test('an answer of another issuer is not taken for that of this one', async (t
   t.equal(svc.acme.callsTo('/token').length, 0, 'the code is not sent')
 })
 
-t.test('a posted callback, which brings no cookie, is sent on as a GET', async (t) => {
+t.test('repeats a posted callback without cookies as GET', async (t) => {
   const svc = await buildSocial(t)
   const { visitor, url } = await returning(svc)
   const answer = await svc.app.inject({
@@ -182,7 +182,7 @@ t.test('a posted callback, which brings no cookie, is sent on as a GET', async (
   t.match(await visitor.user(), { email: 'grace@example.com' })
 })
 
-t.test('where a front end has a page to sign in, it is told there; who was linking, where they were', async (t) => {
+t.test("reports to the front end's sign-in page, or to the page that was linking", async (t) => {
   const settings = { app: { frontend_url: frontEnd }, links: { login: `${frontEnd}/sign-in?lang=en` } }
   const svc = await buildSocial(t, { settings })
   const visitor = new Visitor(svc)
@@ -198,7 +198,7 @@ t.test('where a front end has a page to sign in, it is told there; who was linki
   t.equal(back.headers.location, `${frontEnd}/settings?tab=2&error=access_denied`)
 })
 
-t.test('a program is told by status and code', async (t) => {
+t.test('answers programs with status and code', async (t) => {
   const svc = await buildSocial(t)
   const { visitor, url } = await returning(svc)
   const ask = (target: URL) => visitor.browser.get(target.pathname + target.search)

@@ -6,7 +6,7 @@ import { buildSocial, failure, frontEnd, list, type Social, smiths, Visitor } fr
 
 const email = 'grace@example.com'
 
-/** Runs something between the first transaction of what comes next and its second one. */
+/** Runs something between the first and the second transaction of the next request. */
 function afterFirstTransaction({ database }: Social, between: () => Promise<unknown>): void {
   const transaction = database.transaction.bind(database)
   let count = 0
@@ -20,7 +20,7 @@ function afterFirstTransaction({ database }: Social, between: () => Promise<unkn
   }
 }
 
-t.test('who is just signing in while the owner of the address takes the account over gets nothing', async (t) => {
+t.test('rejects a sign-in that is in flight while the owner of the address claims the account', async (t) => {
   const svc = await buildSocial(t)
   const { prisma } = svc.database
   for (const mode of ['browser', 'stateless'] as const) {
@@ -36,14 +36,14 @@ t.test('who is just signing in while the owner of the address takes the account 
     const backOfOwner = await owner.allow(await owner.begin(), 'grace')
     afterFirstTransaction(svc, () => owner.back(backOfOwner))
     const answer = await thief.back(back)
-    t.equal((await owner.user())?.id, id, 'the account is the owner’s')
+    t.equal((await owner.user())?.id, id, 'the account belongs to the owner')
     const { password } = await prisma.user.findUniqueOrThrow({ where: { id: BigInt(id) } })
     t.notOk(isPassword(password))
     t.equal(await thief.user(), null, mode)
     t.equal(await begun.user(), null)
     t.equal(await prisma.personalAccessToken.count(), 0)
     if (mode === 'stateless') t.equal(answer.statusCode, 401, answer.body)
-    // Without a password still: no word fits what stands in its place.
+    // There is still no password: nothing matches its placeholder.
     const guess = await svc.app.inject({
       method: 'POST',
       url: '/svc/token',
@@ -53,7 +53,7 @@ t.test('who is just signing in while the owner of the address takes the account 
   }
 })
 
-t.test('an address that only looks like another is not that one', async (t) => {
+t.test('distinguishes look-alike addresses', async (t) => {
   const svc = await buildSocial(t)
   const { id } = await svc.createUser({ email: 'smith@example.com' })
   for (const address of ['ſmith@example.com', 'ｓmith@example.com']) {
@@ -65,10 +65,10 @@ t.test('an address that only looks like another is not that one', async (t) => {
   svc.acme.accounts.set('grace', { sub: 'grace', email: 'Smith@Example.com', email_verified: true })
   const visitor = new Visitor(svc)
   await visitor.signIn('grace')
-  t.equal((await visitor.user())?.id, id, 'capital letters make no difference')
+  t.equal((await visitor.user())?.id, id, 'case makes no difference')
 })
 
-t.test('trust_email: false holds for lists of verified addresses too', async (t) => {
+t.test('applies trust_email: false to lists of verified addresses too', async (t) => {
   const svc = await buildSocial(t, { github: { trust_email: false } })
   await svc.createUser({ email: 'wayland@example.com' })
   const visitor = new Visitor(svc)
@@ -76,18 +76,18 @@ t.test('trust_email: false holds for lists of verified addresses too', async (t)
   t.equal(await visitor.user(), null)
 })
 
-t.test('another server under the name of a plain provider opens no accounts of the first', async (t) => {
+t.test('opens no account of an earlier server that used the same provider name', async (t) => {
   const svc = await buildSocial(t)
   await new Visitor(svc).signIn('wayland', 'github')
   const other = await buildSocial(t)
   svc.config.swap(other.config.current())
   other.forge.accounts.set('wayland', { profile: { ...smiths.wayland?.profile }, emails: [] })
   const visitor = new Visitor(svc)
-  t.equal(failure(await visitor.signIn('wayland', 'github')), 'email_missing', 'the same id, somebody else')
+  t.equal(failure(await visitor.signIn('wayland', 'github')), 'email_missing', 'the same id, another person')
   t.equal(await visitor.user(), null)
 })
 
-t.test('links that were switched off while somebody was at the provider', async (t) => {
+t.test('rejects links that were switched off during the flow', async (t) => {
   const svc = await buildSocial(t)
   const user = await svc.createUser({ email: 'ada@example.com' })
   const visitor = new Visitor(svc, await confirmedBrowser(svc, user.email))
@@ -100,7 +100,7 @@ t.test('links that were switched off while somebody was at the provider', async 
   t.same((await visitor.browser.get(list)).json(), [])
 })
 
-t.test('begun sign-ins that nobody ended do not fill a browser up', async (t) => {
+t.test('limits the cookies of unfinished sign-ins', async (t) => {
   const svc = await buildSocial(t)
   const visitor = new Visitor(svc)
   const long = `/${'x'.repeat(1_400)}`
@@ -111,7 +111,7 @@ t.test('begun sign-ins that nobody ended do not fill a browser up', async (t) =>
   t.equal((await visitor.back(await visitor.allow(last, 'grace'))).headers.location, frontEnd + long)
 })
 
-t.test('a person who is asked to sign in anew is asked by the provider too', async (t) => {
+t.test('passes the request for a new sign-in on to the provider', async (t) => {
   const svc = await buildSocial(t, { settings: { app: {} } })
   const visitor = new Visitor(svc)
   await visitor.signIn('grace')
@@ -123,10 +123,10 @@ t.test('a person who is asked to sign in anew is asked by the provider too', asy
   t.match(Object.fromEntries(at.searchParams), { prompt: 'login', max_age: '0' })
   svc.acme.changeIdToken((claims) => ({ ...claims, auth_time: Math.floor((Date.now() - day) / 1000) }))
   const answer = await visitor.back(await visitor.allow(at, 'grace'))
-  t.match(answer.headers.location, 'error=provider_error', 'who only came back is not taken')
+  t.match(answer.headers.location, 'error=provider_error', 'a returning user without a new sign-in is rejected')
 })
 
-t.test('odd pictures, big forms, and a look at the callback', async (t) => {
+t.test('handles odd pictures, large forms, and direct requests of the callback', async (t) => {
   const svc = await buildSocial(t)
   svc.acme.changeUserinfo((claims) => ({ ...claims, picture: 'https://x.example/\0' }))
   const visitor = new Visitor(svc)

@@ -7,7 +7,7 @@ import { buildSocial, failure, frontEnd, link, list, Visitor } from './visitor.t
 
 const at = (provider: string) => `/auth/${provider}/confirm`
 
-/** Begins a confirmation; where it sends the browser. */
+/** Begins a confirmation; returns the redirect address. */
 async function begin({ browser }: Visitor, body: object = {}): Promise<URL> {
   const answer = await browser.post(at('acme'), body)
   if (answer.statusCode !== 200) throw new Error(answer.body)
@@ -113,7 +113,7 @@ t.test('a confirmation needs a session, a linked OpenID provider, and a user wit
   t.same((await grace.browser.get(list)).json().length, 1)
 })
 
-t.test('a provider that stopped proving the time confirms no flow that is under way', async (t) => {
+t.test('rejects a pending confirmation when the provider stops proving the time', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   await grace.signIn('grace')
@@ -125,7 +125,7 @@ t.test('a provider that stopped proving the time confirms no flow that is under 
   t.notOk(await isConfirmed(grace))
 })
 
-t.test('a confirmation that another session began confirms nothing', async (t) => {
+t.test('rejects a confirmation that another session began', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   await grace.signIn('grace')
@@ -142,7 +142,7 @@ t.test('a confirmation that another session began confirms nothing', async (t) =
   t.notOk(await isConfirmed(grace))
 })
 
-t.test('a linked account whose address is not verified', async (t) => {
+t.test('confirms by a linked account with an unverified address', async (t) => {
   const registration = { require_verified_email: true }
   const svc = await buildSocial(t, { settings: { app: { frontend_url: frontEnd }, registration } })
   const user = await svc.createUser({ email: 'ada@example.com' })

@@ -41,7 +41,7 @@ const stranger = { userId: other, disabled: false, hasPassword: false }
 const self = { ...stranger, userId: me }
 const known = { userId: other, verified: true, disabled: false }
 
-/** One line for each case that the specification names. */
+/** One line for each case of the specification. */
 const table: [string, Partial<LinkFacts>, object][] = [
   ['known by its id', { owner: stranger }, { action: 'sign_in', userId: other }],
   [
@@ -66,13 +66,13 @@ const table: [string, Partial<LinkFacts>, object][] = [
     { action: 'link', userId: other, claim: false },
   ],
   [
-    'verified there alone: its owner takes the account over',
+    'verified only there: its owner takes the account over',
     { account: { ...known, verified: false } },
     { action: 'link', userId: other, claim: true },
   ],
   ['verified here alone', { email: { verified: false }, account: known }, { action: 'refuse', code: 'account_exists' }],
   [
-    'verified here alone, where registration tells nobody of it',
+    'verified only here, where registration reveals nothing',
     { email: { verified: false }, account: known, registrationEnabled: false },
     { action: 'refuse', code: 'email_unverified' },
   ],
@@ -88,7 +88,7 @@ const table: [string, Partial<LinkFacts>, object][] = [
     { action: 'refuse', code: 'access_denied' },
   ],
   [
-    'disabled, by an address that is not verified: no word of it',
+    'disabled, by an unverified address: not revealed',
     { email: { verified: false }, account: { ...known, disabled: true } },
     { action: 'refuse', code: 'account_exists' },
   ],
@@ -102,7 +102,7 @@ const table: [string, Partial<LinkFacts>, object][] = [
   ['new, without an address', { email: null }, { action: 'refuse', code: 'email_missing' }],
   ['linked', { asker: { intent: 'link', userId: me } }, { action: 'link', userId: me, claim: false }],
   [
-    'linked, whoever has its address',
+    'linked, whatever account has its address',
     { asker: { intent: 'link', userId: me }, account: known },
     { action: 'link', userId: me, claim: false },
   ],
@@ -117,7 +117,7 @@ const table: [string, Partial<LinkFacts>, object][] = [
     { action: 'link', userId: me, claim: false },
   ],
   [
-    "linked although it is another's",
+    "linked although it is another user's",
     { asker: { intent: 'link', userId: me }, owner: stranger },
     { action: 'refuse', code: 'account_exists' },
   ],
@@ -128,7 +128,7 @@ const table: [string, Partial<LinkFacts>, object][] = [
     { action: 'refuse', code: 'access_denied' },
   ],
   [
-    "confirmed with another's",
+    "confirmed with another user's",
     { asker: { intent: 'confirm', userId: me }, owner: stranger },
     { action: 'refuse', code: 'access_denied' },
   ],
@@ -139,11 +139,11 @@ const table: [string, Partial<LinkFacts>, object][] = [
   ],
 ]
 
-t.test('the cases', async (t) => {
+t.test('decides each specified case', async (t) => {
   for (const [name, change, decision] of table) t.strictSame(decideLink({ ...facts, ...change }), decision, name)
 })
 
-t.test('what holds of every combination', async (t) => {
+t.test('keeps the invariants in every combination', async (t) => {
   t.equal(all.length, 3 * 5 * 3 * 9 * 2)
   for (const each of all) {
     const { asker, owner, email, account, registrationEnabled } = each
@@ -152,19 +152,22 @@ t.test('what holds of every combination', async (t) => {
     const opened = 'userId' in decision ? decision.userId : null
     if (opened !== null) {
       const isByAddress = email?.verified === true && account?.userId === opened
-      t.ok(opened === asker?.userId || opened === owner?.userId || isByAddress, `nobody else's account ${name}`)
-      if (owner && opened !== asker?.userId) t.notOk(owner.disabled, `none that is disabled ${name}`)
-      if (!owner && !asker) t.notOk(account?.disabled, `none that is disabled ${name}`)
+      t.ok(opened === asker?.userId || opened === owner?.userId || isByAddress, `no other user's account ${name}`)
+      if (owner && opened !== asker?.userId) t.notOk(owner.disabled, `no disabled account ${name}`)
+      if (!owner && !asker) t.notOk(account?.disabled, `no disabled account ${name}`)
       if (owner) t.equal(opened, owner.userId, `an identity has one owner ${name}`)
-      if (asker) t.equal(opened, asker.userId, `who asks stays who they are ${name}`)
+      if (asker) t.equal(opened, asker.userId, `the signed-in user stays the same ${name}`)
     }
     if (decision.action === 'link' && !asker) {
-      t.ok(email?.verified && account, `no address that is not verified ${name}`)
-      t.equal(decision.claim, !account?.verified, `what was never verified is taken over empty ${name}`)
+      t.ok(email?.verified && account, `no unverified address ${name}`)
+      t.equal(decision.claim, !account?.verified, `an unverified account is taken over empty ${name}`)
     }
-    if (decision.action === 'link' && asker) t.notOk(decision.claim, `nobody loses anything by linking ${name}`)
+    if (decision.action === 'link' && asker) t.notOk(decision.claim, `linking removes nothing ${name}`)
     if (decision.action === 'create') {
-      t.ok(registrationEnabled && email?.verified && !account && !owner && !asker, `nobody is made twice ${name}`)
+      t.ok(
+        registrationEnabled && email?.verified && !account && !owner && !asker,
+        `no account is created twice ${name}`,
+      )
     }
     if (decision.action === 'confirm') t.equal(owner?.userId, asker?.userId, name)
     if (decision.action === 'sign_in') t.ok(owner && !asker, name)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { buildSocial, callbackUri, failure, frontEnd, smiths, Visitor } from './visitor.ts'
 
-t.test('the shape of GitHub: a list of addresses, of which the primary one counts if it is verified', async (t) => {
+t.test('supports GitHub: uses the primary address of the list if it is verified', async (t) => {
   const svc = await buildSocial(t)
   const smith = new Visitor(svc)
   const at = await smith.begin('github', { return_to: '/orders' })
@@ -33,7 +33,7 @@ t.test('the shape of GitHub: a list of addresses, of which the primary one count
   t.equal((await again.user())?.id, (await smith.user())?.id)
 })
 
-t.test('an address that is not verified there makes no account, and links none', async (t) => {
+t.test('neither creates nor links an account by an unverified address', async (t) => {
   const svc = await buildSocial(t)
   t.equal(failure(await new Visitor(svc).signIn('hasty', 'github')), 'email_unverified')
   await svc.createUser({ email: 'hasty@example.com' })
@@ -41,18 +41,18 @@ t.test('an address that is not verified there makes no account, and links none',
   await svc.createUser({ email: 'public@example.com' })
   const smith = new Visitor(svc)
   await smith.signIn('wayland', 'github')
-  t.match(await smith.user(), { email: 'wayland@example.com' }, 'not the one of the profile')
+  t.match(await smith.user(), { email: 'wayland@example.com' }, 'not that of the profile')
   await svc.createUser({ email: 'old@example.com' })
   const other = structuredClone(smiths.wayland)
-  if (!other?.emails) throw new Error('There is nobody.')
+  if (!other?.emails) throw new Error('The account is missing.')
   other.profile.id = 99
   other.emails = [{ email: 'old@example.com', primary: false, verified: true }]
   svc.forge.accounts.set('other', other)
-  t.ok(failure(await new Visitor(svc).signIn('other', 'github')), 'one that is not the primary one')
+  t.ok(failure(await new Visitor(svc).signIn('other', 'github')), 'not the primary one')
   t.equal(await svc.database.prisma.user.count(), 4)
 })
 
-t.test('a verified address at the forge links to a verified account', async (t) => {
+t.test('links a verified address to a verified account', async (t) => {
   const svc = await buildSocial(t)
   const { id } = await svc.createUser({ email: 'wayland@example.com' })
   const smith = new Visitor(svc)
@@ -60,7 +60,7 @@ t.test('a verified address at the forge links to a verified account', async (t) 
   t.equal((await smith.user())?.id, id)
 })
 
-t.test('errors with status 200, and everything else that is no answer', async (t) => {
+t.test('rejects errors with status 200, and other invalid responses', async (t) => {
   const svc = await buildSocial(t)
   const answers: [string, string, (response: import('node:http').ServerResponse) => void][] = [
     ['/login/oauth/access_token', 'an error', (response) => response.end('{"error":"bad_verification_code"}')],
@@ -72,7 +72,7 @@ t.test('errors with status 200, and everything else that is no answer', async (t
     ['/user', 'a null id', (response) => response.end('{"id":null}')],
     ['/user', 'an empty id', (response) => response.end('{"id":""}')],
     ['/user', 'an object as id', (response) => response.end('{"id":{"a":1}}')],
-    ['/user', 'a number that is not exact', (response) => response.end('{"id":1e300}')],
+    ['/user', 'an inexact number', (response) => response.end('{"id":1e300}')],
     ['/user', 'a list', (response) => response.end('[]')],
     ['/user', 'text', (response) => response.end('Hello')],
     ['/user', 'nothing', (response) => response.end()],
@@ -81,12 +81,12 @@ t.test('errors with status 200, and everything else that is no answer', async (t
     ['/user/emails', 'an error', (response) => response.writeHead(404).end('{}')],
     [
       '/user/emails',
-      'a list of nothing',
+      'an empty list',
       (response) => response.end('[null,1,{},{"email":7,"primary":true,"verified":true}]'),
     ],
     [
       '/user/emails',
-      'verified in words',
+      'verified as text',
       (response) => response.end('[{"email":"a@example.com","primary":true,"verified":"yes"}]'),
     ],
   ]
@@ -111,19 +111,19 @@ t.test('errors with status 200, and everything else that is no answer', async (t
     })
     await new Visitor(svc).signIn('x', 'github')
   }
-  t.equal(await svc.database.prisma.user.count(), 3, 'ids are compared as they are written, 1 and "1" alike')
+  t.equal(await svc.database.prisma.user.count(), 3, 'ids are compared as text, 1 and "1" alike')
 })
 
-t.test('denied there', async (t) => {
+t.test('reports a denial at the provider', async (t) => {
   const svc = await buildSocial(t)
   const smith = new Visitor(svc)
   t.equal(failure(await smith.back(await smith.allow(await smith.begin('github'), 'wayland', 'deny'))), 'access_denied')
   const back = await smith.allow(await smith.begin('github'), 'wayland')
   back.searchParams.set('iss', 'https://github.example/login/oauth')
-  t.equal((await smith.back(back)).headers.location, `${frontEnd}/`, 'an issuer means nothing in plain OAuth 2.0')
+  t.equal((await smith.back(back)).headers.location, `${frontEnd}/`, 'an issuer is ignored in plain OAuth 2.0')
 })
 
-t.test('a provider of which nothing is known but its endpoints and fields', async (t) => {
+t.test('supports a provider by its endpoints and fields alone', async (t) => {
   const svc = await buildSocial(t)
   const fields = { id: 'account.uid', email: 'mail', email_verified: 'mail_ok', name: 'full_name' }
   const forge = { ...svc.forge.settings, scopes: ['user', 'mail'], map: fields, label: 'The Forge' }
@@ -147,7 +147,7 @@ t.test('a provider of which nothing is known but its endpoints and fields', asyn
   }
 })
 
-t.test('tokens are kept where that is wanted, and not readable', async (t) => {
+t.test('stores tokens on request, encrypted', async (t) => {
   const svc = await buildSocial(t, { github: { store_tokens: true }, acme: { store_tokens: true } })
   await new Visitor(svc).signIn('wayland', 'github')
   await new Visitor(svc).signIn('grace')

@@ -6,7 +6,7 @@ import { buildSocial, callbackUri, failure, frontEnd, link, list, type Social, V
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Replaces the ID token of each answer, given its claims. */
+/** Replaces the ID token of each response, given its claims. */
 function forge({ acme }: Social, make: (claims: object) => string): void {
   acme.instead.set('/token', (answer) => {
     const body = JSON.parse(String(answer.body))
@@ -45,41 +45,38 @@ t.test('rejects forged ID tokens, whatever algorithms the discovery document nam
       )
       t.equal(failure(await new Visitor(svc).signIn('grace')), 'provider_error', String(alg))
     }
-    t.same(svc.acme.callsTo('/evil'), [], 'a token does not choose its keys')
+    t.same(svc.acme.callsTo('/evil'), [], 'a token cannot name its keys')
     t.equal(await svc.database.prisma.user.count(), 0)
   }
 })
 
-t.test(
-  'an identity belongs to its provider: another one cannot use its issuer, its codes or its subjects',
-  async (t) => {
-    const evil = await OidcProvider.start(t, [{ sub: 'grace' }], [callbackUri('evil')])
-    const svc = await buildSocial(t)
-    const settings = { ...svc.settings, social: { acme: svc.acme.settings, evil: evil.settings } }
-    const both = await buildSocial(t, { settings })
-    const grace = new Visitor(both)
-    await grace.browser.get('/svc/csrf-cookie')
-    t.equal(failure(await new Visitor(both).signIn('grace', 'evil')), 'email_missing')
-    evil.changeIdToken((claims) => ({ ...claims, iss: svc.acme.issuer }))
-    t.equal(failure(await new Visitor(both).signIn('grace', 'evil')), 'provider_error', 'the issuer of another')
-    evil.instead.clear()
-    // The mix-up attack: what was begun at one provider comes back with the code of another.
-    const mixed = new Visitor(both)
-    const begun = await mixed.begin('evil')
-    const there = await mixed.begin('acme')
-    const honest = await mixed.allow(there, 'grace')
-    const sent = new URL(honest)
-    sent.searchParams.set('state', begun.searchParams.get('state') ?? '')
-    t.equal(failure(await mixed.back(sent)), 'invalid_state', 'the state of another provider')
-    sent.pathname = '/auth/evil/callback'
-    t.equal(failure(await mixed.back(sent)), 'provider_error', 'the issuer of the answer is another')
-    t.same(evil.callsTo('/token').length, 2, 'and the code is not handed on')
-    t.equal((await mixed.back(honest)).headers.location, `${frontEnd}/`)
-    t.equal(await both.database.prisma.socialAccount.count({ where: { provider: 'evil' } }), 0)
-  },
-)
+t.test('binds an identity to its provider: another one cannot use its issuer, codes or subjects', async (t) => {
+  const evil = await OidcProvider.start(t, [{ sub: 'grace' }], [callbackUri('evil')])
+  const svc = await buildSocial(t)
+  const settings = { ...svc.settings, social: { acme: svc.acme.settings, evil: evil.settings } }
+  const both = await buildSocial(t, { settings })
+  const grace = new Visitor(both)
+  await grace.browser.get('/svc/csrf-cookie')
+  t.equal(failure(await new Visitor(both).signIn('grace', 'evil')), 'email_missing')
+  evil.changeIdToken((claims) => ({ ...claims, iss: svc.acme.issuer }))
+  t.equal(failure(await new Visitor(both).signIn('grace', 'evil')), 'provider_error', 'the issuer of another provider')
+  evil.instead.clear()
+  // The mix-up attack: a flow that began at one provider returns with the code of another.
+  const mixed = new Visitor(both)
+  const begun = await mixed.begin('evil')
+  const there = await mixed.begin('acme')
+  const honest = await mixed.allow(there, 'grace')
+  const sent = new URL(honest)
+  sent.searchParams.set('state', begun.searchParams.get('state') ?? '')
+  t.equal(failure(await mixed.back(sent)), 'invalid_state', 'the state of another provider')
+  sent.pathname = '/auth/evil/callback'
+  t.equal(failure(await mixed.back(sent)), 'provider_error', 'the issuer of the response differs')
+  t.same(evil.callsTo('/token').length, 2, 'and the code is not sent on')
+  t.equal((await mixed.back(honest)).headers.location, `${frontEnd}/`)
+  t.equal(await both.database.prisma.socialAccount.count({ where: { provider: 'evil' } }), 0)
+})
 
-t.test('email_verified counts only for the address that it came with', async (t) => {
+t.test('accepts email_verified only with the address of the same document', async (t) => {
   const svc = await buildSocial(t)
   await svc.createUser({ email: 'grace@example.com' })
   svc.acme.changeIdToken((claims) => ({ ...claims, email_verified: true }))
@@ -134,7 +131,7 @@ t.test('stores odd and huge claims shortened or not at all', async (t) => {
   t.equal(await svc.database.prisma.user.count(), 1)
 })
 
-t.test('nothing that a provider writes gets into a header', async (t) => {
+t.test('writes no value of a provider into a header', async (t) => {
   const svc = await buildSocial(t)
   for (const text of [
     'x\r\nSet-Cookie: evil=1',
@@ -164,7 +161,7 @@ t.test('nothing that a provider writes gets into a header', async (t) => {
   }
 })
 
-t.test('of 30 callbacks with one state, one counts', async (t) => {
+t.test('accepts one of 30 callbacks with one state', async (t) => {
   const svc = await buildSocial(t)
   const visitor = new Visitor(svc)
   const back = await visitor.allow(await visitor.begin(), 'grace')
@@ -184,7 +181,7 @@ t.test('of 30 callbacks with one state, one counts', async (t) => {
   t.equal(await svc.database.prisma.session.count({ where: { NOT: { userId: null } } }), 1)
 })
 
-t.test('30 first sign-ins of one identity at once make one account with one link', async (t) => {
+t.test('creates one account with one link for 30 concurrent first sign-ins', async (t) => {
   const svc = await buildSocial(t)
   const visitors = Array.from({ length: 30 }, () => new Visitor(svc))
   const backs = await Promise.all(visitors.map(async (visitor) => visitor.allow(await visitor.begin(), 'grace')))
@@ -195,7 +192,7 @@ t.test('30 first sign-ins of one identity at once make one account with one link
   t.equal(await svc.database.prisma.event.count({ where: { type: 'registered' } }), 1)
 })
 
-t.test('of 10 users who link one identity while 10 browsers sign in with it, one owns it', async (t) => {
+t.test('gives an identity to one of 10 users who link it while 10 browsers sign in with it', async (t) => {
   const svc = await buildSocial(t)
   const users = await Promise.all(
     Array.from({ length: 10 }, async () => {
@@ -224,7 +221,7 @@ t.test('of 10 users who link one identity while 10 browsers sign in with it, one
   for (const { visitor, id } of users) t.equal((await visitor.user())?.id, id)
 })
 
-t.test('an identity that is unlinked while 20 browsers sign in with it is linked at most once', async (t) => {
+t.test('links an identity at most once while it is unlinked and 20 browsers sign in with it', async (t) => {
   const svc = await buildSocial(t)
   const { email, id } = await svc.createUser()
   const ada = { visitor: new Visitor(svc, await confirmedBrowser(svc, email)) }

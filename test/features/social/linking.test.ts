@@ -8,13 +8,13 @@ import { buildSocial, failure, frontEnd, link, list, replicaOf, type Social, Vis
 
 const home = 'http://localhost:8000/'
 
-/** A user who has confirmed the password, in a browser that may go to providers. */
+/** A user with a confirmed password, in a browser that can visit providers. */
 async function confirmed(svc: Social, email = 'ada@example.com') {
   const user = await svc.createUser({ email })
   return { user, visitor: new Visitor(svc, await confirmedBrowser(svc, email)) }
 }
 
-t.test('link, sign in by it, unlink', async (t) => {
+t.test('links, signs in by the link, and unlinks', async (t) => {
   const svc = await buildSocial(t)
   const ada = await confirmed(svc)
   const { visitor, user } = ada
@@ -24,7 +24,7 @@ t.test('link, sign in by it, unlink', async (t) => {
     String(answer.headers.location).startsWith(frontEnd) && failure(answer) === null,
     String(answer.headers.location),
   )
-  t.equal((await visitor.user())?.id, user.id, 'the session goes on')
+  t.equal((await visitor.user())?.id, user.id, 'the session continues')
   t.equal(await visitor.browser.cookie('svc_session'), session)
   const linked = (await visitor.browser.get(list)).json()
   t.match(linked, [{ id: Number, provider: 'acme', email: 'unproven@example.com' }])
@@ -34,7 +34,7 @@ t.test('link, sign in by it, unlink', async (t) => {
 
   const other = new Visitor(svc)
   await other.signIn('unproven')
-  t.equal((await other.user())?.id, user.id, 'linked by the owner: the address does not matter')
+  t.equal((await other.user())?.id, user.id, 'linked by the owner, with any address')
   t.match(await other.user(), { email: 'ada@example.com' })
 
   const gone = await visitor.browser.delete(`${list}/${linked[0].id}`)
@@ -46,7 +46,7 @@ t.test('link, sign in by it, unlink', async (t) => {
   t.ok(types.includes('social_linked') && types.includes('social_unlinked'))
 })
 
-t.test('linking and unlinking need a session, CSRF and a recent password', async (t) => {
+t.test('requires a session, CSRF and a recent password for linking and unlinking', async (t) => {
   const svc = await buildSocial(t)
   const nobody = svc.browser()
   await nobody.get('/svc/csrf-cookie')
@@ -63,7 +63,7 @@ t.test('linking and unlinking need a session, CSRF and a recent password', async
   t.equal((await spa.delete(`${list}/1`)).statusCode, 423)
   await spa.post('/user/confirm-password', { password: 'correct horse' })
   t.equal((await spa.post(`${list}/acme`, {}, { 'x-xsrf-token': undefined })).statusCode, 419)
-  t.equal((await spa.get(`${list}/acme`)).statusCode, 405, 'no link begins by a click')
+  t.equal((await spa.get(`${list}/acme`)).statusCode, 405, 'a click alone begins no link')
   t.equal((await spa.post(`${list}/nobody`, {})).statusCode, 404)
   t.equal((await spa.post(`${list}/acme`, {})).statusCode, 200)
   t.equal((await spa.delete(`${list}/1`, undefined, { 'x-xsrf-token': undefined })).statusCode, 419)
@@ -72,7 +72,7 @@ t.test('linking and unlinking need a session, CSRF and a recent password', async
   t.equal((await spa.post(`${list}/acme`, {})).statusCode, 401, 'the session is over')
 })
 
-t.test('a sign-in while somebody is signed in links nothing', async (t) => {
+t.test('links nothing on a sign-in of a signed-in user', async (t) => {
   const svc = await buildSocial(t)
   const { visitor, user } = await confirmed(svc)
   const answer = await visitor.signIn('grace')
@@ -81,7 +81,7 @@ t.test('a sign-in while somebody is signed in links nothing', async (t) => {
   t.equal(await svc.database.prisma.socialAccount.count({ where: { userId: BigInt(user.id) } }), 0)
 })
 
-t.test('a link ends in the session that began it, or nowhere', async (t) => {
+t.test('completes a link only in the session that began it', async (t) => {
   const svc = await buildSocial(t)
   const { visitor, user } = await confirmed(svc)
   const begun = new URL((await visitor.browser.post(`${list}/acme`, {})).json().url)
@@ -90,12 +90,12 @@ t.test('a link ends in the session that began it, or nowhere', async (t) => {
   t.equal(failure(await thief.visitor.back(back)), 'invalid_state', 'of another browser')
   await visitor.browser.post('/logout')
   await visitor.browser.signIn('thief@example.com')
-  t.ok(failure(await visitor.back(back)), 'of the same browser, for somebody else')
+  t.ok(failure(await visitor.back(back)), 'of the same browser, for another user')
   t.equal(await svc.database.prisma.socialAccount.count(), 0)
   t.ok(user.id)
 })
 
-t.test('who signs out, or is disabled, while the provider is asked', async (t) => {
+t.test('rejects a link when the user signs out or is disabled meanwhile', async (t) => {
   const svc = await buildSocial(t)
   const { visitor } = await confirmed(svc)
   const begun = new URL((await visitor.browser.post(`${list}/acme`, {})).json().url)
@@ -119,7 +119,7 @@ t.test('who signs out, or is disabled, while the provider is asked', async (t) =
   t.equal(await later.user(), null)
 })
 
-t.test("somebody else's account is not taken over, and one's own is not linked twice", async (t) => {
+t.test("rejects linking another user's identity, and linking an own one twice", async (t) => {
   const svc = await buildSocial(t)
   const owner = new Visitor(svc)
   await owner.signIn('grace')
@@ -140,7 +140,7 @@ t.test("somebody else's account is not taken over, and one's own is not linked t
   t.equal(await svc.database.prisma.socialAccount.count(), 2)
 })
 
-t.test('the last way in stays', async (t) => {
+t.test('refuses to remove the last way to sign in', async (t) => {
   const svc = await buildSocial(t)
   const ada = await confirmed(svc)
   await link(ada, 'grace')
@@ -164,7 +164,7 @@ t.test('the last way in stays', async (t) => {
   t.equal((await again.user())?.id, ada.user.id)
 })
 
-t.test('a passkey is a way in beside a link, and one of the two stays', async (t) => {
+t.test('counts a passkey as a way to sign in, and keeps one of the two', async (t) => {
   const svc = await buildSocial(t)
   const begin = async (email: string, login: string) => {
     const { user, visitor } = await confirmed(svc, email)
@@ -191,13 +191,13 @@ t.test('a passkey is a way in beside a link, and one of the two stays', async (t
   t.same(answers.map(({ statusCode }) => statusCode < 300).sort(), [false, true])
   t.equal((await prisma.passkey.count()) + (await prisma.socialAccount.count()), 1)
   t.equal((await browser.delete('/user')).statusCode, 200)
-  t.equal((await prisma.passkey.count()) + (await prisma.socialAccount.count()), 0, 'nothing stays of a deleted user')
+  t.equal((await prisma.passkey.count()) + (await prisma.socialAccount.count()), 0, 'nothing remains of a deleted user')
 })
 
-t.test('link: false', async (t) => {
+t.test('rejects linking with link: false', async (t) => {
   const svc = await buildSocial(t, { acme: { link: false } })
   const ada = await confirmed(svc)
   t.ok([403, 404].includes((await ada.visitor.browser.post(`${list}/acme`, {})).statusCode))
   t.equal((await ada.visitor.browser.post(`${list}/github`, {})).statusCode, 200)
-  t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`, 'signing in is another thing')
+  t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`, 'signing in still works')
 })

@@ -24,7 +24,7 @@ const bytes = ['%00', '%ff%fe', '%c0%80', '%ed%a0%80', '%', '%zz', '%0d%0aset-co
 const encoded = (values: [string, string][]): string =>
   values.map(([name, value]) => `${encodeURIComponent(name)}=${chance(0.1) ? pick(bytes) : value}`).join('&')
 
-/** Something that a state, a code or a cookie may be mistaken for. */
+/** Values that may be mistaken for a state, a code or a cookie. */
 const valueFor = (name: string, good: URLSearchParams): string => {
   const value = good.get(name)
   const known = value !== null && chance(0.6) ? value : pick(odd)
@@ -53,7 +53,7 @@ function oddRequest(good: URLSearchParams) {
   }
 }
 
-t.test('hundreds of odd requests: never a 5xx, never a session, never an account', async (t) => {
+t.test('answers hundreds of odd requests without a 5xx, a session or an account', async (t) => {
   const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] } })
   let visitor = new Visitor(svc)
   let good = new URLSearchParams()
@@ -88,7 +88,7 @@ t.test('hundreds of odd requests: never a 5xx, never a session, never an account
   t.equal((await svc.app.inject('/health/ready')).statusCode, 200)
 })
 
-/** Everything that must not be read in a log: of one sign-in. */
+/** Everything about a sign-in that must not appear in a log. */
 function secretsOf(svc: Social, urls: URL[]): string[] {
   const passed = urls.flatMap(({ searchParams }) =>
     ['code', 'state', 'nonce', 'code_challenge'].map((name) => searchParams.get(name)),
@@ -102,7 +102,7 @@ function secretsOf(svc: Social, urls: URL[]): string[] {
   return [...passed, ...sent, ...own].filter((value) => typeof value === 'string' && value.length > 8) as string[]
 }
 
-t.test('no secret in a log line, whatever becomes of a sign-in', async (t) => {
+t.test('logs no secret, whatever the outcome of a sign-in', async (t) => {
   const svc = await buildSocial(t, { acme: { store_tokens: true, redirect_uris: [mobileUri] } })
   const urls: URL[] = []
   const cookies: string[] = []
@@ -156,6 +156,6 @@ t.test('no secret in a log line, whatever becomes of a sign-in', async (t) => {
   }
   const events = JSON.stringify((await svc.database.prisma.event.findMany()).map(({ type, data }) => [type, data]))
   for (const secret of [...secrets, token]) t.notOk(events.includes(secret), secret)
-  t.match(log, 'provider_error', 'why it came to nothing is told')
+  t.match(log, 'provider_error', 'the reason of a failure is logged')
   for (const name of ['invalid_state', 'email_missing']) t.match(log, name)
 })

@@ -33,7 +33,7 @@ const provider = (id: string, given = config) => {
   return found
 }
 
-t.test('eleven providers and one of the operator from their credentials alone', async (t) => {
+t.test('configures eleven providers and a custom one from their credentials alone', async (t) => {
   t.same(
     listProviders(config).map(({ id }) => id),
     [...names, 'apple', 'acme'],
@@ -56,7 +56,7 @@ t.test('eleven providers and one of the operator from their credentials alone', 
   for (const { id, label } of listProviders(config)) t.match(label, /^[A-Z]/, id)
   const buttons = socialButtons(config, null, false)
   const marks = buttons.flatMap(({ mark }) => mark?.path ?? [])
-  t.equal(new Set(marks).size, 11, 'a mark of its own for each')
+  t.equal(new Set(marks).size, 11, 'each has its logo')
   t.match(buttons.at(-1), { label: 'Acme', mark: null, letter: 'A' })
   t.equal(findProvider(config, 'toString'), null)
   t.equal(findProvider(config, '__proto__'), null)
@@ -64,7 +64,7 @@ t.test('eleven providers and one of the operator from their credentials alone', 
   t.equal(provider('gitlab', hosted).issuer, 'https://git.example.com')
 })
 
-t.test('plain OAuth 2.0: the authorization request goes to where they answer today', async (t) => {
+t.test('plain OAuth 2.0: redirects to the current authorization endpoints', async (t) => {
   const svc = await buildTestApp(t, { settings: { social } })
   const asked = {
     github: ['https://github.com/login/oauth/authorize', 'user:email'],
@@ -94,7 +94,7 @@ t.test('plain OAuth 2.0: the authorization request goes to where they answer tod
   t.match(headers.location, encodeURIComponent('https://id.example.com/auth/github/callback'))
 })
 
-t.test('the profiles that they tell', async (t) => {
+t.test('reads the profiles of the presets', async (t) => {
   const verified = (address: string) => ({ address, verified: true })
   const unverified = (address: string) => ({ address, verified: false })
   const profiles: [string, object, object][] = [
@@ -166,7 +166,7 @@ t.test('the profiles that they tell', async (t) => {
   }
 })
 
-t.test('the secret that Apple asks for', async (t) => {
+t.test('signs the client secret for Apple', async (t) => {
   const now = Date.now()
   const secret = await appleSecret(provider('apple').config, now)
   const { payload, protectedHeader } = await jwtVerify(secret, pair.publicKey, {
@@ -174,5 +174,5 @@ t.test('the secret that Apple asks for', async (t) => {
   })
   t.match(protectedHeader, { alg: 'ES256', kid: 'KEY' })
   t.match(payload, { iss: 'TEAM', sub: 'com.example.svc', iat: Math.floor(now / 1000), exp: Number })
-  t.ok(Number(payload.exp) - Number(payload.iat) <= 15_777_000, 'Apple takes half a year at most')
+  t.ok(Number(payload.exp) - Number(payload.iat) <= 15_777_000, 'Apple accepts half a year at most')
 })

@@ -8,7 +8,7 @@ import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.
 
 const now = () => Math.floor(Date.now() / 1000)
 
-/** A whole sign-in while the provider misbehaves in some way, and one after it. */
+/** A whole sign-in while the provider misbehaves, followed by a normal one. */
 async function refused(t: Test, svc: Social, name: string, arrange: (svc: Social) => void, told = 'provider_error') {
   arrange(svc)
   const visitor = new Visitor(svc)
@@ -25,7 +25,7 @@ const json = new Headers({ 'content-type': 'application/json' })
 const html = new Headers({ 'content-type': 'text/html' })
 const elsewhere = (url: string) => new Headers({ location: url })
 
-t.test('an id_token that is not for this sign-in is refused', async (t) => {
+t.test('rejects an ID token that is not for this sign-in', async (t) => {
   const svc = await buildSocial(t)
   const tokens = {
     'another nonce': (svc: Social) => svc.acme.changeIdToken((claims) => ({ ...claims, nonce: 'another' })),
@@ -55,10 +55,10 @@ t.test('an id_token that is not for this sign-in is refused', async (t) => {
   for (const [name, arrange] of Object.entries(tokens)) await refused(t, svc, name, arrange)
   t.equal(await svc.database.prisma.user.count(), 0)
   const grace = new Visitor(svc)
-  t.equal((await grace.signIn('grace')).headers.location, `${frontEnd}/`, 'a good one is taken')
+  t.equal((await grace.signIn('grace')).headers.location, `${frontEnd}/`, 'a valid one is accepted')
 })
 
-t.test('a profile of somebody else is refused', async (t) => {
+t.test('rejects the profile of another user', async (t) => {
   const svc = await buildSocial(t)
   const other = (svc: Social) =>
     svc.acme.changeUserinfo((claims) => ({ ...claims, sub: 'alan', email: 'alan@example.com' }))
@@ -70,7 +70,7 @@ t.test('a profile of somebody else is refused', async (t) => {
   t.equal(await svc.database.prisma.user.count(), 0)
 })
 
-t.test('errors, nonsense, and redirects of the endpoints', async (t) => {
+t.test('reports errors, invalid responses and redirects of the endpoints', async (t) => {
   const svc = await buildSocial(t)
   const evil = await buildSocial(t)
   for (const path of ['/token', '/me']) {
@@ -98,7 +98,7 @@ t.test('errors, nonsense, and redirects of the endpoints', async (t) => {
   t.equal(await svc.database.prisma.user.count(), 0)
 })
 
-t.test('a provider that does not answer in time costs its visitors a while, and nobody else anything', async (t) => {
+t.test('limits the wait for a slow provider, without effects on others', async (t) => {
   const svc = await buildSocial(t)
   const visitor = new Visitor(svc)
   const back = await visitor.allow(await visitor.begin(), 'grace')
@@ -113,13 +113,13 @@ t.test('a provider that does not answer in time costs its visitors a while, and 
   })
   const dripping = smith.back(toForge)
   for (let tries = 0; tries < 5; tries++) t.equal((await svc.app.inject('/health/live')).statusCode, 200)
-  t.ok(await new Visitor(svc).begin('github'), 'other providers go on')
+  t.ok(await new Visitor(svc).begin('github'), 'other providers still work')
   t.equal(failure(await waiting), 'provider_error')
   t.equal(await visitor.user(), null)
-  t.equal(failure(await dripping), 'provider_error', 'nor one that answers by the drop')
+  t.equal(failure(await dripping), 'provider_error', 'nor one that answers byte by byte')
 })
 
-t.test('an issuer that is down when svc starts is found when it is up', async (t) => {
+t.test('discovers an issuer that was down at start once it is up', async (t) => {
   const svc = await buildSocial(t, { isDown: true })
   t.equal((await svc.app.inject('/health/ready')).statusCode, 200)
   const visitor = new Visitor(svc)
@@ -131,13 +131,13 @@ t.test('an issuer that is down when svc starts is found when it is up', async (t
   t.ok(await visitor.begin('github'), 'the other one works')
   svc.acme.calls.length = 0
   for (let times = 0; times < 20; times++) await visitor.open('/auth/acme/redirect')
-  t.ok(svc.acme.calls.length <= 1, 'whoever asks much meanwhile does not make svc ask as much')
+  t.ok(svc.acme.calls.length <= 1, 'many requests meanwhile cause few calls')
   svc.acme.isUp = true
   svc.clock.advance(120_000)
   t.equal((await visitor.signIn('grace')).headers.location, `${frontEnd}/`)
 })
 
-t.test('what discovery says is checked, and asked for again', async (t) => {
+t.test('validates the discovery document, and fetches it again', async (t) => {
   for (const change of [
     { issuer: 'https://evil.example' },
     { token_endpoint: undefined },
@@ -157,7 +157,7 @@ t.test('what discovery says is checked, and asked for again', async (t) => {
   }
 })
 
-t.test('private addresses are called where that is allowed, and nowhere else', async (t) => {
+t.test('calls private addresses only where that is allowed', async (t) => {
   let connections = 0
   const server = createServer((socket) => {
     connections++
@@ -207,7 +207,7 @@ t.test('an unknown key makes svc fetch the keys at once, at most every 10 second
   t.equal(fetched(), 3)
 })
 
-t.test('state, nonce and verifier have 43 characters each, and all differ', async (t) => {
+t.test('generates different state, nonce and verifier values of 43 characters', async (t) => {
   const svc = await buildSocial(t)
   const visitor = new Visitor(svc)
   const seen = new Set<string>()

@@ -8,7 +8,7 @@ import { buildSocial, callbackUri, mobileUri, type Social, Visitor } from './vis
 
 const home = callbackUri('acme')
 
-t.test('without a session: a token in the answer of the callback', async (t) => {
+t.test('returns a token from the callback without a session', async (t) => {
   const svc = await buildSocial(t)
   const visitor = new Visitor(svc)
   const start = await visitor.open('/auth/acme/redirect?stateless=1&device_name=Phone')
@@ -19,7 +19,7 @@ t.test('without a session: a token in the answer of the callback', async (t) => 
   )
   t.equal(await svc.database.prisma.session.count(), 0)
   const back = await visitor.allow(new URL(String(start.headers.location)), 'grace')
-  t.notMatch(set.join(), back.searchParams.get('state')?.slice(0, 20) ?? 'x', 'which does not say it')
+  t.notMatch(set.join(), back.searchParams.get('state')?.slice(0, 20) ?? 'x', 'which does not contain it')
   const cookies = await visitor.browser.jar.getCookies(home)
   const answer = await visitor.back(back)
   t.equal(answer.statusCode, 200, answer.body)
@@ -40,7 +40,7 @@ t.test('without a session: a token in the answer of the callback', async (t) => 
   t.equal(svc.acme.callsTo('/token').length, 1)
 })
 
-t.test('the cookie is of one browser, one time and one state', async (t) => {
+t.test('binds the cookie to one browser, one time and one state', async (t) => {
   const svc = await buildSocial(t)
   const begin = async () => {
     const visitor = new Visitor(svc)
@@ -71,14 +71,14 @@ t.test('the cookie is of one browser, one time and one state', async (t) => {
   const denied = new Visitor(svc)
   const refused = await denied.allow(await denied.begin('acme', { stateless: '1', device_name: 'P' }), 'grace', 'deny')
   const told = await denied.back(refused)
-  t.equal(told.statusCode, 400, 'told as JSON, whoever asks')
+  t.equal(told.statusCode, 400, 'as JSON, for every caller')
   t.equal(told.json().code, 'access_denied')
 })
 
 const verifier = 'a-verifier-that-the-app-alone-knows-0123456789'
 const challenge = createHash('sha256').update(verifier).digest('base64url')
 
-/** The code that a mobile app gets at the provider by itself, with the fields that it hands in. */
+/** The code that a mobile app gets from the provider, with the fields that it submits. */
 async function handIn(svc: Social, login: string, more: object = {}) {
   const url = new URL(`${svc.acme.issuer}/auth`)
   const query = { client_id: 'svc', redirect_uri: mobileUri, response_type: 'code', scope: 'openid email profile' }
@@ -97,7 +97,7 @@ async function handIn(svc: Social, login: string, more: object = {}) {
 const exchange = (svc: Social, payload: object, provider = 'acme') =>
   svc.app.inject({ method: 'POST', url: `/auth/${provider}/token`, headers: { accept: 'application/json' }, payload })
 
-t.test('a mobile app hands in a code of its own', async (t) => {
+t.test('accepts a code that a mobile app got itself', async (t) => {
   const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] } })
   const good = await handIn(svc, 'grace')
   const answer = await exchange(svc, good)
@@ -105,7 +105,7 @@ t.test('a mobile app hands in a code of its own', async (t) => {
   t.match(answer.json(), { token: String, user: { email: 'grace@example.com' } })
   t.same(answer.headers['set-cookie'] ?? [], [])
   t.match((await svc.bearer(answer.json().token, 'GET', '/api/tokens')).json(), [{ name: 'Phone' }])
-  t.match((await exchange(svc, good)).json(), { code: 'provider_error' }, 'the code once')
+  t.match((await exchange(svc, good)).json(), { code: 'provider_error' }, 'the code works once')
   for (const more of [{ nonce: 'another' }, { code_verifier: `${verifier}x` }, { code: 'nonsense' }]) {
     const wrong = await exchange(svc, await handIn(svc, 'grace', more))
     t.equal(wrong.statusCode, 400, JSON.stringify(more))
@@ -135,7 +135,7 @@ t.test('a mobile app hands in a code of its own', async (t) => {
   t.equal((await exchange(none, await handIn(none, 'grace'))).statusCode, 422, 'nothing is listed')
 })
 
-t.test('codes are tried as often as rate_limits.token allows from one address', async (t) => {
+t.test('limits codes per address by rate_limits.token', async (t) => {
   const svc = await buildSocial(t, {
     acme: { redirect_uris: [mobileUri] },
     settings: { rate_limits: { token: '3/1m' } },
@@ -153,7 +153,7 @@ t.test('codes are tried as often as rate_limits.token allows from one address', 
   t.equal((await exchange(svc, await handIn(svc, 'grace'))).statusCode, 200)
 })
 
-t.test('a second factor without a session: a challenge for one try', async (t) => {
+t.test('returns a challenge for the second factor without a session, for one attempt', async (t) => {
   const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] } })
   const first = await exchange(svc, await handIn(svc, 'grace'))
   const userId = BigInt(first.json().user.id)

@@ -60,7 +60,7 @@ const settings = {
   social: { microsoft: { client_id: 'svc', client_secret: 'a-secret', tenant: 'common', trust_email: true } },
 }
 
-t.test('the same subject of two tenants is two people', async (t) => {
+t.test('treats the same subject of two tenants as two users', async (t) => {
   const next = await startMicrosoft(t)
   const svc = await buildTestApp(t, { settings })
   const signIn = async (claims: object) => {
@@ -92,7 +92,7 @@ t.test('the same subject of two tenants is two people', async (t) => {
   ])
 })
 
-t.test('a discovery document leads svc to no private address', async (t) => {
+t.test('calls no private address that a discovery document names', async (t) => {
   let connections = 0
   const inside = createServer((_request, response) => void response.end('{}')).on('connection', () => connections++)
   await new Promise<void>((done) => inside.listen(0, '127.0.0.1', done))

@@ -10,7 +10,7 @@ import { stopTime } from '../../support/time.ts'
 export const frontEnd = 'http://localhost:5173'
 export const mobileUri = 'https://app.example/signed-in'
 
-/** Who has an account at Acme, the OpenID provider. */
+/** The accounts at Acme, the OpenID provider. */
 const people: ProviderAccount[] = [
   { sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace Acme' },
   { sub: 'alan', email: 'alan@example.com', email_verified: true, name: 'Alan Acme' },
@@ -18,7 +18,7 @@ const people: ProviderAccount[] = [
   { sub: 'nameless' },
 ]
 
-/** Who has an account at the forge, which speaks plain OAuth 2.0 as GitHub does. */
+/** The accounts at the forge, which supports plain OAuth 2.0 as GitHub does. */
 export const smiths: Record<string, PlainAccount> = {
   wayland: {
     profile: { id: 4711, node_id: 'U_4711', login: 'wayland', name: 'Wayland Smith', email: 'public@example.com' },
@@ -43,18 +43,18 @@ export interface Social extends TestApp {
 }
 
 interface Differences {
-  /** What the entry of Acme says besides. */
+  /** Additional settings of Acme. */
   acme?: Settings
-  /** What the entry of the forge says besides, which is the preset of GitHub at other addresses. */
+  /** Additional settings of the forge, which is the preset of GitHub at other addresses. */
   github?: Settings
   settings?: Settings
   clock?: TestClock
-  /** Whether Acme does not answer yet when svc starts. */
+  /** Whether Acme does not respond yet when svc starts. */
   isDown?: boolean
   traces?: boolean
 }
 
-/** Starts both providers and svc, which knows them. */
+/** Starts both providers, and svc with their settings. */
 export async function buildSocial(
   t: Test,
   { acme = {}, github = {}, settings, clock, isDown = false, traces = false }: Differences = {},
@@ -81,7 +81,7 @@ export async function replicaOf(t: Test, svc: Social): Promise<TestApp> {
   return buildTestApp(t, { settings: svc.settings, database: svc.where, clock: svc.clock })
 }
 
-/** How a browser opens a page by itself: no fetch, no origin. */
+/** How a browser navigates to a page: no fetch, no origin. */
 const navigation = {
   accept: 'text/html,application/xhtml+xml,*/*;q=0.8',
   origin: undefined,
@@ -90,7 +90,7 @@ const navigation = {
   'sec-fetch-dest': 'document',
 }
 
-/** A person at a browser that keeps what svc and the providers set. */
+/** A person at a browser that stores the cookies of svc and the providers. */
 export class Visitor {
   readonly browser
   #there = new CookieJar()
@@ -99,7 +99,7 @@ export class Visitor {
     this.browser = browser
   }
 
-  /** Follows the button of a provider; where it leads. */
+  /** Follows the button of a provider; returns the redirect address. */
   async begin(provider = 'acme', query: Record<string, string> = {}): Promise<URL> {
     const answer = await this.open(`/auth/${provider}/redirect?${new URLSearchParams(query)}`)
     if (answer.statusCode !== 302) throw new Error(`${answer.statusCode}: ${answer.headers.location ?? answer.body}`)
@@ -111,7 +111,7 @@ export class Visitor {
     return this.browser.get(path, { ...navigation, 'sec-fetch-site': 'cross-site' })
   }
 
-  /** Answers the provider's questions; where it sends the browser back to. */
+  /** Answers the provider's questions; returns the redirect address. */
   async allow(at: URL, login: string, decision = 'allow'): Promise<URL> {
     let [url, form] = [at, ''] as [URL, string]
     for (let steps = 0; steps < 12; steps++) {
@@ -136,17 +136,17 @@ export class Visitor {
     this.#there = new CookieJar()
   }
 
-  /** Comes back to svc with what the provider said. */
+  /** Returns to svc with the provider's response. */
   back(url: URL): Promise<LightMyRequestResponse> {
     return this.open(url.pathname + url.search)
   }
 
-  /** The whole way of a sign-in. */
+  /** A whole sign-in. */
   async signIn(login: string, provider = 'acme', query: Record<string, string> = {}): Promise<LightMyRequestResponse> {
     return this.back(await this.allow(await this.begin(provider, query), login))
   }
 
-  /** Who is signed in at svc; null for nobody. */
+  /** The user who is signed in at svc, or null. */
   async user(): Promise<{ id: number; email: string; email_verified_at: string | null; name: string } | null> {
     const answer = await this.browser.get('/api/user')
     return answer.statusCode === 200 ? answer.json() : null
@@ -167,10 +167,10 @@ export class Visitor {
   }
 }
 
-/** Where a user's accounts at providers are listed. */
+/** The list of a user's linked accounts. */
 export const list = '/user/social-accounts'
 
-/** The whole way of linking. */
+/** A whole linking flow. */
 export async function link({ visitor }: { visitor: Visitor }, login: string, provider = 'acme') {
   const answer = await visitor.browser.post(`${list}/${provider}`, {})
   if (answer.statusCode !== 200) throw new Error(answer.body)
@@ -178,7 +178,7 @@ export async function link({ visitor }: { visitor: Visitor }, login: string, pro
   return visitor.back(await visitor.allow(new URL(answer.json().url), login))
 }
 
-/** The error that a browser is sent to the front end with; null where it is sent elsewhere. */
+/** The error that the front end receives, or null if the redirect goes elsewhere. */
 export function failure({ statusCode, headers }: LightMyRequestResponse): string | null {
   const url = new URL(String(headers.location ?? 'about:blank'), 'http://localhost:8000')
   return [302, 303].includes(statusCode) && url.origin === frontEnd ? url.searchParams.get('error') : null

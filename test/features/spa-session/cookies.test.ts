@@ -5,7 +5,7 @@ import { cookieNames, cookiesOf, pair } from './set-cookies.ts'
 
 const stateful = { origin: 'http://localhost:5173' }
 
-t.test('session cookie and XSRF value travel together, with their attributes', async (t) => {
+t.test('sets the session cookie and the XSRF cookie together, with their attributes', async (t) => {
   const svc = await buildTestApp(t)
   const answer = await svc.browser().get('/svc/csrf-cookie')
   t.equal(answer.statusCode, 204)
@@ -14,13 +14,13 @@ t.test('session cookie and XSRF value travel together, with their attributes', a
   const { svc_session: session, 'XSRF-TOKEN': xsrf } = cookiesOf(answer)
   t.match(session, { httpOnly: true, secure: false, sameSite: 'lax', path: '/', maxAge: 7200, domain: null })
   t.match(xsrf, { httpOnly: false, secure: false, sameSite: 'lax', path: '/', maxAge: 7200, domain: null })
-  t.match(xsrf?.value, /^x[\w-]{43}$/, 'safe in a URL, and nothing that JSON or a number begins with')
+  t.match(xsrf?.value, /^x[\w-]{43}$/, 'URL-safe, and never like the start of JSON or a number')
   t.equal(xsrf?.value, decodeURIComponent(xsrf?.value ?? ''))
   t.match(session?.value, /^[\w-]{43}\.[\w-]{43}$/)
   t.notOk(session?.value.includes(xsrf?.value.slice(1) ?? ''))
 })
 
-t.test('the configuration decides the attributes, never the connection', async (t) => {
+t.test('derives the attributes from the configuration, never from the connection', async (t) => {
   const settings = {
     app: { url: 'https://auth.example.com' },
     server: { trust_proxy: ['127.0.0.1/32'] },
@@ -45,7 +45,7 @@ t.test('the configuration decides the attributes, never the connection', async (
   t.equal(cookiesOf(answer)['XSRF-TOKEN']?.secure, false)
 })
 
-t.test('with a domain, cookies go to its subdomains and to nobody else', async (t) => {
+t.test('sends cookies only to subdomains of the configured domain', async (t) => {
   const settings = {
     app: { url: 'https://auth.example.com' },
     stateful: ['app.example.com'],
@@ -68,7 +68,7 @@ t.test('with a domain, cookies go to its subdomains and to nobody else', async (
   t.equal((await spa.get('/api/user')).statusCode, 401)
 })
 
-t.test('an anonymous id is kept, a forged one replaced', async (t) => {
+t.test('keeps an anonymous id, and replaces a forged one', async (t) => {
   const svc = await buildTestApp(t)
   const spa = svc.browser()
   await spa.get('/svc/csrf-cookie')
@@ -105,19 +105,19 @@ t.test('an anonymous id is kept, a forged one replaced', async (t) => {
   t.equal(await svc.database.prisma.session.count(), 0, 'anonymous visitors write no row')
 })
 
-t.test('a guest route gives an anonymous pair only to who brings none', async (t) => {
+t.test('sets an anonymous pair on a guest route only if the request has none', async (t) => {
   const svc = await buildTestApp(t)
   const spa = svc.browser()
   const refused = await spa.post('/login', { email: 'a@example.com', password: 'x' })
   t.equal(refused.statusCode, 419)
   t.strictSame(cookieNames(refused), pair)
-  t.equal((await spa.post('/login', { email: 'a@example.com', password: 'x' })).statusCode, 401, 'that pair is good')
+  t.equal((await spa.post('/login', { email: 'a@example.com', password: 'x' })).statusCode, 401, 'that pair is valid')
   const again = await spa.post('/login', { email: 'a@example.com' })
   t.equal(again.statusCode, 422)
   t.strictSame(cookieNames(again), [])
 })
 
-t.test('every answer to a session renews the pair, and none to a bearer sets one', async (t) => {
+t.test('renews the pair with every answer to a session, and never with one to a bearer', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -134,7 +134,7 @@ t.test('every answer to a session renews the pair, and none to a bearer sets one
   ] as const) {
     if (status !== 400) t.equal(answer.statusCode, status)
     t.strictSame(cookieNames(answer), pair, `${answer.statusCode}`)
-    t.equal(cookiesOf(answer)['XSRF-TOKEN']?.value, xsrf, 'the value stays while the id does')
+    t.equal(cookiesOf(answer)['XSRF-TOKEN']?.value, xsrf, 'the value is stable while the id is')
   }
   const token = await svc.createToken(user)
   t.strictSame(cookieNames(await svc.bearer(token, 'GET', '/api/user')), [])
@@ -147,7 +147,7 @@ t.test('every answer to a session renews the pair, and none to a bearer sets one
   t.strictSame(cookieNames(await spa.get('/api/user', { origin: undefined, referer: undefined })), [], 'not stateful')
 })
 
-t.test('a new secret signs, and old cookies still count', async (t) => {
+t.test('signs with a new secret, and still accepts old cookies', async (t) => {
   const one = 'the-first-secret-which-is-32-bytes-long'
   const two = 'the-second-secret-that-is-32-bytes-long'
   const before = await buildTestApp(t, { env: { SVC_SECRET: one } })

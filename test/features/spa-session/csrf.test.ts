@@ -5,7 +5,7 @@ const mismatch = { message: 'CSRF token mismatch.', code: 'csrf_mismatch' }
 const create = '/api/tokens/create'
 const named = { token_name: 'x' }
 
-t.test('the first source that has a token decides, right or wrong', async (t) => {
+t.test('checks the first source with a token, right or wrong', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser({ xsrf: false })
@@ -22,7 +22,7 @@ t.test('the first source that has a token decides, right or wrong', async (t) =>
   t.equal(await at({ _token: token }, {}), 200)
   t.equal(await at({}, { 'x-csrf-token': token }), 200)
   t.equal(await at({}, { 'x-xsrf-token': token }), 200)
-  t.equal(await at({ _token: '' }, { 'x-xsrf-token': token }), 200, 'an empty source is none')
+  t.equal(await at({ _token: '' }, { 'x-xsrf-token': token }), 200, 'an empty source counts as missing')
   t.equal(await at({ _token: null }, { 'x-csrf-token': '', 'x-xsrf-token': token }), 200)
   t.equal(await at({ _token: token }, { 'x-csrf-token': 'wrong', 'x-xsrf-token': 'wrong' }), 200)
   t.equal(await at({}, { 'x-csrf-token': token, 'x-xsrf-token': 'wrong' }), 200)
@@ -45,11 +45,15 @@ t.test('the first source that has a token decides, right or wrong', async (t) =>
     t.equal(answer.statusCode, 419, JSON.stringify([Object.keys(body), Object.keys(headers)]))
     t.strictSame(answer.json(), mismatch)
   }
-  t.equal((await spa.post(`${create}?_token=${token}`, named)).statusCode, 419, 'addresses end in logs: no token there')
+  t.equal(
+    (await spa.post(`${create}?_token=${token}`, named)).statusCode,
+    419,
+    'tokens in URLs are ignored, because URLs are logged',
+  )
   t.equal(await svc.database.prisma.personalAccessToken.count(), 7)
 })
 
-t.test('only a browser that vouches for the same origin needs no token', async (t) => {
+t.test('requires a token except for browsers that report the same origin', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -79,7 +83,7 @@ t.test('only a browser that vouches for the same origin needs no token', async (
   t.equal(stranger.statusCode, 419)
 })
 
-t.test('answers 419 before 403: a forged request learns nothing of the account', async (t) => {
+t.test('answers 419 before 403: a forged request reveals nothing about the account', async (t) => {
   const svc = await buildTestApp(t, { settings: { registration: { require_verified_email: true } } })
   const user = await svc.createUser({ verified: false })
   const spa = svc.browser()
@@ -95,7 +99,7 @@ t.test('answers 419 before 403: a forged request learns nothing of the account',
   }
 })
 
-t.test('guest routes always ask for it, with or without a caller', async (t) => {
+t.test('requires the token on guest routes, with or without a session', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const body = { email: user.email, password: 'correct horse' }
@@ -107,7 +111,7 @@ t.test('guest routes always ask for it, with or without a caller', async (t) => 
   t.equal((await spa.post('/login', body, noCookie)).statusCode, 419, 'the value without its cookie')
   t.equal((await spa.post('/login', body, { cookie: 'svc_session=forged', 'x-xsrf-token': anonymous })).statusCode, 419)
   const outside = { origin: undefined, referer: undefined, 'x-xsrf-token': undefined }
-  t.equal((await spa.post('/login', body, outside)).statusCode, 419, 'whatever the origin')
+  t.equal((await spa.post('/login', body, outside)).statusCode, 419, 'for every origin')
   t.equal((await spa.post('/login', body, { ...outside, authorization: `Bearer ${token}` })).statusCode, 419)
   t.equal((await svc.bearer(token, 'POST', '/login', body)).statusCode, 419)
   t.equal((await svc.bearer(null, 'POST', '/login', body)).statusCode, 419)
@@ -117,7 +121,7 @@ t.test('guest routes always ask for it, with or without a caller', async (t) => 
   t.equal((await spa.get('/api/user')).statusCode, 200)
 })
 
-t.test('on protected routes nobody is 401, a session needs it, and a bearer does not', async (t) => {
+t.test('answers 401 without credentials, requires CSRF of sessions, and not of bearers', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
@@ -127,23 +131,27 @@ t.test('on protected routes nobody is 401, a session needs it, and a bearer does
   t.equal(nobody.statusCode, 401)
   t.equal(nobody.headers['www-authenticate'], 'Bearer')
   await spa.get('/svc/csrf-cookie')
-  t.equal((await spa.post(create, named)).statusCode, 401, 'an anonymous visitor is nobody')
+  t.equal((await spa.post(create, named)).statusCode, 401, 'an anonymous visitor is not authenticated')
   t.equal((await spa.post('/logout')).statusCode, 401)
   t.equal((await spa.post(create, named, { authorization })).statusCode, 200, 'a bearer from the front end')
   t.equal((await spa.post(create, named, { authorization: 'Bearer 1|wrong' })).statusCode, 401)
   const xsrf = await spa.cookie('XSRF-TOKEN')
   const login = { email: user.email, password: 'correct horse', _token: xsrf }
   t.equal((await spa.post('/login', login)).statusCode, 200)
-  t.equal((await spa.post(create, named, { authorization })).statusCode, 419, 'a session counts before a bearer')
+  t.equal(
+    (await spa.post(create, named, { authorization })).statusCode,
+    419,
+    'a session takes precedence over a bearer',
+  )
   t.equal((await spa.post(create, named, { authorization: 'Bearer 1|wrong' })).statusCode, 419)
-  t.equal((await spa.get('/api/user', { authorization: 'Bearer 1|wrong' })).statusCode, 200, 'which is not looked at')
+  t.equal((await spa.get('/api/user', { authorization: 'Bearer 1|wrong' })).statusCode, 200, 'which is not looked up')
   const elsewhere = { origin: 'http://evil.example', referer: undefined }
   t.equal((await spa.post(create, named, elsewhere)).statusCode, 401, 'a foreign page has no session')
   t.equal((await spa.post(create, named, { ...elsewhere, authorization })).statusCode, 200)
   t.equal((await spa.post(create, named, { origin: undefined, referer: undefined })).statusCode, 401)
 })
 
-t.test('no way of naming the method leads around it', async (t) => {
+t.test('applies CSRF to every way of naming the method', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser({ xsrf: false })
@@ -177,7 +185,7 @@ t.test('no way of naming the method leads around it', async (t) => {
   t.strictSame((await spa.get('/api/tokens')).json(), [])
 })
 
-t.test('with stateful_api off, guard routes take no cookie', async (t) => {
+t.test('ignores cookies on guard routes with stateful_api off', async (t) => {
   const svc = await buildTestApp(t, { settings: { stateful_api: false } })
   const user = await svc.createUser()
   const spa = svc.browser()

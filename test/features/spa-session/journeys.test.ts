@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { hour } from '../../support/clock.ts'
 
-t.test('an SPA signs in, asks who it is and signs out', async (t) => {
+t.test('signs an SPA in, returns its user and signs it out', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -18,7 +18,7 @@ t.test('an SPA signs in, asks who it is and signs out', async (t) => {
   t.equal((await spa.get('/api/user')).statusCode, 401)
 })
 
-t.test('a mobile app gets a token, uses it, and revokes it', async (t) => {
+t.test('issues a token to a mobile app, accepts it, and revokes it', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const login = await svc.bearer(null, 'POST', '/svc/token', {
@@ -34,7 +34,7 @@ t.test('a mobile app gets a token, uses it, and revokes it', async (t) => {
   t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 401)
 })
 
-t.test('a remembered browser comes back', async (t) => {
+t.test('resumes a remembered browser', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()

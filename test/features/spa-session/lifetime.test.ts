@@ -6,7 +6,7 @@ import { day, hour, minute, second } from '../../support/clock.ts'
 
 const rowsOf = (svc: TestApp) => svc.database.prisma.session.findMany({ orderBy: { createdAt: 'asc' } })
 
-/** A request of this browser as a slow handler holds it: its session is read and may be saved later. */
+/** A request of this browser in a slow handler: its session was read and may be saved later. */
 async function openRequest(svc: TestApp, browser: Browser): Promise<FastifyRequest> {
   const cookie = `svc_session=${await browser.cookie('svc_session')}`
   const request = { headers: { cookie }, server: svc.app } as FastifyRequest
@@ -19,7 +19,7 @@ async function save(request: FastifyRequest, facts: object): Promise<void> {
   await request.session.save()
 }
 
-t.test('use is noted once a minute, off the path of requests', async (t) => {
+t.test('records use once a minute, outside the request', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -28,7 +28,7 @@ t.test('use is noted once a minute, off the path of requests', async (t) => {
   const began = svc.clock.now()
   t.equal(before?.lastSeenAt.getTime(), began)
   t.match(before, { ipAddress: '127.0.0.1', createdAt: new Date(began) })
-  t.not(before?.id, (await spa.cookie('svc_session'))?.split('.')[0], 'the row does not hold the id')
+  t.not(before?.id, (await spa.cookie('svc_session'))?.split('.')[0], 'the row does not contain the id')
   svc.clock.advance(59 * second)
   for (let i = 0; i < 5; i++) await spa.get('/api/user')
   await svc.app.touches.flush()
@@ -40,7 +40,7 @@ t.test('use is noted once a minute, off the path of requests', async (t) => {
   t.strictSame(await rowsOf(svc), [{ ...before, lastSeenAt: new Date(began + minute) }])
 })
 
-t.test('a session ends when it idles, and its id is worth only an anonymous visit', async (t) => {
+t.test('ends an idle session, and treats its id as anonymous', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -55,14 +55,14 @@ t.test('a session ends when it idles, and its id is worth only an anonymous visi
   const request = await openRequest(svc, spa)
   t.equal(request.session.state?.row?.user ?? null, null)
   await save(request, { note: 'anonymous' })
-  t.match(await rowsOf(svc), [{ userId: null, data: '{"note":"anonymous"}' }], 'the ended row makes room')
+  t.match(await rowsOf(svc), [{ userId: null, data: '{"note":"anonymous"}' }], 'the ended row is replaced')
   t.equal((await spa.get('/api/user')).statusCode, 401)
   t.equal((await spa.post('/login', { email: user.email, password: 'correct horse' })).statusCode, 200)
   t.not(await spa.cookie('svc_session'), cookie)
   t.equal((await rowsOf(svc)).length, 1, 'signing in replaces the anonymous row')
 })
 
-t.test('use keeps a session, but not for ever', async (t) => {
+t.test('extends a session by use, up to a maximum', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '5h' } } })
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -76,7 +76,7 @@ t.test('use keeps a session, but not for ever', async (t) => {
   t.equal((await spa.get('/api/user')).statusCode, 401, 'after 5 h')
 })
 
-t.test('an anonymous visitor has a row while there is something to keep, and keeps it by coming back', async (t) => {
+t.test('stores an anonymous session while it has data, and extends it by use', async (t) => {
   const svc = await buildTestApp(t)
   const spa = svc.browser()
   await spa.get('/svc/csrf-cookie')
@@ -93,7 +93,7 @@ t.test('an anonymous visitor has a row while there is something to keep, and kee
   t.match(await rowsOf(svc), [{ userId: null }])
 })
 
-t.test('a slow request does not revive what was ended meanwhile', async (t) => {
+t.test('does not revive an ended session from a slow request', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -113,7 +113,7 @@ t.test('a slow request does not revive what was ended meanwhile', async (t) => {
   t.equal((await svc.browser().get('/api/user', { cookie: `svc_session=${thief}` })).statusCode, 401)
 })
 
-t.test('a visit that was read without a row never comes to carry a user', async (t) => {
+t.test('never adds a user to a visit that was read without a row', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -130,7 +130,7 @@ t.test('a visit that was read without a row never comes to carry a user', async 
   t.match(await rowsOf(svc), [{ userId, data: /^\{"proof":\{[^{]*\}\}$/ }], 'the row it was read from is gone')
 })
 
-t.test('visits that begin a row at once all succeed, on one row', async (t) => {
+t.test('completes concurrent visits that begin a row, on one row', async (t) => {
   const svc = await buildTestApp(t)
   const spa = svc.browser()
   await spa.get('/svc/csrf-cookie')
@@ -141,7 +141,7 @@ t.test('visits that begin a row at once all succeed, on one row', async (t) => {
   t.match(rows[0]?.data, /^\{"index":\d\}$/)
 })
 
-t.test('two logins at once from one browser both succeed and end what was there', async (t) => {
+t.test('completes two concurrent logins from one browser, and ends the previous session', async (t) => {
   const svc = await buildTestApp(t)
   const [first, user] = [await svc.createUser(), await svc.createUser()]
   const spa = svc.browser()
@@ -161,7 +161,7 @@ t.test('two logins at once from one browser both succeed and end what was there'
   t.equal((await spa.get('/api/user')).statusCode, 401)
 })
 
-t.test('what has ended is pruned', async (t) => {
+t.test('prunes ended sessions', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()

@@ -13,7 +13,7 @@ const change = (svc: TestApp, id: number, data: object) =>
 const storedHash = async (svc: TestApp, id: number) =>
   (await svc.database.prisma.user.findUniqueOrThrow({ where: { id: BigInt(id) } })).password
 
-t.test('every wrong login gets the same answer', async (t) => {
+t.test('answers the same to every failed login', async (t) => {
   for (const status of [401, 422]) {
     const svc = await buildTestApp(t, { settings: { session: { login_failure_status: status } } })
     const [known, disabled, passwordless] = [
@@ -36,14 +36,14 @@ t.test('every wrong login gets the same answer', async (t) => {
       t.equal(answer.statusCode, status, String(email))
       t.strictSame(answer.json(), { message: wrong, code, errors: { email: [wrong] } })
       t.strictSame(cookieNames(answer), [])
-      t.equal(answer.headers['www-authenticate'], undefined, 'no browser asks for a password of its own')
+      t.equal(answer.headers['www-authenticate'], undefined, 'browsers show no password prompt of their own')
     }
     t.equal(await svc.database.prisma.session.count(), 0)
     t.equal(await storedHash(svc, passwordless.id), null)
   }
 })
 
-t.test('nothing but two texts is a credential', async (t) => {
+t.test('accepts only two texts as credentials', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const passwordless = await svc.createUser({ password: null })
@@ -72,7 +72,7 @@ t.test('nothing but two texts is a credential', async (t) => {
   ] as const) {
     const answer = await spa.post('/login', body)
     t.equal(answer.statusCode, 422, JSON.stringify(body))
-    t.ok(Array.isArray(answer.json().errors[field]), `${field} is told`)
+    t.ok(Array.isArray(answer.json().errors[field]), `${field} is reported`)
   }
   const nothing = await spa.post('/login', {})
   t.strictSame(Object.keys(nothing.json().errors), ['email', 'password'])
@@ -82,7 +82,7 @@ t.test('nothing but two texts is a credential', async (t) => {
   }
 })
 
-t.test('a login changes the id and the XSRF value, and what was planted before is worth nothing', async (t) => {
+t.test('changes the id and the XSRF value on login, and rejects planted ones', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const attacker = svc.browser()
@@ -109,7 +109,7 @@ t.test('a login changes the id and the XSRF value, and what was planted before i
   t.equal(await svc.database.prisma.session.count(), 0)
 })
 
-t.test('who is signed in may sign in again: success replaces, failure leaves', async (t) => {
+t.test('replaces the session of a signed-in user on success, and keeps it on failure', async (t) => {
   const svc = await buildTestApp(t)
   const [first, second] = [await svc.createUser(), await svc.createUser()]
   const spa = svc.browser()
@@ -132,11 +132,11 @@ t.test('who is signed in may sign in again: success replaces, failure leaves', a
   t.equal(await svc.database.prisma.session.count(), 1)
 })
 
-t.test('a password alone opens nothing where a second factor is confirmed', async (t) => {
+t.test('requires the confirmed second factor besides the password', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   await change(svc, user.id, { twoFactorSecret: 'x' })
-  t.equal((await svc.browser().signIn(user.email)).json().two_factor, false, 'unconfirmed is none')
+  t.equal((await svc.browser().signIn(user.email)).json().two_factor, false, 'an unconfirmed one is ignored')
   await svc.database.prisma.session.deleteMany()
   await change(svc, user.id, { twoFactorConfirmedAt: new Date(), password: await bcrypt('correct horse', 4) })
   const spa = svc.browser()
@@ -151,10 +151,10 @@ t.test('a password alone opens nothing where a second factor is confirmed', asyn
   t.equal((await spa.get('/api/user')).statusCode, 401)
   t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 0)
   t.equal(await svc.database.prisma.rememberToken.count(), 0)
-  t.match(await storedHash(svc, user.id), /^\$argon2id\$/, 'rehashed even so')
+  t.match(await storedHash(svc, user.id), /^\$argon2id\$/, 'rehashed nevertheless')
 })
 
-t.test('older hashes verify, are replaced, and other sessions go on', async (t) => {
+t.test('verifies and replaces older hashes, and keeps other sessions', async (t) => {
   const svc = await buildTestApp(t)
   const password = 'pässword of old'
   const old = [
@@ -174,20 +174,20 @@ t.test('older hashes verify, are replaced, and other sessions go on', async (t) 
     const marked = { where: { userId: BigInt(user.id) }, data: { passwordFingerprint: passwordFingerprint(stored) } }
     await svc.database.prisma.session.updateMany(marked)
     await svc.database.prisma.rememberToken.updateMany(marked)
-    t.equal((await svc.browser().signIn(user.email, 'password of old')).statusCode, 401)
+    t.equal((await svc.browser().signIn(user.email, 'the earlier password')).statusCode, 401)
     const both = await Promise.all([
       svc.browser().signIn(user.email, password),
       svc.browser().signIn(user.email, password),
     ])
     for (const answer of both) t.equal(answer.statusCode, 200, stored.slice(0, 12))
     t.match(await storedHash(svc, user.id), /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
-    t.equal((await other.get('/api/user')).statusCode, 200, 'the other session goes on')
+    t.equal((await other.get('/api/user')).statusCode, 200, 'the other session continues')
     t.equal((await svc.browser().get('/api/user', { cookie: remembered })).statusCode, 200, 'and the remembered one')
     t.equal((await svc.browser().signIn(user.email, password)).statusCode, 200)
   }
 })
 
-t.test('a password that was changed elsewhere ends sessions at the next request', async (t) => {
+t.test('ends sessions on their next request after a password change elsewhere', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const [own, other] = [svc.browser(), svc.browser()]
@@ -197,7 +197,7 @@ t.test('a password that was changed elsewhere ends sessions at the next request'
   await change(svc, user.id, { password })
   const id = (await own.get('/api/user')).statusCode
   t.equal(id, 401)
-  // What a route does that changes its own user's password: the mark of its own session moves along.
+  // Simulates a route that changes its own user's password: the fingerprint in its session is updated.
   await own.signIn(user.email, 'a new password')
   const again = hashPassword('the newest password')
   const mine = { userId: BigInt(user.id), passwordFingerprint: passwordFingerprint(password) }
@@ -210,12 +210,12 @@ t.test('a password that was changed elsewhere ends sessions at the next request'
   t.equal((await other.get('/api/user')).statusCode, 401)
   t.equal((await other.post('/logout')).statusCode, 401)
   await change(svc, user.id, { disabledAt: new Date() })
-  t.equal((await own.get('/api/user')).statusCode, 401, 'a disabled user is out at once')
+  t.equal((await own.get('/api/user')).statusCode, 401, 'a disabled user is signed out immediately')
   await change(svc, user.id, { disabledAt: null, password: null })
-  t.equal((await own.get('/api/user')).statusCode, 401, 'and so is one whose password was removed')
+  t.equal((await own.get('/api/user')).statusCode, 401, 'and so is a user whose password was removed')
 })
 
-t.test('a logout ends what the browser holds, whatever it sends along', async (t) => {
+t.test('ends everything that the browser holds on logout, whatever it sends', async (t) => {
   const svc = await buildTestApp(t)
   const [user, other] = [await svc.createUser(), await svc.createUser()]
   const spa = svc.browser()
@@ -226,7 +226,7 @@ t.test('a logout ends what the browser holds, whatever it sends along', async (t
   t.equal(
     (await svc.browser().get('/api/user', { cookie: kept })).statusCode,
     401,
-    'its token dies though it was not sent',
+    'its remember token is revoked although it was not sent',
   )
   const [one, two] = [svc.browser(), svc.browser()]
   await one.signIn(user.email, undefined, { remember: true })
@@ -234,7 +234,7 @@ t.test('a logout ends what the browser holds, whatever it sends along', async (t
   const foreign = await one.cookie('svc_remember')
   await two.jar.setCookie(`svc_remember=${foreign}; Path=/`, 'http://localhost:8000/')
   t.equal((await two.post('/logout')).statusCode, 200)
-  t.equal((await two.get('/api/user')).statusCode, 401, 'a logout never turns into another user')
+  t.equal((await two.get('/api/user')).statusCode, 401, 'a logout never signs another user in')
   t.equal((await svc.browser().get('/api/user', { cookie: `svc_remember=${foreign}` })).statusCode, 401)
-  t.equal((await one.get('/api/user')).statusCode, 401, 'a copied cookie makes no device of its own')
+  t.equal((await one.get('/api/user')).statusCode, 401, 'a copied cookie creates no second device')
 })

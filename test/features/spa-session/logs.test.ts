@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { hour } from '../../support/clock.ts'
 
-t.test('no secret reaches a log line or an event, at the most verbose level', async (t) => {
+t.test('keeps secrets out of logs and events, at the most verbose level', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser({ password: 'a-very-secret-password' })
   const secrets = new Set(['a-very-secret-password', 'a-wrong-password', 'Bearer '])
@@ -67,7 +67,7 @@ t.test('no secret reaches a log line or an event, at the most verbose level', as
   t.notMatch(written, /authorization|set-cookie|\$argon2|\?token=/i)
 })
 
-t.test('an error that nobody expected is logged without its values and shown as nothing', async (t) => {
+t.test('logs an unexpected error without its values, and hides it from the answer', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()

@@ -10,14 +10,14 @@ const settings = { app: { url } }
 const shared = { ...settings, session: { domain: '.example.com' } }
 const own = { origin: url, url, xsrf: false }
 
-/** The lines that an answer sets, by name and whether they take the cookie back. */
+/** The cookies that an answer sets, by name, and whether they delete the cookie. */
 const lines = (answer: { headers: { 'set-cookie'?: string | string[] | undefined } }): string[] =>
   [answer.headers['set-cookie'] ?? []].flat().map((line) => {
     const domain = /Domain=([^;]+)/.exec(line)?.[1] ?? 'host'
     return `${line.split('=')[0]} ${domain} ${line.includes('Max-Age=0;') ? 'expired' : 'set'}`
   })
 
-t.test('cookies have a prefix on https: __Host- for one host, __Secure- for a domain', async (t) => {
+t.test('prefixes cookies on https: __Host- for one host, __Secure- for a domain', async (t) => {
   for (const [given, prefix] of [
     [settings, '__Host-'],
     [shared, '__Secure-'],
@@ -38,11 +38,11 @@ t.test('cookies have a prefix on https: __Host- for one host, __Secure- for a do
     )
     t.equal((await spa.get('/api/user')).statusCode, 200)
     const device = await spa.get('/oauth/device', { accept: 'text/html' })
-    t.ok(lines(device).includes('__Host-svc_oauth_session host set'), 'no subdomain needs that one')
+    t.ok(lines(device).includes('__Host-svc_oauth_session host set'), 'subdomains do not need that one')
   }
 })
 
-t.test('accepts the names of the past for cookies of the past, and replaces them', async (t) => {
+t.test('accepts former cookie names, and replaces them', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const plain = await buildTestApp(t, { database: svc.where })
   const user = await svc.createUser()
@@ -78,12 +78,12 @@ t.test('accepts the names of the past for cookies of the past, and replaces them
   t.equal(
     (await ask(`svc_session=${signer.sign('attacker')}; __Host-svc_session=${session}`)).statusCode,
     200,
-    'the protected name wins',
+    'the protected name takes precedence',
   )
   t.ok(id.length > 40)
 })
 
-t.test('two cookies of one name count as absent, and every variant is taken back', async (t) => {
+t.test('treats duplicate cookies as absent, and deletes every variant', async (t) => {
   for (const [given, name, domains] of [
     [{}, 'svc_session', ['host']],
     [shared, '__Secure-svc_session', ['host', '.example.com']],
@@ -120,6 +120,6 @@ t.test('two cookies of one name count as absent, and every variant is taken back
       payload: {},
     })
     t.equal(forged.headers['set-cookie'], undefined, 'not for a form of another site')
-    t.equal((await spa.get('/api/user', same)).statusCode, 200, 'the session lives on')
+    t.equal((await spa.get('/api/user', same)).statusCode, 200, 'the session continues')
   }
 })

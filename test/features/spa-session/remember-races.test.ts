@@ -5,7 +5,7 @@ import { beforeNextTransaction } from '../../support/meanwhile.ts'
 import { present, remembered, sessionCount, spaHeaders, tokens } from './remembered.ts'
 import { cookieNames, cookiesOf } from './set-cookies.ts'
 
-t.test('parallel requests of a remembered browser share one successor and one session', async (t) => {
+t.test('gives parallel requests of a remembered browser one successor and one session', async (t) => {
   const svc = await buildTestApp(t)
   const { user, cookie } = await remembered(svc)
   const together = () => Promise.all(Array.from({ length: 10 }, () => present(svc, cookie)))
@@ -23,7 +23,7 @@ t.test('parallel requests of a remembered browser share one successor and one se
   t.equal(await sessionCount(svc), 1)
   t.equal((await tokens(svc)).length, 1)
   const events = await svc.database.prisma.event.count({ where: { type: 'login_remembered' } })
-  t.equal(events, 1, 'one coming back, told once')
+  t.equal(events, 1, 'one return, recorded once')
 
   svc.clock.advance(3 * hour)
   const again = await together()
@@ -38,7 +38,7 @@ t.test('parallel requests of a remembered browser share one successor and one se
   t.equal((await present(svc, successor)).statusCode, 200)
 })
 
-t.test('a cookie that is presented after its successor ends the device and notifies the user', async (t) => {
+t.test('ends the device and notifies the user when a replaced cookie is presented', async (t) => {
   const svc = await buildTestApp(t)
   const { user, cookie } = await remembered(svc)
   const other = svc.browser()
@@ -51,9 +51,9 @@ t.test('a cookie that is presented after its successor ends the device and notif
   for (const { svc_session, svc_remember } of [first, second]) {
     const headers = { ...spaHeaders, cookie: `svc_session=${svc_session?.value}` }
     t.equal((await svc.app.inject({ url: '/api/user', headers })).statusCode, 401, 'its sessions ended')
-    t.equal((await present(svc, svc_remember?.value)).statusCode, 401, 'its cookies are dead')
+    t.equal((await present(svc, svc_remember?.value)).statusCode, 401, 'its cookies are invalid')
   }
-  t.equal((await other.get('/api/user')).statusCode, 200, 'the other device goes on')
+  t.equal((await other.get('/api/user')).statusCode, 200, 'the other device is not affected')
   t.equal((await tokens(svc)).length, 1)
   const mails = await svc.mailbox.to(user.email)
   t.strictSame(
@@ -63,7 +63,7 @@ t.test('a cookie that is presented after its successor ends the device and notif
   t.equal(await svc.database.prisma.event.count({ where: { type: 'remember_replayed' } }), 1)
 })
 
-t.test('a made-up cookie ends no device', async (t) => {
+t.test('ends no device on a forged cookie', async (t) => {
   const svc = await buildTestApp(t)
   const { user, cookie = '' } = await remembered(svc)
   const [id, secret = '', tag = ''] = cookie.split('.')
@@ -78,7 +78,7 @@ t.test('a made-up cookie ends no device', async (t) => {
   t.equal((await svc.mailbox.all()).length, 0)
 })
 
-t.test('a cookie from before cookies had a tag still works, and is replaced by one that has it', async (t) => {
+t.test('accepts and replaces a cookie from before cookies had a tag', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie = '' } = await remembered(svc)
   const old = cookie.split('.').slice(0, 2).join('.')
@@ -89,7 +89,7 @@ t.test('a cookie from before cookies had a tag still works, and is replaced by o
   t.equal((await present(svc, successor)).statusCode, 200, 'an untagged cookie ends nothing')
 })
 
-t.test('a predecessor that is overtaken between its look-up and its rotation is refused', async (t) => {
+t.test('rejects a predecessor that was replaced between its lookup and its rotation', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie } = await remembered(svc)
   const successor = cookiesOf(await present(svc, cookie)).svc_remember?.value
@@ -105,7 +105,7 @@ t.test('a predecessor that is overtaken between its look-up and its rotation is 
   t.equal(await sessionCount(svc), 1, 'only the successor has a session')
 })
 
-t.test('a used session of a predecessor that grew too old is replaced', async (t) => {
+t.test('replaces a used session of a predecessor that is too old', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '3h' } } })
   const { cookie } = await remembered(svc)
   const first = cookiesOf(await present(svc, cookie)).svc_session?.value
@@ -117,7 +117,7 @@ t.test('a used session of a predecessor that grew too old is replaced', async (t
   t.equal((await present(svc, cookie)).statusCode, 200)
 })
 
-t.test('a logout ends every session of its device, also one that another request began', async (t) => {
+t.test('ends every session of the device on logout, also one that another request began', async (t) => {
   const svc = await buildTestApp(t)
   const { user, spa, cookie } = await remembered(svc)
   const stolen = cookiesOf(await present(svc, cookie)).svc_session?.value
@@ -134,7 +134,7 @@ t.test('a logout ends every session of its device, also one that another request
   t.equal(after.statusCode, 401)
 })
 
-t.test('the secret may change between a cookie and its successor', async (t) => {
+t.test('survives a change of the secret between a cookie and its successor', async (t) => {
   const one = 'the-first-secret-which-is-32-bytes-long'
   const two = 'the-second-secret-that-is-32-bytes-long'
   const before = await buildTestApp(t, { env: { SVC_SECRET: one } })
@@ -149,7 +149,7 @@ t.test('the secret may change between a cookie and its successor', async (t) => 
   t.equal((await present(after, first)).statusCode, 200)
 })
 
-t.test('two replicas agree on one successor and one session', async (t) => {
+t.test('agrees on one successor and one session on two replicas', async (t) => {
   const svc = await buildTestApp(t)
   const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
   const { cookie } = await remembered(svc)
@@ -161,7 +161,7 @@ t.test('two replicas agree on one successor and one session', async (t) => {
   t.equal(await sessionCount(svc), 1)
 })
 
-t.test('who comes late with a predecessor is not signed in beside its successor', async (t) => {
+t.test('rejects a late predecessor although its successor is signed in', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie } = await remembered(svc)
   const successor = cookiesOf(await present(svc, cookie)).svc_remember?.value

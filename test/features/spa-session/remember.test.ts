@@ -7,7 +7,7 @@ import { day, hour, minute } from '../../support/clock.ts'
 import { present, remembered, sessionCount, spaHeaders, tokens } from './remembered.ts'
 import { cookieNames, cookiesOf, pair } from './set-cookies.ts'
 
-t.test('the flag is read in every form clients send it in', async (t) => {
+t.test('accepts the flag in every form that clients send', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const cases: [unknown, boolean][] = [
@@ -25,7 +25,7 @@ t.test('the flag is read in every form clients send it in', async (t) => {
   }
 })
 
-t.test('what is wrong neither signs in nor harms the row', async (t) => {
+t.test('ignores an invalid cookie without changing the row', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie = '' } = await remembered(svc)
   const [row] = await tokens(svc)
@@ -55,7 +55,7 @@ t.test('what is wrong neither signs in nor harms the row', async (t) => {
   t.equal((await present(svc, cookie)).statusCode, 200)
 })
 
-t.test('a request that is refused uses nothing up', async (t) => {
+t.test('uses nothing up in a rejected request', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie } = await remembered(svc)
   const before = await tokens(svc)
@@ -78,7 +78,7 @@ t.test('a request that is refused uses nothing up', async (t) => {
   t.equal(await sessionCount(svc), 1)
 })
 
-t.test('it counts on both families, and on an unsafe request with the value of the id it brings', async (t) => {
+t.test('works on both route families, and on an unsafe request with the XSRF value of its id', async (t) => {
   const svc = await buildTestApp(t)
   const guest = await remembered(svc)
   t.strictSame(cookieNames(await guest.spa.get('/svc/csrf-cookie')), [
@@ -98,7 +98,7 @@ t.test('it counts on both families, and on an unsafe request with the value of t
   t.equal((await unsafe.spa.post('/api/tokens/create', {}, { 'x-xsrf-token': old })).statusCode, 419)
 })
 
-t.test('it ends with logout, password, account and its days', async (t) => {
+t.test('ends with logout, password, account and its lifetime', async (t) => {
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
   const out = await remembered(svc)
@@ -126,10 +126,10 @@ t.test('it ends with logout, password, account and its days', async (t) => {
   const late = await present(svc, old.cookie)
   t.equal(late.statusCode, 200)
   svc.clock.advance(minute)
-  t.equal((await present(svc, cookiesOf(late).svc_remember?.value)).statusCode, 401, 'use does not prolong its days')
+  t.equal((await present(svc, cookiesOf(late).svc_remember?.value)).statusCode, 401, 'use does not extend the lifetime')
 })
 
-t.test('signing in as another leaves nothing of the one before', async (t) => {
+t.test('removes everything of the previous user when another one signs in', async (t) => {
   const svc = await buildTestApp(t)
   const other = await svc.createUser()
   const { user, spa, cookie } = await remembered(svc)
@@ -137,7 +137,7 @@ t.test('signing in as another leaves nothing of the one before', async (t) => {
   const session = await spa.cookie('svc_session')
   const failed = await spa.post('/login', { email: other.email, password: 'wrong' })
   t.equal(failed.statusCode, 401)
-  t.equal((await spa.get('/api/user')).json().id, user.id, 'a failure leaves it')
+  t.equal((await spa.get('/api/user')).json().id, user.id, 'a failure keeps it')
   const mine = await spa.cookie('svc_remember')
   const login = await spa.post('/login', { email: other.email, password: 'correct horse' })
   t.equal(login.statusCode, 200)
@@ -150,7 +150,7 @@ t.test('signing in as another leaves nothing of the one before', async (t) => {
   t.equal(await sessionCount(svc), 1)
 })
 
-t.test('a new login in a remembered browser with no session replaces at once', async (t) => {
+t.test('replaces the device when a user signs in in a remembered browser without a session', async (t) => {
   const svc = await buildTestApp(t)
   const other = await svc.createUser()
   const { spa, cookie } = await remembered(svc)
@@ -163,7 +163,7 @@ t.test('a new login in a remembered browser with no session replaces at once', a
   t.equal((await spa.get('/api/user')).json().id, other.id)
 })
 
-t.test('two devices are remembered apart', async (t) => {
+t.test('remembers two devices separately', async (t) => {
   const svc = await buildTestApp(t)
   const { user, spa } = await remembered(svc)
   const second = new Browser(svc.app)
@@ -171,5 +171,5 @@ t.test('two devices are remembered apart', async (t) => {
   await second.post('/logout')
   const me = await spa.get('/api/user')
   t.equal(me.statusCode, 200)
-  t.strictSame(cookieNames(await spa.get('/api/user')), pair, 'once it has a session, its cookie rests')
+  t.strictSame(cookieNames(await spa.get('/api/user')), pair, 'its cookie is unused once it has a session')
 })

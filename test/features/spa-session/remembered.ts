@@ -9,11 +9,11 @@ export const sessionCount = (svc: TestApp): Promise<number> => svc.database.pris
 
 export const tokens = (svc: TestApp) => svc.database.prisma.rememberToken.findMany({ orderBy: { id: 'asc' } })
 
-/** A request that brings a remember cookie and nothing else. */
+/** A request with a remember cookie and nothing else. */
 export const present = (svc: TestApp, cookie: string | undefined, url = '/api/user') =>
   svc.app.inject({ url, headers: { ...spaHeaders, cookie: `svc_remember=${cookie}` } })
 
-/** A user, the browser that is remembered, and its cookie, with no session left. */
+/** A user, a remembered browser, and its cookie, without a session. */
 export async function remembered(svc: TestApp): Promise<{ user: User; spa: Browser; cookie: string | undefined }> {
   const user = await svc.createUser()
   const spa = svc.browser()

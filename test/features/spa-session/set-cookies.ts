@@ -16,5 +16,5 @@ export function cookiesOf(answer: LightMyRequestResponse): Record<string, Cookie
 /** The names of the cookies that an answer sets, in alphabetical order. */
 export const cookieNames = (answer: LightMyRequestResponse): string[] => Object.keys(cookiesOf(answer)).sort()
 
-/** The session cookie and the XSRF value: what always travels together. */
+/** The session cookie and the XSRF value, which are always set together. */
 export const pair: string[] = ['XSRF-TOKEN', 'svc_session']

@@ -10,7 +10,7 @@ const navigation = { accept: 'text/html', origin: undefined, referer: undefined,
 const encode = (fields: Record<string, string>) => Buffer.from(String(new URLSearchParams(fields)))
 const hiddenToken = (html: string) => /name="_token" value="([^"]*)"/.exec(html)?.[1] ?? ''
 
-/** A browser on svc's own page that only follows forms: no script, so no XSRF header. */
+/** A browser on svc's own page that only submits forms: no script, so no XSRF header. */
 const openBrowser = (svc: TestApp) => new Browser(svc.app, { origin: page, xsrf: false })
 
 async function signIn(browser: Browser, email: string, password = 'correct horse') {
@@ -18,7 +18,7 @@ async function signIn(browser: Browser, email: string, password = 'correct horse
   return browser.post('/test-login', encode({ _token: hiddenToken(opened.body), email, password }), form)
 }
 
-t.test('a visitor signs in by form, sees a token once, tries it and revokes it', async (t) => {
+t.test('signs a visitor in by form, shows a token once, tries it and revokes it', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const browser = openBrowser(svc)
@@ -55,7 +55,7 @@ t.test('a visitor signs in by form, sees a token once, tries it and revokes it',
   t.equal((await svc.app.inject(link)).statusCode, 401)
 })
 
-t.test('the link carries a token to one route only', async (t) => {
+t.test('accepts a token in a link on one route only', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const token = encodeURIComponent(await svc.createToken(user))
@@ -71,12 +71,12 @@ t.test('the link carries a token to one route only', async (t) => {
   const other = await svc.createToken(await svc.createUser())
   const url = `/test-user?token=${encodeURIComponent(other)}`
   for (const headers of [navigation, { origin: undefined }, { referer: undefined }]) {
-    t.equal((await browser.get(url, headers)).json().id, user.id, 'a session counts before the link')
+    t.equal((await browser.get(url, headers)).json().id, user.id, 'a session takes precedence over the link')
   }
   t.equal((await browser.get('/test-user?token=1|wrong', navigation)).statusCode, 200)
 })
 
-t.test('only here a same-origin navigation counts as first-party', async (t) => {
+t.test('accepts same-origin navigation as first-party only here', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const browser = openBrowser(svc)
@@ -91,7 +91,7 @@ t.test('only here a same-origin navigation counts as first-party', async (t) => 
   }
 })
 
-t.test('a wrong password shows the form again, and a second factor is not passed', async (t) => {
+t.test('shows the form again after a wrong password, and rejects users with a second factor', async (t) => {
   const svc = await buildTestApp(t)
   const [user, careful] = [await svc.createUser(), await svc.createUser()]
   const data = { twoFactorConfirmedAt: new Date() }
@@ -117,7 +117,7 @@ t.test('a wrong password shows the form again, and a second factor is not passed
   t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
 })
 
-t.test('a page runs nothing of others, and is framed by nobody', async (t) => {
+t.test('runs no foreign scripts on the page, and forbids framing', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'`{{7*7}}<%= 7*7 %>'
@@ -149,10 +149,10 @@ t.test('a page runs nothing of others, and is framed by nobody', async (t) => {
   }
   const nonce = /<style nonce="([^"]+)">/.exec(shown.body)?.[1] ?? ''
   t.ok(String(shown.headers['content-security-policy']).includes(`'nonce-${nonce}'`))
-  t.notOk(planted.body.includes(nonce), 'a nonce is of one answer')
+  t.notOk(planted.body.includes(nonce), 'each answer has its own nonce')
 })
 
-t.test("nobody revokes another's token, and odd ids are not found", async (t) => {
+t.test("answers 404 for another user's token and for invalid ids", async (t) => {
   const svc = await buildTestApp(t)
   const [user, other] = [await svc.createUser(), await svc.createUser()]
   const [id] = (await svc.createToken(other)).split('|')
@@ -166,7 +166,7 @@ t.test("nobody revokes another's token, and odd ids are not found", async (t) =>
   t.equal(await svc.database.prisma.personalAccessToken.count({ where: { tokenableId: BigInt(other.id) } }), 1)
 })
 
-t.test('it is for development only', async (t) => {
+t.test('exists only in development', async (t) => {
   const svc = await buildTestApp(t, { settings: { test_page: false } })
   for (const url of ['/test-login', '/test-user', '/test-tokens']) t.equal((await svc.app.inject(url)).statusCode, 404)
   const production = {
@@ -177,7 +177,7 @@ t.test('it is for development only', async (t) => {
   t.throws(() => testConfig({ ...production, test_page: true }), /test_page/)
 })
 
-t.test('the flash travels by https where svc does', async (t) => {
+t.test('sets a secure flash cookie where svc uses https', async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { url: 'https://auth.example.com' } } })
   const user = await svc.createUser()
   const own = 'https://auth.example.com'
@@ -185,7 +185,7 @@ t.test('the flash travels by https where svc does', async (t) => {
   t.equal(cookiesOf(await signIn(browser, user.email))['__Host-svc_flash']?.secure, true)
 })
 
-t.test('the list of tokens accepts a session or an API token, and no JWT', async (t) => {
+t.test('lists tokens for a session or an API token, and for no JWT', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -197,7 +197,7 @@ t.test('the list of tokens accepts a session or an API token, and no JWT', async
     fresh: (await spa.post('/oauth/token/fresh')).json().access_token,
   }
   for (const [kind, jwt] of Object.entries(jwts)) {
-    t.equal((await svc.bearer(jwt, 'GET', '/api/user')).statusCode, 200, `the ${kind} token is alive`)
+    t.equal((await svc.bearer(jwt, 'GET', '/api/user')).statusCode, 200, `the ${kind} token is valid`)
     t.equal((await svc.bearer(jwt, 'GET', '/test-tokens')).statusCode, 403, kind)
     t.equal((await svc.bearer(jwt, 'DELETE', `/test-tokens/${id}`)).statusCode, 403, kind)
   }

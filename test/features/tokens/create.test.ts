@@ -7,13 +7,13 @@ const create = ({ bearer }: TestApp, token: string, body: object) => bearer(toke
 const list = async (svc: TestApp, token: string) => (await svc.bearer(token, 'GET', '/api/tokens')).json()
 const wide = { token_name: 'x' }
 
-/** The record of the token that an answer made, as the token itself sees it. */
+/** The record of the token in an answer, as the token itself sees it. */
 async function made(svc: TestApp, answer: LightMyRequestResponse) {
   const { token } = answer.json()
   return (await list(svc, token)).find(({ id }: { id: number }) => String(id) === token.split('|')[0])
 }
 
-t.test('a token is made on both paths, shown once, and works', async (t) => {
+t.test('creates a token on both paths, shows it once, and accepts it', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const first = await svc.createToken(user)
@@ -41,10 +41,10 @@ t.test('a token is made on both paths, shown once, and works', async (t) => {
     t.equal((await spa.post(path, wide, { 'x-xsrf-token': 'wrong' })).statusCode, 419)
   }
   const secrets = svc.logs.filter((line) => line.includes(first.split('|')[1] ?? '-'))
-  t.same(secrets, [], 'no log line holds a secret')
+  t.same(secrets, [], 'no log line contains a secret')
 })
 
-t.test('every rule has its Laravel text', async (t) => {
+t.test("answers with Laravel's texts for every rule", async (t) => {
   const svc = await buildTestApp(t)
   const token = await svc.createToken(await svc.createUser())
   const long = 'ü'.repeat(256)
@@ -90,12 +90,12 @@ t.test('every rule has its Laravel text', async (t) => {
   }
   const two = await create(svc, token, { abilities: [1, ''] })
   t.equal(two.json().message, 'The token name field is required. (and 2 more errors)')
-  t.equal((await list(svc, token)).length, 1, 'nothing was made')
+  t.equal((await list(svc, token)).length, 1, 'nothing was created')
   const most = { token_name: 'ü'.repeat(255), abilities: Array(100).fill('y'.repeat(255)) }
   t.equal((await create(svc, token, most)).statusCode, 200)
 })
 
-t.test('an expiry is taken with and without offset, time and seconds', async (t) => {
+t.test('accepts an expiry with and without offset, time and seconds', async (t) => {
   const svc = await buildTestApp(t)
   const token = await svc.createToken(await svc.createUser())
   for (const [given, stored] of [
@@ -119,7 +119,7 @@ t.test('an expiry is taken with and without offset, time and seconds', async (t)
   t.equal((await svc.bearer(soon.json().token, 'GET', '/api/user')).statusCode, 401)
 })
 
-t.test('an expiry without an offset is UTC wherever the server stands', async (t) => {
+t.test('reads an expiry without an offset as UTC in every time zone', async (t) => {
   const zone = process.env.TZ
   process.env.TZ = 'Asia/Tokyo'
   t.teardown(() => {
@@ -135,7 +135,7 @@ t.test('an expiry without an offset is UTC wherever the server stands', async (t
   }
 })
 
-t.test('abilities are exact strings; only a lone * is everything', async (t) => {
+t.test('compares abilities exactly; only a lone * grants everything', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const orders = async (abilities: string[], query = '') =>
@@ -151,7 +151,7 @@ t.test('abilities are exact strings; only a lone * is everything', async (t) => 
   t.equal((await svc.bearer(nothing.json().token, 'GET', '/orders?any=1')).statusCode, 403)
 })
 
-t.test('a narrow token passes on only what it has', async (t) => {
+t.test('passes on only the abilities of a narrow token', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const narrow = await svc.createToken(user, { abilities: ['a', 'b', 'server:*', '**'] })
@@ -172,11 +172,11 @@ t.test('a narrow token passes on only what it has', async (t) => {
   }
   const empty = await svc.createToken(user, { abilities: [] })
   const child = await create(svc, empty, wide)
-  t.same((await made(svc, child)).abilities, [], 'nothing begets nothing, not the default')
+  t.same((await made(svc, child)).abilities, [], 'an empty list stays empty instead of the default')
   t.equal((await create(svc, empty, { ...wide, abilities: ['a'] })).statusCode, 403)
 })
 
-t.test('a token passes on no later end than its own', async (t) => {
+t.test('passes on no later expiry than its own', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const parent = await svc.createToken(user, { expiresAt: new Date(svc.clock.now() + hour) })
@@ -191,7 +191,7 @@ t.test('a token passes on no later end than its own', async (t) => {
   t.equal((await made(svc, earlier)).expires_at, '2026-11-20T12:30:00.000000Z')
 })
 
-t.test('under a global expiration no chain of tokens outlives the first', async (t) => {
+t.test('limits chains of tokens by the global expiration of the first', async (t) => {
   const svc = await buildTestApp(t, { settings: { expiration: 60 } })
   const parent = await svc.createToken(await svc.createUser())
   svc.clock.advance(50 * minute)
@@ -202,7 +202,7 @@ t.test('under a global expiration no chain of tokens outlives the first', async 
   t.equal((await svc.bearer(child, 'GET', '/api/user')).statusCode, 401)
 })
 
-t.test('prefix and default abilities are those of the configuration', async (t) => {
+t.test('uses the configured prefix and default abilities', async (t) => {
   const settings = { tokens: { prefix: 'svc_', default_abilities: ['check-status'] } }
   const svc = await buildTestApp(t, { settings })
   const user = await svc.createUser()

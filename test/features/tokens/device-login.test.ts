@@ -5,7 +5,7 @@ import { minute } from '../../support/clock.ts'
 const password = 'correct horse'
 const login = ({ bearer }: TestApp, body: object, path = '/svc/token') => bearer(null, 'POST', path, body)
 
-t.test('an email and password give a token and the user, and no cookies', async (t) => {
+t.test('returns a token and the user for an email and password, without cookies', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser({ email: 'ada@example.com' })
   for (const email of ['ada@example.com', ' Ada@Example.COM ']) {
@@ -21,7 +21,7 @@ t.test('an email and password give a token and the user, and no cookies', async 
   }
 })
 
-t.test('missing and wrong fields have their Laravel texts', async (t) => {
+t.test("answers with Laravel's texts for missing and invalid fields", async (t) => {
   const svc = await buildTestApp(t)
   const all = { email: 'a@b.c', password, device_name: 'x' }
   const cases: [object, Record<string, string[]>][] = [
@@ -54,7 +54,7 @@ t.test('missing and wrong fields have their Laravel texts', async (t) => {
   t.equal((await login(svc, {})).json().message, 'The email field is required. (and 2 more errors)')
 })
 
-t.test('whoever cannot sign in gets one and the same answer', async (t) => {
+t.test('answers the same to every failed sign-in', async (t) => {
   const svc = await buildTestApp(t)
   const known = await svc.createUser()
   const social = await svc.createUser({ password: null })
@@ -80,7 +80,7 @@ t.test('whoever cannot sign in gets one and the same answer', async (t) => {
   t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
 })
 
-t.test('a password is taken as it is: spaces belong to it', async (t) => {
+t.test('keeps the spaces of a password', async (t) => {
   const svc = await buildTestApp(t)
   const spaced = '  päss word  '
   const user = await svc.createUser({ password: spaced })
@@ -91,7 +91,7 @@ t.test('a password is taken as it is: spaces belong to it', async (t) => {
   t.equal((await login(svc, { email: blank.email, device_name: 'x', password: '   ' })).statusCode, 200)
 })
 
-t.test('a user with a second factor gets no token for a password alone', async (t) => {
+t.test('rejects a password alone for a user with a second factor', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const where = { id: BigInt(user.id) }
@@ -100,11 +100,11 @@ t.test('a user with a second factor gets no token for a password alone', async (
   t.equal(answer.statusCode, 422)
   t.same(Object.keys(answer.json().errors), ['code'])
   const wrong = await login(svc, { email: user.email, password: 'wrong', device_name: 'x' })
-  t.same(Object.keys(wrong.json().errors), ['email'], 'whether there is one is told only to who knows the password')
+  t.same(Object.keys(wrong.json().errors), ['email'], 'the second factor is revealed only with the right password')
   t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
 })
 
-t.test('neither sessions nor CSRF have a part in it', async (t) => {
+t.test('ignores sessions and CSRF', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const spa = svc.browser()
@@ -117,7 +117,7 @@ t.test('neither sessions nor CSRF have a part in it', async (t) => {
   t.equal((await spa.get('/api/user')).json().id, ada.id)
 })
 
-t.test('compat.prefixes serves it under the other name too', async (t) => {
+t.test('also serves the other prefix with compat.prefixes', async (t) => {
   const both = await buildTestApp(t, { settings: { compat: { prefixes: ['svc', 'sanctum'] } } })
   const user = await both.createUser()
   const body = { email: user.email, password, device_name: 'x' }
@@ -128,7 +128,7 @@ t.test('compat.prefixes serves it under the other name too', async (t) => {
   t.equal((await login(plain, body, '/sanctum/token')).statusCode, 404)
 })
 
-t.test('failures are limited, successes are not, and another account is not meant', async (t) => {
+t.test('limits failures by account, and no successes', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
   const body = { email: ada.email, device_name: 'x' }

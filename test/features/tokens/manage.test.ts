@@ -8,7 +8,7 @@ const status = async (svc: TestApp, token: string) => (await svc.bearer(token, '
 const ids = async (svc: TestApp, token: string): Promise<number[]> =>
   (await svc.bearer(token, 'GET', '/api/tokens')).json().map(({ id }: { id: number }) => id)
 
-/** An app with two users, of whom the first has two tokens. */
+/** An app with two users, the first of whom has two tokens. */
 async function start(t: Parameters<typeof buildTestApp>[0]) {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await svc.createUser(), await svc.createUser()]
@@ -16,7 +16,7 @@ async function start(t: Parameters<typeof buildTestApp>[0]) {
   return { svc, ada, bob, first, second, foreign }
 }
 
-t.test('the list holds the caller’s own tokens, oldest first, without their secrets', async (t) => {
+t.test("lists the caller's own tokens, oldest first, without their secrets", async (t) => {
   const { svc, ada, first, second, foreign } = await start(t)
   t.same(await ids(svc, first), [idOf(first), idOf(second)])
   t.same(await ids(svc, foreign), [idOf(foreign)])
@@ -38,19 +38,19 @@ t.test('the list holds the caller’s own tokens, oldest first, without their se
   t.equal(head.body, '')
 })
 
-t.test('one token is revoked by its id, at once, and its sister lives on', async (t) => {
+t.test('revokes one token by its id immediately, and keeps the others', async (t) => {
   const { svc, first, second } = await start(t)
   const answer = await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(second)}`)
   t.equal(answer.statusCode, 200, answer.body)
   t.match(answer.json(), { message: String })
   t.equal(await status(svc, second), 401)
   t.equal(await status(svc, first), 200)
-  t.equal((await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(second)}`)).statusCode, 404, 'gone is gone')
-  t.equal((await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(first)}`)).statusCode, 200, 'also the one in use')
+  t.equal((await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(second)}`)).statusCode, 404, 'gone after that')
+  t.equal((await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(first)}`)).statusCode, 200, 'also the current one')
   t.equal(await status(svc, first), 401)
 })
 
-t.test('another user’s id and ids that cannot be are 404', async (t) => {
+t.test("answers 404 for another user's id and for invalid ids", async (t) => {
   const { svc, first, foreign } = await start(t)
   const impossible = ['0', '-1', '+1', '1.0', '1e3', 'abc', 'CURRENT', '9223372036854775807', '9223372036854775808']
   const long = [
@@ -71,11 +71,11 @@ t.test('another user’s id and ids that cannot be are 404', async (t) => {
     t.match(answer.json(), { message: String, code: 'not_found' })
   }
   t.equal((await svc.bearer(null, 'DELETE', `/api/tokens/${idOf(foreign)}`)).statusCode, 401)
-  t.equal((await svc.bearer(null, 'DELETE', '/api/tokens/abc')).statusCode, 401, 'nobody learns nothing')
+  t.equal((await svc.bearer(null, 'DELETE', '/api/tokens/abc')).statusCode, 401, 'unauthenticated callers get 401')
   t.equal(await status(svc, foreign), 200)
 })
 
-t.test('the token in use is revoked as current; a session has none', async (t) => {
+t.test('revokes the current token; a session has none', async (t) => {
   const { svc, ada, first, second } = await start(t)
   const spa = svc.browser()
   await spa.signIn(ada.email)
@@ -89,10 +89,10 @@ t.test('the token in use is revoked as current; a session has none', async (t) =
   t.equal(await status(svc, first), 401)
   t.equal(await status(svc, second), 200)
   const twice = await Promise.all([1, 2, 3].map(() => svc.bearer(second, 'DELETE', '/api/tokens/current')))
-  t.same(twice.map(({ statusCode }) => statusCode).sort(), [200, 401, 401], 'who comes late has no credential')
+  t.same(twice.map(({ statusCode }) => statusCode).sort(), [200, 401, 401], 'a late request has no credential')
 })
 
-t.test('all of the user’s tokens are revoked together', async (t) => {
+t.test("revokes all of the user's tokens together", async (t) => {
   const { svc, ada, first, second, foreign } = await start(t)
   const spa = svc.browser()
   await spa.signIn(ada.email)
@@ -102,13 +102,13 @@ t.test('all of the user’s tokens are revoked together', async (t) => {
   t.equal(answer.statusCode, 200, answer.body)
   t.match(answer.json(), { message: String })
   t.same([await status(svc, first), await status(svc, second), await status(svc, foreign)], [401, 401, 200])
-  t.equal((await spa.delete('/api/tokens')).statusCode, 200, 'none to revoke is no error')
-  t.equal((await spa.get('/api/user')).statusCode, 200, 'the session goes on')
+  t.equal((await spa.delete('/api/tokens')).statusCode, 200, 'without any token it succeeds')
+  t.equal((await spa.get('/api/user')).statusCode, 200, 'the session continues')
   t.equal((await svc.bearer(foreign, 'DELETE', '/api/tokens')).statusCode, 200)
-  t.equal(await status(svc, foreign), 401, 'the one in use is among them')
+  t.equal(await status(svc, foreign), 401, 'including the current one')
 })
 
-t.test('a bearer signs out by its revocation, alone and without cookies', async (t) => {
+t.test('signs a bearer out by revoking only its token, without cookies', async (t) => {
   const { svc, first, second } = await start(t)
   const answer = await svc.bearer(first, 'POST', '/logout')
   t.equal(answer.statusCode, 200)
@@ -120,11 +120,11 @@ t.test('a bearer signs out by its revocation, alone and without cookies', async 
   t.equal((await svc.bearer(null, 'POST', '/logout')).statusCode, 401)
   const stateful = { authorization: `Bearer ${second}`, origin: 'http://localhost:5173' }
   const fromPage = await svc.app.inject({ method: 'POST', url: '/logout', headers: stateful })
-  t.equal(fromPage.statusCode, 200, 'CSRF is checked only where a session authenticates')
+  t.equal(fromPage.statusCode, 200, 'CSRF is checked only for sessions')
   t.equal(await status(svc, second), 401)
 })
 
-t.test('what happened to tokens is recorded, without their secrets', async (t) => {
+t.test('records token events without secrets', async (t) => {
   const { svc, ada, first, second } = await start(t)
   await svc.bearer(first, 'POST', '/tokens/create', { token_name: 'x' })
   await svc.bearer(first, 'DELETE', `/api/tokens/${idOf(second)}`)
@@ -141,7 +141,7 @@ t.test('what happened to tokens is recorded, without their secrets', async (t) =
   t.notOk(JSON.stringify(events.map(({ data }) => data)).includes('|'))
 })
 
-t.test('in code a creation gives the record and the plain text, of which only the hash is kept', async (t) => {
+t.test('returns the record and the plain text on creation, and stores only the hash', async (t) => {
   const svc = await buildTestApp(t)
   const { id: userId } = await svc.createUser()
   const now = svc.clock.now()
@@ -158,7 +158,7 @@ t.test('in code a creation gives the record and the plain text, of which only th
   t.equal(row?.expiresAt?.getTime(), now + 1_234)
 })
 
-t.test('a token that is revoked leaves no child behind, however fast it makes them', async (t) => {
+t.test('leaves no child of a revoked token, however fast it creates them', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   for (let i = 0; i < 10; i++) {

@@ -9,7 +9,7 @@ interface Age {
   expired?: number
 }
 
-/** Makes tokens that were created, or expired, so many minutes ago. */
+/** Creates tokens that were created, or expired, this many minutes ago. */
 async function make(svc: TestApp, ages: Record<string, Age>): Promise<void> {
   const user = await svc.createUser()
   const ago = (minutes: number) => new Date(svc.clock.now() - minutes * minute)
@@ -38,7 +38,7 @@ async function prune(svc: TestApp, options: Record<string, string> = {}): Promis
   return lines
 }
 
-t.test('with a global hour and --hours=2, what is 181 minutes old goes, 179 and 121 stay', async (t) => {
+t.test('deletes 181 minutes old tokens and keeps 179 and 121 with a global hour and --hours=2', async (t) => {
   const svc = await buildTestApp(t, { settings: { expiration: 60 } })
   await make(svc, {
     '181': { created: 181 },
@@ -50,14 +50,14 @@ t.test('with a global hour and --hours=2, what is 181 minutes old goes, 179 and 
   t.same(await names(svc), ['121', '179', '180'])
 })
 
-t.test('without a global expiration, rows without a date of their own stay', async (t) => {
+t.test('keeps tokens without a date when there is no global expiration', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, { ancient: { created: 9_999_999 } })
   t.match((await prune(svc, { hours: '2' })).join(), /No global expiration.*0 expired tokens deleted/)
   t.same(await names(svc), ['ancient'])
 })
 
-t.test('by their own date, 121 minutes past go, 119 and null stay', async (t) => {
+t.test('deletes tokens 121 minutes past their own date, and keeps 119 and null', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, {
     '121': { expired: 121 },
@@ -70,7 +70,7 @@ t.test('by their own date, 121 minutes past go, 119 and null stay', async (t) =>
   t.same(await names(svc), ['119', '120', 'null', 'to'])
 })
 
-t.test('without hours it is a day, and the hours must be a whole number', async (t) => {
+t.test('defaults to a day, and requires whole hours', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, { a: { expired: 24 * 60 + 1 }, b: { expired: 24 * 60 - 1 } })
   for (const hours of ['', '-1', '1.5', 'x', ' ', '1e3', '0x1', '1000000', '9'.repeat(20)])
@@ -86,7 +86,7 @@ t.test('without hours it is a day, and the hours must be a whole number', async 
   t.same(await names(svc), [])
 })
 
-t.test('more than one batch goes in one run', async (t) => {
+t.test('deletes several batches in one run', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const date = new Date(0)

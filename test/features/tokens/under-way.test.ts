@@ -7,17 +7,17 @@ import { until } from '../../support/until.ts'
 const password = 'correct horse'
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
 
-/** The token of the reset mail that was just asked for. */
+/** The token of the latest reset mail. */
 async function resetToken(svc: TestApp, email: string): Promise<string> {
   await svc.browser().post('/forgot-password', { email }, sameOrigin)
   const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
   return /reset-password\/([0-9a-f]{64})/.exec(text)?.[1] ?? ''
 }
 
-t.test('a reset leaves no token to a device that signs in meanwhile', async (t) => {
+t.test('revokes the token of a device that signs in during a reset', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null, login: null } } })
   for (const order of ['the reset goes first', 'all at once', 'all at once', 'all at once']) {
-    // Created by someone who knows the password and does not own the address.
+    // Created by a client that knows the password but does not own the address.
     const user = await svc.createUser({ verified: false })
     const { email } = user
     const token = await resetToken(svc, email)

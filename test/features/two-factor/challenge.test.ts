@@ -19,7 +19,7 @@ async function copyOf(svc: TestApp, browser: Browser): Promise<Browser> {
   return copy
 }
 
-t.test('a sign-in that waits reaches no protected route', async (t) => {
+t.test('denies a pending sign-in every protected route', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await enrol(svc)
   const spa = await challenged(svc, email, { remember: true })
@@ -44,7 +44,7 @@ t.test('a sign-in that waits reaches no protected route', async (t) => {
   t.equal((await spa.post('/logout')).statusCode, 401)
 })
 
-t.test('no cookie but the pair before the second factor; the choice to be remembered survives it', async (t) => {
+t.test('sets only the pair before the second factor, and keeps the choice to be remembered', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const spa = svc.browser()
@@ -63,7 +63,7 @@ t.test('no cookie but the pair before the second factor; the choice to be rememb
   t.strictSame(cookieNames(await brief.post(challenge, { code: ada.code(1) })), [...pair, 'svc_browser'].sort())
 })
 
-t.test('the id changes at the challenge and at its end, and what was planted is worth nothing', async (t) => {
+t.test('changes the id at the challenge and at its end, and rejects planted ones', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const attacker = svc.browser()
@@ -76,7 +76,11 @@ t.test('the id changes at the challenge and at its end, and what was planted is 
   const waiting = await victim.cookie('svc_session')
   t.not(waiting, planted)
   t.not(await victim.cookie('XSRF-TOKEN'), xsrf)
-  t.equal((await attacker.post(challenge, { code: ada.code() })).statusCode, 422, 'nothing waits in the planted one')
+  t.equal(
+    (await attacker.post(challenge, { code: ada.code() })).statusCode,
+    422,
+    'nothing is pending in the planted one',
+  )
   const thief = await copyOf(svc, victim)
   t.equal((await victim.post(challenge, { code: ada.code() }, { 'x-xsrf-token': xsrf })).statusCode, 419)
   t.equal((await victim.post(challenge, { code: ada.code() })).statusCode, 204)
@@ -87,14 +91,14 @@ t.test('the id changes at the challenge and at its end, and what was planted is 
   t.equal((await victim.get('/api/user')).statusCode, 200)
 })
 
-t.test('a challenge ends after ten minutes, and with everything that it began with', async (t) => {
+t.test('ends a challenge after ten minutes, and with its preconditions', async (t) => {
   const svc = await buildTestApp(t)
   const changes = {
     'ten minutes': async () => svc.clock.advance(10 * minute),
     'another password': async (email: string) =>
       svc.database.prisma.user.update({ where: { email }, data: { password: 'x' } }),
     'a disabled user': (email: string) => runUserCommand(svc, 'svc:user:update', { email, disable: true }),
-    'a factor taken away by an administrator': (email: string) =>
+    'a factor removed by an administrator': (email: string) =>
       runUserCommand(svc, 'svc:user:update', { email, 'reset-two-factor': true }),
     'a deleted user': (email: string) => svc.database.prisma.user.delete({ where: { email } }),
     'a new sign-in': async () => undefined,
@@ -114,10 +118,10 @@ t.test('a challenge ends after ten minutes, and with everything that it began wi
   }
   const bob = await enrol(svc)
   await runUserCommand(svc, 'svc:user:update', { email: bob.email, 'reset-two-factor': true })
-  t.equal((await svc.browser().signIn(bob.email)).json().two_factor, false, 'begun anew, a password is enough')
+  t.equal((await svc.browser().signIn(bob.email)).json().two_factor, false, 'after a restart, a password suffices')
 })
 
-t.test('a factor that was replaced meanwhile: only the new one counts', async (t) => {
+t.test('accepts only the new factor when it was replaced meanwhile', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const spa = await challenged(svc, ada.email)
@@ -126,7 +130,7 @@ t.test('a factor that was replaced meanwhile: only the new one counts', async (t
   t.equal((await spa.post(challenge, {})).statusCode, 422)
 })
 
-t.test('who is signed in stays so until the second factor was shown, under another id', async (t) => {
+t.test('keeps a signed-in user until the second factor succeeds, then changes the id', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await enrol(svc), await svc.createUser()]
   const spa = await confirmedBrowser(svc, bob.email)
@@ -136,13 +140,17 @@ t.test('who is signed in stays so until the second factor was shown, under anoth
   t.strictSame(first.json(), { two_factor: true })
   t.strictSame(cookieNames(first), pair)
   t.equal((await spa.get('/api/user')).json().id, bob.id)
-  t.equal((await spa.get('/user/confirmed-password-status')).json().confirmed, true, 'what it kept is kept')
-  t.equal((await planted.post(challenge, { code: ada.code() })).statusCode, 422, 'who knew the id holds nothing of it')
+  t.equal((await spa.get('/user/confirmed-password-status')).json().confirmed, true, 'its data is kept')
+  t.equal((await planted.post(challenge, { code: ada.code() })).statusCode, 422, 'the earlier id gives no access')
   t.equal((await planted.get('/api/user')).statusCode, 401)
   const thief = await copyOf(svc, spa)
   t.equal((await spa.post('/login', { email: bob.email, password: 'correct horse' })).statusCode, 200)
   for (const browser of [spa, thief]) {
-    t.equal((await browser.post(challenge, { code: ada.code() })).statusCode, 422, 'another sign-in ended what waited')
+    t.equal(
+      (await browser.post(challenge, { code: ada.code() })).statusCode,
+      422,
+      'another sign-in ended the pending one',
+    )
   }
   t.equal((await spa.get('/api/user')).json().id, bob.id)
   await spa.post('/user/confirm-password', { password: 'correct horse' })
@@ -156,7 +164,7 @@ t.test('who is signed in stays so until the second factor was shown, under anoth
   )
 })
 
-t.test('one challenge, and the code of another: nobody is let in', async (t) => {
+t.test('rejects the code of another challenge', async (t) => {
   const svc = await buildTestApp(t)
   const [ada, bob] = [await enrol(svc), await enrol(svc)]
   const [spaA, spaB] = [await challenged(svc, ada.email), await challenged(svc, bob.email)]
@@ -165,7 +173,7 @@ t.test('one challenge, and the code of another: nobody is let in', async (t) => 
   t.equal((await spaB.get('/api/user')).json().id, bob.user.id)
 })
 
-t.test('secrets stay out of the database in plain text, of logs, events and the description', async (t) => {
+t.test('keeps secrets out of plain-text rows, logs, events and the description', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enrol(svc)
   const code = ada.code()
@@ -195,7 +203,7 @@ t.test('secrets stay out of the database in plain text, of logs, events and the 
   )
   const mails = (await svc.mailbox.all()).map(({ raw }) => raw).join('\n')
   const openapi = (await svc.browser().get('/openapi.json')).body
-  t.match(dump, ada.email, 'the dump has what is there')
+  t.match(dump, ada.email, 'the dump contains the rows')
   t.match(svc.logs.join('\n'), 'two_factor_confirmed')
   for (const secret of secrets) {
     for (const hidden of [secret, Buffer.from(secret).toString('base64url').slice(0, -2), encodeURIComponent(secret)]) {
@@ -204,5 +212,5 @@ t.test('secrets stay out of the database in plain text, of logs, events and the 
       }
     }
   }
-  t.notMatch(svc.logs.join('\n'), new RegExp(`[":]${code}\\b`), 'nor is a code that was typed')
+  t.notMatch(svc.logs.join('\n'), new RegExp(`[":]${code}\\b`), 'nor is a typed code')
 })

@@ -15,7 +15,7 @@ const routes = [
   ['POST', recovery],
 ] as const
 
-t.test('what is stored is encrypted, and readable after the secret was rotated', async (t) => {
+t.test('stores values encrypted, and reads them after a rotation of the secret', async (t) => {
   const [old, next] = ['the-old-secret-of-this-test-is-32-bytes', 'the-new-secret-of-this-test-is-32-bytes']
   const svc = await buildTestApp(t, { env: { SVC_SECRET: old } })
   const ada = await enrol(svc)
@@ -38,11 +38,11 @@ t.test('what is stored is encrypted, and readable after the secret was rotated',
   svc.clock.advance(minute)
   const thief = await challenged(svc, bob.email)
   const answer = await thief.post('/two-factor-challenge', { code: ada.code() })
-  t.equal(answer.statusCode, 500, 'a row moved to another user opens nothing')
+  t.equal(answer.statusCode, 500, 'a row moved to another user cannot be decrypted')
   t.equal(answer.json().code, 'server_error')
 })
 
-t.test('switched off, nobody manages one, and a password is enough', async (t) => {
+t.test('ignores second factors when they are off', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await enrol(svc)
   const off = await buildTestApp(t, {

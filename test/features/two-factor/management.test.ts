@@ -19,7 +19,7 @@ const routes = [
 ] as const
 const invalid = 'The provided two factor authentication code was invalid.'
 
-/** Draws the squares of the SVG's path as pixels, as a screen would, and reads what a camera would. */
+/** Draws the SVG's path as pixels, as a screen would, and decodes the image as a camera would. */
 function scan(svg: string): string | undefined {
   const [, size = ''] = /viewBox="0 0 (\d+) \1"/.exec(svg) ?? []
   const width = Number(size)
@@ -36,7 +36,7 @@ function scan(svg: string): string | undefined {
   return read(pixels, width, width)?.data
 }
 
-t.test('enable, scan, confirm, sign in, disable', async (t) => {
+t.test('enables, scans, confirms, signs in, disables', async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { name: 'Acme: & Söhne' } } })
   const user = await svc.createUser({ email: 'ada+1@example.com' })
   const spa = await confirmedBrowser(svc, user.email)
@@ -61,7 +61,7 @@ t.test('enable, scan, confirm, sign in, disable', async (t) => {
   const { svg, url } = (await spa.get('/user/two-factor-qr-code')).json()
   t.match(svg, /^<svg[^>]*>.*<\/svg>$/s)
   t.notMatch(svg, /<script|href|[\s"]on\w+=/i)
-  t.equal(scan(svg), url, 'the code on the screen is the address')
+  t.equal(scan(svg), url, 'the code on the screen encodes the address')
   const parts = new URL(url)
   t.match(url, /^otpauth:\/\/totp\/[^:]+:ada%2B1%40example\.com\?/)
   t.equal(
@@ -77,7 +77,7 @@ t.test('enable, scan, confirm, sign in, disable', async (t) => {
     period: '30',
   })
 
-  t.equal((await svc.browser().signIn(user.email)).json().two_factor, false, 'unconfirmed, it does not count')
+  t.equal((await svc.browser().signIn(user.email)).json().two_factor, false, 'ignored while unconfirmed')
   t.equal((await spa.get('/api/user')).json().two_factor_enabled, false)
   for (const body of [{}, { code: null }, { code: '' }, { code: wrongCode(secretKey, svc.clock.now()) }]) {
     const answer = await spa.post(confirming, body)
@@ -102,10 +102,10 @@ t.test('enable, scan, confirm, sign in, disable', async (t) => {
     t.equal(types.filter((found) => found === type).length, 1, type)
   }
   const subjects = (await svc.mailbox.to(user.email)).map(({ subject }) => subject)
-  t.equal(subjects.length, 2, 'told that it counts, and that it is gone')
+  t.equal(subjects.length, 2, 'notified of the activation and of the removal')
 })
 
-t.test('enabling again keeps what is there; with force everything is new and unconfirmed', async (t) => {
+t.test('keeps the secret when enabling again, and replaces it unconfirmed with force', async (t) => {
   const svc = await buildTestApp(t)
   const { browser, email, secret, recoveryCodes } = await enrol(svc)
   const key = async () => (await browser.get('/user/two-factor-secret-key')).json().secretKey
@@ -119,13 +119,13 @@ t.test('enabling again keeps what is there; with force everything is new and unc
   t.not(replaced, secret)
   const fresh: string[] = (await browser.get(recovery)).json()
   t.equal(fresh.filter((code) => recoveryCodes.includes(code)).length, 0)
-  t.equal((await browser.get('/api/user')).json().two_factor_enabled, false, 'confirmed by what no longer is')
+  t.equal((await browser.get('/api/user')).json().two_factor_enabled, false, 'confirmed with a replaced secret')
   t.equal((await svc.browser().signIn(email)).json().two_factor, false)
   t.equal((await browser.post(confirming, { code: codeAt(secret, svc.clock.now()) })).statusCode, 422)
   t.equal((await browser.post(confirming, { code: codeAt(replaced, svc.clock.now()) })).statusCode, 200)
 })
 
-t.test('the codes are replaced all at once, and the old ones are worth nothing', async (t) => {
+t.test('replaces all recovery codes, and rejects the old ones', async (t) => {
   const svc = await buildTestApp(t)
   const { browser, email, recoveryCodes } = await enrol(svc)
   t.equal((await browser.post(recovery)).body, '""')
@@ -137,7 +137,7 @@ t.test('the codes are replaced all at once, and the old ones are worth nothing',
   t.equal((await visitor.post('/two-factor-challenge', { recovery_code: fresh[0] })).statusCode, 204)
 })
 
-t.test('only the owner who confirmed the password lately, in a session of their own', async (t) => {
+t.test('requires a session with a recent password', async (t) => {
   const svc = await buildTestApp(t)
   const { browser, user, email } = await enrol(svc)
   const token = await svc.createToken(user)
@@ -173,7 +173,7 @@ t.test('only the owner who confirmed the password lately, in a session of their 
   t.equal((await spa.post(factor)).statusCode, 200)
 })
 
-t.test('enabling twice at once gives one secret, and confirming twice at once confirms once', async (t) => {
+t.test('creates one secret when enabled twice concurrently, and confirms once', async (t) => {
   const svc = await buildTestApp(t)
   const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
   const user = await svc.createUser()
@@ -194,10 +194,10 @@ t.test('enabling twice at once gives one secret, and confirming twice at once co
   t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 422, 422, 422])
   svc.clock.advance(second)
   const visitor = await challenged(svc, user.email)
-  t.equal((await visitor.post('/two-factor-challenge', { code })).statusCode, 422, 'the code that confirmed is used up')
+  t.equal((await visitor.post('/two-factor-challenge', { code })).statusCode, 422, 'the confirming code is used up')
 })
 
-t.test('first enabling at once leaves one event', async (t) => {
+t.test('records one event for concurrent first activations', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = await confirmedBrowser(svc, user.email)
@@ -205,7 +205,7 @@ t.test('first enabling at once leaves one event', async (t) => {
   t.equal(await svc.database.prisma.event.count({ where: { type: 'two_factor_enabled' } }), 1)
 })
 
-t.test('confirming a second factor ends the other sessions and remembered browsers', async (t) => {
+t.test('ends the other sessions and remembered browsers when a second factor is confirmed', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const [other, remembered, neighbour] = [svc.browser(), svc.browser(), svc.browser()]

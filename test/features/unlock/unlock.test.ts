@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 
 let addresses = 0
 
-/** The status of a sign-in from an address of its own. */
+/** The status of a sign-in from a separate address. */
 async function attempt(svc: TestApp, email: string, password: string): Promise<number> {
   const answer = await svc.app.inject({
     method: 'POST',
@@ -20,7 +20,7 @@ async function attempt(svc: TestApp, email: string, password: string): Promise<n
   return answer.statusCode
 }
 
-/** Locks the account, and waits for what svc does about it after its answers. */
+/** Locks the account, and waits until svc has processed it after its answers. */
 async function lock(svc: TestApp, email: string): Promise<void> {
   const lockouts = () => svc.database.prisma.event.count({ where: { type: 'lockout' } })
   const before = await lockouts()
@@ -30,7 +30,7 @@ async function lock(svc: TestApp, email: string): Promise<void> {
   throw new Error('The account was never locked.')
 }
 
-/** The link of the mail of this number, once it was mailed. */
+/** The link of the nth mail, once it was mailed. */
 async function link(svc: TestApp, email: string, number: number): Promise<string> {
   await until(async () => (await links(svc, email)).length >= number)
   return (await links(svc, email))[number - 1] ?? ''
@@ -42,7 +42,7 @@ async function links(svc: TestApp, email: string): Promise<string[]> {
   return mails.flatMap(({ text }) => /http:\/\/localhost:8000(\/oauth\/unlock\/\S+)/.exec(text)?.[1] ?? [])
 }
 
-t.test('a locked account is unlocked by the button of a mailed page, once', async (t) => {
+t.test('unlocks a locked account by the button of a mailed page, once', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
   await lock(svc, email)
@@ -54,24 +54,24 @@ t.test('a locked account is unlocked by the button of a mailed page, once', asyn
   for (let i = 0; i < 3; i++) t.equal((await scanner.open(path)).statusCode, 200)
   t.equal(await attempt(svc, email, 'correct horse'), 429, 'opening the page changes nothing')
   const forged = await svc.app.inject({ method: 'POST', url: path, headers: { accept: 'text/html' } })
-  t.equal(forged.statusCode, 419, 'the button is guarded')
+  t.equal(forged.statusCode, 419, 'the button is protected')
 
   const page = await owner.open(path)
   const [, token = ''] = /name="_token" value="([^"]*)"/.exec(page.body) ?? []
   const pressed = await owner.post(path, { _token: token })
   t.equal(pressed.statusCode, 303, pressed.body)
   t.match(pressed.headers.location, '/oauth/login')
-  t.equal(await attempt(svc, email, 'correct horse'), 200, 'sign-in works from everywhere')
+  t.equal(await attempt(svc, email, 'correct horse'), 200, 'sign-in works from every address')
   t.equal(await svc.database.prisma.event.count({ where: { type: 'account_unlocked' } }), 1)
 
   for (const plain of [owner, scanner]) t.equal((await plain.open(path)).statusCode, 403, 'the link is used')
   await lock(svc, email)
   t.equal((await links(svc, email)).length, 1, 'no second mail within the hour')
   const again = await owner.send('/oauth/login', { email, password: 'correct horse' }, 'email')
-  t.equal(again.statusCode, 303, 'the browser that unlocked stays a known one')
+  t.equal(again.statusCode, 303, 'the browser that unlocked is still known')
 })
 
-t.test('an unlock link expires, is bound to the password and to its user, and works once in parallel', async (t) => {
+t.test('expires an unlock link, binds it to the password and its user, and accepts it once in parallel', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
   const other = await svc.createUser()
@@ -104,7 +104,7 @@ t.test('an unlock link expires, is bound to the password and to its user, and wo
   svc.clock.advance(hour)
   await lock(svc, email)
   const next = await link(svc, email, 2)
-  t.equal(await status(next), 200, 'the next window has a mail of its own')
+  t.equal(await status(next), 200, 'the next window sends a new mail')
   svc.clock.advance(hour - second)
   t.equal(await status(next), 200)
   svc.clock.advance(second)
@@ -116,7 +116,7 @@ t.test('an unlock link expires, is bound to the password and to its user, and wo
   t.equal(await status(last), 403, 'after a change of the password')
 })
 
-t.test('no link is mailed to an unverified address or a disabled account', async (t) => {
+t.test('mails no link to an unverified address or a disabled account', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser({ verified: false })
   await lock(svc, email)

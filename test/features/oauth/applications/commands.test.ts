@@ -9,7 +9,7 @@ import { stopTime } from '../../../support/time.ts'
 const secret = 'a-secret-that-is-long-enough'
 const more = { type: 'confidential', grants: ['client_credentials'], scopes: ['orders:read'] }
 
-t.test('svc:client:list tells what each client may do, and no secret', async (t) => {
+t.test('lists the permissions of each client with svc:client:list, without secrets', async (t) => {
   const { run, cwd } = await openShell(t)
   t.equal((await run('', 'client:list')).stdout, '')
   const hash = `sha256:${'ab'.repeat(32)}`
@@ -37,7 +37,7 @@ t.test('svc:client:list tells what each client may do, and no secret', async (t)
   for (const hidden of [secret, hash, 'ab'.repeat(8)]) t.notOk(stdout.includes(hidden))
 })
 
-t.test('svc:client:secret prints a new secret each time, and the hash that takes it', async (t) => {
+t.test('prints a new secret and its hash on each svc:client:secret', async (t) => {
   const { run } = await openShell(t)
   const made = [await run('', 'client:secret'), await run('', 'client:secret')].map(({ stdout }) => ({
     secret: /once: ([\w-]{43})\n/.exec(stdout)?.[1] ?? '',
@@ -57,6 +57,6 @@ t.test('svc:client:secret prints a new secret each time, and the hash that takes
         payload: { grant_type: 'client_credentials', client_id: 'machine', ...fields },
       })
     t.equal((await ask({ client_secret })).statusCode, 200)
-    t.equal((await ask({ client_secret: secret_hash })).statusCode, 401, 'the hash is no secret')
+    t.equal((await ask({ client_secret: secret_hash })).statusCode, 401, 'the hash is not accepted as a secret')
   }
 })

@@ -28,7 +28,7 @@ async function signedIn(svc: TestApp) {
   return { email, id, browser, list }
 }
 
-t.test('a connected application is listed, and its disconnection ends everything of it', async (t) => {
+t.test('lists a connected application, and revokes everything of it on disconnection', async (t) => {
   const svc = await build(t)
   const { email, browser, list } = await signedIn(svc)
   t.strictSame(await list(), [])
@@ -37,14 +37,14 @@ t.test('a connected application is listed, and its disconnection ends everything
   const own = await codeFlow(svc, person, 'own', { scope: 'orders:read' })
   const other = await codeFlow(svc, new Person(svc, email), 'other', { scope: 'orders:write' })
   const listed = await list()
-  t.same(listed.map(({ client }) => client.id).sort(), ['other', 'web'], 'not those that never ask')
+  t.same(listed.map(({ client }) => client.id).sort(), ['other', 'web'], 'clients that never ask are not listed')
   const web = listed.find(({ client }) => client.id === 'web')
   t.match(web, { id: /^[0-9a-f]{64}$/, client: { id: 'web', name: 'The Web Shop' }, scopes: ['openid', 'orders:read'] })
   t.strictSame(Object.keys(web ?? {}), ['id', 'client', 'scopes', 'created_at', 'expires_at'])
   const left = Date.parse(web?.expires_at ?? '') - svc.clock.now()
   t.ok(left > 29 * day && left <= 30 * day, 'as long as its refresh token')
   const { gid } = JSON.parse(Buffer.from(tokens.access_token.split('.')[1] ?? '', 'base64url').toString())
-  t.notOk(JSON.stringify(listed).includes(gid), 'the id is not the grant’s own')
+  t.notOk(JSON.stringify(listed).includes(gid), "the id is not the grant's own")
 
   const answer = await browser.delete(`${path}/${web?.id}`)
   t.equal(answer.statusCode, 204, answer.body)
@@ -60,19 +60,24 @@ t.test('a connected application is listed, and its disconnection ends everything
     kept.some((record) => JSON.stringify(svc.app.oauth.seal.open(record)).includes(gid)),
     'deletes every record of the grant',
   )
-  t.equal((await person.authorize(request('web', { scope: 'openid orders:read' }))).page, 'Authorize', 'asked again')
+  t.equal(
+    (await person.authorize(request('web', { scope: 'openid orders:read' }))).page,
+    'Authorize',
+    'consent is asked again',
+  )
   t.equal((await browser.delete(`${path}/${web?.id}`)).statusCode, 404)
   t.same(
     (await list()).map(({ client }) => client.id),
     ['other'],
   )
-  for (const { access_token } of [own, other]) t.equal(await status(svc, access_token), 200, 'the others go on')
+  for (const { access_token } of [own, other])
+    t.equal(await status(svc, access_token), 200, 'other grants are not affected')
   t.equal((await refresh(svc, 'other', other.refresh_token)).statusCode, 200)
   const [event] = await svc.database.prisma.event.findMany({ where: { type: 'consent_revoked' } })
   t.same(JSON.parse(event?.data ?? ''), { client_id: 'web' })
 })
 
-t.test('each device has its entry; what is remembered without one can be taken back too', async (t) => {
+t.test('lists each device separately, and can revoke remembered consents without a device', async (t) => {
   const svc = await build(t)
   const { email, browser, list } = await signedIn(svc)
   const [one, two] = [new Person(svc, email), new Person(svc, email)]
@@ -86,7 +91,7 @@ t.test('each device has its entry; what is remembered without one can be taken b
   await browser.delete(`${path}/${listed[1]?.id}`)
   t.strictSame(await list(), [])
 
-  // What is left of a grant that ended by itself: the client would not ask again.
+  // The consent of an expired grant: the client would not ask again.
   await codeFlow(svc, one, 'web', { scope: 'orders:read' })
   await svc.database.prisma.oauthRecord.deleteMany()
   const [remembered] = await list()
@@ -98,7 +103,7 @@ t.test('each device has its entry; what is remembered without one can be taken b
   t.equal((await one.authorize(request('web', { scope: 'orders:read' }))).page, 'Authorize')
 })
 
-t.test('nobody disconnects another’s applications', async (t) => {
+t.test("rejects the disconnection of another user's application", async (t) => {
   const svc = await build(t)
   const [one, two] = [await signedIn(svc), await signedIn(svc)]
   const tokens = await codeFlow(svc, new Person(svc, one.email), 'web', { scope: 'orders:read' })
@@ -112,7 +117,7 @@ t.test('nobody disconnects another’s applications', async (t) => {
     t.equal((await svc.bearer(bearer, 'DELETE', `${path}/${mine?.id}`)).statusCode, 401)
     t.equal((await svc.bearer(bearer, 'GET', path)).statusCode, 401)
   }
-  // Ids of records that are no grants of the user.
+  // Ids of records that are not grants of the user.
   const records = await svc.database.prisma.oauthRecord.findMany({ where: { kind: { not: 'Grant' } } })
   t.ok(records.length > 0)
   for (const id of [
@@ -130,7 +135,7 @@ t.test('nobody disconnects another’s applications', async (t) => {
   t.equal((await two.list()).length, 0)
 })
 
-t.test('a client that is registered no more is not listed', async (t) => {
+t.test('omits clients that are no longer registered', async (t) => {
   const svc = await build(t)
   const { email, browser } = await signedIn(svc)
   await codeFlow(svc, new Person(svc, email), 'web', { scope: 'orders:read' })
@@ -145,7 +150,7 @@ t.test('a client that is registered no more is not listed', async (t) => {
   t.equal((await browser.get(path)).json().length, 1)
 })
 
-t.test('whoever claims the account by a reset finds nothing of what was there before', async (t) => {
+t.test('removes all connections when an account is claimed by a reset', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser({ verified: false })
   const browser = svc.browser()

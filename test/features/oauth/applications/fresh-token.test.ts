@@ -18,7 +18,7 @@ async function signedIn(svc: TestApp, email?: string, more: object = {}) {
   return { browser, fresh: async () => (await browser.post('/oauth/token/fresh')).json().access_token as string }
 }
 
-t.test('the page that is signed in gets a token with every scope', async (t) => {
+t.test('issues a token with every scope to the signed-in page', async (t) => {
   const svc = await build(t)
   const user = await svc.createUser()
   const { browser } = await signedIn(svc, user.email)
@@ -40,13 +40,16 @@ t.test('the page that is signed in gets a token with every scope', async (t) => 
   t.match(payload, { sub: String(user.id), client_id: 'svc-first-party', scopes, iat, exp: iat + 900 })
   t.match(payload, { scope: scopes.join(' '), gid: /^session:/, jti: /^[\w-]{43}$/ })
   const cookie = (await browser.cookie('svc_session')) ?? ''
-  t.ok(cookie !== '' && !JSON.stringify(payload).includes(cookie.split('.')[0] ?? ''), 'not what the cookie says')
+  t.ok(
+    cookie !== '' && !JSON.stringify(payload).includes(cookie.split('.')[0] ?? ''),
+    'rather than what the cookie says',
+  )
   t.equal(await status(svc, token), 200)
   t.match(await introspect(svc, 'watcher', token), { active: true, client_id: 'svc-first-party' })
   t.equal((await svc.browser().post('/oauth/token/fresh')).statusCode, 401)
 })
 
-t.test('it dies with the session, and no other session does it harm', async (t) => {
+t.test('revokes the token with its session, and with no other', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   const [one, two, three, four] = await Promise.all([1, 2, 3, 4].map(() => signedIn(svc, email)))
@@ -67,7 +70,7 @@ t.test('it dies with the session, and no other session does it harm', async (t) 
   t.same((await alive())[3], 401, 'the password changed at another browser')
 })
 
-t.test('it dies with the user, and when the session idles out', async (t) => {
+t.test('revokes the token with its user, and when the session idles out', async (t) => {
   const svc = await build(t, { oauth: { access_token_ttl: '3h' }, session: { lifetime: 60 } })
   const { prisma } = svc.database
   const user = await svc.createUser()
@@ -90,17 +93,17 @@ t.test('it dies with the user, and when the session idles out', async (t) => {
   t.equal(await status(svc, one), 401)
 })
 
-t.test('its own time ends too', async (t) => {
+t.test('expires the token at its own time', async (t) => {
   const svc = await build(t)
   const { browser, fresh } = await signedIn(svc)
   const token = await fresh()
   svc.clock.advance(15 * minute)
-  t.equal((await browser.get('/api/user')).statusCode, 200, 'the session is there')
+  t.equal((await browser.get('/api/user')).statusCode, 200, 'the session still exists')
   t.equal(await status(svc, token), 401)
   t.equal(await status(svc, await fresh()), 200)
 })
 
-t.test('a remembered browser gets one for the session that begins with it', async (t) => {
+t.test('issues a token to a remembered browser for its new session', async (t) => {
   const svc = await build(t, { session: { lifetime: 60 } })
   const { browser, fresh } = await signedIn(svc, undefined, { remember: true })
   svc.clock.advance(2 * hour)

@@ -26,7 +26,7 @@ const make = async (browser: Browser, body: object = wide): Promise<{ accessToke
 
 const status = async ({ bearer }: TestApp, token: string) => (await bearer(token, 'GET', '/api/user')).statusCode
 
-t.test('a token is made, shown once, listed and revoked', async (t) => {
+t.test('creates a personal token, shows it once, lists and revokes it', async (t) => {
   const svc = await build(t)
   const { user, browser } = await signedIn(svc)
   const answer = await browser.post(path, { ...wide, scopes: ['orders:read', 'stock:read', 'orders:read'] })
@@ -38,7 +38,7 @@ t.test('a token is made, shown once, listed and revoked', async (t) => {
   t.equal(Date.parse(token.expires_at) - Date.parse(token.created_at), 90 * day)
   t.strictSame((await browser.get(path)).json(), [token])
 
-  // Nothing but the published keys and the documented claims.
+  // Uses only the published keys and the documented claims.
   const jwks = createLocalJWKSet((await svc.app.inject('/.well-known/jwks.json')).json())
   const { payload, protectedHeader } = await jwtVerify(accessToken, jwks, { issuer, audience: issuer, typ: 'at+jwt' })
   t.equal(protectedHeader.alg, 'ES256')
@@ -58,21 +58,24 @@ t.test('a token is made, shown once, listed and revoked', async (t) => {
   t.equal((await svc.bearer(accessToken, 'GET', '/api/user')).json().id, user.id)
   const told = await introspect(svc, 'watcher', accessToken)
   t.match(told, { active: true, client_id: 'svc-personal', scope: 'orders:read stock:read', sub: String(user.id) })
-  t.same(await introspect(svc, 'machine', accessToken), { active: false }, 'not to a client whose token it is not')
+  t.same(await introspect(svc, 'machine', accessToken), { active: false }, 'not to a client with another token')
   await revoke(svc, 'machine', accessToken)
   t.equal(await status(svc, accessToken), 200, 'nor can such a client revoke it')
 
   t.equal((await browser.delete(`${path}/${token.id}`)).statusCode, 204)
-  t.equal(await status(svc, accessToken), 401, 'gone with the answer')
+  t.equal(await status(svc, accessToken), 401, 'gone after the answer')
   t.same(await introspect(svc, 'watcher', accessToken), { active: false })
   t.equal((await browser.delete(`${path}/${token.id}`)).statusCode, 404)
   t.strictSame((await browser.get(path)).json(), [])
   const events = await svc.database.prisma.event.findMany({ where: { type: { startsWith: 'personal_token' } } })
   t.same(events.map(({ type }) => type).sort(), ['personal_token_created', 'personal_token_revoked'])
-  t.notOk([...svc.logs, ...events.map(({ data }) => data)].join().includes(accessToken), 'it is told to nobody else')
+  t.notOk(
+    [...svc.logs, ...events.map(({ data }) => data)].join().includes(accessToken),
+    'keeps the token out of logs and events',
+  )
 })
 
-t.test('only known API scopes, whatever else the body says', async (t) => {
+t.test('accepts only known API scopes, and ignores other fields', async (t) => {
   const svc = await build(t)
   const { user, browser } = await signedIn(svc)
   const wrong = { scopes: ['The selected scopes is invalid.'] }
@@ -114,10 +117,10 @@ t.test('only known API scopes, whatever else the body says', async (t) => {
   }
   const without = await make(browser, { name: 'x' })
   t.match(without.token, { scopes: [] })
-  t.equal((await svc.bearer(without.accessToken, 'GET', '/orders')).statusCode, 403, 'it may do nothing')
+  t.equal((await svc.bearer(without.accessToken, 'GET', '/orders')).statusCode, 403, 'it has no permissions')
 })
 
-t.test('a token of some scopes may do no more, and manages no credentials', async (t) => {
+t.test('limits a token to its scopes, and keeps it from managing credentials', async (t) => {
   const svc = await build(t, {
     clients: [],
     scopes: { 'check-status': 'x', 'place-orders': 'y', 'server:update': 'z' },
@@ -138,14 +141,14 @@ t.test('a token of some scopes may do no more, and manages no credentials', asyn
     ['POST', '/oauth/token/fresh'],
   ] as const) {
     const answer = await svc.bearer(both.accessToken, method, url, method === 'POST' ? wide : undefined)
-    t.equal(answer.statusCode, 401, `${method} ${url} is for sessions`)
+    t.equal(answer.statusCode, 401, `${method} ${url} requires a session`)
     const api = await svc.bearer(await svc.createToken(await svc.createUser()), method, url)
     t.equal(api.statusCode, 401)
   }
   t.equal(await status(svc, some.accessToken), 200)
 })
 
-t.test('sessions send the CSRF token, and touch their own tokens alone', async (t) => {
+t.test('requires the CSRF token of sessions, and limits them to their own tokens', async (t) => {
   const svc = await build(t)
   const [one, two] = [await signedIn(svc), await signedIn(svc)]
   const { token, accessToken } = await make(one.browser)
@@ -163,13 +166,13 @@ t.test('sessions send the CSRF token, and touch their own tokens alone', async (
   t.equal((await one.browser.get(path)).json().length, 1)
 })
 
-t.test('it lives as long as its row, its user and its time', async (t) => {
+t.test('accepts the token until its row, its user or its lifetime ends', async (t) => {
   const svc = await build(t, { oauth: { personal_access_token_ttl: '1h', access_token_alg: 'EdDSA' } })
   const { prisma } = svc.database
   const { user, browser } = await signedIn(svc)
   const { accessToken } = await make(browser)
   await browser.post('/logout')
-  t.equal(await status(svc, accessToken), 200, 'not with the session')
+  t.equal(await status(svc, accessToken), 200, 'independently of the session')
   const where = { id: BigInt(user.id) }
   await prisma.user.update({ where, data: { disabledAt: new Date() } })
   t.equal(await status(svc, accessToken), 401)
@@ -194,7 +197,7 @@ t.test('it lives as long as its row, its user and its time', async (t) => {
   t.equal(await prisma.oauthPersonalToken.count(), 0)
 })
 
-t.test('a session that ends meanwhile makes no token', async (t) => {
+t.test('creates no token in a session that ends meanwhile', async (t) => {
   const svc = await build(t)
   const { user, browser } = await signedIn(svc)
   const { database } = svc

@@ -21,14 +21,14 @@ const clients = [
 const ask = (svc: TestApp, fields: Record<string, string>, path = '/oauth/token') =>
   post(svc, path, { ...credentials, ...fields })
 
-t.test('private_key_jwt with every algorithm, at every endpoint', async (t) => {
+t.test('accepts private_key_jwt with every algorithm, at every endpoint', async (t) => {
   const svc = await buildServer(t, clients)
   for (const key of [es256, rs256, ps256, ed25519]) {
     t.equal((await ask(svc, await assertion(key, 'robot'))).statusCode, 200, String(key.jwk.alg))
   }
   t.equal((await ask(svc, await assertion(es256, 'both'))).statusCode, 200)
   const withSecret = await ask(svc, { client_id: 'both', client_secret: secret })
-  t.equal(withSecret.statusCode, 401, 'one way only')
+  t.equal(withSecret.statusCode, 401, 'only one method at a time')
   for (const aud of [issuer, `${issuer}/oauth/token`, [issuer], [`${issuer}/oauth/token`]]) {
     t.equal((await ask(svc, await assertion(es256, 'robot', { aud }))).statusCode, 200, String(aud))
   }
@@ -40,7 +40,7 @@ t.test('private_key_jwt with every algorithm, at every endpoint', async (t) => {
   t.equal(revoked.statusCode, 200)
 })
 
-t.test('assertions that are not good', async (t) => {
+t.test('rejects invalid assertions', async (t) => {
   const svc = await buildServer(t, clients)
   const now = seconds()
   const pem = createPublicKey({ format: 'jwk', key: { kty: 'RSA', n: rs256.jwk.n ?? '', e: rs256.jwk.e ?? '' } })
@@ -58,8 +58,8 @@ t.test('assertions that are not good', async (t) => {
     ['two audiences', await assertion(es256, 'robot', { aud: [issuer, 'https://other.example'] })],
     ['the issuer twice', await assertion(es256, 'robot', { aud: [issuer, issuer] })],
     ['the audience of another endpoint', await assertion(es256, 'robot', { aud: `${issuer}/oauth/introspect` })],
-    ['a life of more than 5 minutes', await assertion(es256, 'robot', { exp: now + 301 })],
-    ['a life of a day without iat', await assertion(es256, 'robot', { iat: undefined, exp: now + 86_400 })],
+    ['a lifetime of more than 5 minutes', await assertion(es256, 'robot', { exp: now + 301 })],
+    ['a lifetime of a day without iat', await assertion(es256, 'robot', { iat: undefined, exp: now + 86_400 })],
     ['an iat in the future', await assertion(es256, 'robot', { iat: now + 3_600, exp: now + 3_660 })],
     ['an exp with a fraction', await assertion(es256, 'robot', { exp: now + 60.5 })],
     ['an iat with a fraction', await assertion(es256, 'robot', { iat: now - 0.123456 })],
@@ -81,9 +81,9 @@ t.test('assertions that are not good', async (t) => {
     ['an unknown subject', await assertion(es256, 'nobody')],
     ['a client with a secret', await assertion(es256, 'plain')],
     ['another key under the same name', await assertion({ ...stranger, jwk: es256.jwk }, 'robot')],
-    ['a key of an unknown name', await assertion(stranger, 'robot', {}, { kid: 'x' })],
-    ['a key that it brings itself', await assertion(stranger, 'robot', {}, { jwk: stranger.jwk, kid: undefined })],
-    ['another algorithm than its key', await assertion(es256, 'robot', {}, { kid: 'RS256' })],
+    ['a key with an unknown name', await assertion(stranger, 'robot', {}, { kid: 'x' })],
+    ['a key in its own header', await assertion(stranger, 'robot', {}, { jwk: stranger.jwk, kid: undefined })],
+    ['another algorithm than that of its key', await assertion(es256, 'robot', {}, { kid: 'RS256' })],
     [
       'an unknown critical header',
       await assertion(es256, 'robot', {}, { crit: ['x'], x: 1 }).catch(() => raw('a.b.c')),
@@ -100,12 +100,12 @@ t.test('assertions that are not good', async (t) => {
     t.ok(statusCode === 401 || statusCode === 400, `${what}: ${statusCode}`)
     t.match(JSON.parse(body).error, /^invalid_(client|request)$/, what)
   }
-  t.equal((await ask(svc, good)).statusCode, 200, 'none of these used the good one up')
+  t.equal((await ask(svc, good)).statusCode, 200, 'none of these used the valid one up')
   const metadata = (await svc.app.inject('/.well-known/openid-configuration')).json()
-  t.notMatch(JSON.stringify(metadata), /"HS\d|client_secret_jwt/, 'nothing symmetric is offered')
+  t.notMatch(JSON.stringify(metadata), /"HS\d|client_secret_jwt/, 'no symmetric algorithm is offered')
 })
 
-t.test('an assertion names the issuer or the token endpoint at every endpoint', async (t) => {
+t.test('accepts the issuer or the token endpoint as audience at every endpoint', async (t) => {
   const svc = await buildServer(t, clients)
   for (const path of ['/oauth/introspect', '/oauth/revoke', '/oauth/par']) {
     const at = async (aud: string) => (await ask(svc, await assertion(es256, 'robot', { aud }), path)).json().error
@@ -117,10 +117,14 @@ t.test('an assertion names the issuer or the token endpoint at every endpoint', 
     (await ask(svc, await assertion(es256, 'robot', { aud: issuer + path }), path)).json().error
   t.equal(await own('/oauth/introspect'), 'invalid_client')
   t.equal(await own('/oauth/revoke'), 'invalid_client')
-  t.not(await own('/oauth/par'), 'invalid_client', 'RFC 9126 section 2 lets a pushed request name its own endpoint')
+  t.not(
+    await own('/oauth/par'),
+    'invalid_client',
+    'RFC 9126 section 2 allows the pushed request endpoint as audience of a pushed request',
+  )
 })
 
-t.test('an assertion lives 5 minutes at most', async (t) => {
+t.test('limits assertions to 5 minutes', async (t) => {
   const svc = await buildServer(t, clients)
   const now = seconds()
   t.equal((await ask(svc, await assertion(es256, 'robot', { iat: now, exp: now + 300 }))).statusCode, 200)
@@ -129,7 +133,7 @@ t.test('an assertion lives 5 minutes at most', async (t) => {
   t.match(refused.json().error_description, /exp must be at most 5 minutes after iat/)
 })
 
-t.test('an assertion works once, of ten at once on two replicas', async (t) => {
+t.test('accepts an assertion once when ten requests use it concurrently on two replicas', async (t) => {
   const svc = await buildServer(t, clients)
   const replica = await buildServer(t, clients, { database: svc.where, clock: svc.clock })
   for (let round = 0; round < 5; round++) {

@@ -36,7 +36,7 @@ t.test('accepts a public client that sends Basic with an empty secret', async (t
   t.equal((await post(svc, '/oauth/token', code, basic('spa', ''))).json().error, 'invalid_grant')
 })
 
-t.test('an empty secret opens nothing else', async (t) => {
+t.test('rejects an empty secret of every other client', async (t) => {
   const svc = await buildServer(t, clients)
   const ask = (headers: Record<string, string>, more: Record<string, string> = {}) =>
     post(svc, '/oauth/token', { ...credentials, ...more }, headers)
@@ -45,13 +45,13 @@ t.test('an empty secret opens nothing else', async (t) => {
   t.same((await ask(encoded(':'))).statusCode, 400, 'no client')
   t.same((await ask(encoded('%zz:'))).statusCode, 400, 'a name that cannot be decoded')
   const other = await ask(basic('spa', ''), { client_id: 'robot' })
-  t.notOk('access_token' in other.json(), 'a public client does not become the one in the body')
+  t.notOk('access_token' in other.json(), 'a public client cannot act as the one in the body')
   t.equal(other.statusCode, 401)
   const large = await post(svc, '/oauth/token', { ...credentials, x: 'x'.repeat(60_000) }, basic('spa', ''))
   t.same([large.statusCode, large.json().error], [400, 'invalid_request'])
 })
 
-t.test('the error for a badly encoded Basic header says what is wrong', async (t) => {
+t.test('explains the error in a badly encoded Basic header', async (t) => {
   const svc = await buildServer(t, clients)
   const secret = 'a+secret%20with/reserved:characters'
   const ask = (headers: Record<string, string>) => post(svc, '/oauth/token', credentials, headers)
@@ -68,10 +68,10 @@ t.test('the error for a badly encoded Basic header says what is wrong', async (t
     t.match(answer.json().error_description, /must be "Basic " and the base64 of client_id:client_secret/)
   }
   const wrong = await ask(encoded('plus:another+secret'))
-  t.equal(wrong.json().error_description, 'client authentication failed', 'a wrong secret learns nothing')
+  t.equal(wrong.json().error_description, 'client authentication failed', 'a wrong secret gets no details')
 })
 
-t.test('discovery names how clients authenticate at introspection and revocation', async (t) => {
+t.test('lists client authentication methods for introspection and revocation in discovery', async (t) => {
   const svc = await buildServer(t, clients)
   for (const path of ['openid-configuration', 'oauth-authorization-server']) {
     const metadata = (await svc.app.inject(`/.well-known/${path}`)).json()
@@ -84,7 +84,7 @@ t.test('discovery names how clients authenticate at introspection and revocation
   }
 })
 
-t.test('revocation answers an empty body without a content type', async (t) => {
+t.test('answers a revocation with an empty body without a content type', async (t) => {
   const svc = await buildServer(t, clients)
   const { access_token } = (
     await post(svc, '/oauth/token', credentials, basic('robot', 'a-secret-that-is-long-enough'))
@@ -97,7 +97,7 @@ t.test('revocation answers an empty body without a content type', async (t) => {
   }
 })
 
-t.test("introspection of a machine's token has a subject", async (t) => {
+t.test('includes a subject in the introspection of a machine token', async (t) => {
   const svc = await buildServer(t, clients)
   const authorization = basic('robot', 'a-secret-that-is-long-enough')
   const { access_token } = (await post(svc, '/oauth/token', credentials, authorization)).json()
@@ -107,7 +107,7 @@ t.test("introspection of a machine's token has a subject", async (t) => {
   t.same((await post(svc, '/oauth/introspect', { token: access_token }, authorization)).json(), { active: false })
 })
 
-t.test('the device endpoint answers unauthorized_client to a client without the grant', async (t) => {
+t.test('answers unauthorized_client to a client without the device grant', async (t) => {
   const svc = await buildServer(t, clients)
   const machineAnswer = await post(
     svc,
@@ -121,7 +121,7 @@ t.test('the device endpoint answers unauthorized_client to a client without the 
   t.equal((await post(svc, '/oauth/device/code', { client_id: 'tv' })).statusCode, 200)
 })
 
-t.test('pages of clients may read Retry-After', async (t) => {
+t.test('exposes Retry-After to pages of clients', async (t) => {
   const settings = { rate_limits: { token: '1/1m' } }
   const svc = await buildServer(
     t,

@@ -32,12 +32,12 @@ async function build(t: Test, ...keys: Key[]) {
   return { site, svc, statusOf }
 }
 
-t.test('a new key of a client is fetched at once, at most every 10 seconds', async (t) => {
+t.test('fetches a new key of a client immediately, at most every 10 seconds', async (t) => {
   const { site, svc, statusOf } = await build(t, first)
   t.equal(await statusOf(first), 200)
   t.equal(site.calls, 1)
   site.keys = [first, second]
-  t.equal(await statusOf(second), 200, 'the new key counts at once')
+  t.equal(await statusOf(second), 200, 'the new key works immediately')
   t.equal(site.calls, 2)
   site.keys = [first, second, third]
   t.equal(await statusOf(third), 401, 'no second fetch within 10 seconds')
@@ -45,11 +45,11 @@ t.test('a new key of a client is fetched at once, at most every 10 seconds', asy
   t.equal(site.calls, 2, 'unknown keys cause no calls')
   travel(svc, 10_000)
   const statuses = await Promise.all(Array.from({ length: 10 }, () => statusOf(third)))
-  t.same(statuses, Array(10).fill(200), 'requests that arrive together share one fetch')
+  t.same(statuses, Array(10).fill(200), 'concurrent requests share one fetch')
   t.equal(site.calls, 3)
 })
 
-t.test('a withdrawn key stops working when the fetched keys are stale', async (t) => {
+t.test('rejects a removed key once the fetched keys are stale', async (t) => {
   const { site, svc, statusOf } = await build(t, first, second)
   t.equal(await statusOf(first), 200)
   site.keys = [second]
@@ -58,7 +58,7 @@ t.test('a withdrawn key stops working when the fetched keys are stale', async (t
   t.equal(await statusOf(second), 200)
 })
 
-t.test('known keys go on working while the server of the client is down', async (t) => {
+t.test("accepts known keys while the client's server is down", async (t) => {
   const { site, svc, statusOf } = await build(t, first)
   t.equal(await statusOf(first), 200)
   site.isDown = true
@@ -68,5 +68,5 @@ t.test('known keys go on working while the server of the client is down', async 
   t.equal(await statusOf(stranger), 401)
   t.equal(site.calls, calls, 'failed calls are limited too')
   travel(svc, 61_000)
-  t.equal(await statusOf(first), 200, 'and when they are stale')
+  t.equal(await statusOf(first), 200, 'also when they are stale')
 })

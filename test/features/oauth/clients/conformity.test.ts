@@ -5,7 +5,7 @@ import { buildServer } from './parties.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
-t.test('the tests that docs/conformity.md names are there', async (t) => {
+t.test('implements every test that docs/conformity.md names', async (t) => {
   const text = readFileSync(join(root, 'docs/conformity.md'), 'utf8')
   const rows = text.split('\n').filter((line) => line.startsWith('| ') && !/^\| (Specification|-)/.test(line))
   t.ok(rows.length > 30)
@@ -22,11 +22,11 @@ t.test('the tests that docs/conformity.md names are there', async (t) => {
   }
 })
 
-t.test('discovery offers what docs/conformity.md says, and nothing that is off', async (t) => {
+t.test('offers in discovery what docs/conformity.md says, and nothing that is off', async (t) => {
   const svc = await buildServer(t, [])
   const read = async (url: string) => (await svc.app.inject(url)).json()
   const metadata = await read('/.well-known/openid-configuration')
-  t.same(await read('/.well-known/oauth-authorization-server'), metadata, 'both documents say the same')
+  t.same(await read('/.well-known/oauth-authorization-server'), metadata, 'both documents agree')
   t.match(metadata, {
     response_types_supported: ['code'],
     code_challenge_methods_supported: ['S256'],

@@ -14,7 +14,7 @@ const own = 'http://localhost:9999'
 const first = 'http://localhost:5173'
 const evil = 'https://evil.example'
 
-t.test('cross-origin requests to protocol paths', async (t) => {
+t.test('answers cross-origin requests to OAuth endpoints by client', async (t) => {
   const svc = await buildServer(t, clients)
   const allowedAt = (answer: { headers: Record<string, unknown> }) => [
     answer.headers['access-control-allow-origin'],
@@ -24,7 +24,7 @@ t.test('cross-origin requests to protocol paths', async (t) => {
     for (const origin of [own, first, evil]) {
       const answer = await svc.app.inject({ url, headers: { origin } })
       t.equal(answer.statusCode, 200)
-      t.same(allowedAt(answer), [origin, undefined], `${url} is for everybody, without cookies`)
+      t.same(allowedAt(answer), [origin, undefined], `${url} allows every origin, without cookies`)
     }
   }
   for (const url of ['/oauth/token', '/oauth/userinfo', '/oauth/revoke', '/oauth/introspect', '/oauth/par']) {
@@ -83,5 +83,5 @@ t.test('cross-origin requests to protocol paths', async (t) => {
     t.same(allowedAt(answer), [undefined, undefined], `${url} is a page`)
   }
   const native = await svc.app.inject({ url: '/api/user', headers: { origin: first } })
-  t.same(allowedAt(native), [first, 'true'], "svc's own routes are another matter")
+  t.same(allowedAt(native), [first, 'true'], "svc's own routes have separate rules")
 })

@@ -6,7 +6,7 @@ import { outboundFetch } from '../../../../src/http/outbound.ts'
 import type { Settings } from '../../../support/app.ts'
 import { assertion, buildServer, credentials, machine, newKey, post } from './parties.ts'
 
-/** A server on loopback that counts the connections it gets. */
+/** A server on loopback that counts its connections. */
 async function listen(t: Test, answer: RequestListener) {
   const seen = { connections: 0, requests: 0 }
   const server: Server = createServer((request, response) => {
@@ -24,7 +24,7 @@ async function listen(t: Test, answer: RequestListener) {
 const nobody = outboundFetch(() => false)
 const everybody = outboundFetch(() => true)
 
-t.test('which addresses are public', async (t) => {
+t.test('classifies public and private addresses', async (t) => {
   const special = `0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255
     192.0.0.1 192.0.2.1 192.168.1.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 239.1.1.1 240.0.0.1 255.255.255.255
     :: ::1 ::7f00:1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::ffff:8.8.8.8 64:ff9b::7f00:1 64:ff9b:1::1 100::1
@@ -39,7 +39,7 @@ t.test('which addresses are public', async (t) => {
   for (const address of ['11.0.0.1', '192.168.7.8', 'x']) t.notOk(ranges.has(address), address)
 })
 
-t.test('calls never connect to an address that is not public, however it is written', async (t) => {
+t.test('never connects to a private address, however it is written', async (t) => {
   const { port, seen } = await listen(t, (_request, response) => response.end('ok'))
   const hosts = `127.0.0.1 127.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 0 0.0.0.0 127.0.0.1. localhost localhost.
     svc.localhost LOCALHOST ①②⑦.0.0.1 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:1] [::127.0.0.1]
@@ -48,16 +48,16 @@ t.test('calls never connect to an address that is not public, however it is writ
     await t.rejects(nobody(`http://${host}:${port}/`), { name: /Error/ }, host)
   }
   t.equal(seen.connections, 0, 'not even a connection was made')
-  t.equal(await (await everybody(`http://localhost:${port}/`)).text(), 'ok', 'the server was there')
+  t.equal(await (await everybody(`http://localhost:${port}/`)).text(), 'ok', 'the server was running')
   const within = outboundFetch((address) => new AddressRanges(['127.0.0.0/8', '::1/128']).has(address))
   for (const host of ['127.0.0.1', '2130706433', 'localhost']) {
-    t.equal((await within(`http://${host}:${port}/`)).status, 200, `${host} lies in a range that was named`)
+    t.equal((await within(`http://${host}:${port}/`)).status, 200, `${host} is in a configured range`)
   }
   const elsewhere = outboundFetch((address) => new AddressRanges(['10.0.0.0/8']).has(address))
   await t.rejects(elsewhere(`http://localhost:${port}/`), /not a public address/)
 })
 
-t.test('an answer is bounded, in time and size, and a redirect is an answer', async (t) => {
+t.test('limits responses in time and size, and follows no redirects', async (t) => {
   const { port, seen } = await listen(t, (request, response) => {
     const { url } = request
     if (url === '/redirect') response.writeHead(302, { location: `http://127.0.0.1:${port}/target` }).end()
@@ -82,7 +82,7 @@ t.test('an answer is bounded, in time and size, and a redirect is an answer', as
   t.equal(await echo.text(), 'a=b+c')
 })
 
-t.test('keys behind jwks_uri', async (t) => {
+t.test('fetches keys from a jwks_uri safely', async (t) => {
   const key = await newKey('ES256')
   let keys: unknown = { keys: [key.jwk] }
   const { port, seen } = await listen(t, ({ url }, response) => {
@@ -113,13 +113,13 @@ t.test('keys behind jwks_uri', async (t) => {
   for (const id of ['redirected', 'large', 'gone']) t.same(await ask(svc, id), [401, 'invalid_client'], id)
   const before = seen.requests
   t.equal(await ask(svc, 'allowed'), 200)
-  t.equal(seen.requests, before, 'keys are remembered for a while')
+  t.equal(seen.requests, before, 'keys are cached')
 
   const wide = await buildServer(t, [robot('a', `${at}/jwks`), robot('b', `http://127.0.0.1:${port}/jwks`)], {
     settings: { outbound: { allow_private: ['127.0.0.0/8', '::1/128'] } },
   })
-  t.equal(await ask(wide, 'a'), 200, 'a name that resolves into a named range')
-  t.equal(await ask(wide, 'b'), 200, 'an address in a named range')
+  t.equal(await ask(wide, 'a'), 200, 'a name that resolves to a configured range')
+  t.equal(await ask(wide, 'b'), 200, 'an address in a configured range')
   const bad: unknown[] = [{ keys: [{ kty: 'oct', k: 'AAAA' }] }, { keys: 'x' }, [], null, 'x']
   for (keys of bad) {
     const one = await buildServer(t, [robot('a', `${at}/jwks`, open)])
@@ -127,7 +127,7 @@ t.test('keys behind jwks_uri', async (t) => {
   }
 })
 
-t.test('a connection that is switched or closed without an answer is a failure at once', async (t) => {
+t.test('fails immediately when a connection is upgraded or closed without an answer', async (t) => {
   const answers = [
     'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
     'HTTP/1.1 103 Early\r\n\r\n',

@@ -10,7 +10,7 @@ export const issuer = 'http://localhost:8000'
 export const secret = 'a-secret-that-is-long-enough'
 export const scopes = { 'orders:read': 'Read your orders' }
 
-/** A machine client, with what is different about it. */
+/** A machine client, with overrides. */
 export const machine = (client_id: string, rest: Settings = { secret }): Settings => ({
   client_id,
   type: 'confidential',
@@ -19,12 +19,12 @@ export const machine = (client_id: string, rest: Settings = { secret }): Setting
   ...rest,
 })
 
-/** svc with these clients, in the library's time. */
+/** svc with these clients and a stopped clock. */
 export const buildServer = (t: Test, clients: Settings[], options: TestAppOptions = {}): Promise<TestApp> =>
   buildTestApp(t, {
     clock: stopTime(t),
     ...options,
-    // Written out: the file allows no aliases, which is what the same object twice becomes.
+    // Serialized without aliases, which the configuration rejects; the same object twice would become one.
     settings: JSON.parse(JSON.stringify({ scopes, clients, ...options.settings })),
   })
 
@@ -50,7 +50,7 @@ export const basic = (id: string, password: string): Record<string, string> => (
 
 export const credentials = { grant_type: 'client_credentials' }
 
-/** A key pair that signs what its owner sends. */
+/** A key pair for the signatures of its owner. */
 export interface Key {
   privateKey: CryptoKey
   jwk: JWK & { kid: string; alg: string }
@@ -65,7 +65,7 @@ export async function newKey(alg: string, kid = alg): Promise<Key> {
 
 export const seconds = (): number => Math.floor(Date.now() / 1000)
 
-/** The form fields of a client assertion (RFC 7523 section 2.2), with what is different about it. */
+/** The form fields of a client assertion (RFC 7523 section 2.2), with overrides. */
 export async function assertion(
   key: Key,
   clientId: string,
@@ -84,7 +84,7 @@ export async function assertion(
   }
 }
 
-/** A DPoP proof (RFC 9449 section 4.2), with what is different about it. */
+/** A DPoP proof (RFC 9449 section 4.2), with overrides. */
 export const proof = (
   key: Key,
   htm: string,
@@ -98,7 +98,7 @@ export const proof = (
     .sign(key.privateKey)
 }
 
-/** What clients call svc with, in place of the network. */
+/** Replaces the network that clients call svc through. */
 export const injectFetch =
   (svc: TestApp) =>
   async (input: string, init: CustomFetchOptions): Promise<Response> => {

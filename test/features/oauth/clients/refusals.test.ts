@@ -16,7 +16,7 @@ const warnings = (svc: TestApp, start: number) =>
     .map((line) => JSON.parse(line))
     .filter(({ msg }) => /^(OAuth request|Outbound call) /.test(msg ?? ''))
 
-t.test('a refused OAuth request is logged with the client, the reason and the key to change', async (t) => {
+t.test('logs a rejected OAuth request with the client, the reason and the key to change', async (t) => {
   const svc = await buildServer(t, clients)
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -70,7 +70,7 @@ t.test('a refused OAuth request is logged with the client, the reason and the ke
   t.notMatch(svc.logs.join(''), /a-wrong-secret|token=hidden/, 'no secret is logged')
 })
 
-t.test('a refused outbound call is logged with the client, the address and the key to change', async (t) => {
+t.test('logs a rejected outbound call with the client, the address and the key to change', async (t) => {
   const svc = await buildServer(t, clients)
   const start = svc.logs.length
   await post(svc, '/oauth/token', { ...credentials, ...(await assertion(await newKey('ES256'), 'keyed')) })

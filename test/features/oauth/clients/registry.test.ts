@@ -27,7 +27,7 @@ const uris =
   about:blank urn:ietf:wg:oauth:2.0:oob ftp://a.example/cb https://a.example/cb#x https://a.example/cb# https://a.example
   https://user:pass@a.example/cb https://*.example/cb java.script:/x vbscript.x:/cb`.split(/\s+/)
 
-t.test('whatever the checks of the configuration let through, the library takes', async (t) => {
+t.test('accepts in oidc-provider every client that the configuration accepts', async (t) => {
   const svc = await buildServer(t, [])
   const { provider } = await svc.app.oauth.current()
   const credentials: Settings[] = [
@@ -77,19 +77,19 @@ t.test('whatever the checks of the configuration let through, the library takes'
       t.fail(`${JSON.stringify(client)}: ${error}`)
     }
   }
-  t.ok(taken > 100 && taken < files.length - 100, `${taken} of ${files.length} are good`)
+  t.ok(taken > 100 && taken < files.length - 100, `${taken} of ${files.length} are valid`)
 })
 
-t.test('of attempts that are under way at once, no more than the limit are answered', async (t) => {
+t.test('answers no more than the limit of concurrent attempts', async (t) => {
   const svc = await buildServer(t, [], { settings: { rate_limits: { token: '5/1m' } } })
   const limits = new ClientLimits(new FailureLimits(svc.database), svc.config, svc.clock)
   const name = limits.nameOf('a', '198.51.100.7')
   t.equal(await limits.attempt(name, true), true)
-  t.equal(await svc.database.prisma.loginLimit.count(), 0, 'who succeeds costs nothing')
+  t.equal(await svc.database.prisma.loginLimit.count(), 0, 'a success costs nothing')
   const guesses = Array.from({ length: 20 }, (_, n) => limits.attempt(name, n === 19))
   const results = await Promise.allSettled(guesses)
   t.equal(results.filter(({ status }) => status === 'fulfilled').length, 5)
   await t.rejects(limits.check(name), { message: /Too many failed/ })
   await t.resolves(limits.check(limits.nameOf('b', '198.51.100.7')))
-  t.equal(limits.nameOf('a', '2001:db8::1'), limits.nameOf('a', '2001:db8::2'), 'a network of one customer')
+  t.equal(limits.nameOf('a', '2001:db8::1'), limits.nameOf('a', '2001:db8::2'), 'the network of one customer')
 })

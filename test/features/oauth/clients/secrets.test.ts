@@ -7,7 +7,7 @@ import { basic, buildServer, credentials, machine, post, secret } from './partie
 
 const odd = ': +%&=/"\\~ and more'
 
-t.test('a secret, however it is configured and sent', async (t) => {
+t.test('accepts a secret however it is configured and sent', async (t) => {
   const file = join(temporaryDirectory(t), 'secret')
   writeFileSync(file, 'a-secret-in-a-file\n')
   const svc = await buildServer(
@@ -73,7 +73,7 @@ t.test('a secret, however it is configured and sent', async (t) => {
   t.notOk(svc.logs.some((line) => line.includes(secret) || line.includes(hash)))
 })
 
-t.test('one mechanism at a time, once, well formed', async (t) => {
+t.test('requires exactly one well-formed authentication method', async (t) => {
   const svc = await buildServer(t, [machine('plain'), machine('other')])
   const both = { ...credentials, client_id: 'plain', client_secret: secret }
   const assertion = {
@@ -103,10 +103,10 @@ t.test('one mechanism at a time, once, well formed', async (t) => {
     }
   }
   const query = await post(svc, `/oauth/token?client_id=plain&client_secret=${secret}`, credentials)
-  t.equal(query.statusCode, 400, 'a secret in the address is none')
+  t.equal(query.statusCode, 400, 'a secret in the URL is ignored')
 })
 
-t.test('failures are limited by client and address, at every endpoint together', async (t) => {
+t.test('limits failures by client and address, at all endpoints together', async (t) => {
   const clients = [machine('a'), machine('b'), { client_id: 'open', type: 'public', grants: ['device_code'] }]
   const settings = { rate_limits: { token: '5/1m' } }
   const svc = await buildServer(t, clients, { settings })
@@ -125,11 +125,11 @@ t.test('failures are limited by client and address, at every endpoint together',
     })
     t.ok(Number(answer.headers['retry-after']) > 50 && Number(answer.headers['retry-after']) <= 60)
   }
-  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 429, 'a right secret is not told either')
-  t.equal((await guess('/oauth/token', 'b', secret)).statusCode, 200, 'another client is')
-  t.equal((await guess('/oauth/token', 'a', secret, '198.51.100.8')).statusCode, 200, 'and from another address')
+  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 429, 'a valid secret is rejected too')
+  t.equal((await guess('/oauth/token', 'b', secret)).statusCode, 200, 'another client is not affected')
+  t.equal((await guess('/oauth/token', 'a', secret, '198.51.100.8')).statusCode, 200, 'nor is another address')
   for (let n = 0; n < 5; n++) t.equal((await guess('/oauth/token', `nobody${n}`)).statusCode, 401)
-  t.equal((await guess('/oauth/token', 'nobody6')).statusCode, 429, 'names that nobody has are counted as one')
+  t.equal((await guess('/oauth/token', 'nobody6')).statusCode, 429, 'unknown names count as one')
   t.equal((await guess('/oauth/token', 'b', secret)).statusCode, 200)
   for (let n = 0; n < 5; n++) t.equal((await guess('/oauth/token', 'open')).statusCode, 401, 'another method')
   t.equal((await post(svc, '/oauth/device/code', { client_id: 'open' })).statusCode, 429)
@@ -143,10 +143,10 @@ t.test('failures are limited by client and address, at every endpoint together',
   t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200, 'until the window ends')
   for (let n = 0; n < 4; n++) await guess('/oauth/token')
   t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200)
-  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200, 'what succeeds is not counted')
+  t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 200, 'a success does not count')
 })
 
-t.test('of many guesses at once no more are answered than the limit', async (t) => {
+t.test('answers no more than the limit of concurrent guesses', async (t) => {
   const svc = await buildServer(t, [machine('a')], { settings: { rate_limits: { token: '5/1m' } } })
   await post(svc, '/oauth/token', credentials, basic('a', secret), '198.51.100.9')
   const guesses = Array.from({ length: 40 }, (_, n) => (n === 39 ? secret : `wrong${n}`))
@@ -155,7 +155,7 @@ t.test('of many guesses at once no more are answered than the limit', async (t) 
   )
   const statuses = answers.map(({ statusCode }) => statusCode)
   t.equal(statuses.filter((status) => status === 401).length, 5)
-  t.equal(statuses.at(-1), 429, 'the right one among them came too late')
+  t.equal(statuses.at(-1), 429, 'the valid one among them came too late')
   const free = await buildServer(t, [machine('a')], { settings: { rate_limits: { token: null } } })
   for (let n = 0; n < 70; n++) {
     const answer = await post(free, '/oauth/token', credentials, basic('a', 'wrong'))

@@ -9,7 +9,7 @@ const web: Settings = { client_id: 'web', type: 'confidential', secret, ...code 
 const robot = machine('robot')
 const asked = { client_id: 'web', response_type: 'code', redirect_uri: callback, scope: 'openid orders:read', ...pkce }
 
-/** Puts other clients and scopes in force, as a reload does. */
+/** Activates other clients and scopes, as a reload does. */
 function swap(svc: TestApp, clients: Settings[], more: Settings = {}): void {
   const next = testConfig({ scopes: { ...scopes, ...more }, clients }).current()
   svc.config.swap({ ...svc.config.current(), clients: next.clients, scopes: next.scopes })
@@ -26,7 +26,7 @@ const redeem = (svc: TestApp, value: string) =>
 const refresh = (svc: TestApp, value: string) =>
   post(svc, '/oauth/token', { grant_type: 'refresh_token', refresh_token: value }, basic('web', secret))
 
-t.test('two hundred requests in flight while the configuration is swapped twenty times', async (t) => {
+t.test('serves two hundred requests while the configuration is replaced twenty times', async (t) => {
   const svc = await buildServer(t, [web, robot])
   const { email } = await svc.createUser()
   const { code: value = '' } = response(await new Person(svc, email).allow(asked))
@@ -52,11 +52,15 @@ t.test('two hundred requests in flight while the configuration is swapped twenty
   const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode)
   t.equal(statuses.length, 200)
   t.same([...new Set(statuses)].sort(), [200, 201], 'none failed')
-  t.equal((await post(svc, '/oauth/token', credentials, basic('robot199', secret))).statusCode, 200, 'the last counts')
+  t.equal(
+    (await post(svc, '/oauth/token', credentials, basic('robot199', secret))).statusCode,
+    200,
+    'the last one is active',
+  )
   t.equal((await post(svc, '/oauth/token', credentials, basic('robot189', secret))).statusCode, 401)
 })
 
-t.test('what was begun before goes on', async (t) => {
+t.test('continues flows that began before the change', async (t) => {
   const svc = await buildServer(t, [web, robot])
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -66,16 +70,16 @@ t.test('what was begun before goes on', async (t) => {
   const { code: value = '' } = response(stop)
   swap(svc, [web])
   const first = await redeem(svc, value)
-  t.equal(first.statusCode, 200, 'a code of the old one')
+  t.equal(first.statusCode, 200, 'a code from before')
   swap(svc, [web, robot])
   const second = await refresh(svc, first.json().refresh_token)
-  t.equal(second.statusCode, 200, 'a refresh token of the old one')
+  t.equal(second.statusCode, 200, 'a refresh token from before')
   t.equal((await svc.bearer(first.json().access_token, 'GET', '/api/user')).statusCode, 200)
   const replay = await redeem(svc, value)
   t.equal(replay.json().error, 'invalid_grant', 'and it was used')
 })
 
-t.test('a client that is removed takes its tokens along, and a secret that is replaced ends', async (t) => {
+t.test('revokes the tokens of a removed client, and rejects a replaced secret', async (t) => {
   const svc = await buildServer(t, [web, robot])
   const { email } = await svc.createUser()
   const { code: value = '' } = response(await new Person(svc, email).allow(asked))
@@ -92,7 +96,7 @@ t.test('a client that is removed takes its tokens along, and a secret that is re
   t.same(await alive(), [401, 401, false])
   t.equal((await refresh(svc, tokens.refresh_token)).statusCode, 401)
   swap(svc, [web, watcher])
-  t.same(await alive(), [200, 200, true], 'put back, it has what it had')
+  t.same(await alive(), [200, 200, true], 'restored, it has its tokens again')
   swap(svc, [watcher])
   t.equal((await post(svc, '/oauth/token', credentials, basic('robot', secret))).statusCode, 401)
 
@@ -105,5 +109,5 @@ t.test('a client that is removed takes its tokens along, and a secret that is re
   )
   swap(svc, [{ ...watcher, scopes: [] }])
   const gone = await post(svc, '/oauth/token', { ...credentials, scope: 'orders:read' }, basic('watcher', secret))
-  t.equal(gone.json().error, 'invalid_scope', 'a scope that was taken away')
+  t.equal(gone.json().error, 'invalid_scope', 'a scope that was removed')
 })

@@ -5,7 +5,7 @@ import { stopTime } from '../../../support/time.ts'
 
 const spa = 'https://spa.example/cb'
 
-/** Redirect URIs that look like the registered one, to somebody who compares carelessly. */
+/** Redirect URIs that a careless comparison takes for the registered one. */
 const tricks = [
   ...[
     '/',
@@ -78,7 +78,7 @@ const others = [
     'https://spa.example/*',
   ],
 ]
-/** What a native client's loopback addresses do not cover (RFC 8252 section 7.3). */
+/** Not covered by a native client's loopback addresses (RFC 8252 section 7.3). */
 const native = [
   ...[
     'http://127.0.0.1:9/other',
@@ -116,7 +116,7 @@ const native = [
   ],
 ]
 
-t.test('a redirect URI is compared by the letter: anything else ends on an error page', async (t) => {
+t.test('compares redirect URIs exactly and shows an error page otherwise', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -137,7 +137,7 @@ t.test('a redirect URI is compared by the letter: anything else ends on an error
   await check("svc's own client", request('spa', { client_id: 'svc-personal' }))
   await check('a client without the grant', request('machine', { redirect_uri: spa }))
   await check('no client', request('spa', { client_id: '' }))
-  await check('none at all, with three to choose from', request('app', { redirect_uri: '' }))
+  await check('missing, with three registered', request('app', { redirect_uri: '' }))
   const query = new URLSearchParams(request('spa'))
   await check('client_id twice', `${query}&client_id=web`)
   for (const evil of [`${query}&redirect_uri=https://evil.example/`, `redirect_uri=https://evil.example/&${query}`]) {
@@ -151,7 +151,7 @@ t.test('a redirect URI is compared by the letter: anything else ends on an error
   }
 })
 
-t.test('what else is wrong with a request is told to the client, with state and issuer', async (t) => {
+t.test('reports other errors to the client, with state and issuer', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -167,23 +167,23 @@ t.test('what else is wrong with a request is told to the client, with state and 
     ['plain', { code_challenge_method: 'plain' }, 'invalid_request'],
     ['a challenge without its method', { code_challenge_method: '' }, 'invalid_request'],
     ['a method without a challenge', { code_challenge: '' }, 'invalid_request'],
-    ['a challenge that is none', { code_challenge: 'short' }, 'invalid_request'],
-    ['an API scope that it does not list', { scope: 'openid stock:read' }, 'invalid_scope'],
-    ['roles, which it does not list', { scope: 'openid roles' }, 'invalid_scope'],
-    ['what is no list of scopes', { scope: 'openid "email"' }, 'invalid_scope'],
+    ['an invalid challenge', { code_challenge: 'short' }, 'invalid_request'],
+    ['an unlisted API scope', { scope: 'openid stock:read' }, 'invalid_scope'],
+    ['roles, which is not listed', { scope: 'openid roles' }, 'invalid_scope'],
+    ['an invalid list of scopes', { scope: 'openid "email"' }, 'invalid_scope'],
     ['implicit', { response_type: 'token', scope: 'openid' }, 'unsupported_response_type'],
     ['hybrid', { response_type: 'code id_token', scope: 'openid', nonce: 'n' }, 'unsupported_response_type'],
     ['no response', { response_type: 'none' }, 'unsupported_response_type'],
     ['an empty response type', { response_type: '' }, 'invalid_request'],
     ['two prompts that exclude each other', { prompt: 'none login' }, 'invalid_request'],
     ['an unknown prompt', { prompt: 'maybe' }, 'invalid_request'],
-    ['a bad max_age', { scope: 'openid', max_age: '-1' }, 'invalid_request'],
+    ['an invalid max_age', { scope: 'openid', max_age: '-1' }, 'invalid_request'],
     ['another resource', { resource: 'https://elsewhere.example' }, 'invalid_target'],
     ['a request object', { request: 'e30.e30.e30' }, 'request_not_supported'],
     ['registration in passing', { registration: '{}' }, 'registration_not_supported'],
-    ['another way to answer', { response_mode: 'web_message' }, 'unsupported_response_mode'],
-    ['claims that are none', { scope: 'openid', claims: '[' }, 'invalid_request'],
-    ['a hint that nobody signed', { scope: 'openid', id_token_hint: 'e30.e30.e30' }, 'invalid_request'],
+    ['another response mode', { response_mode: 'web_message' }, 'unsupported_response_mode'],
+    ['invalid claims', { scope: 'openid', claims: '[' }, 'invalid_request'],
+    ['an unsigned hint', { scope: 'openid', id_token_hint: 'e30.e30.e30' }, 'invalid_request'],
   ]
   for (const [name, more, error] of cases) await told(name, request('spa', more), error)
   const query = new URLSearchParams(request('spa', { scope: 'openid' }))
@@ -192,12 +192,12 @@ t.test('what else is wrong with a request is told to the client, with state and 
     await told(`${name} twice`, `${query}&${name}=${encodeURIComponent(query.get(name) ?? '')}`, 'invalid_request')
   }
   const sent = await ada.authorize(`${new URLSearchParams(request('web', { code_challenge_method: 'plain' }))}`)
-  t.match(response(sent), { error: 'invalid_request' }, 'plain is refused where PKCE is not asked for')
+  t.match(response(sent), { error: 'invalid_request' }, 'plain is rejected where PKCE is optional')
   const twice = await ada.authorize(`${query}&state=another`)
-  t.match(response(twice), { error: 'invalid_request', state: undefined }, 'a state that is sent twice is nobody’s')
+  t.match(response(twice), { error: 'invalid_request', state: undefined }, 'a repeated state is dropped')
 })
 
-t.test('no other site can frame what an authorization shows, and none of it is kept', async (t) => {
+t.test('prevents framing and caching of authorization pages', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   const asked = await ada.authorize(request('web', { scope: 'openid' }))
@@ -212,7 +212,7 @@ t.test('no other site can frame what an authorization shows, and none of it is k
   }
 })
 
-t.test('a request that another site posts comes again as a GET, with the session', async (t) => {
+t.test('repeats a request that another site posts as GET, with the session', async (t) => {
   const url = 'https://id.example'
   const settings = { ...oauthSettings, app: { url }, session: { same_site: 'lax' } }
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })

@@ -36,7 +36,7 @@ const claimNames = (idToken: string | undefined): string[] =>
     .filter((name) => !protocolClaims.includes(name))
     .sort()
 
-t.test('UserInfo serves claims by scope', async (t) => {
+t.test('serves claims by scope at UserInfo', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const { id, email, name, updated_at } = await svc.createUser({ role: 'editor' })
   const ada = new Person(svc, email)
@@ -58,14 +58,14 @@ t.test('UserInfo serves claims by scope', async (t) => {
   }
 })
 
-t.test('preferred_username is never an address that the user has not proved', async (t) => {
+t.test('never uses an unverified address as preferred_username', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const { id, email } = await svc.createUser({ verified: false })
   const tokens = await codeFlow(svc, new Person(svc, email), 'partner', { redirect_uri: callback, scope: all })
   t.match(decodeJwt(tokens.id_token ?? ''), { preferred_username: String(id), email, email_verified: false })
 })
 
-t.test('ID tokens carry the claims of the granted scopes unless the configuration says otherwise', async (t) => {
+t.test('includes the claims of the granted scopes in ID tokens by default', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const slim = { ...settings, oauth: { id_token_claims: false } }
   const other = await buildTestApp(t, { settings: slim, clock: svc.clock })
@@ -87,11 +87,11 @@ t.test('ID tokens carry the claims of the granted scopes unless the configuratio
     const fields = { grant_type: 'password', username: email, password: 'correct horse', scope: all }
     t.same(claimNames((await token(at, client, fields)).json().id_token), claims, `${client}: password`)
     const userinfo = (await at.bearer(tokens.access_token, 'GET', '/oauth/userinfo')).json()
-    t.same(Object.keys(userinfo).sort(), [...everything, 'sub'].sort(), `${client}: UserInfo serves them always`)
+    t.same(Object.keys(userinfo).sort(), [...everything, 'sub'].sort(), `${client}: UserInfo always serves them`)
   }
 })
 
-t.test('the claims parameter puts single claims into a slim ID token', async (t) => {
+t.test('adds single claims to a slim ID token by the claims parameter', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const claims = JSON.stringify({ id_token: { email: null, groups: null } })
   const more = { redirect_uri: callback, scope: 'openid profile', claims }
@@ -99,7 +99,7 @@ t.test('the claims parameter puts single claims into a slim ID token', async (t)
   t.same(claimNames(tokens.id_token), ['email', 'groups'])
 })
 
-t.test('a client that does not list the scope roles never learns the role', async (t) => {
+t.test('never reveals the role to a client without the scope roles', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser({ role: 'editor' })).email)
   t.match(response(await ada.allow(request('web', { scope: 'openid roles' }))), { error: 'invalid_scope' })
@@ -109,7 +109,7 @@ t.test('a client that does not list the scope roles never learns the role', asyn
   t.notMatch((await svc.bearer(tokens.access_token, 'GET', '/oauth/userinfo')).body, 'editor')
 })
 
-t.test('the consent page asks for the role only where the client may read it', async (t) => {
+t.test('asks for the role on the consent page only if the client may read it', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -121,7 +121,7 @@ t.test('the consent page asks for the role only where the client may read it', a
   t.notMatch(body, 'Read your role')
 })
 
-t.test("what a third party's token reads at /api/user follows its scopes", async (t) => {
+t.test("limits a third party's token at /api/user by its scopes", async (t) => {
   const svc = await buildTestApp(t, { settings: { ...settings, test_page: true }, clock: stopTime(t) })
   const user = await svc.createUser({ role: 'editor' })
   const ada = new Person(svc, user.email)
@@ -142,7 +142,7 @@ t.test("what a third party's token reads at /api/user follows its scopes", async
   }
 })
 
-t.test('sessions, API tokens and first-party JWTs read the whole user at /api/user', async (t) => {
+t.test('returns the whole user at /api/user for sessions, API tokens and first-party JWTs', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const user = await svc.createUser({ role: 'editor' })
   const { disabled: _, ...whole } = user

@@ -6,7 +6,7 @@ import { stopTime } from '../../../support/time.ts'
 
 const grant_type = 'client_credentials'
 
-t.test('a machine gets the scopes that it lists, and is never a user', async (t) => {
+t.test('grants a machine the scopes that it lists, and never acts as a user', async (t) => {
   const numbered = { client_id: 'user-1', type: 'confidential', secret, grants: [grant_type], scopes: ['orders:read'] }
   const settings = { ...oauthSettings, samples: true, clients: [...clients, numbered] }
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
@@ -29,14 +29,18 @@ t.test('a machine gets the scopes that it lists, and is never a user', async (t)
   t.equal((await svc.bearer(tokens.access_token, 'GET', '/oauth/userinfo')).statusCode, 401)
   t.equal((await svc.bearer(tokens.access_token, 'POST', '/api/tokens/create', { token_name: 'x' })).statusCode, 403)
 
-  t.match((await token(svc, 'machine', { grant_type, scope: '' })).json(), { scope: 'orders:read' }, 'empty is absent')
+  t.match(
+    (await token(svc, 'machine', { grant_type, scope: '' })).json(),
+    { scope: 'orders:read' },
+    'empty counts as missing',
+  )
   for (const scope of ['orders:write', 'stock:read', 'orders:read stock:read', 'roles']) {
     const refused = await token(svc, 'machine', { grant_type, scope })
     t.match([refused.statusCode, refused.json().error], [400, 'invalid_scope'], scope)
   }
 })
 
-t.test('the body may be a form or flat JSON, and nothing in it may stand twice', async (t) => {
+t.test('accepts a form or flat JSON without duplicate fields', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const sent = (payload: object | string, headers: Record<string, string> = {}) =>
     svc.app.inject({ method: 'POST', url: '/oauth/token', headers, payload })
@@ -62,10 +66,10 @@ t.test('the body may be a form or flat JSON, and nothing in it may stand twice',
   }
   const json = '{"grant_type":"client_credentials","grant_type":"password"}'
   const last = await sent(json, { 'content-type': 'application/json', ...basic('machine') })
-  t.ok(last.statusCode >= 400, 'JSON that names a field twice has the last one')
+  t.ok(last.statusCode >= 400, 'the last of duplicate JSON fields counts')
 })
 
-t.test('who is not the client, or may not use the grant, gets nothing', async (t) => {
+t.test('rejects other clients and clients without the grant', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const answered = async (headers: Record<string, string>, fields: Record<string, string>) => {
     const answer = await svc.app.inject({
@@ -81,7 +85,7 @@ t.test('who is not the client, or may not use the grant, gets nothing', async (t
   t.same(await answered(basic('svc-personal', 'x'), { grant_type }), [401, 'invalid_client'])
   t.same(await answered({}, { grant_type, client_id: 'machine' }), [401, 'invalid_client'], 'no secret')
   t.same(await answered({}, { grant_type, client_id: 'spa' }), [400, 'unauthorized_client'], 'a public client')
-  t.same(await answered(basic('web'), { grant_type }), [400, 'unauthorized_client'], 'another grant than its own')
+  t.same(await answered(basic('web'), { grant_type }), [400, 'unauthorized_client'], 'a grant that it does not list')
   t.same(await answered(basic('machine'), { grant_type: 'personal_access' }), [400, 'unsupported_grant_type'])
   t.same(await answered(basic('machine'), {}), [400, 'invalid_request'])
   const assertion = await new SignJWT({})
@@ -97,6 +101,6 @@ t.test('who is not the client, or may not use the grant, gets nothing', async (t
   t.same(
     await answered({}, { grant_type, client_assertion: assertion, client_assertion_type }),
     [401, 'invalid_client'],
-    'the secret is no key',
+    'the secret is not a key',
   )
 })

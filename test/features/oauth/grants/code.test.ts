@@ -15,7 +15,7 @@ import {
 } from '../../../support/oauth.ts'
 import { stopTime, travel } from '../../../support/time.ts'
 
-t.test('a person signs in, allows, and the client gets tokens that work', async (t) => {
+t.test('signs in, asks for consent, and issues tokens that work', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const user = await svc.createUser()
   const ada = new Person(svc, user.email)
@@ -32,7 +32,7 @@ t.test('a person signs in, allows, and the client gets tokens that work', async 
   t.match((await svc.bearer(tokens.access_token, 'GET', '/oauth/userinfo')).json(), { sub: String(user.id) })
 })
 
-t.test('who names no scope gets those that the client lists, and a refresh token with or without openid', async (t) => {
+t.test('grants the listed scopes by default, and a refresh token with or without openid', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   t.match(await codeFlow(svc, ada, 'web'), {
@@ -40,11 +40,15 @@ t.test('who names no scope gets those that the client lists, and a refresh token
     refresh_token: /./,
     id_token: undefined,
   })
-  t.match(await codeFlow(svc, ada, 'web', { scope: '' }), { scope: 'orders:read orders:write' }, 'empty is absent')
+  t.match(
+    await codeFlow(svc, ada, 'web', { scope: '' }),
+    { scope: 'orders:read orders:write' },
+    'empty counts as missing',
+  )
   t.match(await codeFlow(svc, ada, 'web', { scope: 'openid' }), { scope: 'openid', refresh_token: /./, id_token: /./ })
 })
 
-t.test('a code is used once: a second use ends all that came from the first', async (t) => {
+t.test('rejects a reused authorization code and revokes its tokens', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   const { code = '' } = response(await ada.allow(request('web', { scope: 'openid' })))
@@ -60,37 +64,34 @@ t.test('a code is used once: a second use ends all that came from the first', as
   }
 })
 
-t.test(
-  'a code is worth nothing to anybody but its client, with its verifier and redirect URI, in its minute',
-  async (t) => {
-    const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
-    const ada = new Person(svc, (await svc.createUser()).email)
-    const fresh = async () => response(await ada.allow(request('web', { scope: 'openid' }))).code ?? ''
-    const code = await fresh()
-    const refused = async (answer: ReturnType<typeof redeem>, expected: string, name: string) => {
-      const { statusCode, body } = await answer
-      t.match([statusCode, JSON.parse(body).error], [expected === 'invalid_client' ? 401 : 400, expected], name)
-    }
-    await refused(redeem(svc, 'other', code), 'invalid_grant', 'another client')
-    await refused(redeem(svc, 'spa', code), 'invalid_grant', 'a public client')
-    await refused(redeem(svc, 'web', code, { redirect_uri: `${callback}/` }), 'invalid_grant', 'another redirect URI')
-    await refused(redeem(svc, 'web', code, { code_verifier: `${verifier}x` }), 'invalid_grant', 'another verifier')
-    await refused(redeem(svc, 'web', code, { code_verifier: '' }), 'invalid_grant', 'no verifier: PKCE downgraded')
-    await refused(redeem(svc, 'web', `${code}x`), 'invalid_grant', 'another code')
-    await refused(redeem(svc, 'web', ''), 'invalid_request', 'no code')
-    t.equal((await redeem(svc, 'web', code)).statusCode, 200, 'none of that used it up')
+t.test('accepts a code only from its client, with its verifier and redirect URI, within a minute', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const fresh = async () => response(await ada.allow(request('web', { scope: 'openid' }))).code ?? ''
+  const code = await fresh()
+  const refused = async (answer: ReturnType<typeof redeem>, expected: string, name: string) => {
+    const { statusCode, body } = await answer
+    t.match([statusCode, JSON.parse(body).error], [expected === 'invalid_client' ? 401 : 400, expected], name)
+  }
+  await refused(redeem(svc, 'other', code), 'invalid_grant', 'another client')
+  await refused(redeem(svc, 'spa', code), 'invalid_grant', 'a public client')
+  await refused(redeem(svc, 'web', code, { redirect_uri: `${callback}/` }), 'invalid_grant', 'another redirect URI')
+  await refused(redeem(svc, 'web', code, { code_verifier: `${verifier}x` }), 'invalid_grant', 'another verifier')
+  await refused(redeem(svc, 'web', code, { code_verifier: '' }), 'invalid_grant', 'no verifier: PKCE downgraded')
+  await refused(redeem(svc, 'web', `${code}x`), 'invalid_grant', 'another code')
+  await refused(redeem(svc, 'web', ''), 'invalid_request', 'no code')
+  t.equal((await redeem(svc, 'web', code)).statusCode, 200, 'none of that used it up')
 
-    const late = await fresh()
-    travel(svc, minute + second)
-    await refused(redeem(svc, 'web', late), 'invalid_grant', 'too late')
+  const late = await fresh()
+  travel(svc, minute + second)
+  await refused(redeem(svc, 'web', late), 'invalid_grant', 'too late')
 
-    const { code_challenge: _, code_challenge_method: __, ...plain } = request('web', { scope: 'openid' })
-    const unbound = response(await ada.allow(plain)).code ?? ''
-    await refused(redeem(svc, 'web', unbound), 'invalid_grant', 'a verifier without a challenge: PKCE downgraded')
-  },
-)
+  const { code_challenge: _, code_challenge_method: __, ...plain } = request('web', { scope: 'openid' })
+  const unbound = response(await ada.allow(plain)).code ?? ''
+  await refused(redeem(svc, 'web', unbound), 'invalid_grant', 'a verifier without a challenge: PKCE downgraded')
+})
 
-t.test('of parallel redemptions of one code on two replicas one wins', async (t) => {
+t.test('accepts one of several concurrent redemptions on two replicas', async (t) => {
   const clock = stopTime(t)
   const one = await buildTestApp(t, { settings: oauthSettings, clock })
   const two = await buildTestApp(t, { settings: oauthSettings, clock, database: one.where })

@@ -17,7 +17,7 @@ import { stopTime } from '../../../support/time.ts'
 
 const asks = (more: Record<string, string> = {}, client = 'web') => request(client, { scope: 'openid', ...more })
 
-t.test('consent is remembered for a user, a client and what was allowed', async (t) => {
+t.test('remembers consent by user, client and scope', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -25,14 +25,14 @@ t.test('consent is remembered for a user, a client and what was allowed', async 
     (await who.authorize(asks(more, client))).page
   const first = await ada.authorize(asks({ scope: 'openid orders:read orders:write' }))
   t.equal(first.page, 'Authorize')
-  t.match(first.answer.body, /The Web Shop/, 'who asks')
-  t.match(first.answer.body, /localhost:9999/, 'and where it leads')
-  t.match(first.answer.body, /See your orders/, 'and for what')
+  t.match(first.answer.body, /The Web Shop/, 'the client')
+  t.match(first.answer.body, /localhost:9999/, 'and its address')
+  t.match(first.answer.body, /See your orders/, 'and the scopes')
   await ada.decide(first)
   t.equal(await page({ scope: 'openid orders:read orders:write' }), null, 'the same again')
   t.equal(await page({ scope: 'orders:read' }), null, 'less')
   t.equal(await page({ scope: 'openid orders:read email' }), 'Authorize', 'more')
-  t.equal(await page({ scope: 'openid', prompt: 'consent' }), 'Authorize', 'asked for')
+  t.equal(await page({ scope: 'openid', prompt: 'consent' }), 'Authorize', 'on request')
   t.equal(await page({ scope: 'openid orders:read' }, 'other'), 'Authorize', 'another client')
   t.equal(await page({ scope: 'orders:read' }, 'spa'), 'Authorize', 'another client of the same scopes')
 
@@ -41,10 +41,10 @@ t.test('consent is remembered for a user, a client and what was allowed', async 
   t.equal(await page({ scope: 'openid orders:write' }, 'web', again), null, 'in another browser')
   const grace = new Person(svc, (await svc.createUser()).email)
   await grace.signIn()
-  t.equal(await page({ scope: 'openid' }, 'web', grace), 'Authorize', 'somebody else')
+  t.equal(await page({ scope: 'openid' }, 'web', grace), 'Authorize', 'another user')
 })
 
-t.test('what a token carries is what was allowed for this request, and no more', async (t) => {
+t.test('limits a token to what was allowed for its request', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   const wide = await codeFlow(svc, ada, 'web', { scope: 'openid orders:read orders:write' })
@@ -57,16 +57,16 @@ t.test('what a token carries is what was allowed for this request, and no more',
   t.equal((await refresh(svc, 'web', narrow.refresh_token)).json().scope, 'orders:read')
 })
 
-t.test('who denies sends the client away, with its state', async (t) => {
+t.test('redirects with an error and the state after a denial', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   const stop = await ada.allow(asks(), 'deny')
   t.match(response(stop), { error: 'access_denied', state: 'the-state', iss: /./, code: undefined })
-  t.equal((await ada.authorize(asks())).page, 'Authorize', 'and is asked the next time')
+  t.equal((await ada.authorize(asks())).page, 'Authorize', 'and asks the next time')
   t.match(response(await ada.allow(asks(), 'whatever')), { error: 'access_denied' }, 'only approve approves')
 })
 
-t.test('prompt=none shows nothing, whatever is missing', async (t) => {
+t.test('shows nothing with prompt=none, whatever is missing', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   const silent = async (more: Record<string, string> = {}, client = 'web') =>
@@ -77,15 +77,11 @@ t.test('prompt=none shows nothing, whatever is missing', async (t) => {
   await ada.allow(asks())
   t.match(await silent(), { code: /./, error: undefined })
   t.match(await silent({ scope: 'openid orders:read' }), { error: 'consent_required' })
-  t.match(await silent({ max_age: '0' }), { error: 'login_required' }, 'a fresh sign-in cannot be silent')
-  t.match(
-    await silent({ scope: 'openid offline_access' }),
-    { code: /./ },
-    'offline access is dropped without a question',
-  )
+  t.match(await silent({ max_age: '0' }), { error: 'login_required' }, 'a new sign-in cannot be silent')
+  t.match(await silent({ scope: 'openid offline_access' }), { code: /./ }, 'offline access is dropped silently')
 })
 
-t.test("the operator's own client is not asked about, unless somebody else may have its codes", async (t) => {
+t.test("skips consent for the operator's own clients, unless other apps may get their codes", async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -95,32 +91,35 @@ t.test("the operator's own client is not asked about, unless somebody else may h
   t.match(response(await ada.authorize(asks({ scope: 'stock:read' }, 'own'))), { error: 'invalid_scope' })
 })
 
-t.test('a first-party native client with https redirects is asked for consent, and can be disconnected', async (t) => {
-  const settings = structuredClone(oauthSettings)
-  for (const client of settings.clients) {
-    if (client.client_id === 'app') Object.assign(client, { redirect_uris: ['https://app.example/cb'] })
-  }
-  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
-  const ada = new Person(svc, (await svc.createUser()).email)
-  await ada.signIn()
-  const asked = asks({ redirect_uri: 'https://app.example/cb' }, 'app')
-  const stop = await ada.authorize(asked)
-  t.equal(stop.page, 'Authorize')
-  t.match(response(await ada.press(stop, { decision: 'approve' })), { code: /./ })
-  t.match(response(await ada.authorize({ ...asked, prompt: 'none' })), { error: /_required$/ }, 'never silently')
-  const page = svc.browser()
-  await page.signIn(ada.email)
-  t.match((await page.get('/oauth/tokens')).json(), [{ client: { id: 'app' } }], 'the user sees it as connected')
-})
+t.test(
+  'asks for consent for a first-party native client with https redirects, and lets the user disconnect it',
+  async (t) => {
+    const settings = structuredClone(oauthSettings)
+    for (const client of settings.clients) {
+      if (client.client_id === 'app') Object.assign(client, { redirect_uris: ['https://app.example/cb'] })
+    }
+    const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
+    const ada = new Person(svc, (await svc.createUser()).email)
+    await ada.signIn()
+    const asked = asks({ redirect_uri: 'https://app.example/cb' }, 'app')
+    const stop = await ada.authorize(asked)
+    t.equal(stop.page, 'Authorize')
+    t.match(response(await ada.press(stop, { decision: 'approve' })), { code: /./ })
+    t.match(response(await ada.authorize({ ...asked, prompt: 'none' })), { error: /_required$/ }, 'never silently')
+    const page = svc.browser()
+    await page.signIn(ada.email)
+    t.match((await page.get('/oauth/tokens')).json(), [{ client: { id: 'app' } }], 'the user sees it as connected')
+  },
+)
 
-t.test('consent is given in the browser and by the person who was asked', async (t) => {
+t.test('accepts consent only in the same browser and from the same user', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [ada, eve] = [new Person(svc, (await svc.createUser()).email), new Person(svc, (await svc.createUser()).email)]
   await ada.signIn()
   await eve.signIn()
   const asked = await ada.authorize(asks())
   t.equal(asked.page, 'Authorize')
-  t.equal((await eve.go(asked.path)).answer.statusCode, 404, 'the page is nobody else’s')
+  t.equal((await eve.go(asked.path)).answer.statusCode, 404, 'the page belongs to one browser')
   const forged = await eve.plain.post(asked.path, { decision: 'approve' })
   t.ok([403, 404, 419].includes(forged.statusCode), `another browser's answer: ${forged.statusCode}`)
   const crossSite = await ada.plain.browser.send('POST', asked.path, Buffer.from('decision=approve'), {
@@ -129,12 +128,12 @@ t.test('consent is given in the browser and by the person who was asked', async 
     referer: 'https://evil.example/',
   })
   t.equal(crossSite.statusCode, 419, 'a form of another site')
-  t.equal((await ada.go(asked.path)).page, 'Authorize', 'and nothing was decided by either')
+  t.equal((await ada.go(asked.path)).page, 'Authorize', 'and neither decided anything')
   t.match(response(await ada.press(asked, { decision: 'approve' })), { code: /./ })
   t.equal((await ada.go(asked.path)).answer.statusCode, 404, 'the question was asked once')
 })
 
-t.test('single claims are asked for, shown and told, and no others', async (t) => {
+t.test('asks for, shows and returns single claims, and no others', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -150,10 +149,10 @@ t.test('single claims are asked for, shown and told, and no others', async (t) =
   const tokens = (await redeem(svc, 'web', code)).json()
   t.match(await told(tokens.access_token), { email: ada.email, name: undefined })
   t.match(decodeJwt(tokens.id_token), { email_verified: true, email: undefined })
-  t.same(Object.keys(await told(plain.access_token)), ['sub'], 'the other browser’s token tells no more than before')
+  t.same(Object.keys(await told(plain.access_token)), ['sub'], 'the token of the other browser has no more than before')
 })
 
-t.test('somebody else who signs in at the same browser is asked anew', async (t) => {
+t.test('asks another user at the same browser again', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [ada, eve] = [await svc.createUser(), await svc.createUser()]
   const browser = new Person(svc, ada.email)
@@ -164,14 +163,14 @@ t.test('somebody else who signs in at the same browser is asked anew', async (t)
   t.equal(await browser.plain.user(), eve.id)
   const { _token: xsrf = '' } = hiddenFields((await browser.go('/oauth/login?prompt=login')).answer.body)
   const posted = await browser.plain.post(asked.path, { _token: xsrf, decision: 'approve' })
-  t.match(posted.headers.location, asked.path, 'what Ada was asked Eve does not answer')
+  t.match(posted.headers.location, asked.path, "Eve cannot answer Ada's question")
   t.equal(await svc.database.prisma.oauthConsent.count(), 0)
   const again = await browser.go(asked.path)
-  t.ok(again.page === 'Authorize' || again.page === 'Sign in' || again.page === 'Error', `it ends: ${again.page}`)
+  t.ok(again.page === 'Authorize' || again.page === 'Sign in' || again.page === 'Error', `the flow ends: ${again.page}`)
   t.notMatch(again.answer.body, ada.email)
 })
 
-t.test('who must verify an address first is told so, also where nobody is asked for consent', async (t) => {
+t.test('asks for a verified address first, also without consent', async (t) => {
   const settings = { ...oauthSettings, registration: { require_verified_email: true } }
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const user = await svc.createUser({ verified: false })

@@ -33,7 +33,7 @@ const poll = async (svc: TestApp, device_code: string, client = 'tv') => {
 const enter = async (who: Person, user_code: string): Promise<Stop> =>
   who.press(await who.go('/oauth/device'), { user_code })
 
-t.test('a device shows a code, a person allows it, and the device gets tokens', async (t) => {
+t.test('shows a code on a device, and issues tokens once the user allows it', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const user = await svc.createUser()
   const ada = new Person(svc, user.email)
@@ -59,11 +59,11 @@ t.test('a device shows a code, a person allows it, and the device gets tokens', 
   const confirm = await enter(ada, sloppy)
   t.equal(confirm.page, 'Connect a device')
   for (const shown of ['Living Room', '203.0.113.9', 'Tellyvision 3 &lt;script&gt;', begun.user_code])
-    t.match(confirm.answer.body, shown, 'who asks, and from where')
+    t.match(confirm.answer.body, shown, 'the client and its address')
   const asked = await ada.press(confirm, { confirm: 'yes' })
   t.equal(asked.page, 'Sign in', 'nobody is signed in yet')
   travel(svc, 5 * second)
-  t.match(await poll(svc, begun.device_code), { error: 'authorization_pending' }, 'nothing is decided')
+  t.match(await poll(svc, begun.device_code), { error: 'authorization_pending' }, 'nothing is decided yet')
   const done = await ada.decide(asked)
   t.match(done.answer.body, 'Your device is connected')
 
@@ -71,17 +71,21 @@ t.test('a device shows a code, a person allows it, and the device gets tokens', 
   t.match(
     tokens,
     { token_type: 'Bearer', scope: 'orders:read', refresh_token: /./ },
-    'at once: what is decided waits for no interval',
+    'immediately: the decision ends the interval',
   )
   t.match((await svc.bearer(tokens.access_token, 'GET', '/api/user')).json(), { id: user.id })
   t.match(await poll(svc, begun.device_code), { status: 400, error: 'invalid_grant' }, 'once')
-  t.match((await svc.bearer(tokens.access_token, 'GET', '/api/user')).json(), { id: user.id }, 'a repetition at once')
+  t.match(
+    (await svc.bearer(tokens.access_token, 'GET', '/api/user')).json(),
+    { id: user.id },
+    'an immediate repetition',
+  )
   travel(svc, 10 * second)
   t.match(await poll(svc, begun.device_code), { status: 400, error: 'invalid_grant' })
-  t.equal((await svc.bearer(tokens.access_token, 'GET', '/api/user')).statusCode, 401, 'a later use ends the first')
+  t.equal((await svc.bearer(tokens.access_token, 'GET', '/api/user')).statusCode, 401, 'a later use revokes the first')
 })
 
-t.test('the tokens of a device outlive the browser session that allowed it', async (t) => {
+t.test('keeps the tokens of a device after the browser session ends', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -93,17 +97,13 @@ t.test('the tokens of a device outlive the browser session that allowed it', asy
   const xsrf = await ada.plain.browser.cookie('XSRF-TOKEN')
   const left = await ada.plain.browser.post('/logout', {}, { 'x-xsrf-token': xsrf })
   t.equal(left.statusCode, 200, 'signed out')
-  t.match(
-    (await refresh(svc, 'web', own.refresh_token)).json(),
-    { error: 'invalid_grant' },
-    'what was bound to it ends',
-  )
+  t.match((await refresh(svc, 'web', own.refresh_token)).json(), { error: 'invalid_grant' }, 'session-bound tokens end')
   const next = await refresh(svc, 'tv', tokens.refresh_token)
   t.equal(next.statusCode, 200)
   t.match(await introspect(svc, 'tv', next.json().access_token), { active: true })
 })
 
-t.test('who asks sooner than every five seconds is told to slow down, on every replica', async (t) => {
+t.test('answers slow_down to polls within five seconds, on every replica', async (t) => {
   const clock = stopTime(t)
   const one = await buildTestApp(t, { settings: oauthSettings, clock })
   const two = await buildTestApp(t, { settings: oauthSettings, clock, database: one.where })
@@ -118,10 +118,10 @@ t.test('who asks sooner than every five seconds is told to slow down, on every r
   const together = await Promise.all(Array.from({ length: 8 }, (_, index) => poll(index % 2 ? one : two, device_code)))
   t.equal(together.filter(({ error }) => error === 'authorization_pending').length, 1)
   const another = await begin(one)
-  t.match(await poll(one, another.device_code), { error: 'authorization_pending' }, 'another device has its own time')
+  t.match(await poll(one, another.device_code), { error: 'authorization_pending' }, 'each device has its own interval')
 })
 
-t.test('a person says no, comes too late, or the code is not theirs to use', async (t) => {
+t.test('rejects denied, expired and foreign codes', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -136,7 +136,7 @@ t.test('a person says no, comes too late, or the code is not theirs to use', asy
   t.equal(asked.page, 'Authorize')
   t.match(asked.answer.body, 'the device that shows your code')
   await ada.decide(asked, 'deny')
-  t.match(await poll(svc, refused.device_code), { error: 'access_denied' }, 'denied at the question for consent')
+  t.match(await poll(svc, refused.device_code), { error: 'access_denied' }, 'denied at consent')
 
   const late = await begin(svc)
   travel(svc, 10 * minute + second)
@@ -145,16 +145,16 @@ t.test('a person says no, comes too late, or the code is not theirs to use', asy
 
   const used = await begin(svc)
   t.match(await poll(svc, used.device_code, 'web'), { error: 'unauthorized_client' }, 'another client')
-  t.match(await poll(svc, 'x'), { status: 400, error: 'invalid_grant' }, 'no code of ours')
+  t.match(await poll(svc, 'x'), { status: 400, error: 'invalid_grant' }, 'not a code of ours')
   t.match(await poll(svc, used.user_code), { error: 'invalid_grant' }, 'the short code')
   await ada.decide(await ada.press(await enter(ada, used.user_code), { confirm: 'yes' }))
   const eve = new Person(svc, (await svc.createUser()).email)
-  t.match((await enter(eve, used.user_code)).answer.body, 'wrong or already used', 'allowed by somebody already')
+  t.match((await enter(eve, used.user_code)).answer.body, 'wrong or already used', 'already allowed')
   t.match((await post(svc, '/oauth/device/code', 'tv', { scope: 'stock:read' })).json(), { error: 'invalid_scope' })
   t.ok((await post(svc, '/oauth/device/code', 'web', {})).statusCode >= 400, 'a client without the grant')
 })
 
-t.test('a link fills the code in, and does nothing by itself', async (t) => {
+t.test('fills in the code from a link, and requires a click', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -171,7 +171,7 @@ t.test('a link fills the code in, and does nothing by itself', async (t) => {
   t.match(await poll(svc, begun.device_code), { error: 'authorization_pending' })
 })
 
-t.test('user codes cannot be guessed by trying', async (t) => {
+t.test('limits guesses of user codes', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [ada, eve] = [new Person(svc, (await svc.createUser()).email), new Person(svc, (await svc.createUser()).email)]
   await ada.signIn()
@@ -182,11 +182,15 @@ t.test('user codes cannot be guessed by trying', async (t) => {
   const guesses = await Promise.all(Array.from({ length: 30 }, () => guess('BBBB-BBBB')))
   t.ok(guesses.filter(({ statusCode }) => statusCode === 400).length <= 20, 'twenty are answered')
   const answer = await enter(eve, begun.user_code)
-  t.equal(answer.answer.statusCode, 429, 'then the right one is refused too')
+  t.equal(answer.answer.statusCode, 429, 'then a valid one is rejected too')
   t.match(answer.answer.body, 'Too many wrong codes')
   for (let times = 0; times < 25; times++) {
     const right = await enter(ada, begun.user_code)
-    t.match(right.answer.body, 'Is this your device?', 'somebody else is not disturbed, however often they are right')
+    t.match(
+      right.answer.body,
+      'Is this your device?',
+      'another user is not affected, however many valid codes they enter',
+    )
   }
   travel(svc, hour)
   const later = await begin(svc)

@@ -22,7 +22,7 @@ const scope = 'openid orders:read'
 const build = (t: Parameters<typeof buildTestApp>[0]) =>
   buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
 
-/** Whether the guard and the client's own introspection take the access token, and introspection the refresh token. */
+/** Whether the guard and the client's introspection accept the access token, and introspection the refresh token. */
 async function alive(svc: TestApp, { access_token, refresh_token }: Tokens) {
   const access = (await svc.bearer(access_token, 'GET', '/api/user')).statusCode === 200
   t.equal((await introspect(svc, 'web', access_token)).active, access, 'introspection agrees with the guard')
@@ -31,17 +31,17 @@ async function alive(svc: TestApp, { access_token, refresh_token }: Tokens) {
 
 const both = { access: true, refresh: true }
 
-t.test('revoking an access token ends that token alone', async (t) => {
+t.test('revokes only the given access token', async (t) => {
   const svc = await build(t)
   const person = new Person(svc, (await svc.createUser()).email)
   const [one, two] = [await codeFlow(svc, person, 'web', { scope }), await codeFlow(svc, person, 'web', { scope })]
   t.equal((await revoke(svc, 'web', one.access_token)).statusCode, 200)
-  t.same(await alive(svc, one), { access: false, refresh: true }, 'its refresh token makes the next one')
+  t.same(await alive(svc, one), { access: false, refresh: true }, 'its refresh token still works')
   t.same(await alive(svc, two), both, 'the other login')
   t.equal((await refresh(svc, 'web', one.refresh_token)).statusCode, 200)
 })
 
-t.test('revoking a refresh token ends its own family', async (t) => {
+t.test('revokes the family of a refresh token', async (t) => {
   const svc = await build(t)
   const person = new Person(svc, (await svc.createUser()).email)
   const [one, two] = [await codeFlow(svc, person, 'web', { scope }), await codeFlow(svc, person, 'web', { scope })]
@@ -53,7 +53,7 @@ t.test('revoking a refresh token ends its own family', async (t) => {
   t.equal((await refresh(svc, 'web', two.refresh_token)).statusCode, 200)
 })
 
-t.test('a reused refresh token or code ends its own family', async (t) => {
+t.test('revokes the family of a reused refresh token or code', async (t) => {
   const svc = await build(t)
   const person = new Person(svc, (await svc.createUser()).email)
   const kept = await codeFlow(svc, person, 'web', { scope })
@@ -70,7 +70,7 @@ t.test('a reused refresh token or code ends its own family', async (t) => {
   t.same(await alive(svc, kept), both)
 })
 
-t.test('every family of a session ends with it, apart from offline access', async (t) => {
+t.test('revokes every family of an ended session, except offline access', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   const [person, elsewhere] = [new Person(svc, email), new Person(svc, email)]
@@ -85,7 +85,7 @@ t.test('every family of a session ends with it, apart from offline access', asyn
   t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 2, 'deletes the other grants')
 })
 
-t.test('a client that is signed out alone loses every family of the session', async (t) => {
+t.test('revokes every family of a client that is signed out separately', async (t) => {
   const svc = await build(t)
   const person = new Person(svc, (await svc.createUser()).email)
   const families = [await codeFlow(svc, person, 'web', { scope }), await codeFlow(svc, person, 'web', { scope })]
@@ -96,7 +96,7 @@ t.test('a client that is signed out alone loses every family of the session', as
   t.equal((await svc.bearer(own.access_token, 'GET', '/api/user')).statusCode, 200, 'the other client')
 })
 
-t.test('two logins of a client in one session are one connected application', async (t) => {
+t.test('shows two logins of a client in one session as one application', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -113,7 +113,7 @@ t.test('two logins of a client in one session are one connected application', as
   for (const family of families) t.same(await alive(svc, family), { access: false, refresh: false })
 })
 
-t.test('authorizations of one browser at the same moment all succeed', async (t) => {
+t.test('completes concurrent authorizations of one browser', async (t) => {
   const { svc, party } = await buildWithParty(t, { first_party: true })
   const names = ['web', 'own', 'web', 'own']
   for (const hasSession of [false, true, false, true, true, true]) {
@@ -132,21 +132,21 @@ t.test('authorizations of one browser at the same moment all succeed', async (t)
         t.equal((await refresh(svc, names[index] ?? '', tokens.refresh_token)).statusCode, 200)
         if (names[index] === 'web') sids.add(decodeJwt(tokens.id_token ?? '').sid)
       }
-      if (hasSession && !knowsClients) t.equal(sids.size, 1, 'the first logins of a client name one session')
+      if (hasSession && !knowsClients) t.equal(sids.size, 1, 'the first logins of a client share one session')
     }
     party.received.length = 0
     await person.plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
     await svc.app.outbox.deliverDue()
-    t.same((await party.sids(svc)).sort(), [...sids].sort(), 'the client is told of each session that it knows')
+    t.same((await party.sids(svc)).sort(), [...sids].sort(), 'the client is notified of each session that it knows')
     t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Grant' } }), 0)
   }
 })
 
-t.test('authorizations that wait for one sign-in go on at the same moment', async (t) => {
+t.test('resumes all authorizations that wait for one sign-in', async (t) => {
   const svc = await build(t)
   for (let round = 0; round < 5; round++) {
     const person = new Person(svc, (await svc.createUser()).email)
-    // A session that is there already, so that both go on with the same one.
+    // An existing session, so that both use the same one.
     await person.go('/oauth/device')
     const names = ['own', 'own', 'own']
     const asked = await Promise.all(
@@ -164,17 +164,17 @@ t.test('authorizations that wait for one sign-in go on at the same moment', asyn
   }
 })
 
-t.test('a client may repeat offline_access when it refreshes, although svc did not grant it', async (t) => {
+t.test('accepts offline_access in a refresh although it was not granted', async (t) => {
   const svc = await build(t)
   const person = new Person(svc, (await svc.createUser()).email)
   const asked = `${scope} offline_access`
   const tokens = await codeFlow(svc, person, 'web', { scope: asked })
-  t.equal(tokens.scope, scope, 'no consent was asked for, so there is none for offline access')
+  t.equal(tokens.scope, scope, 'consent was not asked, so offline access was not granted')
   const answer = await refresh(svc, 'web', tokens.refresh_token, { scope: asked })
   t.equal(answer.statusCode, 200, answer.body)
   t.equal(answer.json().scope, scope)
   const alone = await refresh(svc, 'web', answer.json().refresh_token, { scope: 'offline_access' })
-  t.equal(alone.json().scope, scope, 'nothing else is left of the request')
+  t.equal(alone.json().scope, scope, 'no other scope remains')
   const more = await refresh(svc, 'web', alone.json().refresh_token, { scope: `${asked} orders:write` })
   t.match([more.statusCode, more.json().error], [400, 'invalid_scope'], 'more than was granted')
 
@@ -184,7 +184,7 @@ t.test('a client may repeat offline_access when it refreshes, although svc did n
 })
 
 for (const [name, more] of Object.entries({ 'prompt=login': { prompt: 'login' }, 'max_age=0': { max_age: '0' } })) {
-  t.test(`${name} asks again within the second of a sign-in`, async (t) => {
+  t.test(`${name} asks again within a second of a sign-in`, async (t) => {
     const svc = await build(t)
     const { email } = await svc.createUser()
     const person = new Person(svc, email)
@@ -193,7 +193,7 @@ for (const [name, more] of Object.entries({ 'prompt=login': { prompt: 'login' },
       const stop = await person.authorize(request('own', { scope: 'openid', ...more }))
       t.equal(stop.page, 'Sign in')
       const back = await person.go(stop.path)
-      t.equal(back.page, 'Sign in', 'opening it again is no sign-in')
+      t.equal(back.page, 'Sign in', 'opening it again does not sign in')
       const done = await person.press(stop, credentials(email))
       t.equal((await redeem(svc, 'own', response(done).code ?? '')).statusCode, 200)
     }
@@ -201,7 +201,7 @@ for (const [name, more] of Object.entries({ 'prompt=login': { prompt: 'login' },
     t.equal(response(silent).error, 'login_required')
     t.ok(
       response(await person.authorize(request('own', { scope: 'openid', max_age: '1' }))).code,
-      'a second is not over',
+      'less than a second has passed',
     )
   })
 }

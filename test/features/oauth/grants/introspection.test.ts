@@ -6,7 +6,7 @@ import { stopTime, travel } from '../../../support/time.ts'
 
 const dead = { active: false }
 
-t.test('a token is told about to its client, and to who may ask about any', async (t) => {
+t.test('introspects tokens for their client, and for clients with permission for all', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const user = await svc.createUser()
   const ada = new Person(svc, user.email)
@@ -61,13 +61,13 @@ t.test('a token is told about to its client, and to who may ask about any', asyn
     url: '/oauth/introspect',
     payload: { token: tokens.access_token },
   })
-  t.ok([400, 401].includes(bare.statusCode), 'nobody asks without being a client')
+  t.ok([400, 401].includes(bare.statusCode), 'unauthenticated callers get nothing')
   t.equal((await post(svc, '/oauth/introspect', 'watcher', {})).statusCode, 400)
   travel(svc, 15 * minute)
-  t.same(await introspect(svc, 'watcher', tokens.access_token), dead, 'its time is over')
+  t.same(await introspect(svc, 'watcher', tokens.access_token), dead, 'expired')
 })
 
-t.test('what is revoked is refused by the next request, on every replica', async (t) => {
+t.test('rejects a revoked token on the next request, on every replica', async (t) => {
   const clock = stopTime(t)
   const one = await buildTestApp(t, { settings: oauthSettings, clock })
   const two = await buildTestApp(t, { settings: oauthSettings, clock, database: one.where })
@@ -92,11 +92,11 @@ t.test('what is revoked is refused by the next request, on every replica', async
   }
   t.equal((await revoke(two, 'web', first.refresh_token)).statusCode, 200)
   t.notOk(await alive(first.refresh_token))
-  t.notOk(await alive(first.access_token), 'what came from the same grant ends with it')
+  t.notOk(await alive(first.access_token), 'tokens of the same grant end with it')
   t.match((await refresh(one, 'web', first.refresh_token)).json(), { error: 'invalid_grant' })
 
   const next = await codeFlow(one, ada, 'web', { scope: 'openid' })
-  t.ok(await alive(next.access_token), 'the next authorization is a new one')
+  t.ok(await alive(next.access_token), 'the next authorization makes a new grant')
   t.equal((await revoke(two, 'web', next.access_token, { token_type_hint: 'access_token' })).statusCode, 200)
   t.notOk(await alive(next.access_token))
 
@@ -106,17 +106,17 @@ t.test('what is revoked is refused by the next request, on every replica', async
   for (const svc of replicas) {
     t.same(await introspect(svc, 'watcher', machine), dead)
     t.equal((await svc.bearer(machine, 'GET', '/api/user')).statusCode, 401)
-    t.equal((await svc.bearer(other, 'GET', '/api/user')).statusCode, 403, 'another token of it lives')
+    t.equal((await svc.bearer(other, 'GET', '/api/user')).statusCode, 403, 'another of its tokens is valid')
   }
   for (const text of [machine, 'x', '', first.id_token ?? '']) {
     const answer = await revoke(one, 'machine', text)
-    t.equal(answer.statusCode, text === '' ? 400 : 200, 'what is not there is revoked already')
+    t.equal(answer.statusCode, text === '' ? 400 : 200, 'an unknown token counts as revoked')
   }
   const bare = await one.app.inject({ method: 'POST', url: '/oauth/revoke', payload: { token: other } })
   t.ok([400, 401].includes(bare.statusCode))
 })
 
-t.test('API tokens are told about to who may ask about any, and revoked by who has them', async (t) => {
+t.test('introspects API tokens for clients with permission, and lets their holder revoke them', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const user = await svc.createUser()
   const expiresAt = new Date(svc.clock.now() + hour)
@@ -131,11 +131,11 @@ t.test('API tokens are told about to who may ask about any, and revoked by who h
     token_type: 'Bearer',
     exp: Math.floor(expiresAt.getTime() / 1000),
   })
-  t.equal(told.client_id, undefined, 'it is no client’s')
+  t.equal(told.client_id, undefined, 'it has no client')
   t.match(await introspect(svc, 'watcher', endless), { active: true, scope: '*', exp: undefined })
   for (const client of ['web', 'machine', 'spa']) t.same(await introspect(svc, client, text), dead, client)
   t.same(await introspect(svc, 'watcher', `${text}x`), dead)
-  t.equal((await svc.bearer(text, 'GET', '/oauth/userinfo')).statusCode, 401, 'it is no token of OpenID Connect')
+  t.equal((await svc.bearer(text, 'GET', '/oauth/userinfo')).statusCode, 401, 'it is not an OpenID Connect token')
   t.match((await refresh(svc, 'web', text)).json(), { error: 'invalid_grant' })
 
   t.equal((await revoke(svc, 'web', text)).statusCode, 200)

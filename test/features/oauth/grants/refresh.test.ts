@@ -7,7 +7,7 @@ import { stopTime, travel } from '../../../support/time.ts'
 const works = async (svc: TestApp, accessToken: string) =>
   (await svc.bearer(accessToken, 'GET', '/api/user')).statusCode === 200
 
-t.test('of many uses at one moment each gets the same successor, on both replicas', async (t) => {
+t.test('returns the same successor to concurrent refreshes on both replicas', async (t) => {
   const clock = stopTime(t)
   const one = await buildTestApp(t, { settings: oauthSettings, clock })
   const two = await buildTestApp(t, { settings: oauthSettings, clock, database: one.where })
@@ -19,14 +19,14 @@ t.test('of many uses at one moment each gets the same successor, on both replica
   for (const answer of answers) t.same(answer, [200, successor])
   t.not(successor, refresh_token)
   const next = (await refresh(two, 'web', successor)).json()
-  t.ok(await works(one, next.access_token), 'the successor has a successor')
+  t.ok(await works(one, next.access_token), 'the successor can be refreshed')
 
   travel(one, 9 * second)
   const late = (await refresh(one, 'web', refresh_token)).json()
-  t.equal(late.refresh_token, successor, 'still within the grace, and used on')
+  t.equal(late.refresh_token, successor, 'within the grace period, then used further')
 })
 
-t.test('a use after the grace ends the whole family, on both replicas', async (t) => {
+t.test('revokes the whole family after reuse beyond the grace period, on both replicas', async (t) => {
   const clock = stopTime(t)
   const one = await buildTestApp(t, { settings: oauthSettings, clock })
   const two = await buildTestApp(t, { settings: oauthSettings, clock, database: one.where })
@@ -45,11 +45,11 @@ t.test('a use after the grace ends the whole family, on both replicas', async (t
     t.match((await refresh(two, 'web', refresh_token)).json(), { error: 'invalid_grant' })
     t.match(await introspect(two, 'web', access_token), { active: false })
   }
-  t.ok(await works(two, device.access_token), 'the same person in another browser goes on')
+  t.ok(await works(two, device.access_token), "the user's other browser is not affected")
   t.equal((await refresh(two, 'web', device.refresh_token)).statusCode, 200)
 })
 
-t.test('a refresh may ask for less, and the next one for all again', async (t) => {
+t.test('grants fewer scopes on request, and all again on the next refresh', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   const first = await codeFlow(svc, ada, 'spa', { scope: 'openid orders:read orders:write' })
@@ -65,7 +65,7 @@ t.test('a refresh may ask for less, and the next one for all again', async (t) =
   t.equal((await refresh(svc, 'spa', wide.refresh_token)).statusCode, 200, 'none of that used it up')
 })
 
-t.test('a refresh token works for its own client, as long as it and its user last', async (t) => {
+t.test('accepts a refresh token only from its client, until it or its user ends', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const user = await svc.createUser()
   const ada = new Person(svc, user.email)
@@ -76,7 +76,7 @@ t.test('a refresh token works for its own client, as long as it and its user las
   await refused('a public client', 'spa', first.refresh_token)
   await refused('an access token', 'web', first.access_token)
   await refused('an ID token', 'web', first.id_token ?? '')
-  await refused('no token of ours', 'web', 'x')
+  await refused('not a token of ours', 'web', 'x')
   t.match((await token(svc, 'machine', { grant_type: 'refresh_token', refresh_token: 'x' })).json(), {
     error: 'unauthorized_client',
   })
@@ -92,10 +92,10 @@ t.test('a refresh token works for its own client, as long as it and its user las
     where: { id: BigInt(user.id) },
     data: { disabledAt: new Date(svc.clock.now()) },
   })
-  t.notOk(await works(svc, access_token), 'a user who is disabled')
+  t.notOk(await works(svc, access_token), 'a disabled user')
   t.match(await introspect(svc, 'web', last), { active: false })
   t.match(await introspect(svc, 'web', access_token), { active: false })
-  await refused('a user who is disabled', 'web', last)
+  await refused('a disabled user', 'web', last)
   await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { disabledAt: null } })
   const fresh = (await refresh(svc, 'web', last)).json()
   travel(svc, 30 * day + second)

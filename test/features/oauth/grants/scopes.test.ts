@@ -39,7 +39,7 @@ t.test('ignores scopes that svc does not know, at every endpoint that takes scop
   const web = await codeFlow(svc, ada, 'web', { scope: 'openid address phone orders:read none:such *' })
   t.equal(web.scope, 'openid orders:read')
   const renewed = await refresh(svc, 'web', web.refresh_token, { scope: 'openid address orders:read' })
-  t.match(renewed.json(), { scope: 'openid orders:read' }, 'a client may repeat the scopes it asked for')
+  t.match(renewed.json(), { scope: 'openid orders:read' }, 'a client may repeat the scopes that it requested')
 
   const pushed = await post(svc, '/oauth/par', 'web', request('web', { scope: 'openid phone' }))
   const stop = await ada.authorize({ client_id: 'web', request_uri: pushed.json().request_uri })
@@ -70,7 +70,7 @@ t.test('ignores scopes that svc does not know, at every endpoint that takes scop
   t.match(exchanged.json(), { scope: 'orders:read' })
 })
 
-t.test('a request whose scopes are all unknown never gets more than it asked for', async (t) => {
+t.test('grants no more than requested if all requested scopes are unknown', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const { email } = await svc.createUser()
   t.equal((await codeFlow(svc, new Person(svc, email), 'web', { scope: 'address' })).scope, 'openid')

@@ -3,71 +3,74 @@ import { hour, minute, second } from '../../../support/clock.ts'
 import { failed, openShell } from '../../../support/shell.ts'
 import { accepted, algorithms, openRings, signed, signers } from './rings.ts'
 
-t.test('svc:keys:rotate makes successors that sign in an hour, svc:keys:list tells what each key does', async (t) => {
-  const { open, command, clock, database, logs } = await openRings(t)
-  const ring = await open()
-  const before = ring.current()
-  const list = async () => (await command('svc:keys:list')).map((line) => JSON.parse(line))
-  t.strictSame(
-    await list(),
-    algorithms.map((algorithm) => ({
-      kid: before.signing[algorithm].kid,
-      algorithm,
-      state: 'signing',
-      readable: true,
-      created_at: '2026-11-20T12:00:00.000000Z',
-      signs_from: '2026-11-20T12:00:00.000000Z',
-      retired_at: null,
-    })),
-  )
-  const lines = await command('svc:keys:rotate')
-  for (const [index, algorithm] of algorithms.entries()) {
-    t.match(lines[index], new RegExp(`^${algorithm}: the new key \\S{43} signs from 2026-11-20T13:00:00.000000Z\\.$`))
-  }
-  t.match(lines[3], /stay published/)
-  t.same(
-    (await list()).map(({ state, retired_at }) => [state, retired_at]),
-    Array(3)
-      .fill([
-        ['signing', '2026-11-20T13:00:00.000000Z'],
-        ['next', null],
-      ])
-      .flat(),
-  )
-  const events = await database.prisma.event.findMany({ where: { type: 'key_rotated' } })
-  t.equal(events.length, 3)
-  t.match(JSON.parse(events[0]?.data ?? ''), { kid: String, algorithm: String, withdraws: false })
+t.test(
+  'creates successors that sign after an hour with svc:keys:rotate, and lists all with svc:keys:list',
+  async (t) => {
+    const { open, command, clock, database, logs } = await openRings(t)
+    const ring = await open()
+    const before = ring.current()
+    const list = async () => (await command('svc:keys:list')).map((line) => JSON.parse(line))
+    t.strictSame(
+      await list(),
+      algorithms.map((algorithm) => ({
+        kid: before.signing[algorithm].kid,
+        algorithm,
+        state: 'signing',
+        readable: true,
+        created_at: '2026-11-20T12:00:00.000000Z',
+        signs_from: '2026-11-20T12:00:00.000000Z',
+        retired_at: null,
+      })),
+    )
+    const lines = await command('svc:keys:rotate')
+    for (const [index, algorithm] of algorithms.entries()) {
+      t.match(lines[index], new RegExp(`^${algorithm}: the new key \\S{43} signs from 2026-11-20T13:00:00.000000Z\\.$`))
+    }
+    t.match(lines[3], /stay published/)
+    t.same(
+      (await list()).map(({ state, retired_at }) => [state, retired_at]),
+      Array(3)
+        .fill([
+          ['signing', '2026-11-20T13:00:00.000000Z'],
+          ['next', null],
+        ])
+        .flat(),
+    )
+    const events = await database.prisma.event.findMany({ where: { type: 'key_rotated' } })
+    t.equal(events.length, 3)
+    t.match(JSON.parse(events[0]?.data ?? ''), { kid: String, algorithm: String, withdraws: false })
 
-  t.match(
-    await command('svc:keys:rotate'),
-    algorithms.map((name) => new RegExp(`^${name}: its next key is published`)),
-  )
-  t.equal((await list()).length, 6, 'a second time makes no more')
-  clock.advance(hour)
-  t.same(
-    (await list()).map(({ state }) => state),
-    Array(3).fill(['retired', 'signing']).flat(),
-  )
-  await ring.refresh()
-  const seen = [...(await command('svc:keys:list')), ...lines, ...logs].join()
-  const parts = [...before.private, ...ring.current().private].map(({ d }) => d)
-  t.notOk(
-    parts.some((part) => seen.includes(part)),
-    'no private part is told',
-  )
-})
+    t.match(
+      await command('svc:keys:rotate'),
+      algorithms.map((name) => new RegExp(`^${name}: its next key is published`)),
+    )
+    t.equal((await list()).length, 6, 'a second call creates no more')
+    clock.advance(hour)
+    t.same(
+      (await list()).map(({ state }) => state),
+      Array(3).fill(['retired', 'signing']).flat(),
+    )
+    await ring.refresh()
+    const seen = [...(await command('svc:keys:list')), ...lines, ...logs].join()
+    const parts = [...before.private, ...ring.current().private].map(({ d }) => d)
+    t.notOk(
+      parts.some((part) => seen.includes(part)),
+      'no private part is printed',
+    )
+  },
+)
 
-t.test('of several who make a successor at the same time, one does', async (t) => {
+t.test('creates one successor when several processes rotate at the same time', async (t) => {
   const { open, command, database } = await openRings(t)
   await open()
-  // Ed25519 keys are made at once, so that all of them come to the database together.
+  // Ed25519 keys are created immediately, so that all processes reach the database together.
   const outputs = await Promise.all(Array.from({ length: 8 }, () => command('svc:keys:rotate', { algorithm: 'EdDSA' })))
   t.equal(outputs.filter(([line]) => line?.includes('the new key')).length, 1)
   t.equal(await database.prisma.oauthKey.count(), 4)
   t.equal(await database.prisma.event.count(), 1)
 })
 
-t.test('--now: every replica knows the key before one of them signs with it', async (t) => {
+t.test('--now: publishes the key to every replica before one signs with it', async (t) => {
   const { open, command, clock } = await openRings(t)
   const [one, two] = [await open(), await open()]
   const before = one.current()
@@ -87,7 +90,7 @@ t.test('--now: every replica knows the key before one of them signs with it', as
   t.equal(await accepted(two.current().public, [...tokens, ...(await signed(one.current()))]), 6)
 })
 
-t.test('--withdraw: what the older keys signed ends, those that wait included', async (t) => {
+t.test('--withdraw: rejects everything that the older keys signed, including pending ones', async (t) => {
   const { open, command, clock } = await openRings(t)
   const ring = await open()
   await command('svc:keys:rotate')
@@ -103,7 +106,7 @@ t.test('--withdraw: what the older keys signed ends, those that wait included', 
   await t.rejects(command('svc:keys:rotate', { algorithm: 'HS256' }), /must be one of RS256, ES256, EdDSA/)
 })
 
-t.test('the commands are in the CLI, and make the first keys of a new installation', async (t) => {
+t.test('provides the commands in the CLI, and creates the first keys of an installation', async (t) => {
   const { run } = await openShell(t)
   t.equal((await run('', 'keys:list')).stdout, '')
   failed(t, await run('', 'svc:keys:rotate', '--algorithm=none'), /^--algorithm must be one of/)

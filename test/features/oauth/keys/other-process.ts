@@ -2,7 +2,7 @@ import { SignJWT } from 'jose'
 import { KeyRing } from '../../../../src/features/oauth/keys/key-ring.ts'
 import type { TestApp } from '../../../support/app.ts'
 
-/** Another process with svc's own keys: whatever it signs differs from a good token in one thing alone. */
+/** Another process with svc's own keys: each of its tokens differs from a valid one in exactly one way. */
 export async function otherProcess(t: { teardown(work: () => unknown): unknown }, svc: TestApp) {
   const ring = await KeyRing.open({ database: svc.database, clock: svc.clock, config: svc.config, log: svc.app.log })
   t.teardown(() => ring.close())

@@ -4,7 +4,7 @@ import { refreshEvery } from '../../../../src/features/oauth/keys/rotation.ts'
 import { day, hour, minute, second, TestClock } from '../../../support/clock.ts'
 import { accepted, algorithms, openRings, signed, signers } from './rings.ts'
 
-t.test('the first process makes a key of each algorithm, which signs at once', async (t) => {
+t.test('creates a key for each algorithm in the first process, which sign immediately', async (t) => {
   const { open, database, logs, clock } = await openRings(t)
   const ring = await open()
   const set = ring.current()
@@ -16,7 +16,7 @@ t.test('the first process makes a key of each algorithm, which signs at once', a
   for (const key of set.public.keys) {
     t.equal(key.kid, await calculateJwkThumbprint(key), 'the RFC 7638 thumbprint')
     const secret = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth'].filter((part) => part in key)
-    t.same(secret, [], 'nothing private is published')
+    t.same(secret, [], 'no private key is published')
   }
   t.equal(await accepted(set.public, await signed(set)), 3)
   t.ok(Object.isFrozen(set.private[0]))
@@ -38,17 +38,17 @@ t.test('the first process makes a key of each algorithm, which signs at once', a
   t.equal(await database.prisma.event.count(), 0, 'nothing was rotated')
 })
 
-t.test('processes that start at once make one set', async (t) => {
+t.test('creates one set when several processes start together', async (t) => {
   const { open, database } = await openRings(t)
   const rings = await Promise.all(Array.from({ length: 4 }, () => open()))
   t.equal(await database.prisma.oauthKey.count(), 3)
   t.equal(new Set(rings.map((ring) => ring.current().version)).size, 1)
   const behind = await open({ clock: new TestClock(Date.parse('2026-11-20T11:59:00.000Z')) })
-  t.same(signers(behind.current()), signers(rings[0]?.current() ?? behind.current()), 'with clocks that differ too')
+  t.same(signers(behind.current()), signers(rings[0]?.current() ?? behind.current()), 'also with different clocks')
   t.equal(await database.prisma.oauthKey.count(), 3)
 })
 
-t.test('keys replace themselves, and no token fails at anybody who cached the set as long as he may', async (t) => {
+t.test('rotates keys, and no verifier with a cached set rejects a token', async (t) => {
   const { open, database, clock } = await openRings(t)
   const settings = { oauth: { key_rotation: '2d', refresh_token_ttl: '1d', personal_access_token_ttl: '3d' } }
   const [one, two] = [await open({ settings }), await open({ settings })]
@@ -64,7 +64,7 @@ t.test('keys replace themselves, and no token fails at anybody who cached the se
   const cached = one.current().public
 
   clock.advance(second)
-  // Both find it due in the same moment.
+  // Both find it due at the same moment.
   await Promise.all([one.refresh(), two.refresh()])
   t.equal(await database.prisma.oauthKey.count(), 6)
   const events = await database.prisma.event.findMany()
@@ -74,10 +74,10 @@ t.test('keys replace themselves, and no token fails at anybody who cached the se
   )
   const next = one.current()
   t.not(next.version, first.version)
-  t.same(signers(next), signers(first), 'published, and not signing')
+  t.same(signers(next), signers(first), 'published, but not signing yet')
   t.equal(next.public.keys.length, 6)
 
-  // Whoever fetched the old set just before the slower process saw the new keys has fetched again by then.
+  // Verifiers that cached the old set just before the slower process saw the new keys have refreshed it by then.
   const cachedAtMostUntil = refreshEvery + first.maxAge * second
   t.ok(cachedAtMostUntil < hour)
   t.equal(await accepted(cached, await signed(next)), 3)
@@ -87,68 +87,65 @@ t.test('keys replace themselves, and no token fails at anybody who cached the se
   const published = two.current().public
 
   clock.advance(1)
-  // Neither has read the database: the clock alone makes the switch.
+  // Neither has read the database: only the clock causes the switch.
   const after = one.current()
   t.equal(after.version, two.current().version)
   t.same(
     signers(after).filter((kid) => signers(first).includes(kid)),
     [],
-    'all three sign anew',
+    'all three sign with new keys',
   )
   const late = await signed(after)
   t.equal(await accepted(published, late), 3, 'the set from before the switch has the keys')
   t.equal(await accepted(after.public, [...early, ...late]), 6)
   for (const alg of algorithms) {
     const kids = after.private.filter((key) => key.alg === alg).map(({ kid }) => kid)
-    t.same(kids, [after.signing[alg].kid, first.signing[alg].kid], 'what signs is first')
+    t.same(kids, [after.signing[alg].kid, first.signing[alg].kid], 'the signing key comes first')
   }
   await two.refresh()
   t.same(changes, [next.version, after.version])
 
-  // A day for refresh tokens and hints, and three for the longest-lived access token.
+  // A day for refresh tokens and hints, and three days for the longest access token lifetime.
   clock.advance(4 * day - 1)
   await one.refresh()
   t.equal(await accepted(one.current().public, early), 3)
   clock.advance(1)
   await one.refresh()
   await two.refresh()
-  t.equal(await accepted(two.current().public, early), 0, 'the first keys are gone')
+  t.equal(await accepted(two.current().public, early), 0, 'the first keys are removed')
   t.equal(await accepted(two.current().public, late), 3)
   const rows = await database.prisma.oauthKey.findMany()
   t.notOk(rows.some(({ id }) => signers(first).includes(id)))
 })
 
-t.test(
-  'keys that are replaced every few minutes, or after a long stop, are published first all the same',
-  async (t) => {
-    const { open, database, clock } = await openRings(t)
-    const ring = await open({ settings: { oauth: { key_rotation: '1s' } } })
-    t.equal(ring.current().maxAge, 30)
-    let signing = signers(ring.current())
-    for (let round = 0; round < 3; round++) {
-      clock.advance(second)
-      await ring.refresh()
-      const { public: published } = ring.current()
-      t.same(signers(ring.current()), signing)
-      clock.advance(30 * second)
-      await ring.refresh()
-      t.equal(ring.current().public.keys.length, published.keys.length, 'one successor at a time')
-      clock.advance(30 * second)
-      t.not(signers(ring.current()).join(), signing.join())
-      t.equal(await accepted(published, await signed(ring.current())), 3)
-      signing = signers(ring.current())
-    }
-    await ring.close()
-    clock.advance(365 * day)
-    const again = await open()
-    t.same(signers(again.current()), signing, 'it still signs, for as long as its successor is new')
-    clock.advance(hour)
-    t.not(signers(again.current()).join(), signing.join())
-    t.equal(await database.prisma.oauthKey.count(), 6, 'and what is long over is gone')
-  },
-)
+t.test('publishes keys before use, also with short rotations or after a long stop', async (t) => {
+  const { open, database, clock } = await openRings(t)
+  const ring = await open({ settings: { oauth: { key_rotation: '1s' } } })
+  t.equal(ring.current().maxAge, 30)
+  let signing = signers(ring.current())
+  for (let round = 0; round < 3; round++) {
+    clock.advance(second)
+    await ring.refresh()
+    const { public: published } = ring.current()
+    t.same(signers(ring.current()), signing)
+    clock.advance(30 * second)
+    await ring.refresh()
+    t.equal(ring.current().public.keys.length, published.keys.length, 'one successor at a time')
+    clock.advance(30 * second)
+    t.not(signers(ring.current()).join(), signing.join())
+    t.equal(await accepted(published, await signed(ring.current())), 3)
+    signing = signers(ring.current())
+  }
+  await ring.close()
+  clock.advance(365 * day)
+  const again = await open()
+  t.same(signers(again.current()), signing, 'the old key signs while its successor is new')
+  clock.advance(hour)
+  t.not(signers(again.current()).join(), signing.join())
+  t.equal(await database.prisma.oauthKey.count(), 6, 'and long expired keys are removed')
+})
 
-t.test('a process that does not know a key looks for it, once a second at most', async (t) => {
+t.test('looks up an unknown key at most once a second', async (t) => {
   const { open, command, clock } = await openRings(t)
   const ring = await open()
   await command('svc:keys:rotate', { now: true })
@@ -161,7 +158,7 @@ t.test('a process that does not know a key looks for it, once a second at most',
   t.equal(await ring.knows(kid), false, 'it looked a moment ago')
   clock.advance(second)
   t.equal(await ring.knows('nobodys'), false)
-  t.equal(await ring.knows(kid), true, 'that look found it')
+  t.equal(await ring.knows(kid), true, 'that lookup found it')
   t.equal(await ring.knows(ring.current().signing.ES256.kid), true)
   await command('svc:keys:rotate', { now: true })
   clock.advance(minute)

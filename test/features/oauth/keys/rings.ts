@@ -12,13 +12,13 @@ import { createTestDatabase } from '../../../support/postgresql.ts'
 
 export { algorithms }
 
-/** One database, and as many processes with a key ring on it as a test wants. */
+/** One database with any number of processes that use its key ring. */
 export interface Rings {
   clock: TestClock
   database: Database
   logs: string[]
   open(options?: { secret?: string[]; settings?: Settings; clock?: TestClock }): Promise<KeyRing>
-  /** Runs a command as the CLI does; answers what it printed. */
+  /** Runs a command as the CLI does; returns its output. */
   command(name: string, options?: Record<string, string | true>, secret?: string[]): Promise<string[]>
 }
 
@@ -27,7 +27,7 @@ export const firstSecret = 'the-first-secret-is-32-bytes-long!!!'
 const configOf = (settings: Settings, secret: string[]): CurrentConfig =>
   testConfig({ ...settings, app: { secret } }, { SVC_SECRET: '' })
 
-/** Opens a database of its own; closed with the test. */
+/** Opens a separate database; closed with the test. */
 export async function openRings(t: Test): Promise<Rings> {
   const own = await createTestDatabase()
   const connect = async () => {
@@ -73,7 +73,7 @@ export async function openRings(t: Test): Promise<Rings> {
 /** The ids of the signing keys, by algorithm. */
 export const signers = ({ signing }: KeySet): string[] => algorithms.map((algorithm) => signing[algorithm].kid)
 
-/** A token under each signing key. */
+/** A token signed with each signing key. */
 export const signed = ({ signing }: KeySet): Promise<string[]> =>
   Promise.all(
     algorithms.map(async (alg: Algorithm) => {
@@ -82,7 +82,7 @@ export const signed = ({ signing }: KeySet): Promise<string[]> =>
     }),
   )
 
-/** How many of the tokens somebody accepts who has this published set, and read it as JSON. */
+/** How many of the tokens verify with this published set, as read from JSON. */
 export async function accepted(published: { keys: PublicJwk[] }, tokens: readonly string[]): Promise<number> {
   const keys = createLocalJWKSet(JSON.parse(JSON.stringify(published)))
   const verdicts = await Promise.allSettled(tokens.map((token) => compactVerify(token, keys)))

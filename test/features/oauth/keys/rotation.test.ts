@@ -24,7 +24,7 @@ const key = (kid: string, signsFrom: number, retiredAt: number | null = null): K
   retiredAt,
 })
 
-t.test('the durations of a configuration', async (t) => {
+t.test('computes the durations from a configuration', async (t) => {
   const client = (client_id: string, ttl: Settings) => {
     const rest = { type: 'confidential', secret: 's', grants: ['client_credentials'] }
     return { client_id, ...rest, ...ttl }
@@ -46,12 +46,12 @@ t.test('the durations of a configuration', async (t) => {
   for (const [settings, expected] of cases) {
     const found = rotationOf(testConfig(settings).current())
     t.same(found, expected, JSON.stringify(settings))
-    // A process reads the new key late, and just before that hands out a set that may be cached.
+    // A process reads the new key late, and just before that serves a set that may be cached.
     t.ok(refreshEvery + cacheSeconds(found) * second < found.lead, 'every cached set has the key before it signs')
   }
 })
 
-t.test('who signs, in every process alike', async (t) => {
+t.test('selects the same signing key in every process', async (t) => {
   const cases: [KeyTimes[], number, string | undefined][] = [
     [[], 5, undefined],
     [[key('a', 1)], 5, 'a'],
@@ -71,7 +71,7 @@ t.test('who signs, in every process alike', async (t) => {
   )
 })
 
-t.test('which keys are due', async (t) => {
+t.test('selects the keys that are due', async (t) => {
   const at = rotation.every - hour
   const cases: [KeyTimes[], number, number | null][] = [
     [[], 7, 7],
@@ -90,13 +90,13 @@ t.test('which keys are due', async (t) => {
   t.same(
     dueKeys([key('a', 0)], rotation, 1).map(({ algorithm }) => algorithm),
     ['RS256', 'EdDSA'],
-    'each algorithm for itself',
+    'each algorithm separately',
   )
   const brief = { ...rotation, every: second, lead: minute }
-  t.equal(dueKeys([key('a', 0), key('b', 2)], brief, 1).length, 2, 'never two that wait')
+  t.equal(dueKeys([key('a', 0), key('b', 2)], brief, 1).length, 2, 'never two pending keys')
 })
 
-t.test('when a key is over', async (t) => {
+t.test('determines when a key expires', async (t) => {
   t.equal(isOver(key('a', 0), rotation, 1000 * day), false)
   t.equal(isOver(key('a', 0, day), rotation, 121 * day - 1), false)
   t.equal(isOver(key('a', 0, day), rotation, 121 * day), true)

@@ -4,7 +4,7 @@ import { accepted, firstSecret, openRings, signed, signers } from './rings.ts'
 
 const secondSecret = 'the-second-secret-is-32-bytes-long!!'
 
-t.test('a new secret takes the keys over, and the old one may then be dropped', async (t) => {
+t.test('re-encrypts the keys with a new secret, after which the old one may be removed', async (t) => {
   const { open, clock, database } = await openRings(t)
   const old = await open()
   const before = await database.prisma.oauthKey.findMany({ orderBy: { id: 'asc' } })
@@ -21,18 +21,18 @@ t.test('a new secret takes the keys over, and the old one may then be dropped', 
   )
   t.notOk(
     after.some(({ privateKey }, index) => privateKey === before[index]?.privateKey),
-    'all encrypted anew',
+    'all encrypted again',
   )
   await both.refresh()
   t.same(await database.prisma.oauthKey.findMany({ orderBy: { id: 'asc' } }), after, 'once')
 
   await old.refresh()
-  t.equal(await accepted(both.current().public, await signed(old.current())), 3, 'what runs keeps the keys it knows')
+  t.equal(await accepted(both.current().public, await signed(old.current())), 3, 'running processes keep their keys')
   const moved = await open({ secret: [secondSecret] })
   t.equal(moved.current().version, both.current().version)
 })
 
-t.test('a secret that decrypts no key in use stops the start; withdrawing the keys helps', async (t) => {
+t.test('refuses to start with a secret that decrypts no key in use, until the keys are withdrawn', async (t) => {
   const { open, command, database } = await openRings(t)
   const running = await open()
   const secret = [secondSecret]
@@ -40,7 +40,7 @@ t.test('a secret that decrypts no key in use stops the start; withdrawing the ke
     name: 'ConfigError',
     message: /^table oauth_keys: app\.secret: no secret decrypts the \w+ signing key .*svc keys:rotate --withdraw/,
   })
-  t.equal(await database.prisma.oauthKey.count(), 3, 'the others lose nothing')
+  t.equal(await database.prisma.oauthKey.count(), 3, 'other processes lose nothing')
   const [first = '{}'] = await command('svc:keys:list', {}, secret)
   t.match(JSON.parse(first), { state: 'signing', readable: false })
 
@@ -48,10 +48,14 @@ t.test('a secret that decrypts no key in use stops the start; withdrawing the ke
   const ring = await open({ secret })
   t.equal(await accepted(ring.current().public, await signed(ring.current())), 3)
   t.equal(await accepted(ring.current().public, await signed(running.current())), 0)
-  await t.rejects(running.refresh(), /no signing key that app.secret decrypts/, 'the one with the lost secret says so')
+  await t.rejects(
+    running.refresh(),
+    /no signing key that app.secret decrypts/,
+    'the process with the lost secret reports it',
+  )
 })
 
-t.test('a running process that cannot read the next key signs with the one before, and says so once', async (t) => {
+t.test('signs with the previous key while it cannot read the next one, and logs it once', async (t) => {
   const { open, command, clock, logs } = await openRings(t)
   const ring = await open()
   const before = ring.current()
@@ -67,7 +71,7 @@ t.test('a running process that cannot read the next key signs with the one befor
   t.equal(await accepted(both.current().public, await signed(ring.current())), 3, 'which the others accept')
 })
 
-t.test('a retired key that nobody can read is left out of the set', async (t) => {
+t.test('omits an unreadable retired key from the set', async (t) => {
   const { open, command, clock, logs, database } = await openRings(t)
   await open()
   await command('svc:keys:rotate', {}, [secondSecret, firstSecret])

@@ -16,7 +16,7 @@ async function replicas(t: Parameters<typeof buildTestApp>[0]) {
   return { redis, svc, other }
 }
 
-t.test('short-lived records are in Redis, and a code is good once at whichever replica', async (t) => {
+t.test('stores short-lived records in Redis, and accepts a code once on any replica', async (t) => {
   if (!hasRedis(t)) return
   const { svc, other } = await replicas(t)
   const { email } = await svc.createUser()
@@ -29,7 +29,7 @@ t.test('short-lived records are in Redis, and a code is good once at whichever r
   t.equal((await redeem(other, 'web', code)).json().error, 'invalid_grant')
 })
 
-t.test('a whole flow begun at one replica ends at the other', async (t) => {
+t.test('completes on one replica a flow that began on another', async (t) => {
   if (!hasRedis(t)) return
   const { svc, other } = await replicas(t)
   const { email } = await svc.createUser()
@@ -41,7 +41,7 @@ t.test('a whole flow begun at one replica ends at the other', async (t) => {
   const person = new Person(other, email)
   const { request_uri } = pushed.json()
   const { code } = response(await person.allow({ client_id: 'web', request_uri }))
-  t.ok(code, 'what was pushed at one is known at the other')
+  t.ok(code, 'a request pushed to one is known to the other')
 
   const device = (await post(svc, '/oauth/device/code', 'tv', { scope: 'orders:read' })).json()
   const entry = await person.go('/oauth/device')
@@ -53,7 +53,7 @@ t.test('a whole flow begun at one replica ends at the other', async (t) => {
   t.equal(granted.statusCode, 200, granted.body)
 })
 
-t.test('while Redis is away nothing that it keeps is good, and nothing is used up', async (t) => {
+t.test('rejects records of Redis while it is away, and uses none up', async (t) => {
   if (!hasRedis(t)) return
   const { redis, svc } = await replicas(t)
   const { email } = await svc.createUser()

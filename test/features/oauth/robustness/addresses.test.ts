@@ -8,7 +8,7 @@ import { settings } from './pieces.ts'
 const concrete = (path: string) => path.replace(':uid', 'x')
 const secure = 'https://id.example.com'
 
-t.test('HEAD, OPTIONS, other methods and other spellings on every path', async (t) => {
+t.test('handles HEAD, OPTIONS, other methods and other spellings on every path', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   for (const [path, { methods, caller }] of Object.entries(protocolPaths)) {
     const url = concrete(path)
@@ -48,7 +48,7 @@ t.test('HEAD, OPTIONS, other methods and other spellings on every path', async (
   }
 })
 
-t.test('no header decides where svc is', async (t) => {
+t.test('ignores headers that claim another address of svc', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const hostile = {
     host: 'evil.example:99999',
@@ -96,11 +96,11 @@ t.test('no header decides where svc is', async (t) => {
   t.match(
     page.answer.body,
     /id="device-ip">2001:db8::7</,
-    'the device is shown at its own address, not the one it claims',
+    'the device page shows the real address instead of the claimed one',
   )
 })
 
-t.test('behind a proxy that ends TLS', async (t) => {
+t.test('works behind a proxy that terminates TLS', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { ...settings, server: { trust_proxy: ['127.0.0.1'] } },
     clock: stopTime(t),
@@ -148,7 +148,7 @@ t.test('behind a proxy that ends TLS', async (t) => {
     payload: query.toString(),
   })
   t.equal(posted.statusCode, 303)
-  t.equal(posted.headers.location, `/oauth/authorize?${query}`, "another site's form comes again with the session")
+  t.equal(posted.headers.location, `/oauth/authorize?${query}`, "another site's form is repeated with the session")
   const same = await browser.send('POST', '/oauth/authorize', Buffer.from(query.toString()), form)
   t.match(same.headers.location, /^http:\/\/localhost:9999\/cb\?code=/)
   const logout = await browser.send('POST', '/oauth/logout', Buffer.from('client_id=third'), form)

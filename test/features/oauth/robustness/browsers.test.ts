@@ -3,7 +3,7 @@ import { buildTestApp } from '../../../support/app.ts'
 import { callback, clients, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-t.test('a state and a nonce of any text come back as they were, or are refused', async (t) => {
+t.test('returns any state and nonce unchanged, or rejects them', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { ...oauthSettings, rate_limits: { login: null } },
     clock: stopTime(t),
@@ -24,7 +24,7 @@ t.test('a state and a nonce of any text come back as they were, or are refused',
     const claims = JSON.parse(Buffer.from(answer.json().id_token.split('.')[1], 'base64url').toString())
     t.equal(claims.nonce, text)
   }
-  // Bytes that are no text, and half of a character.
+  // Bytes that are not valid text, and half of a surrogate pair.
   for (const bytes of ['%ff%fe', '%ed%a0%80', '%']) {
     const query = new URLSearchParams(request('own', { scope: 'openid' })).toString().replace('the-state', bytes)
     const { out } = await person.go(`/oauth/authorize?${query}`)
@@ -32,7 +32,7 @@ t.test('a state and a nonce of any text come back as they were, or are refused',
   }
 })
 
-t.test('pages of other origins may call as their client says, and by nothing else', async (t) => {
+t.test('allows pages of other origins only as their client lists them', async (t) => {
   const origins = ['https://app.example']
   const own = clients.map((client) => (client.client_id === 'tv' ? { ...client, cors_origins: origins } : client))
   const svc = await buildTestApp(t, {
@@ -67,7 +67,7 @@ t.test('pages of other origins may call as their client says, and by nothing els
   )
 })
 
-t.test('two authorizations in one browser are two: what is allowed is what was shown', async (t) => {
+t.test('keeps two authorizations in one browser separate', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const person = new Person(svc, (await svc.createUser()).email)
   await person.signIn()
@@ -80,7 +80,7 @@ t.test('two authorizations in one browser are two: what is allowed is what was s
   t.match(response(await person.press(second, { decision: 'deny' })), { error: 'access_denied' })
 })
 
-t.test('the forms on the way to a client may end there, and nowhere that is not registered', async (t) => {
+t.test('restricts form targets to the registered addresses of the client', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const person = new Person(svc, (await svc.createUser()).email)
   const targets = ({ answer }: { answer: { headers: Record<string, unknown> } }) =>
@@ -90,7 +90,7 @@ t.test('the forms on the way to a client may end there, and nowhere that is not 
   for (const [redirect_uri, source] of [
     ['com.example.app:/cb', 'com.example.app:'],
     ['http://127.0.0.1:7777/cb', 'http://127.0.0.1:7777'],
-    // A policy has no words for such an address.
+    // A content security policy cannot express such an address.
     ['http://[::1]:7777/cb', 'http:'],
   ] as const) {
     const login = await person.authorize(request('app', { redirect_uri, scope: 'openid' }))

@@ -4,7 +4,7 @@ import { hiddenFields, post, request } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
 import { build, cookiesOf, newPerson, stored } from './carriers.ts'
 
-t.test('the session of the device page is in its cookie, and works for an hour', async (t) => {
+t.test('keeps the session of the device page in its cookie for an hour', async (t) => {
   const svc = await build(t)
   const visitor = newPerson(svc)
   const page = await visitor.go('/oauth/device')
@@ -38,7 +38,7 @@ t.test('accepts the correct user code after rejected ones', async (t) => {
   t.same(await stored(svc), { DeviceCode: 1 })
 })
 
-t.test('a device connects through a browser that signs in on the way', async (t) => {
+t.test('connects a device through a browser that signs in during the flow', async (t) => {
   const svc = await build(t)
   const ada = newPerson(svc, (await svc.createUser()).email)
   const { device_code, user_code } = (await post(svc, '/oauth/device/code', 'tv', {})).json()
@@ -51,7 +51,7 @@ t.test('a device connects through a browser that signs in on the way', async (t)
   t.equal((await post(svc, '/oauth/token', 'tv', { grant_type, device_code })).statusCode, 200)
 })
 
-t.test('the interactions of a user end with the account', async (t) => {
+t.test('ends the interactions of a user with the account', async (t) => {
   const svc = await build(t)
   const user = await svc.createUser()
   const ada = newPerson(svc, user.email)

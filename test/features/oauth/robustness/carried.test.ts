@@ -5,7 +5,7 @@ import { hour, minute } from '../../../support/clock.ts'
 import { oauthSettings, redeem, request, response, type Stop } from '../../../support/oauth.ts'
 import { build, cookiesOf, interaction, newPerson, open, site, stored, uidOf } from './carriers.ts'
 
-t.test('stores nothing for a browser in which nobody is signed in', async (t) => {
+t.test('stores nothing for a browser without a signed-in user', async (t) => {
   const svc = await build(t)
   const visitor = newPerson(svc)
   t.equal((await visitor.authorize(request('web', { scope: 'openid orders:read' }))).page, 'Sign in')
@@ -19,7 +19,7 @@ t.test('stores nothing for a browser in which nobody is signed in', async (t) =>
   t.ok((cookie?.value.length ?? 0) < 1_000, `${cookie?.value.length} characters`)
 })
 
-t.test('a flood from many addresses does not stop a sign-in', async (t) => {
+t.test('signs users in during a flood from many addresses', async (t) => {
   const svc = await build(t, { rate_limits: { authorization: '2/10m', authorization_total: '2/1h' } })
   const long = new URLSearchParams(request('web', { state: randomBytes(2_000).toString('base64url') }))
   const short = new URLSearchParams(request('web'))
@@ -31,13 +31,13 @@ t.test('a flood from many addresses does not stop a sign-in', async (t) => {
       statuses.push(answer.statusCode)
     }
   }
-  t.equal(statuses.filter((status) => status === 429).length, 18, 'long requests beyond the total are refused')
+  t.equal(statuses.filter((status) => status === 429).length, 18, 'long requests beyond the total are rejected')
   t.same(await stored(svc), { Interaction: 2 })
   const ada = newPerson(svc, (await svc.createUser()).email)
   t.ok(response(await ada.allow(request('web', { scope: 'openid orders:read' }))).code)
 })
 
-t.test('a request that is too long for a cookie is stored and goes on all the same', async (t) => {
+t.test('stores a request that is too long for a cookie, and continues', async (t) => {
   const svc = await build(t)
   const ada = newPerson(svc, (await svc.createUser()).email)
   const state = randomBytes(3_000).toString('base64url')
@@ -46,7 +46,7 @@ t.test('a request that is too long for a cookie is stored and goes on all the sa
   t.equal(response(await ada.decide(stop)).state, state)
 })
 
-t.test('several tabs go on independently', async (t) => {
+t.test('continues several tabs independently', async (t) => {
   const svc = await build(t)
   const ada = newPerson(svc, (await svc.createUser()).email)
   const tabs = []
@@ -60,7 +60,7 @@ t.test('several tabs go on independently', async (t) => {
     codes.push(response(done).code)
   }
   for (const code of codes) t.equal((await redeem(svc, 'own', code ?? '')).statusCode, 200)
-  t.equal((await cookiesOf(ada, interaction)).length, 0, 'and take their cookies along')
+  t.equal((await cookiesOf(ada, interaction)).length, 0, 'and removes their cookies')
 })
 
 t.test('expires the oldest authorizations when their cookies get too long', async (t) => {
@@ -77,10 +77,10 @@ t.test('expires the oldest authorizations when their cookies get too long', asyn
   }
   const gone = new URL(first.path, site).searchParams.get('return_to') ?? ''
   t.equal((await ada.go(gone)).answer.statusCode, 404)
-  t.ok(response(await ada.decide(last)).code, 'the newest goes on')
+  t.ok(response(await ada.decide(last)).code, 'the newest continues')
 })
 
-t.test('a completed authorization cannot be resumed with its old cookies', async (t) => {
+t.test('rejects a completed authorization that is resumed with its old cookies', async (t) => {
   const svc = await build(t)
   const ada = newPerson(svc, (await svc.createUser()).email)
   const stop = await ada.authorize(request('own', { scope: 'openid' }))
@@ -99,7 +99,7 @@ t.test('a completed authorization cannot be resumed with its old cookies', async
   }
 })
 
-t.test('of many resumptions at the same time one gets a code', async (t) => {
+t.test('issues one code for many concurrent resumptions', async (t) => {
   const svc = await build(t)
   for (let round = 0; round < 3; round++) {
     const ada = newPerson(svc, (await svc.createUser()).email)
@@ -115,7 +115,7 @@ t.test('of many resumptions at the same time one gets a code', async (t) => {
   }
 })
 
-t.test('an authorization is of no use before somebody signed in', async (t) => {
+t.test('ignores an authorization until a user signs in', async (t) => {
   const svc = await build(t)
   const visitor = newPerson(svc)
   await visitor.authorize(request('web', { scope: 'openid' }))
@@ -125,7 +125,7 @@ t.test('an authorization is of no use before somebody signed in', async (t) => {
   t.same(await stored(svc), {})
 })
 
-t.test('a cookie counts only unchanged, under its own name and until it expires', async (t) => {
+t.test('accepts a cookie only unchanged, under its own name and before its expiry', async (t) => {
   const svc = await build(t)
   const [visitor, other] = [newPerson(svc), newPerson(svc)]
   for (const person of [visitor, other]) await person.authorize(request('web'))
@@ -133,7 +133,7 @@ t.test('a cookie counts only unchanged, under its own name and until it expires'
   if (!mine || !theirs) throw new Error('No cookies')
   const uid = uidOf(mine.key)
   const tryCookie = async (cookie: string) => (await open(svc, `/oauth/interaction/${uid}`, cookie)).statusCode
-  t.equal(await tryCookie(mine.cookieString()), 302, 'what the others differ from')
+  t.equal(await tryCookie(mine.cookieString()), 302, 'the valid cookies')
   const bad: Record<string, string> = {
     'no cookie': '',
     'a changed cookie': `${mine.key}=${mine.value.slice(0, -2)}${mine.value.endsWith('AA') ? 'BB' : 'AA'}`,
@@ -143,7 +143,7 @@ t.test('a cookie counts only unchanged, under its own name and until it expires'
     'a name without the prefix, which a sibling site can set': `${mine.key.replace('__Host-', '')}=${mine.value}`,
     'a name with the weaker prefix': `${mine.key.replace('__Host-', '__Secure-')}=${mine.value}`,
     'the name of the resumption': `${mine.key.replace('interaction', 'resume')}=${mine.value}`,
-    'a cookie that came twice': `${mine.cookieString()}; ${mine.key}=${theirs.value}`,
+    'a duplicate cookie': `${mine.cookieString()}; ${mine.key}=${theirs.value}`,
   }
   for (const [name, cookie] of Object.entries(bad)) t.equal(await tryCookie(cookie), 404, name)
   svc.clock.advance(hour - minute)
@@ -152,7 +152,7 @@ t.test('a cookie counts only unchanged, under its own name and until it expires'
   t.equal(await tryCookie(mine.cookieString()), 404, 'expired')
 })
 
-t.test('knowing the uid of an authorization is not enough', async (t) => {
+t.test('requires more than the uid of an authorization', async (t) => {
   const svc = await build(t)
   const ada = newPerson(svc, (await svc.createUser()).email)
   const stop = await ada.authorize(request('web'))
@@ -162,10 +162,10 @@ t.test('knowing the uid of an authorization is not enough', async (t) => {
   t.equal((await open(svc, `/oauth/authorize/${uid}`, plain)).statusCode, 400)
   t.match(stop.answer.headers['content-security-policy'], /form-action [^;]*http:\/\/localhost:9999/)
   const page = await svc.app.inject({ url: stop.path, headers: { accept: 'text/html' } })
-  t.notMatch(page.headers['content-security-policy'], /localhost:9999/, 'nor to learn where it leads')
+  t.notMatch(page.headers['content-security-policy'], /localhost:9999/, 'the target is not revealed either')
 })
 
-t.test('an older secret opens the cookies that it encrypted', async (t) => {
+t.test('decrypts cookies with an older secret', async (t) => {
   const [older, newer] = ['An-0lder-secret-that-is-long-enough!!', 'A-n3wer-secret-that-is-long-enough!!']
   const url = 'http://localhost:8000'
   const svc = await buildTestApp(t, { settings: { ...oauthSettings, app: { url, secret: [older] } } })

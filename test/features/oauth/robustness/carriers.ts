@@ -7,13 +7,13 @@ import { stopTime } from '../../../support/time.ts'
 export const site = 'https://id.example'
 export const interaction = 'svc_oauth_interaction_'
 
-/** svc on https, in the library's time. */
+/** svc on https, with a stopped clock. */
 export function build(t: Test, more: Settings = {}) {
   const settings = { ...oauthSettings, app: { url: site, frontend_url: site }, ...more }
   return buildTestApp(t, { settings, clock: stopTime(t) })
 }
 
-/** A person with a browser of their own. */
+/** A person with a separate browser. */
 export const newPerson = (svc: TestApp, email = 'nobody@example.com', url = site) =>
   new Person(svc.browser({ origin: url, url, xsrf: false }), email, url)
 
@@ -23,7 +23,7 @@ export async function stored({ database: { prisma } }: TestApp): Promise<Record<
   return Object.fromEntries(rows.map(({ kind, _count }) => [kind, _count]))
 }
 
-/** The cookies of a person's browser whose names contain the part. */
+/** The cookies of a browser whose names contain the part. */
 export const cookiesOf = ({ plain }: Person, part = '') =>
   plain.browser.jar.getCookies(site).then((cookies) => cookies.filter(({ key }) => key.includes(part)))
 

@@ -38,7 +38,7 @@ const settings = {
   ],
 }
 
-/** Deletes the account right before svc writes a certain statement: the worst moment there is. */
+/** Deletes the account right before svc runs a certain statement, the worst possible moment. */
 function deleteBefore(svc: TestApp, userId: number, isMoment: (text: string) => boolean) {
   const gone = { done: false }
   const remove = async () => {
@@ -71,7 +71,7 @@ async function begin(t: Test) {
   return { svc, user, ada: new Person(svc, user.email) }
 }
 
-t.test('an account that is deleted while a code is redeemed', async (t) => {
+t.test('survives the deletion of an account while a code is redeemed', async (t) => {
   const { svc, user, ada } = await begin(t)
   const { code = '' } = response(await ada.allow(request('web', { scope: 'openid orders:read' })))
   const gone = deleteBefore(svc, user.id, isInsert)
@@ -80,7 +80,7 @@ t.test('an account that is deleted while a code is redeemed', async (t) => {
   t.same([answer.statusCode, answer.json().error], [400, 'invalid_grant'])
 })
 
-t.test('an account that is deleted while a token is refreshed', async (t) => {
+t.test('survives the deletion of an account while a token is refreshed', async (t) => {
   const { svc, user, ada } = await begin(t)
   const tokens = await codeFlow(svc, ada, 'spa', { scope: 'openid orders:read' })
   const gone = deleteBefore(svc, user.id, isInsert)
@@ -90,7 +90,7 @@ t.test('an account that is deleted while a token is refreshed', async (t) => {
 })
 
 for (const nth of [1, 2]) {
-  t.test(`an account that is deleted while its password is exchanged for a token, write ${nth}`, async (t) => {
+  t.test(`survives the deletion of an account during the password grant, write ${nth}`, async (t) => {
     const { svc, user } = await begin(t)
     let seen = 0
     const gone = deleteBefore(svc, user.id, (text) => insert.test(text) && ++seen === nth)
@@ -101,7 +101,7 @@ for (const nth of [1, 2]) {
   })
 }
 
-t.test('an account that is deleted while a device is connected', async (t) => {
+t.test('survives the deletion of an account while a device is connected', async (t) => {
   const { svc, user, ada } = await begin(t)
   const { device_code, user_code } = (await post(svc, '/oauth/device/code', 'tv', {})).json()
   await ada.signIn()
@@ -115,7 +115,7 @@ t.test('an account that is deleted while a device is connected', async (t) => {
   t.equal(polled.statusCode, 400)
 })
 
-t.test('an account that is deleted while a device takes its tokens', async (t) => {
+t.test('survives the deletion of an account while a device fetches its tokens', async (t) => {
   const { svc, user, ada } = await begin(t)
   const { device_code, user_code } = (await post(svc, '/oauth/device/code', 'tv', {})).json()
   await ada.signIn()
@@ -126,7 +126,7 @@ t.test('an account that is deleted while a device takes its tokens', async (t) =
   t.same([polled.statusCode, polled.json().error], [400, 'invalid_grant'])
 })
 
-t.test('an account that is deleted while a page asks for consent', async (t) => {
+t.test('survives the deletion of an account while a page asks for consent', async (t) => {
   const { svc, user, ada } = await begin(t)
   await ada.signIn()
   const consent = await ada.authorize(request('web', { scope: 'openid orders:read' }))
@@ -137,7 +137,7 @@ t.test('an account that is deleted while a page asks for consent', async (t) => 
   t.same([answer.statusCode, svc.logs.filter((line) => line.includes('"level":50'))], [400, []])
 })
 
-t.test('an account that is deleted while the authorization begins', async (t) => {
+t.test('survives the deletion of an account while the authorization begins', async (t) => {
   const { svc, user, ada } = await begin(t)
   await ada.signIn()
   const gone = deleteBefore(svc, user.id, isInsert)
@@ -146,7 +146,7 @@ t.test('an account that is deleted while the authorization begins', async (t) =>
   t.equal(answer.statusCode, 400)
 })
 
-t.test('an account that is deleted while a consent is remembered', async (t) => {
+t.test('survives the deletion of an account while a consent is stored', async (t) => {
   const { svc, user, ada } = await begin(t)
   await ada.signIn()
   const consent = await ada.authorize(request('web', { scope: 'openid orders:read' }))

@@ -6,7 +6,7 @@ const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
 const home = 'http://localhost:8000'
 const sibling = { 'sec-fetch-site': 'same-site', origin: 'http://evil.localhost:8000' }
 
-/** What browsers say of pages that may not act for a visitor. */
+/** Headers of browsers for pages that may not act for a visitor. */
 const foreign = [
   sibling,
   { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
@@ -17,7 +17,7 @@ const foreign = [
   { 'sec-fetch-site': 'Same-Origin', origin: undefined },
 ]
 
-/** What they say of pages that may, and what older browsers leave out. */
+/** Headers of browsers for pages that may act, and of older browsers. */
 const trusted = [
   { 'sec-fetch-site': 'same-origin', origin: home },
   { 'sec-fetch-site': 'same-origin', origin: undefined },
@@ -34,7 +34,7 @@ const poll = async (svc: TestApp, { device_code = '' }: Record<string, string>, 
 
 const settings = { ...oauthSettings, cors: { origins: ['https://listed.example'] } }
 
-t.test('a page that may not act for the visitor gets 419 from every form, whatever it knows', async (t) => {
+t.test('answers 419 to every form from a page that may not act for the visitor', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { email } = await svc.createUser()
   const ada = new Person(svc, email)
@@ -76,7 +76,7 @@ t.test('a page that may not act for the visitor gets 419 from every form, whatev
   }
 })
 
-t.test('other sites may begin an authorization and a sign-out', async (t) => {
+t.test('allows other sites to begin an authorization and a sign-out', async (t) => {
   const url = 'https://id.example'
   const svc = await buildTestApp(t, { settings: { ...settings, app: { url } } })
   for (const path of ['/oauth/authorize', '/oauth/logout']) {
@@ -92,7 +92,7 @@ t.test('other sites may begin an authorization and a sign-out', async (t) => {
   }
 })
 
-t.test('a form secret that another page planted is void once a user takes the session over', async (t) => {
+t.test('invalidates a form secret that another page planted when a user takes the session over', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings })
   const attacker = new Person(svc, 'nobody@example.com')
   const secret = hiddenFields((await attacker.go('/oauth/device')).answer.body)
@@ -109,7 +109,7 @@ t.test('a form secret that another page planted is void once a user takes the se
   t.match(await poll(svc, begun), { error: 'authorization_pending' })
 })
 
-t.test('a public client is asked for consent each time a device connects, first-party or not', async (t) => {
+t.test('asks for consent each time a public client connects a device, first-party or not', async (t) => {
   const device = () => ({ type: 'public', grants: ['device_code'], scopes: ['orders:read'] })
   const own = [
     { client_id: 'own-tv', first_party: true, ...device() },
@@ -131,10 +131,10 @@ t.test('a public client is asked for consent each time a device connects, first-
     const done = await ada.press(asked, { decision: 'approve' })
     t.match(done.answer.body, 'role="status"', client)
   }
-  t.match(response(await ada.authorize(request('own'))), { code: String }, 'a confidential one is not')
+  t.match(response(await ada.authorize(request('own'))), { code: String }, 'a confidential one is not asked')
 })
 
-t.test('keeps the cookies of the eight newest authorizations: no site can fill a browser with them', async (t) => {
+t.test('keeps the cookies of the eight newest authorizations, so that no site can fill a browser', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -144,7 +144,7 @@ t.test('keeps the cookies of the eight newest authorizations: no site can fill a
     (await ada.plain.browser.jar.getCookies(home)).filter(({ key }) => key.includes(part)).length
   t.equal(await kept('svc_oauth_interaction_'), 8)
   t.equal(await kept('svc_oauth_resume_'), 8)
-  t.match(response(await ada.press(last, { decision: 'approve' })), { code: String }, 'the newest goes on')
-  t.equal(await kept('svc_oauth_interaction_'), 7, 'and takes its cookies along')
+  t.match(response(await ada.press(last, { decision: 'approve' })), { code: String }, 'the newest continues')
+  t.equal(await kept('svc_oauth_interaction_'), 7, 'and removes its cookies')
   t.equal(await kept('svc_oauth_resume_'), 7)
 })

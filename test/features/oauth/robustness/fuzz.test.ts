@@ -14,17 +14,17 @@ const paths: Readonly<Record<string, readonly string[]>> = {
   '/oauth/interaction/:uid': ['GET', 'POST'],
 }
 
-/** What nobody outside is to read: files, stacks, the driver's and the library's words. */
+/** Internals that responses must not show: files, stacks, and messages of the driver and libraries. */
 const internals =
   /node_modules|\.(ts|js):\d+|\bat (async )?\w+ \(|[Pp]risma|oauth_records|oops|SQLITE|ECONN|Internal Server Error|evil\.example(?!.{0,3}not allowed)/
 
-/** What is wrong with an answer, or null. */
+/** The problem with an answer, or null. */
 function flaw(
   { statusCode, headers, body }: LightMyRequestResponse,
   request: InjectOptions & { name: string },
 ): string | null {
   const isProgram = protocolPaths[request.name]?.caller === 'program'
-  if (statusCode >= 500) return 'a failure of ours'
+  if (statusCode >= 500) return 'an internal error'
   if (internals.test(`${JSON.stringify(headers)}${body}`))
     return `shows internals: ${internals.exec(JSON.stringify(headers) + body)}`
   const mayKeep = request.name.startsWith('/.well-known/')
@@ -40,7 +40,7 @@ function flaw(
   }
   if (!/^application\/json; charset=utf-8$/.test(type)) return `content type ${type}: ${body.slice(0, 100)}`
   const { error, error_description, message, code } = JSON.parse(body)
-  // What is no path or method of the protocol, and what svc's own interaction pages refuse, is answered in svc's shape.
+  // Unknown paths and methods, and errors of svc's own interaction pages, use svc's error format.
   if (typeof message === 'string' && typeof code === 'string') {
     const isElsewhere = request.name.includes('interaction') || !paths[request.name]?.includes(String(request.method))
     return [404, 405].includes(statusCode) || isElsewhere ? null : `svc's shape: ${body}`
@@ -50,7 +50,7 @@ function flaw(
   return typeof error === 'string' && typeof error_description === 'string' ? null : `body ${body}`
 }
 
-t.test(`no odd protocol request is answered by a failure (seed ${seed})`, async (t) => {
+t.test(`answers no odd OAuth request with an internal error (seed ${seed})`, async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const reached = new Map<string, Map<number, number>>()
   const flaws: string[] = []
@@ -71,7 +71,7 @@ t.test(`no odd protocol request is answered by a failure (seed ${seed})`, async 
   t.equal(flaws.length, 0)
   const counts = JSON.stringify([...reached].map(([path, statuses]) => [path, [...statuses]]))
   if (process.env.SVC_TEST_COUNTS) process.stderr.write(`${counts}\n`)
-  for (const path of Object.keys(paths)) t.ok(reached.has(path), `${path} was asked`)
+  for (const path of Object.keys(paths)) t.ok(reached.has(path), `${path} was requested`)
   const errors = svc.logs.filter((line) => JSON.parse(line).level >= 50 || line.includes('temporarily unavailable'))
-  t.same(errors.slice(0, 3), [], 'nothing unexpected happened inside')
+  t.same(errors.slice(0, 3), [], 'no unexpected error was logged')
 })

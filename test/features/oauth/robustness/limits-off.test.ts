@@ -3,7 +3,7 @@ import { buildTestApp } from '../../../support/app.ts'
 import { callback, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-t.test('fifty sign-ins in a row, where the limits are off for a test suite', async (t) => {
+t.test('allows fifty sign-ins in a row with the limits off', async (t) => {
   const svc = await buildTestApp(t, {
     settings: { ...oauthSettings, rate_limits: { login: null, token: null, global: null } },
     clock: stopTime(t),

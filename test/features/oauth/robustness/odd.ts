@@ -2,7 +2,7 @@ import type { InjectOptions } from 'fastify'
 import { below, chance, methods, nested, odd, pick, strange } from '../../../http/odd-requests.ts'
 import type { Pieces } from './pieces.ts'
 
-/** What is meant for each path, by the names of parameters. */
+/** Parameters for each path, by name. */
 const meant: Readonly<Record<string, string>> = {
   '/oauth/authorize':
     'client_id response_type redirect_uri scope state nonce code_challenge code_challenge_method prompt max_age claims request_uri request response_mode id_token_hint resource login_hint acr_values dpop_jkt ui_locales',
@@ -24,7 +24,7 @@ const meant: Readonly<Record<string, string>> = {
 const code =
   'client_id=web client_secret redirect_uri response_type=code scope state nonce code_challenge code_challenge_method=S256'
 
-/** Requests that would be answered, by path; one part of them is broken at most. */
+/** Valid requests by path; at most one part of each is broken. */
 const good: Readonly<Record<string, readonly string[]>> = {
   '/oauth/authorize': [
     code.replace('client_secret ', ''),
@@ -83,10 +83,10 @@ const mangled = (value: string): string =>
     `${value}\ud800`,
   ])
 
-/** A header as a parser lets it through: no control characters, and bytes. */
+/** A header that passes a parser: no control characters, and bytes. */
 const sendable = (value: string): string => Buffer.from(value.replace(/\p{Cc}/gu, '')).toString('latin1')
 
-/** Names and values: what is meant for the path, in order or not, with something of it broken. */
+/** Names and values: valid for the path, in order or not, with one part broken. */
 function fieldsFor(path: string, { values }: Pieces): [string, string][] {
   const isGood = chance(0.6)
   const names = (isGood ? pick(good[path] ?? ['']) : (meant[path] ?? '')).split(' ').filter((name) => name !== '')
@@ -142,7 +142,7 @@ const cookieOf = ({ cookies }: Pieces): string => {
   ])
 }
 
-/** One request to a path of the protocol, in some way that nobody meant; `name` says where it went. */
+/** One unusual request to an OAuth path; `name` identifies it. */
 export function oddProtocolRequest(
   paths: Readonly<Record<string, readonly string[]>>,
   pieces: Pieces,

@@ -12,7 +12,7 @@ import { authorizationQuery, gather, settings, signedIn } from './pieces.ts'
 
 const device = { method: 'POST', url: '/oauth/device/code', payload: { client_id: 'tv' } } as const
 
-/** A failure that a program or a browser may try again after. */
+/** A failure that a program or a browser may retry. */
 const isOutage = ({ statusCode, headers, body }: LightMyRequestResponse): boolean => {
   if (statusCode !== 503 || !/^\d+$/.test(String(headers['retry-after']))) return false
   if (String(headers['content-type']).startsWith('text/html')) return body.includes('Briefly unavailable')
@@ -20,7 +20,7 @@ const isOutage = ({ statusCode, headers, body }: LightMyRequestResponse): boolea
 }
 
 if (testEngine === 'postgresql') {
-  t.test('while the database is away, every answer says when to try again', async (t) => {
+  t.test('answers with Retry-After while the database is away', async (t) => {
     const place = await createTestDatabase()
     t.teardown(place.drop)
     const proxy = await openProxy(t, new URL(place.url))
@@ -48,17 +48,21 @@ if (testEngine === 'postgresql') {
     const reading = ['/oauth/authorize', '/oauth/token', '/oauth/device', '/oauth/userinfo', '/oauth/interaction/:uid']
     for (const path of reading) t.ok(away.has(path), `${path} needs it`)
     const metadata = await svc.app.inject('/.well-known/openid-configuration')
-    t.equal(metadata.statusCode, 200, 'what is published needs none')
+    t.equal(metadata.statusCode, 200, 'published documents need none')
     t.equal((await svc.app.inject('/.well-known/jwks.json')).statusCode, 200)
-    t.same(svc.logs.filter((line) => JSON.parse(line).level >= 50).slice(0, 2), [], 'an outage is no mistake of ours')
+    t.same(
+      svc.logs.filter((line) => JSON.parse(line).level >= 50).slice(0, 2),
+      [],
+      'an outage is not logged as an internal error',
+    )
 
     await proxy.open()
     await until(async () => (await svc.app.inject(device)).statusCode === 200)
     const answer = await browser.get(`/oauth/authorize?${authorizationQuery('web')}`)
-    t.match(answer.headers.location, /\?code=/, 'it goes on by itself')
+    t.match(answer.headers.location, /\?code=/, 'it recovers without a restart')
   })
 } else {
-  t.test('while another process holds the file, every answer says when to try again', async (t) => {
+  t.test('answers with Retry-After while another process locks the file', async (t) => {
     const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
     const browser = await signedIn(svc)
     const other = new Sqlite(svc.where.file ?? '')

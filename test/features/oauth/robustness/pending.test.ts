@@ -28,10 +28,10 @@ const page =
   ({ app }, remoteAddress = '192.0.2.1') =>
     app.inject({ url, remoteAddress, headers: { accept: 'text/html', 'sec-fetch-mode': 'navigate' } })
 
-/** What no compression makes short enough for a cookie. */
+/** Incompressible, so that it does not fit into a cookie. */
 const long = randomBytes(2_000).toString('base64url')
 
-/** Requests of an anonymous sender that store something until a user signs in. */
+/** Requests of anonymous senders that store something until a user signs in. */
 const ways: Record<string, Send> = {
   'a long authorization request': page(`/oauth/authorize?${new URLSearchParams(request('web', { state: long }))}`),
   'a long sign-out request': page(`/oauth/logout?${new URLSearchParams({ state: long })}`),
@@ -55,7 +55,7 @@ for (const [name, send] of Object.entries(ways)) {
     const refused = await send(svc)
     t.equal(refused.statusCode, 429, refused.body)
     t.equal(refused.headers['retry-after'], '600')
-    t.equal(refused.headers.location, undefined, 'sends nobody on')
+    t.equal(refused.headers.location, undefined, 'redirects to no page')
     if (!/html/.test(String(refused.headers['content-type']))) {
       t.match(refused.json(), {
         error: 'temporarily_unavailable',
@@ -69,7 +69,7 @@ for (const [name, send] of Object.entries(ways)) {
   })
 }
 
-t.test('an IPv6 network counts as one address', async (t) => {
+t.test('counts an IPv6 network as one address', async (t) => {
   const svc = await build(t, { authorization: '2/10m' })
   const send = ways['a device code of a public client'] as Send
   for (const host of ['1', '2']) t.equal((await send(svc, `2001:db8::${host}`)).statusCode, 200)
@@ -77,7 +77,7 @@ t.test('an IPv6 network counts as one address', async (t) => {
   t.equal((await send(svc, '2001:db8:0:1::3')).statusCode, 200)
 })
 
-t.test('of many requests at one moment no more than the limit store anything', async (t) => {
+t.test('stores no more than the limit of concurrent requests', async (t) => {
   const svc = await build(t, { authorization: '10/10m' })
   const send = ways['a device code of a public client'] as Send
   const answers = await Promise.all(Array.from({ length: 40 }, () => send(svc)))
@@ -87,27 +87,24 @@ t.test('of many requests at one moment no more than the limit store anything', a
   t.equal(await rows(svc), 10)
 })
 
-t.test(
-  'all addresses together have a limit, which signed-in users and confidential clients do not share',
-  async (t) => {
-    const svc = await build(t, { authorization: '3/10m', authorization_total: '4/1h' })
-    const send = ways['a long authorization request'] as Send
-    const { email } = await svc.createUser()
-    const person = new Person(svc, email)
-    await person.signIn()
-    for (const host of [1, 2, 3, 4]) t.equal((await send(svc, `192.0.2.${host}`)).statusCode, 303)
-    t.equal((await send(svc, '192.0.2.5')).statusCode, 429)
+t.test('limits all addresses together, apart from signed-in users and confidential clients', async (t) => {
+  const svc = await build(t, { authorization: '3/10m', authorization_total: '4/1h' })
+  const send = ways['a long authorization request'] as Send
+  const { email } = await svc.createUser()
+  const person = new Person(svc, email)
+  await person.signIn()
+  for (const host of [1, 2, 3, 4]) t.equal((await send(svc, `192.0.2.${host}`)).statusCode, 303)
+  t.equal((await send(svc, '192.0.2.5')).statusCode, 429)
 
-    t.equal((await person.authorize(request('web'))).page, 'Authorize', 'a signed-in user')
-    const headers = basic('web')
-    const pushed = form('/oauth/par', { ...request('web'), redirect_uri: callback }, headers)
-    for (let tries = 0; tries < 5; tries++) t.equal((await pushed(svc)).statusCode, 201, 'a confidential client')
-    const device = form('/oauth/device/code', { scope: 'openid' }, basic('console'))
-    for (let tries = 0; tries < 5; tries++) t.equal((await device(svc)).statusCode, 200)
-  },
-)
+  t.equal((await person.authorize(request('web'))).page, 'Authorize', 'a signed-in user')
+  const headers = basic('web')
+  const pushed = form('/oauth/par', { ...request('web'), redirect_uri: callback }, headers)
+  for (let tries = 0; tries < 5; tries++) t.equal((await pushed(svc)).statusCode, 201, 'a confidential client')
+  const device = form('/oauth/device/code', { scope: 'openid' }, basic('console'))
+  for (let tries = 0; tries < 5; tries++) t.equal((await device(svc)).statusCode, 200)
+})
 
-t.test('a signed-in user has a limit of their own', async (t) => {
+t.test('limits a signed-in user separately', async (t) => {
   const svc = await build(t, { authorization: '3/10m' })
   const [one, other] = [
     new Person(svc, (await svc.createUser()).email),
@@ -120,7 +117,7 @@ t.test('a signed-in user has a limit of their own', async (t) => {
   t.ok(response(await one.authorize(request('own', { scope: 'openid' }))).code, 'nothing waits for a user here')
 })
 
-t.test('null turns both limits off', async (t) => {
+t.test('turns both limits off with null', async (t) => {
   const svc = await build(t, { authorization: null, authorization_total: null })
   const send = ways['a long authorization request'] as Send
   for (let tries = 0; tries < 5; tries++) t.equal((await send(svc)).statusCode, 303)

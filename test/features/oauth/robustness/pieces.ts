@@ -43,19 +43,19 @@ export const settings: Settings = {
 const verifier = 'v'.repeat(43)
 const challenge = createHash('sha256').update(verifier).digest('base64url')
 
-/** Good values by the name of their parameter, and good headers. */
+/** Valid values by the name of their parameter, and valid headers. */
 export interface Pieces {
   values: Readonly<Record<string, readonly string[]>>
   cookies: readonly string[]
   authorizations: readonly string[]
-  /** Authorizations on their way: the uid, and by path what its browser sends there. */
+  /** Pending authorizations: the uid, and by path what their browser sends there. */
   walks: readonly { uid: string; cookies: Readonly<Record<string, string>> }[]
 }
 
 const basic = (id: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
 const site = 'https://id.example.com'
 
-/** What an authorization asks for. */
+/** The parameters of an authorization. */
 export const authorizationQuery = (client: string, more: Record<string, string> = {}): string =>
   new URLSearchParams({
     client_id: client,
@@ -69,7 +69,7 @@ export const authorizationQuery = (client: string, more: Record<string, string> 
     ...more,
   }).toString()
 
-/** A browser that is signed in, and one that stands at a question of consent. */
+/** A signed-in browser, and one at the consent page. */
 export async function signedIn(svc: TestApp): Promise<Browser> {
   const browser = svc.browser({ origin: site, url: site })
   const answer = await browser.signIn((await svc.createUser()).email)
@@ -80,7 +80,7 @@ export async function signedIn(svc: TestApp): Promise<Browser> {
 
 const leads = (answer: LightMyRequestResponse): string => String(answer.headers.location ?? '')
 
-/** An authorization that stands at a question. */
+/** An authorization at the consent page. */
 async function walkOf({ jar }: Browser, question: string): Promise<Pieces['walks'][number]> {
   const uid = question.split('/').at(-1) ?? 'x'
   const at = ['interaction', 'authorize', 'device'].map((name) => `/oauth/${name}/`)
@@ -90,7 +90,7 @@ async function walkOf({ jar }: Browser, question: string): Promise<Pieces['walks
   return { uid, cookies: Object.fromEntries(cookies) }
 }
 
-/** One of everything that a protocol request may name, fresh. */
+/** A fresh value for everything that an OAuth request may name. */
 export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
   const { app, database } = svc
   const post = async (url: string, fields: Record<string, string>) =>
@@ -114,7 +114,7 @@ export async function gather(svc: TestApp, browser: Browser): Promise<Pieces> {
     ...Object.fromEntries(new URLSearchParams(authorizationQuery('web'))),
     client_secret: secret,
   })
-  // Cookies that are signed well, and whose rows are gone.
+  // Validly signed cookies without rows.
   const visitor = svc.browser({ origin: site, url: site })
   const left = leads(await visitor.get(`/oauth/authorize?${authorizationQuery('third')}`))
   await visitor.get('/oauth/device')

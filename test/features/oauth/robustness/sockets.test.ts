@@ -5,7 +5,7 @@ import { buildTestApp } from '../../../support/app.ts'
 import { oauthSettings, secret } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-t.test('what cannot be sent by a well-behaved client, on a real socket', async (t) => {
+t.test('answers invalid HTTP on a real socket without failing', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const { port } = new URL(await svc.app.listen({ port: 0, host: '127.0.0.1' }))
   const raw = (...parts: string[]) =>
@@ -38,16 +38,16 @@ t.test('what cannot be sent by a well-behaved client, on a real socket', async (
     )
   const close = 'Connection: close'
   const sized = `Content-Length: ${body.length}`
-  t.match(await raw(post(close, sized), ...body), /^HTTP\/1.1 200 [\s\S]*access_token/, 'a body by the byte')
+  t.match(await raw(post(close, sized), ...body), /^HTTP\/1.1 200 [\s\S]*access_token/, 'a body byte by byte')
   t.match(await raw(post(close, 'Transfer-Encoding: chunked'), `1d\r\n${body}\r\n0\r\n\r\n`), /^HTTP\/1.1 200 /)
   const two = await raw(post(sized) + body + post(close, sized) + body)
-  t.equal(two.match(/HTTP\/1.1 200/g)?.length, 2, 'one after the other without waiting')
+  t.equal(two.match(/HTTP\/1.1 200/g)?.length, 2, 'pipelined')
   t.match(await raw(post(close, sized).replace('HTTP/1.1', 'HTTP/1.0') + body), /^HTTP\/1.1 200 /, 'HTTP/1.0')
   t.match(await raw('GET /.well-known/jwks.json HTTP/1.0\r\n\r\n'), /^HTTP\/1.1 200 /, 'without a Host')
   for (const [name, text] of [
     ['an absurd length', post(close, 'Content-Length: 99999999999999')],
     ['two lengths', post(close, 'Content-Length: 3', 'Content-Length: 4')],
-    ['a length that is none', post(close, 'Content-Length: x')],
+    ['an invalid length', post(close, 'Content-Length: x')],
     ['length and chunks', post(close, sized, 'Transfer-Encoding: chunked')],
     ['NUL in a header', post(close, sized, 'X: \0')],
     ['a header without a colon', post(close, sized, 'nonsense')],
@@ -79,7 +79,7 @@ t.test('what cannot be sent by a well-behaved client, on a real socket', async (
     ),
     /^HTTP\/1.1 (303|400) /,
   )
-  // Whoever hangs up in the middle of it is nobody's failure.
+  // A client that hangs up midway causes no error.
   const gone = connect(Number(port), '127.0.0.1', () => gone.write(post('Content-Length: 500'), () => gone.destroy()))
   await new Promise((done) => gone.once('close', done))
   t.match(await raw(post(close, sized) + body), /^HTTP\/1.1 200 /)

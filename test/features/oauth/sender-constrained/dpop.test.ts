@@ -15,7 +15,7 @@ const clients: Settings[] = [
 const [key, stranger] = await Promise.all([newKey('ES256'), newKey('ES256')])
 const athOf = (token: string): string => hash('sha256', token, 'base64url')
 
-/** A proof of a request with the token. */
+/** A proof for a request with the token. */
 const proofFor = (
   token: string,
   htm: string,
@@ -38,7 +38,7 @@ const call = (
     headers: { authorization: `DPoP ${token}`, accept: 'application/json', ...(dpop ? { dpop } : {}) },
   })
 
-/** The answer to a code of a whole authorization, with a proof if one is given. */
+/** The response to the code of a whole authorization, with an optional proof. */
 async function redeem(svc: TestApp, person: Person, client: string, dpop?: string, more: Record<string, string> = {}) {
   const asked = { client_id: client, response_type: 'code', redirect_uri: callback, ...pkce, ...more }
   const { code = '' } = response(await person.allow({ scope: 'openid orders:read', ...asked }))
@@ -61,14 +61,14 @@ async function start(t: Test) {
   return { svc, user, person, tokens: answer.json() }
 }
 
-t.test('who must prove a key, and who may', async (t) => {
+t.test('requires a proof from clients with dpop: true, and accepts one from others', async (t) => {
   const { svc, person, tokens } = await start(t)
   t.match(tokens, { token_type: 'DPoP', scope: 'openid orders:read' })
   const without = await redeem(svc, person, 'bound')
-  t.same([without.statusCode, without.json().error], [400, 'invalid_grant'], 'dpop: true asks for a proof')
+  t.same([without.statusCode, without.json().error], [400, 'invalid_grant'], 'dpop: true requires a proof')
   const withProof = await redeem(svc, person, 'bound', await proof(key, 'POST', '/oauth/token'))
   t.equal(withProof.json().token_type, 'DPoP')
-  t.equal((await redeem(svc, person, 'spa')).json().token_type, 'Bearer', 'without it the proof is optional')
+  t.equal((await redeem(svc, person, 'spa')).json().token_type, 'Bearer', 'otherwise the proof is optional')
   const credentials = { grant_type: 'client_credentials' }
   t.equal((await token(svc, 'robot', credentials)).statusCode, 400)
   const robot = await token(svc, 'robot', credentials, await proof(key, 'POST', '/oauth/token'))
@@ -82,7 +82,7 @@ t.test('who must prove a key, and who may', async (t) => {
   const early = await redeem(svc, person, 'spa', await proof(stranger, 'POST', '/oauth/token'), {
     dpop_jkt: key.thumbprint,
   })
-  t.equal(early.json().error, 'invalid_grant', 'a code that was bound to another key')
+  t.equal(early.json().error, 'invalid_grant', 'a code that is bound to another key')
 
   const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
   t.equal((await token(svc, 'spa', refresh)).json().error, 'invalid_grant', "a public client's refresh token is bound")
@@ -92,7 +92,7 @@ t.test('who must prove a key, and who may', async (t) => {
   t.match(refreshed.json(), { token_type: 'DPoP' })
 })
 
-t.test('a bound token works with its proof, on every route of the guard, and never without', async (t) => {
+t.test('accepts a bound token with its proof on every protected route, and never without', async (t) => {
   const { svc, user, person, tokens } = await start(t)
   const { access_token: bound } = tokens
   const plain = (await redeem(svc, person, 'spa')).json().access_token
@@ -114,12 +114,12 @@ t.test('a bound token works with its proof, on every route of the guard, and nev
       asked++
     }
   }
-  t.ok(asked > 8, 'the routes were found')
+  t.ok(asked > 8, 'the routes are found')
   t.equal((await call(svc, bound, await proofFor(bound, 'GET', '/api/user'))).json().id, user.id)
   t.equal((await svc.bearer(plain, 'GET', '/api/user')).statusCode, 200)
   for (const other of [plain, api, 'nonsense', '']) {
     const answer = await call(svc, other, await proofFor(other, 'GET', '/api/user'))
-    t.equal(answer.statusCode, 401, 'a token without a key is none of these')
+    t.equal(answer.statusCode, 401, 'an unbound token gets none of these')
   }
   const query = await call(svc, bound, await proofFor(bound, 'GET', '/api/user'), '/api/user?x=1#y')
   t.equal(query.statusCode, 200, 'the query is not part of it')
@@ -135,7 +135,7 @@ t.test('a bound token works with its proof, on every route of the guard, and nev
     ['another port', await proofFor(bound, 'GET', '', { htu: 'http://localhost:8001/api/user' })],
     ['another scheme', await proofFor(bound, 'GET', '', { htu: 'https://localhost:8000/api/user' })],
     ['no address', await proofFor(bound, 'GET', '', { htu: undefined })],
-    ['an address that is none', await proofFor(bound, 'GET', '', { htu: '/api/user' })],
+    ['an invalid URL', await proofFor(bound, 'GET', '', { htu: '/api/user' })],
     ['another token', await proofFor(plain, 'GET', '/api/user')],
     ['no token', await proof(key, 'GET', '/api/user')],
     ['another key', await proofFor(bound, 'GET', '/api/user', {}, {}, stranger)],
@@ -143,14 +143,14 @@ t.test('a bound token works with its proof, on every route of the guard, and nev
     ['no key', await proofFor(bound, 'GET', '/api/user', {}, { jwk: undefined })],
     ['another type', await proofFor(bound, 'GET', '/api/user', {}, { typ: 'JWT' })],
     ['an old one', await proofFor(bound, 'GET', '/api/user', { iat: now - 400 })],
-    ['one of the future', await proofFor(bound, 'GET', '/api/user', { iat: now + 400 })],
+    ['one from the future', await proofFor(bound, 'GET', '/api/user', { iat: now + 400 })],
     ['no time', await proofFor(bound, 'GET', '/api/user', { iat: undefined })],
-    ['a time that is none', await proofFor(bound, 'GET', '/api/user', { iat: 'now' })],
-    ['an end that has come', await proofFor(bound, 'GET', '/api/user', { exp: now - 1 })],
+    ['an invalid time', await proofFor(bound, 'GET', '/api/user', { iat: 'now' })],
+    ['an expired one', await proofFor(bound, 'GET', '/api/user', { exp: now - 1 })],
     ['no name', await proofFor(bound, 'GET', '/api/user', { jti: undefined })],
     ['an empty name', await proofFor(bound, 'GET', '/api/user', { jti: '' })],
-    ['a number as name', await proofFor(bound, 'GET', '/api/user', { jti: 7 })],
-    ['two at once', `${await good()}, ${await good()}`],
+    ['a number as jti', await proofFor(bound, 'GET', '/api/user', { jti: 7 })],
+    ['two proofs', `${await good()}, ${await good()}`],
     ['the token itself', bound],
     ['nonsense', 'a.b.c'],
   ]
@@ -160,13 +160,13 @@ t.test('a bound token works with its proof, on every route of the guard, and nev
     t.match(answer.headers['www-authenticate'], /^DPoP error="invalid_dpop_proof"/, what)
     t.same(answer.json(), { message: 'Unauthenticated.', code: 'unauthenticated' })
   }
-  t.equal((await call(svc, bound, await good())).statusCode, 200, 'a good one still works')
+  t.equal((await call(svc, bound, await good())).statusCode, 200, 'a valid one still works')
 
   await post(svc, '/oauth/revoke', { client_id: 'spa', token: bound })
   t.equal((await call(svc, bound, await good())).statusCode, 401, 'a revoked one does not')
 })
 
-t.test('a proof works once, in parallel and across replicas', async (t) => {
+t.test('accepts a proof once, in parallel and across replicas', async (t) => {
   const { svc, tokens } = await start(t)
   const { access_token: bound } = tokens
   const replica = await buildServer(t, clients, { database: svc.where, clock: svc.clock })
@@ -189,7 +189,7 @@ t.test('a proof works once, in parallel and across replicas', async (t) => {
   }
 })
 
-t.test('a proof is remembered for as long as it would be taken', async (t) => {
+t.test('remembers a proof for as long as it is valid', async (t) => {
   const { svc, tokens } = await start(t)
   const ahead = seconds() + 290
   const asked = await proof(key, 'POST', '/oauth/token', { iat: ahead })
@@ -206,7 +206,7 @@ t.test('a proof is remembered for as long as it would be taken', async (t) => {
   for (const { expiresAt } of rows) t.ok(Number(expiresAt) >= (ahead + 300) * 1000, String(expiresAt))
 })
 
-t.test('userinfo', async (t) => {
+t.test('accepts bound tokens at userinfo', async (t) => {
   const { svc, user, tokens } = await start(t)
   const { access_token: bound } = tokens
   const url = '/oauth/userinfo'
@@ -225,7 +225,7 @@ t.test('userinfo', async (t) => {
   t.equal((await svc.bearer(bound, 'GET', url)).statusCode, 401, 'as a bearer')
 })
 
-t.test('a client whose clock is wrong uses a nonce', async (t) => {
+t.test('provides a nonce for clients with a wrong clock', async (t) => {
   const { svc } = await start(t)
   const credentials = { grant_type: 'client_credentials' }
   const old = { iat: seconds() - 86_400 }
@@ -238,7 +238,7 @@ t.test('a client whose clock is wrong uses a nonce', async (t) => {
   t.equal(answer.statusCode, 200)
   const replica = await buildServer(t, clients, { database: svc.where, clock: svc.clock })
   const there = await token(replica, 'robot', credentials, await proof(key, 'POST', '/oauth/token', withNonce))
-  t.equal(there.statusCode, 200, 'of whichever replica')
+  t.equal(there.statusCode, 200, 'from any replica')
   const made = await token(svc, 'robot', credentials, await proof(key, 'POST', '/oauth/token', { nonce: 'x' }))
   t.equal(made.json().error, 'use_dpop_nonce')
   t.match((await svc.app.inject('/.well-known/openid-configuration')).json(), {

@@ -44,7 +44,7 @@ async function start(t: Test) {
 const push = (svc: TestApp, fields: Record<string, string>) =>
   post(svc, '/oauth/par', { ...fields, ...(fields.client_assertion ? {} : { client_secret: secret }) })
 
-t.test('a whole FAPI 2.0 journey with openid-client', async (t) => {
+t.test('completes a FAPI 2.0 flow with openid-client', async (t) => {
   const { svc, id, person } = await start(t)
   const config = await openid.discovery(
     new URL(issuer),
@@ -99,7 +99,7 @@ t.test('a whole FAPI 2.0 journey with openid-client', async (t) => {
   t.equal((await openid.tokenIntrospection(config, tokens.access_token)).active, false)
 })
 
-t.test('what a FAPI client may not do', async (t) => {
+t.test('rejects what FAPI forbids', async (t) => {
   const { svc, person } = await start(t)
   const sign = (by: Key = key, claims = {}) => assertion(by, 'bank', claims)
   const pushed = async (more: Record<string, string> = {}) => push(svc, { ...asked('bank', more), ...(await sign()) })
@@ -145,7 +145,7 @@ t.test('what a FAPI client may not do', async (t) => {
   t.equal((await redeem(null)).json().error, 'invalid_grant', 'no proof')
 })
 
-t.test('pushed authorization requests', async (t) => {
+t.test('accepts pushed authorization requests once, from their client', async (t) => {
   const { svc, person } = await start(t)
   const plain = await person.authorize(asked('pushing'))
   t.match(response(plain), { error: 'invalid_request', error_description: /must be used/ }, 'require_par')
@@ -153,14 +153,21 @@ t.test('pushed authorization requests', async (t) => {
   t.match(first.json(), { request_uri: /^urn:ietf:params:oauth:request_uri:/, expires_in: Number })
   const { request_uri } = first.json()
   const foreign = await person.authorize({ client_id: 'web', request_uri })
-  t.match(response(foreign), { error: 'invalid_request_object', code: undefined }, "another client's request is none")
+  t.match(
+    response(foreign),
+    { error: 'invalid_request_object', code: undefined },
+    "another client's request is rejected",
+  )
   const used = await person.allow({ client_id: 'pushing', request_uri, scope: 'openid', state: 'another' })
-  t.match(response(used), { code: String, state: 'the-state', iss: issuer }, 'what is beside it does not count')
+  t.match(response(used), { code: String, state: 'the-state', iss: issuer }, 'parameters beside it are ignored')
   const again = await person.allow({ client_id: 'pushing', request_uri })
   t.match(response(again), { error: 'invalid_request_uri', code: undefined }, 'it works once')
 
   const free = await push(svc, asked('web'))
-  t.ok(response(await person.allow({ client_id: 'web', request_uri: free.json().request_uri })).code, 'open to others')
+  t.ok(
+    response(await person.allow({ client_id: 'web', request_uri: free.json().request_uri })).code,
+    'available to other clients',
+  )
   for (const fields of [
     { ...asked('web'), request_uri },
     { ...asked('web'), request: 'a.b.c' },

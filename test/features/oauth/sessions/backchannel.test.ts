@@ -7,7 +7,7 @@ import { bound, buildWithParty, Party, partySettings } from './party.ts'
 
 const signOut = ({ plain }: Person) => plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
 
-t.test('a client that is down is told when it is back, by any replica, once', async (t) => {
+t.test('notifies a client that was down once it is back, from any replica, exactly once', async (t) => {
   const { svc, party, settings, clock } = await buildWithParty(t)
   const person = new Person(svc, (await svc.createUser()).email)
   const { sid } = await bound(svc, person)
@@ -26,14 +26,14 @@ t.test('a client that is down is told when it is back, by any replica, once', as
   await Promise.all([svc.app.outbox.deliverDue(), replica.app.outbox.deliverDue()])
   const told = await party.tokens(svc)
   t.same(await party.sids(svc), [sid, sid, sid])
-  t.equal(new Set(told.map(({ jti }) => jti)).size, 3, 'each is a token of its own, good when it is sent')
+  t.equal(new Set(told.map(({ jti }) => jti)).size, 3, 'each is a separate token, valid when it is sent')
   travel(svc, hour)
   await svc.app.outbox.deliverDue()
   t.equal(party.received.length, 3)
   t.equal(await svc.database.prisma.outbox.count(), 0)
 })
 
-t.test('each client of a session is told, and one that fails does not have the others told again', async (t) => {
+t.test('notifies each client of a session once, even if one of them fails', async (t) => {
   const [party, other] = [await Party.start(t), await Party.start(t)]
   const { clients, ...rest } = partySettings(party)
   const both = clients.map((client) =>
@@ -62,7 +62,7 @@ t.test('each client of a session is told, and one that fails does not have the o
   t.not(told[0]?.sid, sid, 'each knows the session under another name')
 })
 
-t.test('no logout token goes to a special address that no operator allowed', async (t) => {
+t.test('sends no logout token to a private address that the operator did not allow', async (t) => {
   const { svc, party } = await buildWithParty(t, { allow_private_addresses: false })
   const person = new Person(svc, (await svc.createUser()).email)
   await bound(svc, person)
@@ -72,7 +72,7 @@ t.test('no logout token goes to a special address that no operator allowed', asy
   t.match(await svc.database.prisma.outbox.findMany(), [{ attempts: 1 }])
 })
 
-t.test('a range that an operator names is open, and a redirect is no answer', async (t) => {
+t.test('sends to an allowed range, and treats a redirect as the answer', async (t) => {
   const outbound = { allow_private: ['127.0.0.0/8'] }
   const { svc, party } = await buildWithParty(t, { allow_private_addresses: false }, { settings: { outbound } })
   const person = new Person(svc, (await svc.createUser()).email)
@@ -84,7 +84,7 @@ t.test('a range that an operator names is open, and a redirect is no answer', as
   t.match(await svc.database.prisma.outbox.findMany(), [{ attempts: 1 }])
 })
 
-t.test('what waits to be told holds no secret in plain text, and is dropped for a client that is gone', async (t) => {
+t.test('stores pending notifications without plain-text secrets, and drops those for removed clients', async (t) => {
   const { svc, party, settings, clock } = await buildWithParty(t)
   const person = new Person(svc, (await svc.createUser()).email)
   const { sid } = await bound(svc, person)

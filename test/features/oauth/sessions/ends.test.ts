@@ -17,13 +17,13 @@ const gone = { offline: false }
 interface Scene {
   svc: TestApp
   settings: object
-  /** The browser with the session that is to end, and another of the same user. */
+  /** The browser with the session that will end, and another of the same user. */
   own: Browser
   other: Browser
   email: string
 }
 
-/** Every way in which somebody ends a browser session, and whether what was given for good outlives it. */
+/** Every way to end a browser session, and whether offline access outlives it. */
 const ends: Record<string, { outlives: typeof kept; end: (scene: Scene) => Promise<unknown> }> = {
   'sign-out': { outlives: kept, end: ({ own }) => own.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' }) },
   'its deletion from another browser': {
@@ -79,7 +79,7 @@ const ends: Record<string, { outlives: typeof kept; end: (scene: Scene) => Promi
 }
 
 for (const [name, { outlives, end }] of Object.entries(ends)) {
-  t.test(`${name} ends what clients hold of the session, at once and at every replica`, async (t) => {
+  t.test(`${name} revokes what clients hold of the session, immediately on every replica`, async (t) => {
     const { party, svc, settings, clock } = await buildWithParty(t)
     const replica = await buildTestApp(t, { settings, clock, database: svc.where })
     const user = await svc.createUser()
@@ -97,23 +97,23 @@ for (const [name, { outlives, end }] of Object.entries(ends)) {
     t.same(await introspect(replica, 'web', mine.refresh_token), { active: false }, 'its refresh token')
     t.match((await refresh(replica, 'web', mine.refresh_token)).json(), { error: 'invalid_grant' })
     t.equal((await refresh(replica, 'own', lasting.refresh_token)).statusCode, outlives.offline ? 200 : 400, 'offline')
-    t.match(await kinds(svc), { Session: 1 }, 'what is left is the bystander')
+    t.match(await kinds(svc), { Session: 1 }, 'only the bystander remains')
     const stop = await person.authorize(request('web', { prompt: 'none', scope: 'openid' }))
     t.match(response(stop), { error: 'login_required' })
 
-    // Another process has a clock of its own.
+    // Another process has a separate clock.
     travel(svc, minute)
     await svc.app.outbox.deliverDue()
     const told = await party.tokens(svc)
     t.match(told, [{ sub: String(user.id) }])
-    t.same(await party.sids(svc), [mine.sid], 'the client is told, once')
+    t.same(await party.sids(svc), [mine.sid], 'the client is notified once')
     t.notHas(told[0], { nonce: '' })
     t.same(told[0]?.events, { 'http://schemas.openid.net/event/backchannel-logout': {} })
-    t.equal((await refresh(replica, 'web', theirs.refresh_token)).statusCode, 200, 'who has nothing to do with it')
+    t.equal((await refresh(replica, 'web', theirs.refresh_token)).statusCode, 200, 'the bystander')
   })
 }
 
-t.test('an end that is rolled back ends nothing and tells nobody', async (t) => {
+t.test('revokes and notifies nothing when the end is rolled back', async (t) => {
   const { party, svc } = await buildWithParty(t)
   const user = await svc.createUser()
   const person = new Person(svc, user.email)
@@ -128,7 +128,7 @@ t.test('an end that is rolled back ends nothing and tells nobody', async (t) => 
   t.equal((await refresh(svc, 'web', refresh_token)).statusCode, 200)
 })
 
-t.test('an end of one browser leaves the others of the user', async (t) => {
+t.test('keeps the other browsers of the user when one session ends', async (t) => {
   const { svc, party } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const [here, there] = [new Person(svc, email), new Person(svc, email)]

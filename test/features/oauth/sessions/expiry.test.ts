@@ -18,7 +18,7 @@ import { kinds } from './party.ts'
 const count = ({ database: { prisma } }: TestApp) => prisma.oauthRecord.count()
 const user = { scope: 'openid orders:read' }
 
-t.test('hundreds of flows leave nothing behind after their lifetime and a prune', async (t) => {
+t.test('prunes hundreds of finished flows after their lifetimes', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [flows, revoked] = [9, 1]
   for (let people = 0; people < 20; people++) {
@@ -29,7 +29,7 @@ t.test('hundreds of flows leave nothing behind after their lifetime and a prune'
       t.equal(next.statusCode, 200)
       if (flow < revoked) await revoke(svc, 'web', next.json().access_token)
     }
-    // What is begun and left.
+    // Abandoned flows.
     await person.authorize(request('other', user))
     await new Person(svc, 'nobody@example.com').authorize(request('web', user))
     await new Person(svc, 'nobody@example.com').go('/oauth/device')
@@ -40,17 +40,17 @@ t.test('hundreds of flows leave nothing behind after their lifetime and a prune'
   t.ok(rows > 500, `${rows} rows`)
   t.match(await kinds(svc), { Session: /\d/, Grant: 20 * flows, RefreshToken: 20 * flows * 2 })
   await svc.app.oauth.prune()
-  t.equal(await count(svc), rows, 'nothing goes before its time')
+  t.equal(await count(svc), rows, 'nothing is deleted early')
 
   travel(svc, 30 * day + 2 * hour)
   await svc.app.oauth.prune()
   t.same(await kinds(svc), {})
   t.equal(await svc.database.prisma.oauthDenial.count(), 0)
-  t.equal(await svc.database.prisma.oauthConsent.count(), 20 * 2, 'what was allowed is remembered')
-  t.ok(await svc.database.prisma.job.findUnique({ where: { name: 'prune-oauth' } }), 'svc prunes by itself')
+  t.equal(await svc.database.prisma.oauthConsent.count(), 20 * 2, 'consent is remembered')
+  t.ok(await svc.database.prisma.job.findUnique({ where: { name: 'prune-oauth' } }), 'svc prunes in the background')
 })
 
-t.test('a grant lasts as long as anything that came from it, whatever the lifetimes', async (t) => {
+t.test('keeps a grant as long as its longest-lived token', async (t) => {
   const clients = oauthSettings.clients.map((client) =>
     client.client_id === 'web' ? { ...client, refresh_token_ttl: '90d', access_token_ttl: '5h' } : client,
   )
@@ -69,7 +69,7 @@ t.test('a grant lasts as long as anything that came from it, whatever the lifeti
   const third = (await refresh(svc, 'web', second.refresh_token)).json()
   t.ok(third.access_token)
 
-  // A session that is used again long after: its grant may have ended, and is made anew.
+  // A session that is used again much later: its grant may have expired and is created again.
   await person.signIn()
   const { code = '' } = response(await person.authorize(request('own', user)))
   const tokens = (await redeem(svc, 'own', code)).json()

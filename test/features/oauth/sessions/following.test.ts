@@ -10,7 +10,7 @@ import { bound, buildWithParty, kinds, offline } from './party.ts'
 
 const silent = (more = {}) => request('web', { prompt: 'none', scope: 'openid orders:read', ...more })
 
-/** Whose the answer to a silent request is; the error where there is none. */
+/** The user of a silent request, or the error. */
 async function silently(svc: TestApp, person: Person, more = {}): Promise<string | undefined> {
   const { code, error } = response(await person.authorize(silent(more)))
   return code === undefined ? error : String(decodeJwt((await redeem(svc, 'web', code)).json().id_token).sub)
@@ -18,7 +18,7 @@ async function silently(svc: TestApp, person: Person, more = {}): Promise<string
 
 const signOut = ({ plain }: Person) => plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
 
-t.test('the next user of a browser gets nothing of the one before', async (t) => {
+t.test('grants the next user of a browser nothing of the previous one', async (t) => {
   const { svc, party } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const [ada, bob] = [String(a.id), String(b.id)]
@@ -34,27 +34,27 @@ t.test('the next user of a browser gets nothing of the one before', async (t) =>
   t.equal(await silently(svc, person), bob, 'after a sign-out')
 
   await plain.send('/oauth/login?prompt=login', credentials(a.email))
-  t.equal(await silently(svc, person), ada, 'in place of somebody who is signed in')
+  t.equal(await silently(svc, person), ada, 'by signing in over another user')
   const again = await bound(svc, person)
   t.not(again.sid, first.sid)
   await plain.send('/oauth/login?prompt=login', credentials(b.email))
-  t.equal((await refresh(svc, 'web', again.refresh_token)).statusCode, 400, 'whose session has ended with it')
+  t.equal((await refresh(svc, 'web', again.refresh_token)).statusCode, 400, 'whose session ended with it')
   t.equal(await silently(svc, person), bob)
 
   await svc.app.outbox.deliverDue()
   travel(svc, 121 * minute)
   t.equal(await silently(svc, person), 'login_required')
   await plain.send('/oauth/login', credentials(a.email))
-  t.equal(await silently(svc, person), ada, 'after one who idled out')
+  t.equal(await silently(svc, person), ada, 'after an idle session')
   await svc.app.outbox.deliverDue()
   t.same(
     (await party.tokens(svc)).map(({ sub }) => sub).sort(),
     [ada, ada, bob, bob],
-    'clients are told of each that ended',
+    'clients are notified of each ended session',
   )
 })
 
-t.test('another user signs in where the first is asked for something', async (t) => {
+t.test('signs in another user during an interaction of the first', async (t) => {
   const { svc } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const person = new Person(svc, a.email)
@@ -67,7 +67,7 @@ t.test('another user signs in where the first is asked for something', async (t)
   t.equal(asked.page, 'Authorize')
   t.match(asked.answer.body, b.email)
   const { code = '' } = response(await person.press(asked, { decision: 'approve' }))
-  t.equal(decodeJwt((await redeem(svc, 'web', code)).json().id_token).sub, String(b.id), 'at the question for consent')
+  t.equal(decodeJwt((await redeem(svc, 'web', code)).json().id_token).sub, String(b.id), 'at consent')
 
   travel(svc, second)
   const login = await person.authorize(request('web', { scope: 'openid orders:write', prompt: 'login' }))
@@ -77,7 +77,7 @@ t.test('another user signs in where the first is asked for something', async (t)
   t.equal(decodeJwt(token).sub, String(a.id), 'at the sign-in that a client asked for')
 })
 
-t.test('a form that was open when its user signed out allows nothing', async (t) => {
+t.test('rejects a form that was open when its user signed out', async (t) => {
   const { svc } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -89,11 +89,11 @@ t.test('a form that was open when its user signed out allows nothing', async (t)
   t.equal(stop.out, null)
   t.equal(await svc.database.prisma.oauthConsent.count(), 0)
   const after = await person.go(open.path)
-  t.equal(after.page, 'Sign in', 'and asks who is there now')
+  t.equal(after.page, 'Sign in', 'and asks the current user')
   t.match(response(await person.decide(after)), { code: /./ })
 })
 
-t.test('the same user who signs in again goes on, in one session', async (t) => {
+t.test('continues in one session when the same user signs in again', async (t) => {
   const { svc, party } = await buildWithParty(t)
   const { email, id } = await svc.createUser()
   const person = new Person(svc, email)
@@ -106,12 +106,12 @@ t.test('the same user who signs in again goes on, in one session', async (t) => 
   t.equal(await silently(svc, person), String(id))
   t.equal((await bound(svc, person)).sid, mine.sid)
   await svc.app.outbox.deliverDue()
-  t.same(party.received, [], 'nobody is told of anything')
+  t.same(party.received, [], 'no client is notified')
   await signOut(person)
   t.match(await kinds(svc), { Session: undefined }, 'and one sign-out ends it')
 })
 
-t.test('idling out ends nothing but that somebody is signed in', async (t) => {
+t.test('ends only the sign-in when a session idles out', async (t) => {
   const { svc, party } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -129,10 +129,10 @@ t.test('idling out ends nothing but that somebody is signed in', async (t) => {
   await svc.app.outbox.deliverDue()
   t.same(party.received, [])
   travel(svc, 21 * day)
-  t.equal((await refresh(svc, 'web', refresh_token)).statusCode, 400, 'until its own time is over')
+  t.equal((await refresh(svc, 'web', refresh_token)).statusCode, 400, 'until its own lifetime ends')
 })
 
-t.test('when and how somebody signed in', async (t) => {
+t.test('reports when and how the user signed in', async (t) => {
   const { svc } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -148,7 +148,7 @@ t.test('when and how somebody signed in', async (t) => {
   t.equal(await silently(svc, person, { max_age: '599' }), 'login_required')
 
   const stop = await person.authorize(request('web', { scope: 'openid', prompt: 'login' }))
-  t.equal(stop.page, 'Sign in', 'a client may ask for a sign-in anew')
+  t.equal(stop.page, 'Sign in', 'a client may require a new sign-in')
   travel(svc, 30 * second)
   const { code = '' } = response(
     await person.decide(await person.press(stop, { ...credentials(email), remember: '1' })),
@@ -160,10 +160,10 @@ t.test('when and how somebody signed in', async (t) => {
   travel(svc, 3 * hour)
   await person.plain.browser.get('/api/user')
   const remembered = await claims()
-  t.match(remembered, { auth_time: proved }, 'that a browser is remembered is no proof anew')
+  t.match(remembered, { auth_time: proved }, 'remembering a browser is not a new sign-in')
   t.equal(await silently(svc, person, { max_age: '3600' }), 'login_required')
   await signOut(person)
-  t.match(await kinds(svc), { Session: undefined }, 'a remembered session is followed as well')
+  t.match(await kinds(svc), { Session: undefined }, 'a remembered session is followed too')
 
   const careful = await enrol(svc)
   travel(svc, 0)
@@ -174,7 +174,7 @@ t.test('when and how somebody signed in', async (t) => {
   t.same(decodeJwt(twice.id_token ?? '').amr, ['pwd', 'otp', 'mfa'])
 })
 
-t.test('a hint that names somebody else is not answered for the one who is there', async (t) => {
+t.test('rejects a hint that names another user', async (t) => {
   const { svc } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const [ada, bob] = [new Person(svc, a.email), new Person(svc, b.email)]
@@ -184,7 +184,7 @@ t.test('a hint that names somebody else is not answered for the one who is there
   t.equal(await silently(svc, ada, { id_token_hint: hint }), String(a.id))
 })
 
-t.test('offline access outlives the session, and the next one does not end it', async (t) => {
+t.test('keeps offline access after the session, and through the next one', async (t) => {
   const { svc } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -197,16 +197,16 @@ t.test('offline access outlives the session, and the next one does not end it', 
   t.equal((await svc.bearer(answer.json().access_token, 'GET', '/api/user')).statusCode, 200)
 })
 
-t.test('what was known to who had the browser before is of no use once somebody signed in', async (t) => {
+t.test('invalidates what earlier users of a browser know once a user signs in', async (t) => {
   const { svc } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const person = new Person(svc, a.email)
   const { browser } = person.plain
   await person.go('/oauth/device')
   const before = await browser.cookie('svc_oauth_session')
-  t.ok(before, 'a session that knows nobody')
+  t.ok(before, 'an anonymous session')
   await person.signIn()
-  t.ok(response(await person.authorize(request('own'))).code, 'a client that nobody is asked for')
+  t.ok(response(await person.authorize(request('own'))).code, 'a client without consent')
   const mine = await browser.cookie('svc_oauth_session')
   t.not(mine, before)
 
@@ -218,6 +218,6 @@ t.test('what was known to who had the browser before is of no use once somebody 
   }
   t.equal(await stranger.plain.browser.cookie('svc_oauth_session'), mine)
   await stranger.allow(request('web', { scope: 'openid orders:read' }))
-  t.equal(await silently(svc, stranger), String(b.id), "with another's session of the OAuth server")
+  t.equal(await silently(svc, stranger), String(b.id), "with another user's OAuth session")
   t.not(await stranger.plain.browser.cookie('svc_oauth_session'), mine)
 })

@@ -6,12 +6,12 @@ import { buildTestApp, type TestApp, type TestAppOptions } from '../../../suppor
 import { clients, codeFlow, oauthSettings, type Person, type Tokens } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-/** A client's endpoint for logout tokens, under an address of its own. */
+/** A client's endpoint for logout tokens, at its own address. */
 export class Party {
   readonly url: string
-  /** What it answers. */
+  /** The status that it answers. */
   status = 200
-  /** What was posted to it, whatever it answered. */
+  /** Everything that was posted to it, whatever it answered. */
   readonly received: { body: string; type: string; at: Date }[] = []
 
   private constructor(url: string) {
@@ -33,12 +33,12 @@ export class Party {
     return party
   }
 
-  /** Which sessions it was told of, by the names that it knows. */
+  /** The ids of the ended sessions that it was notified of. */
   async sids(svc: TestApp, audience = 'web'): Promise<unknown[]> {
     return (await this.tokens(svc, audience)).map(({ sid }) => sid)
   }
 
-  /** The logout tokens that came, verified as OpenID Connect Back-Channel Logout section 2.6 has it. */
+  /** The received logout tokens, verified by OpenID Connect Back-Channel Logout section 2.6. */
   async tokens(svc: TestApp, audience = 'web'): Promise<JWTPayload[]> {
     const keys = createLocalJWKSet((await svc.app.inject('/.well-known/jwks.json')).json())
     const issuer = svc.config.current().app.url
@@ -57,7 +57,7 @@ export class Party {
   }
 }
 
-/** The settings of the shared clients, of which `web` wants to be told of sign-outs. */
+/** The settings of the shared clients; `web` asks for back-channel logout. */
 export const partySettings = (party: Party, more: object = {}) => ({
   ...oauthSettings,
   clients: clients.map((client) =>
@@ -67,7 +67,7 @@ export const partySettings = (party: Party, more: object = {}) => ({
   ),
 })
 
-/** svc with a client that wants to be told, at a time that stands still. */
+/** svc with a client that asks for logout tokens, and a stopped clock. */
 export async function buildWithParty(t: Test, more: object = {}, options: TestAppOptions = {}) {
   const party = await Party.start(t)
   const clock = stopTime(t)
@@ -76,18 +76,18 @@ export async function buildWithParty(t: Test, more: object = {}, options: TestAp
   return { party, svc, settings, clock }
 }
 
-/** The rows of the OAuth server, counted by kind. */
+/** The number of OAuth records by kind. */
 export async function kinds({ database: { prisma } }: TestApp): Promise<Record<string, number>> {
   const rows = await prisma.oauthRecord.groupBy({ by: ['kind'], _count: true })
   return Object.fromEntries(rows.map(({ kind, _count }) => [kind, _count]))
 }
 
-/** What `web` holds of a person, bound to the session, with the session's name in it. */
+/** The session-bound tokens of `web` for a user, and the id of the session. */
 export async function bound(svc: TestApp, person: Person): Promise<Tokens & { sid: string }> {
   const tokens = await codeFlow(svc, person, 'web', { scope: 'openid orders:read' })
   return { ...tokens, sid: String(decodeJwt(tokens.id_token ?? '').sid) }
 }
 
-/** What `own` holds of a person for good. */
+/** The offline tokens of `own` for a user. */
 export const offline = (svc: TestApp, person: Person): Promise<Tokens> =>
   codeFlow(svc, person, 'own', { scope: 'openid offline_access', prompt: 'consent' })

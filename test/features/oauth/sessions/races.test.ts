@@ -6,7 +6,7 @@ import { kinds } from './party.ts'
 
 const user = { scope: 'openid orders:read' }
 
-t.test('what ended is not written again by who read it before', async (t) => {
+t.test('does not rewrite an ended session from a stale read', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const { email, id } = await svc.createUser()
   const person = new Person(svc, email)
@@ -27,16 +27,16 @@ t.test('what ended is not written again by who read it before', async (t) => {
   session?.resetIdentifier()
   await t.rejects(async () => session?.save(3600), { name: 'SessionNotFound' }, 'nor under another name')
   const late = Reflect.construct(provider.Session, [{ accountId: String(id), sessionId }])
-  await t.rejects(late.save(3600), { name: 'SessionNotFound' }, 'nor one that was just begun')
+  await t.rejects(late.save(3600), { name: 'SessionNotFound' }, 'nor a new one')
   const lateGrant = Reflect.construct(provider.Grant, [{ accountId: String(id), clientId: 'own', sessionId }])
   await t.rejects(lateGrant.save(), { name: 'SessionNotFound' })
   const nameless = Reflect.construct(provider.Session, [{ accountId: String(id) }])
-  await t.rejects(nameless.save(3600), { name: 'SessionNotFound' }, 'nor one that follows no browser')
+  await t.rejects(nameless.save(3600), { name: 'SessionNotFound' }, 'nor one without a browser')
   t.same(await kinds(svc), { Interaction: 1 }, 'only the mark of the completed sign-in')
   t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 401)
 })
 
-t.test('a session that another user has is not followed', async (t) => {
+t.test('does not follow a session of another user', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const person = new Person(svc, a.email)
@@ -47,7 +47,7 @@ t.test('a session that another user has is not followed', async (t) => {
   await t.rejects(forged.save(3600), { name: 'SessionNotFound' })
 })
 
-t.test('sign-outs and authorizations at once, on two replicas: nothing survives the sign-out', async (t) => {
+t.test('leaves nothing valid after concurrent sign-outs and authorizations on two replicas', async (t) => {
   const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings: oauthSettings, clock })
   const replica = await buildTestApp(t, { settings: oauthSettings, clock, database: svc.where })

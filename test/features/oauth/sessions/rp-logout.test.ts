@@ -17,10 +17,10 @@ const confirm = (person: Person, stop: Stop): Promise<Stop> => person.press(stop
 
 const secretOf = ({ answer }: Stop): string => /name="xsrf" value="([^"]+)"/.exec(answer.body)?.[1] ?? ''
 
-/** The button that says no sends the form without what the other sends. */
+/** The button for "no" sends the form without the value of the other one. */
 const decline = (person: Person, stop: Stop): Promise<Stop> => person.press(stop, { xsrf: secretOf(stop) })
 
-/** Whether the browser is signed in, at svc and for a client that asks silently. */
+/** Whether the browser is signed in, at svc and for a silent request of a client. */
 async function isSignedIn(person: Person): Promise<[boolean, string]> {
   const stop = await person.authorize(request('web', { prompt: 'none', scope: 'openid' }))
   return [(await person.plain.user()) !== null, response(stop).error ?? 'signed in']
@@ -29,7 +29,7 @@ async function isSignedIn(person: Person): Promise<[boolean, string]> {
 const signedIn = [true, 'signed in']
 const signedOut = [false, 'login_required']
 
-/** A person who signed in to stay, at a client. */
+/** A remembered user at a client. */
 async function visit(svc: TestApp) {
   const user = await svc.createUser()
   const person = new Person(svc, user.email)
@@ -37,7 +37,7 @@ async function visit(svc: TestApp) {
   return { user, person, tokens: await bound(svc, person) }
 }
 
-t.test('confirming signs out of both, and leads to the registered address', async (t) => {
+t.test('signs out of both after confirmation, and redirects to the registered address', async (t) => {
   const { svc, party } = await buildWithParty(t, registered)
   const { user, person, tokens } = await visit(svc)
   t.ok(await person.plain.browser.cookie('svc_remember'), 'the browser is remembered')
@@ -50,22 +50,22 @@ t.test('confirming signs out of both, and leads to the registered address', asyn
   const done = await confirm(person, await logout(person, query))
   t.equal(done.out?.href, `${bye}?state=a+b%26c`)
   t.same(await isSignedIn(person), signedOut)
-  t.equal(await svc.database.prisma.rememberToken.count(), 0, 'nobody is remembered')
+  t.equal(await svc.database.prisma.rememberToken.count(), 0, 'no browser is remembered')
   t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 0)
   t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400)
   await svc.app.outbox.deliverDue()
   t.match(await party.tokens(svc), [{ sub: String(user.id) }])
-  t.same(await party.sids(svc), [tokens.sid], 'the client is told once')
+  t.same(await party.sids(svc), [tokens.sid], 'the client is notified once')
   const events = await svc.database.prisma.event.count({ where: { type: 'logout' } })
   t.equal(events, 1)
 })
 
-t.test('declining keeps both; the client that asked is signed out alone', async (t) => {
+t.test('keeps both on refusal, and signs out only the client that asked', async (t) => {
   const { svc, party } = await buildWithParty(t, registered)
   const { person, tokens } = await visit(svc)
   await decline(person, await logout(person))
   t.same(await isSignedIn(person), signedIn)
-  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200, 'nobody asked')
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200, 'no question was shown')
   t.equal(await svc.database.prisma.outbox.count(), 0)
 
   const done = await decline(person, await logout(person, { client_id: 'web', post_logout_redirect_uri: bye }))
@@ -75,7 +75,7 @@ t.test('declining keeps both; the client that asked is signed out alone', async 
   t.same(await party.sids(svc), [tokens.sid])
 })
 
-t.test('what a client may leave out, and what it may not make up', async (t) => {
+t.test('accepts missing optional parameters, and rejects forged ones', async (t) => {
   const { svc } = await buildWithParty(t, registered)
   const { person, tokens } = await visit(svc)
   for (const query of [
@@ -95,7 +95,7 @@ t.test('what a client may leave out, and what it may not make up', async (t) => 
   }
   t.same(await isSignedIn(person), signedIn)
   const nowhere = await confirm(person, await logout(person, { post_logout_redirect_uri: 'https://evil.example/' }))
-  t.equal(nowhere.path, '/oauth/logout/success', 'without a client there is no address to lead to')
+  t.equal(nowhere.path, '/oauth/logout/success', 'without a client there is no registered address')
 
   await person.signIn()
   const done = await confirm(person, await logout(person, { client_id: 'web', post_logout_redirect_uri: bye }))
@@ -103,7 +103,7 @@ t.test('what a client may leave out, and what it may not make up', async (t) => 
   t.same(await isSignedIn(person), signedOut)
 })
 
-t.test('nobody is signed out by a link, or by a form of another site', async (t) => {
+t.test('never signs out by a link or a form of another site alone', async (t) => {
   const { svc } = await buildWithParty(t, registered)
   const { person } = await visit(svc)
   const stop = await logout(person)
@@ -112,16 +112,16 @@ t.test('nobody is signed out by a link, or by a form of another site', async (t)
   t.equal((await person.plain.post('/oauth/logout/confirm', { logout: 'yes' })).statusCode, 400)
   const stranger = new Person(svc, 'nobody@example.com')
   const [sent] = [await stranger.plain.post('/oauth/logout/confirm', { logout: 'yes', xsrf: secretOf(stop) })]
-  t.equal(sent?.statusCode, 400, 'the value is of no use in another browser')
+  t.equal(sent?.statusCode, 400, 'the value is bound to its browser')
   t.same(await isSignedIn(person), signedIn)
 
   const fresh = new Person(svc, (await svc.createUser()).email)
   await fresh.signIn()
-  t.equal((await logout(fresh)).page, 'Sign out', 'who has been at no client yet is asked too')
+  t.equal((await logout(fresh)).page, 'Sign out', 'a user without any client is asked too')
   t.ok(await fresh.plain.user())
 })
 
-t.test('who is not signed in is led on, without JavaScript', async (t) => {
+t.test('redirects visitors without a session, without JavaScript', async (t) => {
   const { svc } = await buildWithParty(t, registered)
   const nobody = new Person(svc, 'nobody@example.com')
   t.match(await logout(nobody), { path: '/oauth/logout/success', answer: { statusCode: 200 } })
@@ -135,7 +135,7 @@ t.test('who is not signed in is led on, without JavaScript', async (t) => {
   t.equal((await logout(person, hint)).out?.href, bye, 'after the sign-out elsewhere')
 })
 
-t.test('a hint that a retired key signed is good', async (t) => {
+t.test('accepts a hint signed by a retired key', async (t) => {
   const { svc, settings, clock } = await buildWithParty(t, registered)
   const { person, tokens } = await visit(svc)
   const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
@@ -159,7 +159,7 @@ t.test('a hint that a retired key signed is good', async (t) => {
   t.ok((await later.app.inject('/.well-known/jwks.json')).json().keys.length > 3)
 })
 
-t.test('posted, over https', async (t) => {
+t.test('accepts posted requests over https', async (t) => {
   const url = 'https://id.example'
   const { svc, party } = await buildWithParty(t, registered, { settings: { app: { url } } })
   const { email } = await svc.createUser()
@@ -177,7 +177,7 @@ t.test('posted, over https', async (t) => {
 })
 
 for (const same_site of ['lax', 'strict', 'none']) {
-  t.test(`posted by another site without the session cookie, goes on by GET and ends it: ${same_site}`, async (t) => {
+  t.test(`repeats a request without the session cookie as GET, and ends the session: ${same_site}`, async (t) => {
     const url = 'https://id.example'
     const { svc } = await buildWithParty(t, registered, { settings: { app: { url }, session: { same_site } } })
     const { email } = await svc.createUser()
@@ -196,21 +196,21 @@ for (const same_site of ['lax', 'strict', 'none']) {
       payload: new URLSearchParams(fields).toString(),
     })
     t.equal(sent.statusCode, 303, same_site)
-    t.equal(sent.headers['set-cookie'], undefined, 'no cookie replaces those of the visitor')
+    t.equal(sent.headers['set-cookie'], undefined, 'no cookie of the visitor is replaced')
     const asked = await person.go(String(sent.headers.location))
-    t.match(asked.answer.body, email, 'the page says who is signed in')
+    t.match(asked.answer.body, email, 'the page names the user')
     t.equal((await confirm(person, asked)).out?.href, `${bye}?state=s`)
     t.equal(await person.plain.user(), null)
     t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 0)
   })
 }
 
-t.test('who idled out signs out of what is left', async (t) => {
+t.test('ends the remaining tokens of an idle session', async (t) => {
   const { svc, party } = await buildWithParty(t, registered)
   const person = new Person(svc, (await svc.createUser()).email)
   const tokens = await bound(svc, person)
   travel(svc, 121 * minute)
-  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200, 'idling is no sign-out')
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200, 'idling is not a sign-out')
   await confirm(person, await logout(person))
   t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400)
   await svc.app.outbox.deliverDue()

@@ -107,7 +107,7 @@ t.test('ignores unknown, repeated and oversized acr_values', async (t) => {
   const stored = await svc.database.prisma.oauthRecord.findMany()
   t.notOk(
     stored.some(({ payload }) => payload.length > 4_000),
-    'what is ignored is not stored',
+    'ignored values are not stored',
   )
   const twice = new URLSearchParams(request('web', { scope: 'openid', acr_values: '1' }))
   twice.append('acr_values', '2')
@@ -145,7 +145,7 @@ t.test('rejects an acr claim that is malformed', async (t) => {
     t.ok(answer.code ?? answer.error === 'invalid_request', claims)
   }
   const unknown = response(await ada.ask(essential('gold', 'silver')))
-  t.match(unknown, { error: 'unmet_authentication_requirements' }, 'essential values that svc does not know')
+  t.match(unknown, { error: 'unmet_authentication_requirements' }, 'unknown essential values')
 })
 
 const xsrf = async (person: Careful): Promise<string> =>

@@ -22,7 +22,7 @@ export const build = (t: Test, settings: Settings = {}): Promise<TestApp> =>
     clock: stopTime(t),
   })
 
-/** A person whose browser runs scripts: it can use passkeys and the front end's JSON routes. */
+/** A user whose browser runs scripts: passkeys and the front end's JSON routes work. */
 export class Careful extends Person {
   readonly svc: TestApp
   readonly user: User
@@ -70,7 +70,7 @@ export class Careful extends Person {
     return authenticator
   }
 
-  /** What the authenticator app shows. */
+  /** The current code of the authenticator app. */
   code(): string {
     return codeAt(this.#secret, this.svc.clock.now())
   }
@@ -80,19 +80,19 @@ export class Careful extends Person {
     if (answer.statusCode !== 200) throw new Error(answer.body)
   }
 
-  /** Asks for this authentication, and goes as far as svc leads. */
+  /** Requests this authentication, and follows the redirects. */
   ask(more: Record<string, string>): Promise<Stop> {
     return this.allow(request('web', { scope: 'openid orders:read', ...more }))
   }
 
-  /** The claims of the ID token of a code flow, which stops for nothing but sign-in and consent. */
+  /** The claims of the ID token of a code flow that asks only for sign-in and consent. */
   async claims(more: Record<string, string> = {}): Promise<JWTPayload> {
     const tokens = await codeFlow(this.svc, this, 'web', { scope: 'openid orders:read', ...more })
     return decodeJwt(tokens.id_token ?? '')
   }
 }
 
-/** The claims of both tokens that the client gets once the person has consented, if that is asked. */
+/** The claims of both tokens of the client, after consent if it is asked. */
 export async function tokensAt(
   person: Careful,
   stop: Stop,

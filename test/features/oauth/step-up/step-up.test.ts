@@ -41,7 +41,7 @@ t.test('accepts a recovery code for a step-up', async (t) => {
   t.match((await tokensAt(ada, await ada.press(wrong, { recovery_code }))).id, { acr: '2' })
 })
 
-t.test('limits wrong codes at a step-up together with those at every other door', async (t) => {
+t.test('limits wrong codes at a step-up together with those at all other entry points', async (t) => {
   const svc = await build(t)
   const ada = await (await Careful.signedIn(svc)).addApp()
   const page = await ada.ask({ acr_values: '2' })
@@ -61,7 +61,7 @@ t.test('asks for a passkey when a client wants phishing-resistant authentication
   const page = await ada.ask({ acr_values: 'phr' })
   t.equal(page.page, stepUp)
   t.match(page.answer.body, 'id="passkey-confirm"')
-  t.notMatch(page.answer.body, 'name="code"', 'a code cannot reach it')
+  t.notMatch(page.answer.body, 'name="code"', 'a code does not reach it')
   await ada.confirm(authenticator)
   const { id, access } = await tokensAt(ada, await ada.go(page.path))
   t.match(id, { acr: 'phr', amr: ['pwd', 'pop', 'user', 'mfa'] })
@@ -69,17 +69,17 @@ t.test('asks for a passkey when a client wants phishing-resistant authentication
   t.match(await ada.claims({ acr_values: '2 phr' }), { acr: '2' }, 'the client gets the first of its values')
   t.match(await ada.claims({ acr_values: 'phr 2' }), { acr: 'phr' })
   t.match(await ada.claims({ acr_values: '1' }), { acr: '1' })
-  t.match(await ada.claims(), { acr: 'phr' }, 'and the highest where it names none')
+  t.match(await ada.claims(), { acr: 'phr' }, 'and the highest if it names none')
 })
 
-t.test('says at once that a user without a second factor cannot meet an essential acr', async (t) => {
+t.test('rejects an essential acr immediately for a user without a second factor', async (t) => {
   const svc = await build(t)
   const ada = await Careful.signedIn(svc)
   for (const more of [{}, { prompt: 'none' }]) {
     const stop = await ada.ask({ ...essential('2', 'phr'), ...more })
     t.match(response(stop), { error: 'unmet_authentication_requirements', state: 'the-state' })
   }
-  t.match(await ada.claims({ acr_values: '2 phr' }), { acr: '1' }, 'acr_values alone are a wish')
+  t.match(await ada.claims({ acr_values: '2 phr' }), { acr: '1' }, 'acr_values alone are voluntary')
   t.match(await ada.claims({ acr_values: '2', prompt: 'none' }), { acr: '1' })
   const voluntary = { claims: JSON.stringify({ id_token: { acr: { values: ['phr'] } } }) }
   t.match(await ada.claims(voluntary), { acr: '1' })
@@ -93,12 +93,12 @@ t.test('answers prompt=none without asking anything', async (t) => {
   const ada = await (await Careful.signedIn(svc)).addApp()
   t.match(response(await ada.ask({ ...essential('2'), prompt: 'none' })), { error: 'login_required' })
   await ada.claims()
-  t.match(await ada.claims({ acr_values: '2', prompt: 'none' }), { acr: '1' }, 'a wish is not an error')
+  t.match(await ada.claims({ acr_values: '2', prompt: 'none' }), { acr: '1' }, 'a voluntary value is not an error')
   const guest = ada.elsewhere()
   t.match(response(await guest.ask({ ...essential('2'), prompt: 'none' })), { error: 'login_required' })
 })
 
-t.test('signs a visitor in first, with both factors at once', async (t) => {
+t.test('signs a visitor in first, with both factors', async (t) => {
   const svc = await build(t)
   const ada = (await (await Careful.signedIn(svc)).addApp()).elsewhere()
   const challenge = await ada.ask(essential('2'))
@@ -107,7 +107,7 @@ t.test('signs a visitor in first, with both factors at once', async (t) => {
   t.match((await tokensAt(ada, done)).id, { acr: '2', amr: ['pwd', 'otp', 'mfa'] })
 })
 
-t.test('tells a client that asks for less the class that it asked for', async (t) => {
+t.test('returns the requested class to a client that asks for less', async (t) => {
   const svc = await build(t)
   const ada = await (await Careful.signedIn(svc)).addApp()
   await ada.claims()
