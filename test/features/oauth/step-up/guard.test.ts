@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import t from 'tap'
 import { minute, second } from '../../../support/clock.ts'
-import { clients, codeFlow, post } from '../../../support/oauth.ts'
+import { clients, codeFlow, post, request, response, verifier } from '../../../support/oauth.ts'
 import { travel } from '../../../support/time.ts'
+import { newKey, post as postForm, proof } from '../clients/parties.ts'
 import { build, Careful } from './people.ts'
 
 const abilities = ['server:update', 'check-status', 'place-orders', 'view-tasks']
@@ -57,6 +59,29 @@ t.test('challenges a JWT whose sign-in is too old, also where one of several abi
   t.equal((await svc.bearer(silent, 'GET', '/api/task')).statusCode, 401, 'a new token of an old sign-in')
   const renewed = (await codeFlow(svc, ada, 'web', { scope, max_age: '300' })).access_token
   t.equal((await svc.bearer(renewed, 'GET', '/api/task')).statusCode, 200)
+})
+
+t.test('challenges a DPoP-bound JWT with the scheme DPoP', async (t) => {
+  const svc = await build(t, settings([{ ability: 'view-tasks', acr: '2', max_age: '5m' }]))
+  const key = await newKey('ES256')
+  const ada = await Careful.signedIn(svc)
+  const { code = '' } = response(await ada.allow(request('spa', { scope })))
+  const fields = { grant_type: 'authorization_code', client_id: 'spa', code, code_verifier: verifier }
+  const { redirect_uri = '' } = request('spa')
+  const dpop = await proof(key, 'POST', '/oauth/token')
+  const redeemed = await postForm(svc, '/oauth/token', { ...fields, redirect_uri }, { dpop })
+  const { access_token, token_type } = redeemed.json()
+  t.equal(token_type, 'DPoP')
+  const ath = hash('sha256', access_token, 'base64url')
+  const refused = await svc.app.inject({
+    url: '/api/task',
+    headers: { authorization: `DPoP ${access_token}`, dpop: await proof(key, 'GET', '/api/task', { ath }) },
+  })
+  t.equal(refused.statusCode, 401)
+  t.equal(
+    refused.headers['www-authenticate'],
+    'DPoP error="insufficient_user_authentication", acr_values="2 phr", max_age="300"',
+  )
 })
 
 t.test('applies the requirements of an ability to JWTs of users only', async (t) => {
