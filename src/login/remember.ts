@@ -12,7 +12,7 @@ import { randomId } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
-import { holdPassword, lockUser } from '../users/lock.ts'
+import { holdAccount, lockUser } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
@@ -188,7 +188,7 @@ export class RememberTokens {
 
     const successor = await app.database.transaction(async (tx) => {
       // The account may have been disabled since the look-up.
-      if (!(await holdPassword(app.database, tx, user.id, password))) throw unauthenticated()
+      if (!(await holdAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
       const now = app.clock.now()
       const next = await this.#rotate(tx, presented, new Date(now))
       const { lifetime, absolute_lifetime } = this.#config.current().session

@@ -6,7 +6,7 @@ import { randomId } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
-import { holdPassword } from '../users/lock.ts'
+import { holdAccount } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 import { withProof } from './authentication-methods.ts'
@@ -112,7 +112,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     const ended = await endSession(tx, request, [user.id])
     if (login.completes && !ended.isOwn) return undefined
     // The account may have been disabled, or got another password, since the proof was checked.
-    if (!(await holdPassword(app.database, tx, user.id, password))) throw unauthenticated()
+    if (!(await holdAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
     const token = remember ? await app.remember.create(tx, login, app.clock.now()) : null
     await insertSession(tx, request, {
       sessionId,

@@ -4,9 +4,10 @@ import { forbidden, invalidAbility, unauthenticated, validationFailed } from '..
 import { millisecondsOf } from '../http/formats.ts'
 import type { Channel } from '../login/login-limiter.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
+import { type Credential, holdAccount } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
-import { createToken, holdProof, type NewAccessToken, type Proof } from './store.ts'
+import { createToken, type NewAccessToken } from './store.ts'
 
 /** What a caller asks for. */
 export interface TokenRequest {
@@ -20,7 +21,7 @@ export interface TokenGrant {
   abilities: readonly string[]
   expiresAt: number | null
   /** What must still hold when the token is issued. */
-  proof: Proof
+  credential: Credential
   /** The entry point of the sign-in that issues the token. */
   channel?: Channel
 }
@@ -42,8 +43,8 @@ export function decideGrant(asked: TokenRequest, caller: Caller, defaults: reado
   if (wanted !== null && own !== null && wanted > own) {
     throw validationFailed({ expires_at: ['The expires at field must not be later than the end of the token in use.'] })
   }
-  const proof = narrow ? { token: BigInt(narrow.credentialId) } : { session: caller.credentialId }
-  return { abilities, expiresAt: wanted ?? own, proof }
+  const credential = narrow ? { token: BigInt(narrow.credentialId) } : { session: caller.credentialId }
+  return { abilities, expiresAt: wanted ?? own, credential }
 }
 
 /** The user whose API tokens the caller manages. Throws 403 for JWTs, because only sessions and API tokens manage API tokens. */
@@ -63,8 +64,8 @@ export function issueToken(
   const expiresAt = grant.expiresAt === null ? null : new Date(grant.expiresAt)
   const { prefix } = config.current().tokens
   return database.transaction(async (tx) => {
-    if (!(await holdProof(database, tx, userId, grant.proof))) {
-      throw unauthenticated('token' in grant.proof ? 'invalid' : 'absent')
+    if (!(await holdAccount(database, tx, userId, grant.credential))) {
+      throw unauthenticated('token' in grant.credential ? 'invalid' : 'absent')
     }
     const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }
     const created = await createToken(tx, facts)
@@ -87,6 +88,6 @@ export async function issueForSignIn(
   channel: Channel,
 ): Promise<string> {
   const { default_abilities: abilities } = request.server.config.current().tokens
-  const grant = { abilities, expiresAt: null, proof: { password }, channel }
+  const grant = { abilities, expiresAt: null, credential: { password }, channel }
   return (await issueToken(request, user.id, name, grant)).plainTextToken
 }

@@ -1,7 +1,6 @@
 import { storedAbilities } from '../access/abilities.ts'
 import type { Database, Tx } from '../database/database.ts'
 import type { PersonalAccessToken } from '../generated/postgresql/client.ts'
-import { holdPassword, holdSession, lockUser } from '../users/lock.ts'
 import { wireDate } from '../users/wire-date.ts'
 import type { ApiToken } from './token-schema.ts'
 import { newSecret, secretHash } from './token-string.ts'
@@ -54,17 +53,6 @@ export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessT
     },
   })
   return { accessToken: tokenOf(row), plainTextToken: `${row.id}|${secret}` }
-}
-
-/** What lets a new token be issued: the token that passes it on, the session, or the password hash that was checked. */
-export type Proof = { token: bigint } | { session: string } | { password: string | null }
-
-/** Locks the user; false when the proof was revoked, ended or changed, or the account was disabled or deleted. */
-export async function holdProof(database: Database, tx: Tx, userId: number, proof: Proof): Promise<boolean> {
-  if ('session' in proof) return holdSession(database, tx, userId, proof.session)
-  if ('password' in proof) return holdPassword(database, tx, userId, proof.password)
-  await lockUser(database, tx, userId)
-  return (await tx.personalAccessToken.count({ where: { id: proof.token } })) > 0
 }
 
 /** The user's tokens, oldest first. */

@@ -1,4 +1,5 @@
 import type { Database, Tx } from '../database/database.ts'
+import { canonicalEmail } from './user.ts'
 
 type Engine = Pick<Database, 'engine'>
 
@@ -19,14 +20,33 @@ export async function lockUsers({ engine }: Engine, tx: Tx, userIds: readonly nu
 /** Locks the row of one user until the transaction ends. */
 export const lockUser = (database: Engine, tx: Tx, userId: number): Promise<void> => lockUsers(database, tx, [userId])
 
-/** Locks the user; false when the account is disabled or deleted, or its password hash is no longer this one. */
-export async function holdPassword(database: Engine, tx: Tx, userId: number, hash: string | null): Promise<boolean> {
-  await lockUser(database, tx, userId)
-  return (await tx.user.count({ where: { id: BigInt(userId), password: hash, disabledAt: null } })) > 0
+/**
+ * Locks the row of the user with this email address until the transaction ends, so that one transaction at a time decides
+ * about the account of an address.
+ */
+export async function lockUserByEmail({ engine }: Engine, tx: Tx, email: string): Promise<void> {
+  if (engine === 'sqlite') return
+  await tx.$queryRaw`SELECT 1 FROM users WHERE email = ${canonicalEmail(email)} FOR NO KEY UPDATE`
 }
 
-/** Locks the user; false when the session of this public id is no longer the user's. */
-export async function holdSession(database: Engine, tx: Tx, userId: number, publicId: string): Promise<boolean> {
+/** What allows a request to write: its session (public id), the password hash that was checked, or an API token (id). */
+export type Credential = { session: string } | { password: string | null } | { token: bigint }
+
+/**
+ * Locks the user until the transaction ends; false when the account is disabled or deleted, or when the session ended, the
+ * password changed or the token was revoked since the request was authenticated.
+ */
+export async function holdAccount(database: Engine, tx: Tx, userId: number, credential: Credential): Promise<boolean> {
   await lockUser(database, tx, userId)
-  return (await tx.session.count({ where: { publicId, userId: BigInt(userId) } })) > 0
+  const id = BigInt(userId)
+  const held =
+    'session' in credential
+      ? { sessions: { some: { publicId: credential.session } } }
+      : 'password' in credential
+        ? { password: credential.password }
+        : {}
+  if ((await tx.user.count({ where: { id, disabledAt: null, ...held } })) === 0) return false
+  if (!('token' in credential)) return true
+  const owner = { tokenableType: 'user', tokenableId: id }
+  return (await tx.personalAccessToken.count({ where: { id: credential.token, ...owner } })) > 0
 }

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
+import { oauthSettings, Person, request } from '../support/oauth.ts'
 
 interface Prepared {
   /** What the request must not change. */
@@ -88,7 +89,23 @@ const routes: Record<string, (svc: TestApp, spa: Browser, userId: bigint) => Pro
   }),
 }
 
-async function overtaken(t: Test, svc: TestApp, name: string, prepare: (typeof routes)[string]): Promise<void> {
+/** What happens between the check of the session and the change. */
+const happenings: Record<string, (svc: TestApp, session: string, userId: bigint) => Promise<unknown>> = {
+  'the session ends': ({ database: { prisma } }, publicId) => prisma.session.delete({ where: { publicId } }),
+  // The session's row stays, as in a process that only reads the account.
+  'the account is disabled': ({ database: { prisma } }, _session, id) => disable(prisma, id, new Date()),
+}
+
+const disable = (prisma: TestApp['database']['prisma'], id: bigint, disabledAt: Date | null) =>
+  prisma.user.update({ where: { id }, data: { disabledAt } })
+
+async function overtaken(
+  t: Test,
+  svc: TestApp,
+  name: string,
+  prepare: (typeof routes)[string],
+  happen: (typeof happenings)[string],
+): Promise<void> {
   const user = await svc.createUser()
   const id = BigInt(user.id)
   const spa = svc.browser()
@@ -97,18 +114,47 @@ async function overtaken(t: Test, svc: TestApp, name: string, prepare: (typeof r
   const session = (await spa.get('/user/sessions')).json()[0].id
   const { state, send } = await prepare(svc, spa, id)
   const before = await state()
-  beforeNextTransaction(svc, () => svc.database.prisma.session.delete({ where: { publicId: session } }))
+  beforeNextTransaction(svc, () => happen(svc, session, id))
   const answer = await send()
+  await disable(svc.database.prisma, id, null)
   t.equal(answer.statusCode, 401, `${name}: ${answer.body}`)
   t.strictSame(await state(), before, `${name} changes nothing`)
 }
 
-t.test('a request whose session ends while it is in flight changes nothing', async (t) => {
-  const svc = await buildTestApp(t, {
-    settings: {
-      social: { github: { client_id: 'x', client_secret: 'a-secret-that-is-long-enough' } },
-      rate_limits: { login: null },
-    },
+for (const [moment, happen] of Object.entries(happenings)) {
+  t.test(`a request changes nothing when ${moment} while it is in flight`, async (t) => {
+    const svc = await buildTestApp(t, {
+      settings: {
+        social: { github: { client_id: 'x', client_secret: 'a-secret-that-is-long-enough' } },
+        rate_limits: { login: null },
+      },
+    })
+    for (const [name, prepare] of Object.entries(routes)) await overtaken(t, svc, name, prepare, happen)
   })
-  for (const [name, prepare] of Object.entries(routes)) await overtaken(t, svc, name, prepare)
+}
+
+t.test('rejects a new token for an API token whose account is disabled while the request is in flight', async (t) => {
+  const svc = await buildTestApp(t)
+  const { prisma } = svc.database
+  const user = await svc.createUser()
+  const id = BigInt(user.id)
+  const body = { email: user.email, password: 'correct horse', device_name: 'Phone' }
+  const { token } = (await svc.bearer(null, 'POST', '/svc/token', body)).json()
+  beforeNextTransaction(svc, () => disable(prisma, id, new Date()))
+  t.equal((await svc.bearer(token, 'POST', '/api/tokens/create', { token_name: 'Intruder' })).statusCode, 401)
+  t.equal(await prisma.personalAccessToken.count({ where: { tokenableId: id } }), 1)
+})
+
+t.test('saves no consent when the account is disabled while the request is in flight', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings })
+  const { prisma } = svc.database
+  const { id, email } = await svc.createUser()
+  const person = new Person(svc, email)
+  await person.signIn()
+  const consent = await person.authorize(request('web', { scope: 'openid orders:read' }))
+  t.equal(consent.page, 'Authorize')
+  beforeNextTransaction(svc, () => disable(prisma, BigInt(id), new Date()))
+  const { answer } = await person.press(consent, { decision: 'approve' })
+  t.equal(answer.statusCode, 401, answer.body)
+  t.equal(await prisma.oauthConsent.count(), 0)
 })

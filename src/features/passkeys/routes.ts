@@ -12,6 +12,7 @@ import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo } from '../../pages/links.ts'
 import { eventContext, recordEvent, recordEvents } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
+import { hasWayIn } from '../../users/ways-in.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
 import { limitOptions } from './options-limit.ts'
 import { proveByPasskey } from './proof.ts'
@@ -191,11 +192,12 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const [id, user] = [BigInt(request.params.id), requireUser(request)]
-      const outcome = await app.database.transaction(async (tx) => {
-        const providers = Object.keys(app.config.current().social)
+      await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
-        const done = await deletePasskey(app.database, tx, { id, userId: user.id }, providers)
-        if (done !== 'deleted') return done
+        if (!(await deletePasskey(tx, { id, userId: user.id }))) throw notFound()
+        if (!(await hasWayIn(app.database, tx, app.config.current(), user.id))) {
+          throw validationFailed({ passkey: [lastWayIn] })
+        }
         const origin = eventContext(request)
         await recordEvent(tx, origin, {
           type: 'passkey_deleted',
@@ -203,10 +205,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
           data: { passkey_id: Number(id) },
         })
         await notify(app, tx, origin, user, 'passkey_removed')
-        return done
       })
-      if (outcome === 'none') throw notFound()
-      if (outcome === 'last') throw validationFailed({ passkey: [lastWayIn] })
       return { status: 'passkey-deleted' }
     },
   )

@@ -1,10 +1,8 @@
 import type { Static } from 'typebox'
-import { isPassword } from '../../crypto/password.ts'
 import { randomId } from '../../crypto/random.ts'
 import type { Database, Tx } from '../../database/database.ts'
 import { unauthenticated } from '../../errors.ts'
 import type { Passkey } from '../../generated/postgresql/client.ts'
-import { lockUser } from '../../users/lock.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { PasskeyRecord } from './schemas.ts'
 
@@ -140,24 +138,9 @@ export async function renamePasskey(
   return count === 0 ? null : recordOf(await tx.passkey.findUniqueOrThrow({ where: { id } }))
 }
 
-/** Deletes the user's passkey, unless it is the last way into the account. */
-export async function deletePasskey(
-  database: Pick<Database, 'engine'>,
-  tx: Tx,
-  { id, userId }: { id: bigint; userId: number },
-  /** Identity providers that are configured: accounts there are ways in too. */
-  providers: readonly string[],
-): Promise<'deleted' | 'last' | 'none'> {
-  const owner = BigInt(userId)
-  // One deletion at a time: otherwise each of two could count on the passkey that the other deletes.
-  await lockUser(database, tx, userId)
-  const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
-  const others = await tx.passkey.count({ where: { userId: owner, id: { not: id } } })
-  const linked = await tx.socialAccount.count({ where: { userId: owner, provider: { in: [...providers] } } })
-  const isLast = !isPassword(user?.password ?? null) && others === 0 && linked === 0
-  if (isLast) return (await tx.passkey.count({ where: { id, userId: owner } })) > 0 ? 'last' : 'none'
-  const { count } = await tx.passkey.deleteMany({ where: { id, userId: owner } })
-  return count > 0 ? 'deleted' : 'none'
+/** Deletes the user's passkey; false when it is gone. */
+export async function deletePasskey(tx: Tx, { id, userId }: { id: bigint; userId: number }): Promise<boolean> {
+  return (await tx.passkey.deleteMany({ where: { id, userId: BigInt(userId) } })).count > 0
 }
 
 /** Deletes every passkey of the user. */

@@ -14,7 +14,7 @@ import { renewForPassword, sendRenewed, signOut } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { undoLink } from '../../users/email-change.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
-import { holdPassword } from '../../users/lock.ts'
+import { holdAccount } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
 import { canonicalEmail } from '../../users/user.ts'
 import { setPassword } from '../../users/users.ts'
@@ -121,9 +121,9 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, user.email))
       const origin = eventContext(request)
       const renewed = await app.database.transaction(async (tx) => {
-        // Of two changes at once the second no longer knows the current password.
-        if (!(await holdPassword(app.database, tx, user.id, found.password))) return null
         await requireStillSignedIn(tx, request)
+        // Of two changes at once the second no longer knows the current password.
+        if (!(await holdAccount(app.database, tx, user.id, { password: found.password }))) return null
         await setPassword(tx, user.id, hash, origin.now)
         await endSessionsOf(app, tx, user.id, request)
         if (isSet(revoke_tokens)) {

@@ -3,6 +3,7 @@ import { isPassword } from '../../crypto/password.ts'
 import type { Tx } from '../../database/database.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
+import { lockUserByEmail } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
 import {
   clearPassword,
@@ -15,7 +16,7 @@ import {
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
 import { socialFailure } from './failure.ts'
 import type { SocialProvider } from './provider.ts'
-import { insertLink, lockByEmail, noteUse, ownerOf, type StoredIdentity } from './store.ts'
+import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
 
 /** What an account goes through when another's claim to it ends, in the transaction of that change. */
 export type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
@@ -57,7 +58,7 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
   const linked = await ownerOf(tx, identity)
   const owner = linked && (await findUserById(db, linked.userId))
   const isByEmail = !asker && !owner && identity.email !== null
-  if (isByEmail) await lockByEmail(database, tx, identity.email?.address ?? '')
+  if (isByEmail) await lockUserByEmail(database, tx, identity.email?.address ?? '')
   const account = isByEmail ? await findUserByEmail(db, identity.email?.address ?? '') : null
   const decision = decideLink({
     asker,

@@ -1,7 +1,5 @@
 import type { Static } from 'typebox'
-import { isPassword } from '../../crypto/password.ts'
 import type { Database, Tx } from '../../database/database.ts'
-import { canonicalEmail } from '../../users/user.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { SocialProfile } from './profile.ts'
 import type { SocialAccountRecord } from './schemas.ts'
@@ -23,12 +21,6 @@ export async function ownerOf(
   const where = { provider_issuer_providerId: { provider, issuer, providerId } }
   const row = await tx.socialAccount.findUnique({ where, select: { id: true, userId: true } })
   return row && { id: row.id, userId: Number(row.userId) }
-}
-
-/** Lets one transaction at a time decide about the account of an address. SQLite runs one writing transaction at a time anyway. */
-export async function lockByEmail({ engine }: Pick<Database, 'engine'>, tx: Tx, email: string): Promise<void> {
-  if (engine === 'sqlite') return
-  await tx.$queryRaw`SELECT 1 FROM users WHERE email = ${canonicalEmail(email)} FOR NO KEY UPDATE`
 }
 
 /** Links the identity to a user; false when it is linked already, to whomever. */
@@ -76,36 +68,13 @@ export async function listLinks({ prisma }: Database, userId: number): Promise<R
   }))
 }
 
-/** The ways into an account that count beside its password. */
-export interface WaysIn {
-  /** Providers that are configured. */
-  providers: readonly string[]
-  passkeys: boolean
-}
-
-/** Deletes the user's link of this id, unless it is the last way into the account; answers its provider. */
-export async function deleteLink(
-  { engine }: Pick<Database, 'engine'>,
-  tx: Tx,
-  { id, userId }: { id: bigint; userId: number },
-  ways: WaysIn,
-): Promise<{ outcome: 'deleted'; provider: string } | { outcome: 'last' | 'none' }> {
-  if (id > largestId) return { outcome: 'none' }
-  const owner = BigInt(userId)
-  // One at a time, with the deletions of passkeys too: no two of them leave each other as the way in.
-  if (engine !== 'sqlite') await tx.$queryRaw`SELECT 1 FROM users WHERE id = ${owner} FOR NO KEY UPDATE`
-  const row = await tx.socialAccount.findFirst({ where: { id, userId: owner }, select: { provider: true } })
-  if (!row) return { outcome: 'none' }
-  const user = await tx.user.findUnique({ where: { id: owner }, select: { password: true } })
-  const hasOther =
-    isPassword(user?.password ?? null) ||
-    (ways.passkeys && (await tx.passkey.count({ where: { userId: owner } })) > 0) ||
-    (await tx.socialAccount.count({
-      where: { userId: owner, id: { not: id }, provider: { in: [...ways.providers] } },
-    })) > 0
-  if (!hasOther) return { outcome: 'last' }
-  await tx.socialAccount.deleteMany({ where: { id, userId: owner } })
-  return { outcome: 'deleted', provider: row.provider }
+/** Deletes the user's link of this id; returns its provider, or null when the user has no such link. */
+export async function deleteLink(tx: Tx, { id, userId }: { id: bigint; userId: number }): Promise<string | null> {
+  if (id > largestId) return null
+  const where = { id, userId: BigInt(userId) }
+  const row = await tx.socialAccount.findFirst({ where, select: { provider: true } })
+  await tx.socialAccount.deleteMany({ where })
+  return row && row.provider
 }
 
 /** Deletes every link of the user. */

@@ -1,7 +1,7 @@
 import type { Database } from '../../../database/database.ts'
 import { unauthenticated } from '../../../errors.ts'
 import { type EventContext, recordEvent } from '../../../users/events.ts'
-import { holdSession } from '../../../users/lock.ts'
+import { holdAccount } from '../../../users/lock.ts'
 
 /** The scopes that the user allowed the client, for good. */
 export async function findConsent({ prisma }: Database, userId: number, clientId: string): Promise<string[]> {
@@ -27,7 +27,7 @@ export function saveConsent(
   { userId, sessionId, clientId, scopes, origin }: Consent,
 ): Promise<void> {
   return database.transaction(async (tx) => {
-    if (!(await holdSession(database, tx, userId, sessionId))) throw unauthenticated()
+    if (!(await holdAccount(database, tx, userId, { session: sessionId }))) throw unauthenticated()
     for (const scope of scopes) {
       await tx.$executeRaw`
         INSERT INTO oauth_consents (user_id, client_id, scope, created_at)

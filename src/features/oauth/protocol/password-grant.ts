@@ -6,7 +6,7 @@ import { withProof } from '../../../login/authentication-methods.ts'
 import { noticeApplication } from '../../../login/new-device.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
-import { holdPassword } from '../../../users/lock.ts'
+import { holdAccount } from '../../../users/lock.ts'
 import { acrOf } from '../authentication-context.ts'
 import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
@@ -62,7 +62,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const grantId = await grant.save()
   // Written first and looked at again then: a password that is reset meanwhile leaves no grant behind.
   const isTheirs = await database.transaction(async (tx) => {
-    if (!(await holdPassword(database, tx, user.id, found.password))) return false
+    if (!(await holdAccount(database, tx, user.id, { password: found.password }))) return false
     const data = { method: 'password_grant', client_id: client.clientId }
     await recordEvent(tx, eventContext(request), { type: 'login', userId: user.id, data })
     await noticeApplication(tx, request, user, { id: client.clientId, name: registered?.name ?? client.clientId })

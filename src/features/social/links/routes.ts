@@ -7,6 +7,7 @@ import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
+import { hasWayIn } from '../../../users/ways-in.ts'
 import { reportFailure } from '../log-failure.ts'
 import { findProvider, type SocialProvider } from '../provider.ts'
 import { BeginBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
@@ -84,20 +85,18 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       const user = userOf(request)
       const link = { id: BigInt(request.params.id), userId: user.id }
       const config = app.config.current()
-      const ways = { providers: Object.keys(config.social), passkeys: config.passkeys.enabled }
-      const deleted = await app.database.transaction(async (tx) => {
-        const done = await deleteLink(app.database, tx, link, ways)
-        if (done.outcome !== 'deleted') return done
+      await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
+        const provider = await deleteLink(tx, link)
+        if (provider === null) throw notFound()
+        if (!(await hasWayIn(app.database, tx, config, user.id))) {
+          throw validationFailed({ social_account: [lastWayIn] })
+        }
         const origin = eventContext(request)
-        const { provider } = done
         await recordEvent(tx, origin, { type: 'social_unlinked', userId: user.id, data: { provider } })
         const label = findProvider(config, provider)?.label ?? provider
         await notify(app, tx, origin, user, 'social_unlinked', { provider: label })
-        return done
       })
-      if (deleted.outcome === 'none') throw notFound()
-      if (deleted.outcome === 'last') throw validationFailed({ social_account: [lastWayIn] })
       return { message: 'The account was unlinked.' }
     },
   )
