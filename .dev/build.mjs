@@ -1,5 +1,5 @@
-// npm run build: generates the database clients and compiles src to dist, when something changed since the last time.
-// Plain JavaScript: prepare.mjs runs it with whatever Node the machine has.
+// npm run build: generates the database clients and compiles src to dist, if something changed since the last build.
+// Plain JavaScript: prepare.mjs runs it with the Node version of the machine.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -39,7 +39,7 @@ if (!isBuilt()) build()
 
 function build() {
   process.stderr.write('building\n')
-  // Beside dist, so that a server which is running, or starting at the same time, never sees half of a build.
+  // Beside dist, so that a server that is running, or starting at the same time, never sees an incomplete build.
   const fresh = `${target}.${process.pid}`
   const tsc = spawnSync(
     process.execPath,
@@ -72,7 +72,7 @@ function build() {
   try {
     renameSync(fresh, target)
   } catch (error) {
-    // Another process put the same build there a moment before.
+    // Another process finished the same build a moment earlier.
     rmSync(fresh, { recursive: true, force: true })
     if (!isBuilt()) throw error
   }

@@ -1,5 +1,5 @@
-// Writes config/svc.schema.json, which editors use for config/svc.yaml, and docs/configuration.md.
-// With --check it writes nothing and fails if one of them is stale.
+// Writes config/svc.schema.json, which editors use for config/svc.yaml, and docs/configuration.md. With --check it
+// writes nothing and fails if one of them is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { configSchema } from '../src/config/schema.ts'
 import { referenceOf } from './config-reference.mjs'

@@ -1,6 +1,6 @@
-// node .dev/image.mjs <directory>: puts there what the container image holds of svc: the built server, its manual, the
-// migrations, the packages that production needs on this platform, and their bill of materials (sbom.cdx.json).
-// `npm_config_cpu=arm64` in the environment makes it for another processor.
+// node .dev/image.mjs <directory>: assembles svc's part of the container image there: the built server, the
+// configuration manual, the migrations, the production packages for this platform, and their bill of materials
+// (sbom.cdx.json). Set `npm_config_cpu=arm64` in the environment to build for another processor.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -36,7 +36,7 @@ function installPackages() {
   npm('ci', '--ignore-scripts', '--no-bin-links', '--no-audit', '--no-fund', '--loglevel=error')
 }
 
-/** Types, source maps, and the query compilers of databases other than ours: half of the size, unused at run time. */
+/** Types, source maps, and the query compilers of other databases: half of the size, unused at run time. */
 function removeUnread() {
   const runtime = join(modules, '@prisma', 'client', 'runtime')
   const clients = filesIn(join(image, 'dist', 'generated')).map((file) => readFileSync(file, 'utf8'))

@@ -1,5 +1,5 @@
-// node .dev/prepare.mjs [generate] [build] [test]: makes sure of what an npm script needs, beginning with the install.
-// Plain JavaScript without dependencies: on a fresh clone it is run by whatever Node the machine has.
+// node .dev/prepare.mjs [generate] [build] [test]: prepares what an npm script needs, beginning with the install. Plain
+// JavaScript without dependencies: on a fresh clone it runs with the Node version of the machine.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ function install() {
     const cli = process.env.npm_execpath
     const npm = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm']
     run([...npm, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
-      // Nothing here runs Prisma's engine: any executable keeps its install script from downloading it.
+      // Nothing here runs Prisma's engine: with any executable here, its install script does not download one.
       PRISMA_SCHEMA_ENGINE_BINARY: windows ? process.execPath : '/bin/true',
       CHECKPOINT_DISABLE: '1',
     })
@@ -40,7 +40,7 @@ function install() {
   stamp.write()
 }
 
-// npm writes down what it installed; somebody may have installed by hand.
+// npm records what it installed. This detects a manual install.
 function installedAs(lock) {
   const record = join(modules, '.package-lock.json')
   if (!existsSync(record) || !existsSync(join(modules, '.bin', windows ? 'node.cmd' : 'node'))) return false
@@ -54,7 +54,7 @@ function installedAs(lock) {
 }
 
 function buildTap() {
-  // What tap builds lies in node_modules and is gone with a fresh install.
+  // tap's build is in node_modules and is lost with a fresh install.
   const stamp = stampFor(
     'tap',
     readFileSync(join(modules, '.svc', 'installed'), 'utf8') + readFileSync(join(root, '.taprc'), 'utf8'),

@@ -1,7 +1,7 @@
 /**
- * The manifest and lock of what runs in production. `npm ci --omit=dev` installs more: optional peers too, and those of
- * @prisma/client (Prisma's own tool and its editor) are four times the size of the server. npm refuses the result if a
- * package that something needs were missing from it.
+ * The manifest and lock for production. `npm ci --omit=dev` installs more: optional peers too, and those of
+ * @prisma/client (Prisma's own tool and its editor) are four times the size of the server. npm rejects the result if a
+ * required package is missing.
  */
 export function productionPackages(manifest, lock) {
   const kept = new Set()

@@ -73,7 +73,7 @@ async function run(engine, chosen, variables, options = []) {
   const args = [tap, 'run', `--timeout=${TIMEOUT}`, ...options, ...chosen.map((file) => relative(root, file))]
   const NODE_COMPILE_CACHE = join(root, 'node_modules', '.svc', 'compiled')
   const env = { ...process.env, NODE_COMPILE_CACHE, ...variables, SVC_TEST_ENGINE: engine }
-  // A process group of its own, so that servers that a crashed test left behind end with it.
+  // A separate process group, so that servers of a crashed test end with it.
   running = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
   let counts = ''
   running.stdout.setEncoding('utf8').on('data', (text) => {

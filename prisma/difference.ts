@@ -9,7 +9,7 @@ type Engine = 'postgresql' | 'sqlite'
 
 const require = createRequire(import.meta.url)
 
-/** Writes the SQL that leads from a live database to the models; empty when nothing differs. */
+/** Writes the SQL that migrates a live database to the models; empty if nothing differs. */
 export async function difference(engine: Engine, url: string): Promise<string> {
   const folder = join(import.meta.dirname, '.derived', engine, 'tables')
   const files = readdirSync(folder).map((path) => ({ path, content: readFileSync(join(folder, path), 'utf8') }))
@@ -19,12 +19,12 @@ export async function difference(engine: Engine, url: string): Promise<string> {
   const wasm = await SchemaEngine.new({ datamodels: files.map((f) => [f.path, f.content]) }, () => {}, bind(factory))
   try {
     const { stdout } = await wasm.diff({
-      // The live database: the adapter is the connection, the directory is not read.
+      // The live database. The adapter is the connection; the directory is not read.
       from: { tag: 'schemaDatasource', files, configDir: folder },
       to: { tag: 'schemaDatamodel', files },
       script: true,
       exitCode: null,
-      // The runner's own table is the engine's too: it never counts as a difference.
+      // The migration runner and the engine use the same table, which never counts as a difference.
       filters: { externalTables: [], externalEnums: [] },
     })
     const script = (stdout ?? '').trim()
@@ -36,7 +36,7 @@ export async function difference(engine: Engine, url: string): Promise<string> {
 }
 
 async function schemaEngine() {
-  // Node warns that importing WebAssembly is young; nobody who writes a migration can act on that.
+  // Node warns that WebAssembly imports are experimental. Authors of migrations cannot act on that.
   const warn = process.emitWarning
   process.emitWarning = () => {}
   try {
@@ -46,13 +46,13 @@ async function schemaEngine() {
   }
 }
 
-// The engine wants adapters whose failures are values. The function that makes them so comes with every adapter.
+// The engine expects adapters that return failures as values. The function that wraps them comes with every adapter.
 function bind(factory: object): object {
   const utilities = createRequire(require.resolve('@prisma/adapter-pg'))('@prisma/driver-adapter-utils')
   return utilities.bindMigrationAwareSqlAdapterFactory(factory)
 }
 
-// PostgreSQL's catalogue has columns of type "char", which the adapter does not know and the engine reads well as text.
+// PostgreSQL's catalogue has columns of type "char", which the adapter does not know. The engine accepts them as text.
 function catalogPool(url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   const query = pool.query.bind(pool) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>

@@ -1,5 +1,5 @@
-// Derives each engine's models from prisma/schema and generates both clients into src/generated.
-// Plain JavaScript: a fresh clone may run it with an older Node than the server's own.
+// Derives the models for each engine from prisma/schema and generates both clients into src/generated. Plain
+// JavaScript: a fresh clone may run it with an older Node than the server's own.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ function generate(engine) {
   writeModels(folder, (text) => forEngine(text, engine))
   writeFileSync(join(folder, 'client.prisma'), clientBlock(engine))
   writeModels(join(derived, engine, 'tables'), (text) => tables(forEngine(text, engine), engine))
-  // Prisma runs on the server's own Node where that is installed.
+  // Prisma runs on the server's own Node if that is installed.
   const node = join(root, 'node_modules', 'node', 'bin', 'node')
   const result = spawnSync(
     existsSync(node) ? node : process.execPath,
@@ -49,7 +49,7 @@ function generate(engine) {
       encoding: 'utf8',
       env: {
         ...process.env,
-        // Generating uses WebAssembly only; any executable keeps Prisma from downloading an engine that nobody runs.
+        // Generating needs only WebAssembly; with any executable here, Prisma does not download an unused engine.
         PRISMA_SCHEMA_ENGINE_BINARY: process.platform === 'win32' ? process.execPath : '/bin/true',
         CHECKPOINT_DISABLE: '1',
         PRISMA_HIDE_UPDATE_MESSAGE: '1',
@@ -72,8 +72,8 @@ function forEngine(text, engine) {
   return text.replace(/^(\s*provider\s*=\s*)"postgresql"/m, `$1"${engine}"`)
 }
 
-// What the migrations must lead to. SQLite numbers rows by itself only in a column declared INTEGER, which holds 64 bits
-// there; so the tables are derived with Int in place of BigInt, while the client keeps BigInt.
+// The target of the migrations. SQLite assigns row numbers only in a column declared INTEGER, which holds 64 bits
+// there, so the tables are derived with Int in place of BigInt, while the client keeps BigInt.
 function tables(text, engine) {
   return engine === 'sqlite' ? text.replace(/^(\s+\w+\s+)BigInt\b/gm, '$1Int') : text
 }
@@ -87,7 +87,7 @@ function clientBlock(engine) {
     '  moduleFormat           = "esm"',
     '  generatedFileExtension = "ts"',
     '  importFileExtension    = "ts"',
-    // Half the memory of the fast one; plans are kept, so it compiles each kind of query once.
+    // Half the memory of the fast one. Plans are cached, so each kind of query is compiled once.
     '  compilerBuild          = "small"',
     '}',
     '',

@@ -1,4 +1,4 @@
-// npm run db:migration <name>: writes what the models changed as one migration for each engine.
+// npm run db:migration <name>: writes the changes of the models as one migration for each engine.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const time = new Date().toISOString().replace(/\D/g, '').slice(0, 14)
 for (const engine of ['postgresql', 'sqlite'] as const) {
   const folder = join(migrationsFolder(engine), `${time}_${name}`)
   mkdirSync(folder, { recursive: true })
-  // A change may concern one engine alone; the other's history keeps step.
+  // A change may affect only one engine; the other gets an empty migration, so that both histories match.
   writeFileSync(join(folder, 'migration.sql'), `${scripts[engine] || '-- Nothing to do on this engine.'}\n`)
   process.stdout.write(`${folder}/migration.sql\n`)
 }

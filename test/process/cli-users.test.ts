@@ -6,7 +6,7 @@ import { remoteBrowser } from '../support/remote.ts'
 import { failed, invalid, openShell } from '../support/shell.ts'
 
 // Each command is a process.
-t.test('a user is created, listed, changed, and signs in', async (t) => {
+t.test('creates, lists and changes a user, who can sign in', async (t) => {
   const { run, cwd, env } = await openShell(t)
   const first = await run(
     '  a pass word  \nsecond line\n',
@@ -23,7 +23,7 @@ t.test('a user is created, listed, changed, and signs in', async (t) => {
   t.notOk('password' in ada)
 
   const second = await run('x', 'user:create', '--email=bob@example.com', '--name=Bob', '--role=admin', '--verified')
-  t.equal(second.code, 0, 'a password of one letter, without a line end, without the prefix')
+  t.equal(second.code, 0, 'a password of one letter, without a newline or prefix')
   t.match(JSON.parse(second.stdout), { role: 'admin', email_verified_at: /Z$/ })
 
   const list = await run('', 'user:list')
@@ -56,7 +56,7 @@ t.test('a user is created, listed, changed, and signs in', async (t) => {
   t.equal(await signIn('ada@example.com', '  a pass word  '), 200)
 })
 
-t.test('a lost second factor is taken away', async (t) => {
+t.test('removes a lost second factor', async (t) => {
   const { run, database } = await openShell(t)
   await run('secret\n', 'user:create', '--email=ada@example.com', '--name=Ada')
   const db = await openDatabase(database)
@@ -76,7 +76,7 @@ t.test('a lost second factor is taken away', async (t) => {
   )
 })
 
-t.test('what is wrong with a user is told as over HTTP, and changes nothing', async (t) => {
+t.test('reports errors in a user as over HTTP, and changes nothing', async (t) => {
   const { run } = await openShell(t)
   const create = (input: string, ...options: string[]) => run(input, 'user:create', ...options)
   t.equal((await create('x\n', '--email=ada@example.com', '--name=Ada')).code, 0)

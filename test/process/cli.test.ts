@@ -6,7 +6,7 @@ import { failed, openShell } from '../support/shell.ts'
 // Each command is a process.
 const hour = 3_600_000
 
-t.test('a command that is not understood shows the usage', async (t) => {
+t.test('shows the usage for an unknown command', async (t) => {
   const { run } = await openShell(t)
   failed(t, await run('', 'nonsense'), /^Unknown command nonsense\.\n\nUsage: svc <command>/)
   failed(t, await run('', 'svc:nonsense'), /^Unknown command svc:nonsense\./)
@@ -23,7 +23,7 @@ t.test('a command that is not understood shows the usage', async (t) => {
   }
 })
 
-t.test('expired tokens are pruned by their age', async (t) => {
+t.test('prunes expired tokens by their age', async (t) => {
   const { run, database } = await openShell(t)
   await run('secret\n', 'user:create', '--email=ada@example.com', '--name=Ada')
   const db = await openDatabase(database)

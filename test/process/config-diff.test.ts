@@ -9,7 +9,7 @@ import { nthLine, replaceFile, robot, settingsOf } from '../support/reloading.ts
 // Each command is a process.
 const lines = ({ stdout }: Ended): string[] => stdout.trimEnd().split('\n')
 
-t.test('two files are compared key by key, and no secret is shown', async (t) => {
+t.test('compares two files key by key, without secrets', async (t) => {
   const cwd = temporaryDirectory(t)
   const file = (name: string, text: string) => writeFileSync(join(cwd, name), text)
   file(
@@ -88,10 +88,10 @@ webhooks: [{ url: "https://a.example", secret: hook-secret-two, events: ["*"] }]
   const none = await run('new.yaml')
   t.equal(none.code, 1)
   t.match(none.stderr, /^No server has noted its configuration .*--against=<file>/)
-  t.notOk(existsSync(join(cwd, 'data/svc.db')), 'a comparison makes no database')
+  t.notOk(existsSync(join(cwd, 'data/svc.db')), 'a comparison creates no database')
 })
 
-t.test('a file is compared with what the server has in force', async (t) => {
+t.test('compares a file with the active configuration of the server', async (t) => {
   const svc = await startWithAda(t, {}, { clients: [robot('first')] })
   const env = { ...svc.env }
   const settings = settingsOf(svc)
@@ -102,7 +102,7 @@ t.test('a file is compared with what the server has in force', async (t) => {
       if (pattern.test(ended.stdout) || tries > 20) return ended
     }
   }
-  // Noted a moment after the process listens.
+  // Recorded a moment after the process listens.
   t.match(await until(/same/), { code: 0, stdout: /^svc\.yaml is the same as what is in force since 20\S+Z\.\n$/ })
 
   writeFileSync(
@@ -121,7 +121,7 @@ t.test('a file is compared with what the server has in force', async (t) => {
   t.same(
     lines(left).slice(1),
     [`  restart  app.url: ${svc.url} → http://localhost:1`, '0 take effect when it is reloaded, 1 with a restart.'],
-    'what waits for a restart is what the file still differs in',
+    'a key that waits for a restart still differs',
   )
   const other = await runCli(['config:diff'], {
     cwd: svc.cwd,

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 const root = resolve(import.meta.dirname, '../..')
 
 t.test('npm run dev prints readable lines and restarts when a source file changes', async (t) => {
-  // A copy, so that the change reaches no other test.
+  // A copy, so that the change affects no other test.
   const checkout = temporaryDirectory(t)
   for (const path of ['.dev', 'prisma', 'src', 'package.json']) {
     cpSync(join(root, path), join(checkout, path), { recursive: true })

@@ -9,25 +9,21 @@ import { until } from '../support/until.ts'
 const hasScript = spawnSync('script', ['--version']).status === 0
 const main = resolve(import.meta.dirname, '../../src/main.ts')
 
-t.test(
-  'closing the terminal that svc runs in ends it',
-  { skip: hasScript ? false : 'no script(1) here' },
-  async (t) => {
-    const cwd = temporaryDirectory(t)
-    const port = await freePort()
-    const env = { PATH: process.env.PATH, PORT: String(port), DATABASE_URL: `file:${join(cwd, 'svc.db')}` }
-    const terminal = spawn('script', ['-qec', `exec "${process.execPath}" "${main}"`, '/dev/null'], { cwd, env })
-    t.teardown(() => terminal.kill('SIGKILL'))
-    const url = `http://localhost:${port}`
-    const answers = () =>
-      ask(url, { url: '/health/live' }).then(
-        ({ statusCode }) => statusCode === 200,
-        () => false,
-      )
-    await until(answers)
-    t.equal(terminal.exitCode, null, 'it listens')
-    terminal.kill('SIGKILL')
-    await until(async () => !(await answers()))
-    t.notOk(await answers(), 'it has ended')
-  },
-)
+t.test('stops when its terminal closes', { skip: hasScript ? false : 'no script(1) here' }, async (t) => {
+  const cwd = temporaryDirectory(t)
+  const port = await freePort()
+  const env = { PATH: process.env.PATH, PORT: String(port), DATABASE_URL: `file:${join(cwd, 'svc.db')}` }
+  const terminal = spawn('script', ['-qec', `exec "${process.execPath}" "${main}"`, '/dev/null'], { cwd, env })
+  t.teardown(() => terminal.kill('SIGKILL'))
+  const url = `http://localhost:${port}`
+  const answers = () =>
+    ask(url, { url: '/health/live' }).then(
+      ({ statusCode }) => statusCode === 200,
+      () => false,
+    )
+  await until(answers)
+  t.equal(terminal.exitCode, null, 'it listens')
+  terminal.kill('SIGKILL')
+  await until(async () => !(await answers()))
+  t.notOk(await answers(), 'it has stopped')
+})

@@ -5,7 +5,7 @@ import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
 
 const password = 'a Password that is nowhere else'
 
-t.test('at the most verbose level the log holds no secret of a whole journey', async (t) => {
+t.test('logs no secret of a whole journey at the most verbose level', async (t) => {
   const database = await createTestDatabase()
   t.teardown(database.drop)
   const env = { DATABASE_URL: database.url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', LOG_LEVEL: 'trace' }
@@ -28,7 +28,7 @@ t.test('at the most verbose level the log holds no secret of a whole journey', a
     t.equal(statusCode, status, `${name}: ${body}`)
     for (const cookie of await browser.jar.getCookies('http://localhost:8000/test-tokens')) {
       secrets.set(`the cookie ${cookie.key} after ${name}`, cookie.value)
-      // What is before the signature is the session's id itself.
+      // The part before the signature is the session's id.
       const [id = ''] = cookie.value.split('.')
       if (id.length > 20) secrets.set(`the inside of ${cookie.key} after ${name}`, id)
     }
@@ -66,16 +66,16 @@ t.test('at the most verbose level the log holds no secret of a whole journey', a
   for (const cookie of ['svc_remember', 'XSRF-TOKEN', 'svc_flash', 'svc_browser']) {
     t.ok(
       [...secrets.keys()].some((name) => name.includes(cookie)),
-      `${cookie} was seen`,
+      `${cookie} was set`,
     )
   }
   for (const [name, secret] of secrets) {
-    t.ok(secret.length > 8, `${name} is there`)
+    t.ok(secret.length > 8, `${name} exists`)
     for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')]) {
       t.notOk(stdout.includes(form) || stderr.includes(form), `${name} is not printed`)
     }
   }
-  t.notMatch(stdout + stderr, /argon2|authorization|set-cookie/i, 'nor hashes, nor headers')
+  t.notMatch(stdout + stderr, /argon2|authorization|set-cookie/i, 'nor hashes or headers')
   t.equal(stderr, '')
 
   const [, after = ''] = stdout.split('--verified\n')
@@ -83,7 +83,7 @@ t.test('at the most verbose level the log holds no secret of a whole journey', a
   const lines = after.split('\n').filter((line) => line.startsWith('{'))
   const requests = lines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request')
   t.equal(requests.length, asked, 'one line for each request')
-  t.equal(new Set(requests.map((line) => line.reqId)).size, asked, 'each with an id of its own')
+  t.equal(new Set(requests.map((line) => line.reqId)).size, asked, 'each with its own id')
   for (const line of requests)
     t.match(line, { time: Number, reqId: /\S/, method: /^[A-Z]+$/, status: Number, ms: Number })
   const events = lines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'security event')
@@ -91,7 +91,7 @@ t.test('at the most verbose level the log holds no secret of a whole journey', a
     const event = events.find((line) => line.event === type)
     t.ok(
       requests.some((line) => line.reqId === event?.reqId),
-      `${type} names the request it came from`,
+      `${type} names the request that caused it`,
     )
   }
 })

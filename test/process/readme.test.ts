@@ -18,7 +18,7 @@ function blocks(heading: string, language: string): string[] {
 
 const run = promisify(execFile)
 
-t.test('the shell commands of the README sign in with a session, an API token and an OAuth client', async (t) => {
+t.test('signs in with a session, an API token and an OAuth client by the shell commands of the README', async (t) => {
   const cwd = temporaryDirectory(t)
   const port = await freePort()
   const [yaml = ''] = blocks('Connect an OAuth client', 'yaml')

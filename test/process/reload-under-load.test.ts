@@ -9,7 +9,7 @@ import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
 import { until } from '../support/until.ts'
 
 const reloads = 50
-/** How many requests end between two of them, at least. */
+/** The minimum number of requests that end between two reloads. */
 const between = 12
 
 const web = {
@@ -32,7 +32,7 @@ const asWeb = ({ url }: Running, fields: Record<string, string>) =>
     payload: new URLSearchParams(fields).toString(),
   })
 
-/** A whole code flow of somebody who is signed in; answers the status of each step. */
+/** A whole code flow of a signed-in user; returns the status of each step. */
 async function codeFlow(svc: Running, person: Person): Promise<number[]> {
   const asked = { client_id: 'web', response_type: 'code', redirect_uri: callback, scope: 'openid', ...pkce }
   const { code = '' } = response(await person.allow(asked))
@@ -69,13 +69,13 @@ async function start(t: Test) {
       return person
     }),
   )
-  // Discovered once: what a reload does not change is not asked for again.
+  // Discovered once: what a reload does not change is not requested again.
   await ask(svc.url, { url: '/auth/acme/redirect' })
   acme.isUp = false
   return { svc, token: phone.json().token, browser, people }
 }
 
-t.test('fifty reloads under load fail no request', async (t) => {
+t.test('fails no request during fifty reloads under load', async (t) => {
   const { svc, token, browser, people } = await start(t)
   const status = async (answer: Promise<{ statusCode: number }>) => [(await answer).statusCode]
   const work: Record<string, () => Promise<number[]>> = {
@@ -97,7 +97,7 @@ t.test('fifty reloads under load fail no request', async (t) => {
       }
     }
   }
-  // Those that have no state of their own are asked twice at a time.
+  // Stateless requests run twice at a time.
   const workers = Object.entries(work).flatMap(([name, once]) =>
     name.startsWith('code') ? [keepAsking(name, once)] : [keepAsking(name, once), keepAsking(name, once)],
   )
@@ -118,7 +118,7 @@ t.test('fifty reloads under load fail no request', async (t) => {
   t.equal(done, reloads)
   t.comment(JSON.stringify(counts))
   for (const [name, counted] of Object.entries(counts)) t.same(Object.keys(counted), ['200'], name)
-  t.equal((await machineToken(svc, `robot${reloads}`)).statusCode, 200, 'the last counts')
+  t.equal((await machineToken(svc, `robot${reloads}`)).statusCode, 200, 'the last one is active')
   t.equal((await machineToken(svc, `robot${reloads - 1}`)).statusCode, 401)
   t.match((await ask(svc.url, { url: '/oauth/login', headers: { accept: 'text/html' } })).body, `In ${reloads}`)
   t.same([...new Set(configLines(svc).map(({ level }) => level))], [30])

@@ -10,16 +10,16 @@ import { pass } from '../support/until.ts'
 
 const [info, warn, error] = [30, 40, 50]
 
-t.test('SIGHUP puts what is valid in force, names what waits, and changes nothing otherwise', async (t) => {
+t.test('applies valid changes on SIGHUP, lists those that need a restart, and otherwise changes nothing', async (t) => {
   const svc = await startWithAda(t, {}, { clients: [robot('first')], expiration: null })
   const settings = settingsOf(svc)
   const browser = remoteBrowser(svc.url, { url: svc.url })
   t.equal((await browser.signIn(ada.email, ada.password)).statusCode, 200)
   const old = (await machineToken(svc, 'first')).json().access_token
   const whose = async () => (await askWithBearer(svc.url, old, '/orders?any=1')).statusCode
-  t.equal(await whose(), 403, 'a machine without the ability, but one that is known')
+  t.equal(await whose(), 403, 'a known machine without the ability')
 
-  // The file as it is: the watch has nothing to do, and the signal reads it all the same.
+  // The file unchanged: the watcher has nothing to do, but the signal still reads it.
   svc.child.kill('SIGHUP')
   t.match(await nthLine(svc, 1), { level: info, msg: /nothing that takes effect live has changed/ })
 
@@ -35,13 +35,13 @@ t.test('SIGHUP puts what is valid in force, names what waits, and changes nothin
   t.same(configLines(svc)[1]?.changed, ['app.name', 'session.lifetime', 'clients.second', 'clients.first'])
   t.notMatch(svc.stdout(), 'another-secret', 'no value is logged')
   const cookie = String((await browser.get('/api/user')).headers['set-cookie'])
-  t.match(cookie, /svc_session=[^;]+; Max-Age=600;/, 'the session goes on, under the old name and the new lifetime')
+  t.match(cookie, /svc_session=[^;]+; Max-Age=600;/, 'the session continues, under the old name with the new lifetime')
   t.match((await ask(svc.url, { url: '/openapi.json' })).json(), {
     info: { title: 'Acme' },
     servers: [{ url: svc.url }],
   })
   t.equal((await ask(svc.url, { url: '/.well-known/openid-configuration' })).json().issuer, svc.url)
-  t.equal((await machineToken(svc, 'first')).statusCode, 401, 'a client that is gone')
+  t.equal((await machineToken(svc, 'first')).statusCode, 401, 'a removed client')
   t.equal(await whose(), 401, 'and its token with it')
   t.equal((await machineToken(svc, 'second', 'another-secret-that-is-long')).statusCode, 200)
 
@@ -55,7 +55,7 @@ t.test('SIGHUP puts what is valid in force, names what waits, and changes nothin
   ])
   t.equal((await machineToken(svc, 'second', 'another-secret-that-is-long')).statusCode, 200)
 
-  // Valid by itself, and beside the address that waits for a restart it is not.
+  // Valid alone, but not with the address that waits for a restart.
   replaceFile(svc, {
     ...settings,
     app: { url: 'https://id.example.com', environment: 'development' },
@@ -74,7 +74,7 @@ t.test('SIGHUP puts what is valid in force, names what waits, and changes nothin
   t.equal(code, 0)
 })
 
-t.test('a change of the file is found: replaced, behind a changed link, or in the file of a secret', async (t) => {
+t.test('detects a change of the file: replaced, behind a changed link, or in a file with a secret', async (t) => {
   const secretFile = 'robot.secret'
   const svc = await startWithAda(t, {}, { clients: [] })
   const settings = settingsOf(svc)
@@ -104,7 +104,7 @@ t.test('a change of the file is found: replaced, behind a changed link, or in th
   t.equal((await machineToken(svc, 'robot', 'the-second-secret-of-the-robot')).statusCode, 200)
   t.equal((await machineToken(svc, 'robot', 'the-first-secret-of-the-robot')).statusCode, 401)
 
-  // What is invalid is told once, and the next change counts.
+  // An invalid file is reported once, and the next change counts.
   unlinkSync(place(secretFile))
   t.match(await nthLine(svc, 5), {
     level: error,
@@ -117,11 +117,11 @@ t.test('a change of the file is found: replaced, behind a changed link, or in th
   writeFileSync(place('v2/svc.yaml'), stringify(named('Second', { clients })))
   t.same((await nthLine(svc, 7)).changed, ['clients.robot.secret'])
 
-  // Touched, and written with what it holds already: there is nothing to do, and the next line is the next change's.
+  // Touched, and rewritten with the same content: there is nothing to do, and the next log line is for the next change.
   const later = new Date(Date.now() + 60_000)
   utimesSync(place('v2/svc.yaml'), later, later)
   await pass(1_500)
   writeFileSync(place('v2/svc.yaml'), stringify(named('Third', { clients })))
   t.same((await nthLine(svc, 8)).changed, ['app.name'])
-  t.equal((await svc.stop()).code, 0, 'looking keeps no process alive')
+  t.equal((await svc.stop()).code, 0, 'the watcher keeps no process alive')
 })

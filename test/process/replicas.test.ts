@@ -13,7 +13,7 @@ const password = 'correct horse'
 interface Replicas {
   a: Running
   b: Running
-  /** Runs a command beside them. */
+  /** Runs a command beside the replicas. */
   svc(...args: string[]): Promise<void>
 }
 
@@ -47,7 +47,7 @@ async function browsersOf(a: Running, b: Running) {
   return { here, there, carryOver: () => copy(here, there) }
 }
 
-t.test('what ends at one replica has ended at the other on the very next request', async (t) => {
+t.test('rejects on the next request at one replica what ended at the other', async (t) => {
   const { a, b, svc } = await startReplicas(t)
 
   await t.test('a token', async (t) => {
@@ -91,7 +91,7 @@ t.test('what ends at one replica has ended at the other on the very next request
   })
 })
 
-t.test('failed logins at both replicas count together', async (t) => {
+t.test('counts failed logins at both replicas together', async (t) => {
   const { a, b } = await startReplicas(t)
   const statuses: number[] = []
   for (const replica of [a, b, a, b, a]) statuses.push((await deviceLogin(replica, 'wrong')).statusCode)
@@ -103,7 +103,7 @@ t.test('failed logins at both replicas count together', async (t) => {
   }
 })
 
-t.test('many guesses at once at both replicas are no way around the limit', async (t) => {
+t.test('limits concurrent guesses at both replicas', async (t) => {
   const { a, b } = await startReplicas(t)
   const guesses = Array.from({ length: 30 }, (_, n) => deviceLogin(n % 2 ? a : b, `wrong ${n}`))
   const statuses = (await Promise.all(guesses)).map((answer) => answer.statusCode)
@@ -111,7 +111,7 @@ t.test('many guesses at once at both replicas are no way around the limit', asyn
   t.equal(statuses.filter((status) => status === 429).length, 25)
 })
 
-t.test('of several replicas one does the daily work', async (t) => {
+t.test('does the daily work on one of several replicas', async (t) => {
   const one = await buildTestApp(t)
   const others = await Promise.all([1, 2, 3].map(() => buildTestApp(t, { database: one.where, clock: one.clock })))
   const apps = [one, ...others].map(({ app }) => app)
@@ -128,7 +128,7 @@ t.test('of several replicas one does the daily work', async (t) => {
     await Promise.all(apps.flatMap((app) => [runIfDue(app, job), runIfDue(app, job)]))
     return runs
   }
-  t.equal(await lookAtOnce(), 0, 'a job that is new waits for its time')
+  t.equal(await lookAtOnce(), 0, 'a new job waits for its time')
   for (let today = 0; today < 5; today++) {
     one.clock.advance(day)
     t.equal(await lookAtOnce(), 1, `day ${today}`)
@@ -137,7 +137,7 @@ t.test('of several replicas one does the daily work', async (t) => {
   t.equal(await one.database.prisma.job.count({ where: { name: 'a-job' } }), 1)
 })
 
-t.test('a replica that starts when the daily pruning is due does it', async (t) => {
+t.test('does overdue daily pruning on a replica that starts', async (t) => {
   const first = await buildTestApp(t)
   const user = await first.createUser()
   await first.createToken(user, { expiresAt: new Date(first.clock.now() + 1) })

@@ -8,7 +8,7 @@ import { ask } from '../support/remote.ts'
 
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8)
 
-/** Nothing on SQLite, which is what a fresh clone has; on PostgreSQL an address is all that must be said. */
+/** Nothing on SQLite, the default of a fresh clone. PostgreSQL needs only an address. */
 async function unconfigured(t: Test): Promise<Record<string, string>> {
   if (testEngine === 'sqlite') return {}
   const database = await createTestDatabase({ bare: true })
@@ -16,7 +16,7 @@ async function unconfigured(t: Test): Promise<Record<string, string>> {
   return { DATABASE_URL: database.url }
 }
 
-t.test('without any configuration it starts, says where to look, and keeps its secret', async (t) => {
+t.test('starts without any configuration, says where to look, and stores its secret', async (t) => {
   const env = await unconfigured(t)
   const first = await startMain(t, { env })
   await first.printed(/--verified\n/)
@@ -44,11 +44,11 @@ t.test('without any configuration it starts, says where to look, and keeps its s
   const second = await startMain(t, { env, cwd: first.cwd })
   t.equal(readFileSync(secretFile, 'utf8').trim(), secret)
   const again = await ask(second.url, { url: '/svc/csrf-cookie', headers: { cookie: `svc_session=${session}` } })
-  t.ok(String(again.headers['set-cookie']).includes(`svc_session=${session}`), 'a cookie of the first start is good')
+  t.ok(String(again.headers['set-cookie']).includes(`svc_session=${session}`), 'a cookie of the first start is valid')
   t.equal((await second.stop()).code, 0)
 })
 
-t.test('several that start at once make one secret and one set of tables', async (t) => {
+t.test('makes one secret and one set of tables when several processes start together', async (t) => {
   const env = await unconfigured(t)
   const cwd = temporaryDirectory(t)
   const all = await Promise.all([1, 2, 3].map(() => startMain(t, { env, cwd })))
@@ -63,12 +63,12 @@ t.test('several that start at once make one secret and one set of tables', async
       headers,
       payload: { email: 'a@b.c', password: 'x' },
     })
-    t.equal(answer.statusCode, 401, 'the cookie of one is good at every other')
+    t.equal(answer.statusCode, 401, 'the cookie of one is valid at every other')
   }
   for (const one of all) t.equal((await one.stop()).code, 0)
 })
 
-t.test('a secret that was only half made is told, not used', async (t) => {
+t.test('reports an incomplete secret instead of using it', async (t) => {
   const cwd = temporaryDirectory(t)
   mkdirSync(join(cwd, 'data'))
   writeFileSync(join(cwd, 'data/svc.secret'), 'short\n')
@@ -77,7 +77,7 @@ t.test('a secret that was only half made is told, not used', async (t) => {
   t.match(stderr, /^\S+svc\.secret holds no secret of at least 32 bytes\. .*\n$/)
 })
 
-t.test('a bad configuration ends with 78 and every error, and the check says the same', async (t) => {
+t.test('exits with 78 and every error on an invalid configuration, like the check', async (t) => {
   const cwd = temporaryDirectory(t)
   mkdirSync(join(cwd, 'config'))
   writeFileSync(join(cwd, 'config/svc.yaml'), 'app: { name: 7 }\nnonsense: 1\nsession:\n  lifetime: soon\n')
@@ -103,13 +103,13 @@ t.test('a bad configuration ends with 78 and every error, and the check says the
   writeFileSync(join(cwd, 'config/svc.yaml'), 'app: { name: Acme }\nwebhooks: []\n')
   const good = await runCli(['config:check'], { cwd })
   t.same([good.code, good.stdout], [0, 'config/svc.yaml: valid\n'])
-  t.notOk(existsSync(join(cwd, 'data')), 'a check makes nothing')
+  t.notOk(existsSync(join(cwd, 'data')), 'a check creates nothing')
   const missing = await runMain(t, { cwd, env: { SVC_CONFIG: 'nowhere.yaml' } })
   t.equal(missing.code, 78)
   t.match(missing.stderr, /^nowhere\.yaml: the configuration file cannot be read/)
 })
 
-t.test('production refuses everything unfit for it at once, and makes no secret', async (t) => {
+t.test('reports all problems in production together, and makes no secret', async (t) => {
   const cwd = temporaryDirectory(t)
   const yaml = 'app: { environment: production, url: "http://id.example" }\ntest_page: true\n'
   writeFileSync(join(cwd, 'svc.yaml'), yaml)
@@ -120,7 +120,7 @@ t.test('production refuses everything unfit for it at once, and makes no secret'
   t.throws(() => statSync(join(cwd, 'data')), { code: 'ENOENT' })
 })
 
-t.test('in production nothing but log lines is printed', async (t) => {
+t.test('prints only log lines in production', async (t) => {
   const cwd = temporaryDirectory(t)
   const yaml = 'app: { environment: production, url: "https://id.example" }\nmail: { url: "file:mail" }\n'
   writeFileSync(join(cwd, 'svc.yaml'), yaml)
@@ -135,7 +135,7 @@ t.test('in production nothing but log lines is printed', async (t) => {
   for (const line of stdout.trim().split('\n')) t.ok(JSON.parse(line).level, line)
 })
 
-t.test('a port that is taken ends with 1 and one clear line', async (t) => {
+t.test('exits with 1 and one clear line when the port is in use', async (t) => {
   const taken = createServer().listen(0, '0.0.0.0')
   await new Promise((done) => taken.once('listening', done))
   t.teardown(() => taken.close())
@@ -146,7 +146,7 @@ t.test('a port that is taken ends with 1 and one clear line', async (t) => {
   t.match(stderr, new RegExp(`^svc cannot listen: port ${port} is in use\\. .*PORT.*\\n$`))
 })
 
-t.test('a database that cannot be used ends with 1 and one clear line', async (t) => {
+t.test('exits with 1 and one clear line when the database is unusable', async (t) => {
   const database = await createTestDatabase({ bare: true })
   t.teardown(database.drop)
   const other = new URL(database.url)

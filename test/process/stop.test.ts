@@ -9,11 +9,11 @@ import { type Running, startMain, temporaryDirectory } from '../support/process.
 import { ask } from '../support/remote.ts'
 import { pass, until } from '../support/until.ts'
 
-/** A connection on which requests are written by hand. */
+/** A connection for raw requests. */
 interface Wire {
   socket: Socket
   text(): string
-  /** Resolves with everything received when the server closed the connection. */
+  /** Resolves with all received data when the server closed the connection. */
   closed: Promise<string>
 }
 
@@ -38,7 +38,7 @@ async function open(t: Test, { port }: Running): Promise<Wire> {
   return { socket, text: () => text, closed }
 }
 
-/** Waits until svc has read what was sent to it before: it reads its connections in the order of their data. */
+/** Waits until svc has read what was sent before: it reads its connections in the order of their data. */
 const isRead = async ({ url }: Running): Promise<void> => {
   await ask(url, { url: '/health/live' })
 }
@@ -56,7 +56,7 @@ const isRefused = (port: number): Promise<boolean> =>
 const body = JSON.stringify({ email: 'a@b.c', password: 'wrong', device_name: 'Phone' })
 const head = `POST /svc/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
 
-t.test('SIGTERM ends an idle process at once, with keep-alive connections open', async (t) => {
+t.test('stops an idle process immediately on SIGTERM, with keep-alive connections open', async (t) => {
   const svc = await start(t)
   const silent = await open(t, svc)
   const idle = await open(t, svc)
@@ -66,27 +66,27 @@ t.test('SIGTERM ends an idle process at once, with keep-alive connections open',
   const { code, stdout, stderr } = await svc.stop()
   t.equal(code, 0)
   t.equal(stderr, '')
-  t.notMatch(stdout, 'requests are still in flight', 'it did not wait for the longest time')
+  t.notMatch(stdout, 'requests are still in flight', 'it did not wait for the timeout')
   await Promise.all([silent.closed, idle.closed])
 })
 
-t.test('a balancer that goes by readiness is told before anything is refused', async (t) => {
+t.test('reports unready to the load balancer before it rejects requests', async (t) => {
   const svc = await start(t, 'server: { drain: 60s }')
   t.equal((await ask(svc.url, { url: '/health/ready' })).statusCode, 200)
   svc.child.kill('SIGTERM')
-  // A moment without a request is not the end of the drain.
+  // A pause without requests does not end the drain.
   await pass(1_000)
   const told = await ask(svc.url, { url: '/health/ready' })
   t.equal(told.statusCode, 503)
   t.match(told.json(), { status: 'stopping' })
   const answer = await ask(svc.url, { url: '/svc/csrf-cookie' })
-  t.equal(answer.statusCode, 204, 'and all is served until then')
+  t.equal(answer.statusCode, 204, 'and everything is served until then')
   t.equal(answer.headers.connection, 'close')
   t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
   t.equal(svc.child.exitCode, null)
 })
 
-t.test('a request whose body is still being sent gets its answer', async (t) => {
+t.test('answers a request whose body is still arriving', async (t) => {
   const svc = await start(t)
   const slow = await open(t, svc)
   const idle = await open(t, svc)
@@ -101,29 +101,29 @@ t.test('a request whose body is still being sent gets its answer', async (t) => 
   slow.socket.write(body.slice(10))
   const answer = await slow.closed
   t.match(answer, /^HTTP\/1\.1 422 /)
-  t.match(answer, 'The provided credentials are incorrect.', 'the database was there until the answer')
-  t.match(answer, /^connection: close\r$/im, 'the client is told not to ask again here')
+  t.match(answer, 'The provided credentials are incorrect.', 'the database was available until the answer')
+  t.match(answer, /^connection: close\r$/im, 'the client is asked to close the connection')
   t.equal((await svc.ended).code, 0)
   t.notMatch(svc.stdout(), /"level":(50|60)|requests are still in flight/)
 })
 
-t.test('logins that wait for the hashing threads get their answers', async (t) => {
+t.test('answers logins that wait for the hashing threads', async (t) => {
   const svc = await start(t)
   const wires = await Promise.all(Array.from({ length: 20 }, () => open(t, svc)))
-  // Each of another account: the limit is not what is tested.
+  // Each for another account: the limit is not under test.
   for (const [index, wire] of wires.entries()) wire.socket.write(head + body.replace('a@b', `${index % 10}@b`))
   await isRead(svc)
   svc.child.kill('SIGTERM')
   const answers = await Promise.all(wires.map((wire) => wire.closed))
   t.equal((await svc.ended).code, 0)
   for (const answer of answers) {
-    t.match(answer, /^HTTP\/1\.1 (422|429|503) /, 'answered, or told to try again')
+    t.match(answer, /^HTTP\/1\.1 (422|429|503) /, 'answered, or asked to retry')
     t.match(answer, /"code":"(validation_failed|too_many_requests|unavailable)"/)
   }
   t.ok(answers.filter((answer) => answer.startsWith('HTTP/1.1 422')).length > 0, 'some were in flight')
 })
 
-t.test('what was sent on behind a request in flight is answered too', async (t) => {
+t.test('answers pipelined requests behind a request in flight', async (t) => {
   const svc = await start(t)
   const wire = await open(t, svc)
   wire.socket.write(head + body.slice(0, 10))
@@ -137,17 +137,17 @@ t.test('what was sent on behind a request in flight is answered too', async (t) 
   t.equal((await svc.ended).code, 0)
 })
 
-t.test('a request that never ends does not keep it alive', async (t) => {
+t.test('stops in spite of a request that never ends', async (t) => {
   const svc = await start(t)
   const wire = await open(t, svc)
   wire.socket.write(head + body.slice(0, 10))
   await isRead(svc)
   const { code, stdout } = await svc.stop()
-  t.equal(code, 1, 'it says that not everything was finished')
+  t.equal(code, 1, 'it logs that some requests were not finished')
   t.match(stdout, 'stopping although requests are still in flight')
 })
 
-t.test('a stop that comes while it still waits for the database ends it at once', async (t) => {
+t.test('stops immediately while it waits for the database', async (t) => {
   const silent = createServer().listen(0, '127.0.0.1')
   t.teardown(() => silent.close())
   await once(silent, 'listening')
@@ -156,5 +156,9 @@ t.test('a stop that comes while it still waits for the database ends it at once'
   const env = { DATABASE_URL: `postgresql://svc@127.0.0.1:${port}/svc`, LOG_LEVEL: 'error' }
   const [svc, [socket]] = await Promise.all([startMain(t, { env }), once(silent, 'connection')])
   t.teardown(() => socket.destroy())
-  t.equal((await svc.stop()).code, 0, 'by a listener of its own: as the first process it would get no signal otherwise')
+  t.equal(
+    (await svc.stop()).code,
+    0,
+    'by its own listener: the first process of a container would ignore the signal otherwise',
+  )
 })

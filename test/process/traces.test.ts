@@ -11,7 +11,7 @@ async function environment(t: Test, more: Record<string, string>): Promise<Recor
   return { DATABASE_URL: database.url, ...more }
 }
 
-t.test('what was not sent yet is sent when the process ends', async (t) => {
+t.test('sends pending traces when the process stops', async (t) => {
   const collector = await Collector.start(t)
   const env = await environment(t, {
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
@@ -27,7 +27,7 @@ t.test('what was not sent yet is sent when the process ends', async (t) => {
   t.equal(collector.spans[0]?.resource['service.name'], 'sign-in')
 })
 
-t.test('a collector that is away is told in the log, and holds nobody up', async (t) => {
+t.test('logs that the collector is away, and delays no request', async (t) => {
   const env = await environment(t, {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
   })
@@ -38,7 +38,7 @@ t.test('a collector that is away is told in the log, and holds nobody up', async
   t.match(stdout, /"msg":"traces: the last of them could not be sent"/)
 })
 
-t.test('an address that is none ends the start', async (t) => {
+t.test('rejects an invalid collector address at start', async (t) => {
   const { code, stderr } = await runMain(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'user:secret@collector:4318' } })
   t.equal(code, 78)
   t.equal(
@@ -47,7 +47,7 @@ t.test('an address that is none ends the start', async (t) => {
   )
 })
 
-t.test('the switches of OpenTelemetry turn it off', async (t) => {
+t.test('is turned off by the standard variables of OpenTelemetry', async (t) => {
   const collector = await Collector.start(t)
   const env = await environment(t, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SDK_DISABLED: 'true' })
   const svc = await startMain(t, { env })

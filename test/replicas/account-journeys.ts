@@ -9,9 +9,9 @@ import { codeAt } from '../support/totp.ts'
 import { until } from '../support/until.ts'
 import { linkIn, mailsTo, me, register, type Site } from './site.ts'
 
-/** What people do with their accounts. */
+/** Journeys of users with their accounts. */
 export function accountJourneys(t: Test, site: Site): void {
-  t.test('register, verify, sign out', async (t) => {
+  t.test('registers, verifies, signs out', async (t) => {
     const { browser, email } = await register(site)
     const [mail, ...more] = await mailsTo(site, email, 1)
     t.same(more, [])
@@ -22,7 +22,7 @@ export function accountJourneys(t: Test, site: Site): void {
     t.same(await site.together(4, () => browser.get('/api/user')), [401, 401, 401, 401])
   })
 
-  t.test('second factor: a code and a recovery code are good once', async (t) => {
+  t.test('accepts a code and a recovery code once', async (t) => {
     const { browser, email } = await register(site)
     await browser.post('/user/confirm-password', { password: strong })
     t.equal((await browser.post('/user/two-factor-authentication')).statusCode, 200)
@@ -45,7 +45,7 @@ export function accountJourneys(t: Test, site: Site): void {
     }
   })
 
-  t.test('sessions are listed and ended', async (t) => {
+  t.test('lists and ends sessions', async (t) => {
     const { browser, email } = await register(site)
     const other = site.browser()
     await other.signIn(email, strong, { remember: true })
@@ -58,7 +58,7 @@ export function accountJourneys(t: Test, site: Site): void {
     t.equal(await me(browser), 200)
   })
 
-  t.test('API tokens', async (t) => {
+  t.test('creates and revokes API tokens', async (t) => {
     const { email } = await register(site)
     const payload = { email, password: strong, device_name: 'Phone' }
     for (let round = 0; round < 5; round++) {
@@ -69,7 +69,7 @@ export function accountJourneys(t: Test, site: Site): void {
     }
   })
 
-  t.test('password reset: one link, one use', async (t) => {
+  t.test('accepts one password-reset link once', async (t) => {
     const { browser, email } = await register(site)
     const visitor = site.browser()
     await visitor.get('/svc/csrf-cookie')
@@ -85,7 +85,7 @@ export function accountJourneys(t: Test, site: Site): void {
     t.equal(await me(browser), 401, 'it ends all sessions')
   })
 
-  t.test('passkeys: a challenge is answered once', async (t) => {
+  t.test('accepts one response to a passkey challenge', async (t) => {
     const { browser } = await register(site)
     const authenticator = new Authenticator()
     const forgery = { origin: site.url }
@@ -95,7 +95,7 @@ export function accountJourneys(t: Test, site: Site): void {
     t.same(await site.together(4, () => guest.answer('login', answer)), [200, 422, 422, 422])
   })
 
-  t.test('sign-in by another provider: a state comes back once', async (t) => {
+  t.test('accepts a social sign-in state once', async (t) => {
     const visitor = new SocialVisitor(site, site.browser())
     const back = await visitor.allow(await visitor.begin(), 'grace')
     const ways = await Promise.all([1, 2, 3, 4].map(() => visitor.back(back)))
@@ -104,14 +104,14 @@ export function accountJourneys(t: Test, site: Site): void {
     t.match(await new SocialVisitor(site, site.browser()).signIn('grace'), { statusCode: 302 })
   })
 
-  t.test('guesses count together, and no more than allowed are looked at', async (t) => {
+  t.test('counts guesses together, and checks no more than allowed', async (t) => {
     const { email } = await register(site)
     const payload = { email, password: 'wrong', device_name: 'Phone' }
     const statuses = await site.together(12, () => ask(site.url, { method: 'POST', url: '/svc/token', payload }))
     t.same(statuses, [...Array(5).fill(422), ...Array(7).fill(429)])
   })
 
-  t.test('each mail is sent once', async (t) => {
+  t.test('sends each mail once', async (t) => {
     const accounts = await Promise.all(Array.from({ length: 20 }, () => register(site)))
     const database = new pg.Client({ connectionString: site.databaseUrl })
     await database.connect()

@@ -28,7 +28,7 @@ async function allow(person: Person, client: string): Promise<string> {
 const tokensFor = async (site: Site, person: Person): Promise<Tokens> =>
   (await redeem(site, 'web', await allow(person, 'web'))).json()
 
-/** A person of a new account, signed in without JavaScript. */
+/** A new user, signed in without JavaScript. */
 async function person(site: Site): Promise<Person> {
   const { email } = await register(site)
   const someone = new Person(remoteBrowser(site.url, { origin: site.url, xsrf: false }), email, site.url)
@@ -38,18 +38,18 @@ async function person(site: Site): Promise<Person> {
 
 const good = (statuses: number[]): number => statuses.filter((status) => status === 200).length
 
-/** What clients of the OAuth server do. */
+/** Journeys of OAuth clients. */
 export function oauthJourneys(t: Test, site: Site): void {
-  t.test('code flow with consent, and the code once', async (t) => {
+  t.test('completes a code flow with consent, and accepts the code once', async (t) => {
     const someone = await person(site)
     const code = await allow(someone, 'spa')
     const answer = await redeem(site, 'spa', code)
     t.equal(answer.statusCode, 200)
     t.same(await site.together(4, () => redeem(site, 'spa', code)), [400, 400, 400, 400])
     const stolen = answer.json().access_token
-    t.equal((await askWithBearer(site.url, stolen, '/api/user')).statusCode, 401, 'a second use ends the first')
+    t.equal((await askWithBearer(site.url, stolen, '/api/user')).statusCode, 401, 'a second use revokes the first')
     const other = await allow(someone, 'spa')
-    t.ok(good(await site.together(4, () => redeem(site, 'spa', other))) <= 1, 'of several at once one at most')
+    t.ok(good(await site.together(4, () => redeem(site, 'spa', other))) <= 1, 'at most one of several concurrent ones')
     const { access_token } = await tokensFor(site, someone)
     t.equal((await askWithBearer(site.url, access_token, '/oauth/userinfo')).statusCode, 200)
     t.match(await introspect(site, 'web', access_token), { active: true })
@@ -57,7 +57,7 @@ export function oauthJourneys(t: Test, site: Site): void {
     t.same(await site.together(4, () => askWithBearer(site.url, access_token, '/api/user')), [401, 401, 401, 401])
   })
 
-  t.test('refresh: one successor within the grace, the end of all after it', async (t) => {
+  t.test('issues one successor within the grace period, and revokes all after it', async (t) => {
     const first = await tokensFor(site, await person(site))
     const answers = await Promise.all([1, 2, 3, 4].map(() => refresh(site, 'web', first.refresh_token)))
     const successors: Tokens[] = answers.map((answer) => answer.json())
@@ -66,12 +66,12 @@ export function oauthJourneys(t: Test, site: Site): void {
     const { refresh_token = '', access_token = '' } = successors[0] ?? {}
     t.match(await introspect(site, 'web', refresh_token), { active: true })
     await pass(1_500)
-    t.equal((await refresh(site, 'web', first.refresh_token)).statusCode, 400, 'reuse after the grace')
+    t.equal((await refresh(site, 'web', first.refresh_token)).statusCode, 400, 'reuse after the grace period')
     t.same(await introspect(site, 'web', refresh_token), { active: false })
     t.same(await site.together(4, () => askWithBearer(site.url, access_token, '/api/user')), [401, 401, 401, 401])
   })
 
-  t.test('pushed authorization request', async (t) => {
+  t.test('accepts a pushed authorization request', async (t) => {
     const someone = await person(site)
     const { request_uri } = (await post(site, '/oauth/par', 'web', request('web', { scope: 'openid' }))).json()
     const { code = '' } = response(await someone.allow({ client_id: 'web', request_uri }))
@@ -79,7 +79,7 @@ export function oauthJourneys(t: Test, site: Site): void {
     t.match(response(await someone.authorize({ client_id: 'web', request_uri })), { error: /invalid_request/ })
   })
 
-  t.test('device', async (t) => {
+  t.test('connects a device', async (t) => {
     const someone = await person(site)
     const device = (await post(site, '/oauth/device/code', 'tv', { scope: 'orders:read' })).json()
     const confirm = await someone.press(await someone.go('/oauth/device'), { user_code: device.user_code })
@@ -88,10 +88,10 @@ export function oauthJourneys(t: Test, site: Site): void {
     const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
     const poll = () => token(site, 'tv', { grant_type, device_code: device.device_code })
     t.equal((await poll()).statusCode, 200)
-    t.same(await site.together(4, poll), [400, 400, 400, 400], 'the code is good once')
+    t.same(await site.together(4, poll), [400, 400, 400, 400], 'the code works once')
   })
 
-  t.test('a proof of possession is good once', async (t) => {
+  t.test('accepts a DPoP proof once', async (t) => {
     const someone = await person(site)
     const key = await newKey('ES256')
     const code = await allow(someone, 'spa')

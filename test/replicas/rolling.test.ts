@@ -6,7 +6,7 @@ import { pass } from '../support/until.ts'
 
 const credentials = { email: 'ada@example.com', password: 'correct horse', device_name: 'Phone' }
 
-/** People who use svc until they are told to stop: what they were answered, by request. */
+/** Users of svc until they are stopped, with the answers by request. */
 function use({ url }: Replicas, people: number) {
   const answers = new Map<string, number>()
   let isOver = false
@@ -21,7 +21,7 @@ function use({ url }: Replicas, people: number) {
       const made = await note('login', ask(url, { method: 'POST', url: '/svc/token', payload: credentials }))
       const { token = '' } = made.statusCode === 200 ? made.json() : {}
       for (let n = 0; n < 5; n++) {
-        // With moments in which nobody asks: a replica that is being stopped must not take them for the end.
+        // With pauses between requests: a stopping replica must not take them for the end.
         await pass(Math.random() * 300)
         await note('user', askWithBearer(url, token, '/api/user'))
       }
@@ -44,14 +44,14 @@ async function start(t: Test): Promise<Replicas> {
   return replicas
 }
 
-t.test('every replica is replaced under load, and no request fails', async (t) => {
+t.test('replaces every replica under load without a failed request', async (t) => {
   const replicas = await start(t)
   const load = use(replicas, 2)
   for (const old of [...replicas.all]) {
     const fresh = await replicas.add()
     const { code } = await old.stop()
     t.equal(code, 0)
-    t.ok((replicas.balancer.sent.get(fresh.port) ?? 0) > 0, 'the new one was sent requests')
+    t.ok((replicas.balancer.sent.get(fresh.port) ?? 0) > 0, 'the new one received requests')
     t.notMatch(old.stdout(), /"level":(50|60)/)
   }
   const answers = await load.stop()

@@ -12,12 +12,12 @@ import { until } from '../support/until.ts'
 
 const people = [{ sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace Acme' }]
 
-/** Two replicas behind a balancer that sends each request to the other one than the last, and who they speak to. */
+/** Two replicas behind a balancer that alternates between them, and their dependencies. */
 export interface Site extends Replicas {
   app: ReturnType<typeof remoteApp>
   mails: SmtpReceiver
   browser(): Browser
-  /** The same request many times at once, spread over the replicas; the statuses, sorted. */
+  /** The same request many times concurrently, spread over the replicas; returns the sorted statuses. */
   together(times: number, send: (n: number) => Promise<{ statusCode: number }>): Promise<number[]>
 }
 
@@ -26,7 +26,7 @@ export async function start(t: Test, more: Settings): Promise<Site> {
   t.teardown(() => mails.close())
   const replicas = await startReplicas(t, 2, async (url) => {
     const acme = await OidcProvider.start(t, structuredClone(people), [`${url}/auth/acme/callback`])
-    // Written out: the file allows no aliases, which is what the same object twice becomes.
+    // Serialized without aliases, which the configuration rejects; the same object twice would become one.
     const settings = {
       ...oauthSettings,
       mail: { url: mails.url },
@@ -44,7 +44,7 @@ export async function start(t: Test, more: Settings): Promise<Site> {
   return { ...replicas, app: remoteApp(url), mails, browser: () => remoteBrowser(url, { origin: url }), together }
 }
 
-/** What arrived at an address, when there are so many. */
+/** The mails to an address, once there are this many. */
 export async function mailsTo({ mails }: Site, address: string, count: number) {
   const arrived = () => mails.mails.filter(({ to }) => to === address)
   await until(() => arrived().length >= count)
@@ -54,7 +54,7 @@ export async function mailsTo({ mails }: Site, address: string, count: number) {
 export const linkIn = (text: string | undefined): URL =>
   new URL(/https?:\/\/\S+/.exec(text ?? '')?.[0] ?? 'about:blank')
 
-/** A new account, and the browser that made it. */
+/** A new account, and the browser that created it. */
 export async function register(site: Site): Promise<{ browser: Browser; email: string }> {
   const email = `${randomUUID()}@example.com`
   const browser = site.browser()

@@ -29,11 +29,11 @@ type Keep = (name: string, text: string | null | undefined) => void
 
 const cookieParts = ['svc_session', 'XSRF-TOKEN', 'svc_browser', 'svc_remember']
 
-/** The secrets in a browser's cookies, whatever the paths of the cookies are. */
+/** The secrets in a browser's cookies, on every path. */
 async function keepCookies(keep: Keep, browser: Browser): Promise<void> {
   const { cookies } = (await browser.jar.serialize()) ?? { cookies: [] }
   for (const { key, value } of cookies) {
-    // A signed value, or a remember token with the id of its row in front.
+    // A signed value, or a remember token that begins with the id of its row.
     const longest = decodeURIComponent(value ?? '')
       .split('.')
       .sort((a, b) => b.length - a.length)
@@ -62,7 +62,7 @@ async function oauthSecrets(svc: TestApp, keep: Keep): Promise<void> {
   keep("the client's nonce", asked.nonce)
   keep("the client's state", asked.state)
 
-  // One device waits for its code, one for the person's consent, and one is connected.
+  // One device waits for its code, one for consent, and one is connected.
   for (const stage of ['begun', 'asked', 'done']) {
     const device = (await post(svc, '/oauth/device/code', 'tv', { scope: 'orders:read' })).json()
     keep(`device code, ${stage}`, device.device_code)
@@ -81,7 +81,7 @@ async function oauthSecrets(svc: TestApp, keep: Keep): Promise<void> {
   await keepCookies(keep, person.plain.browser)
 }
 
-/** Accounts: passwords, second factors, passkeys, API tokens, links by mail. */
+/** Accounts: passwords, second factors, passkeys, API tokens, mailed links. */
 async function accountSecrets(svc: TestApp, keep: Keep): Promise<void> {
   const user = await svc.createUser()
   keep('password', 'correct horse')
@@ -134,7 +134,7 @@ async function socialSecrets(svc: Awaited<ReturnType<typeof buildSocial>>, keep:
 }
 
 for (const store of ['the database', 'the database and Redis']) {
-  t.test(`${store} hold no secret that svc issued or was given`, async (t) => {
+  t.test(`${store} contain no secret that svc issued or received`, async (t) => {
     const isWithRedis = store.includes('Redis')
     if (isWithRedis && !hasRedis(t)) return
     const redis = isWithRedis ? await startRedis(t) : null
@@ -156,7 +156,7 @@ for (const store of ['the database', 'the database and Redis']) {
     t.ok(secrets.size > 60, `${secrets.size} secrets`)
 
     const dump = (await dumpDatabase(svc)) + (redis ? await dumpRedis(redis.url) : '')
-    t.ok(dump.includes('grace@example.org'), 'the dump holds what svc stores')
+    t.ok(dump.includes('grace@example.org'), 'the dump contains what svc stores')
     for (const [name, text] of secrets) {
       const found = formsOf(text).filter((form) => dump.includes(form))
       t.same(found, [], name)
@@ -164,7 +164,7 @@ for (const store of ['the database', 'the database and Redis']) {
   })
 }
 
-t.test('a dump holds a secret that is stored in any encoding', async (t) => {
+t.test('finds a stored secret in any encoding in a dump', async (t) => {
   const token = 'k7-Zq_secret+of/a.test~'
   const around = (text: string) => `{"a":"é","b":"${text}","c":1}`
   for (const encode of [
@@ -182,42 +182,39 @@ t.test('a dump holds a secret that is stored in any encoding', async (t) => {
   }
 })
 
-t.test(
-  'records of a version that stored them in plain text still work, and are encrypted at the next start',
-  async (t) => {
-    const svc = await buildSocial(t, { settings: oauthSettings })
-    const { email } = await svc.createUser()
-    const person = new Person(svc, email)
-    const tokens = await codeFlow(svc, person, 'web', { scope: 'openid orders:read' })
-    const { code = '' } = response(await person.allow(request('web', { scope: 'openid orders:read' })))
-    const { prisma } = svc.database
-    const { seal } = svc.app.oauth
-    const records = await prisma.oauthRecord.findMany({ where: { payload: { not: '{}' } } })
-    for (const record of records) {
-      const payload = JSON.stringify(seal.open(record))
-      await prisma.oauthRecord.update({ where: { id: record.id }, data: { payload } })
-    }
-    const before = await prisma.oauthRecord.findMany({ where: { payload: { startsWith: '{"' } } })
-    t.ok(before.length >= 4)
-    const { gid } = decodeJwt(tokens.access_token)
-    t.ok(before.some(({ payload }) => payload.includes(String(gid))))
+t.test('accepts records of a version that stored plain text, and encrypts them at the next start', async (t) => {
+  const svc = await buildSocial(t, { settings: oauthSettings })
+  const { email } = await svc.createUser()
+  const person = new Person(svc, email)
+  const tokens = await codeFlow(svc, person, 'web', { scope: 'openid orders:read' })
+  const { code = '' } = response(await person.allow(request('web', { scope: 'openid orders:read' })))
+  const { prisma } = svc.database
+  const { seal } = svc.app.oauth
+  const records = await prisma.oauthRecord.findMany({ where: { payload: { not: '{}' } } })
+  for (const record of records) {
+    const payload = JSON.stringify(seal.open(record))
+    await prisma.oauthRecord.update({ where: { id: record.id }, data: { payload } })
+  }
+  const before = await prisma.oauthRecord.findMany({ where: { payload: { startsWith: '{"' } } })
+  t.ok(before.length >= 4)
+  const { gid } = decodeJwt(tokens.access_token)
+  t.ok(before.some(({ payload }) => payload.includes(String(gid))))
 
-    t.equal((await redeem(svc, 'web', code)).statusCode, 200, 'a plain code works')
-    const restarted = await buildTestApp(t, { settings: svc.settings, database: svc.where, clock: svc.clock })
-    // Closing waits for the work that the start began.
-    await restarted.app.close()
-    const after = await prisma.oauthRecord.findMany({ where: { payload: { startsWith: '{"' } } })
-    t.same(after, [], 'encrypts every record')
-    const next = await post(svc, '/oauth/token', 'web', {
-      grant_type: 'refresh_token',
-      refresh_token: tokens.refresh_token,
-    })
-    t.equal(next.statusCode, 200, next.body)
-    t.ok(response(await person.authorize(request('web', { scope: 'openid', prompt: 'none' }))).code, 'and the session')
-  },
-)
+  t.equal((await redeem(svc, 'web', code)).statusCode, 200, 'a plain code works')
+  const restarted = await buildTestApp(t, { settings: svc.settings, database: svc.where, clock: svc.clock })
+  // Closing waits for the work that began at start.
+  await restarted.app.close()
+  const after = await prisma.oauthRecord.findMany({ where: { payload: { startsWith: '{"' } } })
+  t.same(after, [], 'encrypts every record')
+  const next = await post(svc, '/oauth/token', 'web', {
+    grant_type: 'refresh_token',
+    refresh_token: tokens.refresh_token,
+  })
+  t.equal(next.statusCode, 200, next.body)
+  t.ok(response(await person.authorize(request('web', { scope: 'openid', prompt: 'none' }))).code, 'and the session')
+})
 
-t.test('records move to a new secret after an hour, and the old one can then be removed', async (t) => {
+t.test('re-encrypts records with a new secret after an hour, and then needs the old one no more', async (t) => {
   const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings: oauthSettings, clock })
   const { email } = await svc.createUser()
@@ -235,5 +232,5 @@ t.test('records move to a new secret after an hour, and the old one can then be 
   const next = new RecordSeal(['the-next-secret-is-32-bytes-long-too'])
   for (const record of await records()) t.ok(next.open(record), record.kind)
   t.equal((await refresh(both, 'web', tokens.refresh_token)).statusCode, 200)
-  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400, 'only the new secret opens them')
+  t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400, 'only the new secret decrypts them')
 })

@@ -16,7 +16,7 @@ import {
 
 const secret = 'a-secret-that-is-long-enough'
 
-/** One client that is never asked for consent, on the other site. */
+/** A client that never asks for consent, on the other site. */
 const settings =
   (same_site: string) =>
   ({ other }: Sites['at']) => ({
@@ -34,7 +34,7 @@ const settings =
     ],
   })
 
-/** Posts to each address by a script that cannot read the answers. */
+/** Posts to each address with a script that cannot read the responses. */
 const fetchAll = (page: Page, urls: string[]): Promise<void> =>
   page.evaluate(async (all) => {
     const options = { method: 'POST', mode: 'no-cors', credentials: 'include' } as const
@@ -61,7 +61,7 @@ if (hasChromium(t)) {
           await postFormSilently(sites, page, at.svc + path, fields)
           t.same(await identity(browser, sites), before, `POST ${path} ${fields._method ?? ''}`)
         }
-        // Browsers refuse SameSite cookies of such answers by themselves.
+        // Browsers reject SameSite cookies of such responses themselves.
         if (same_site === 'none')
           await fetchAll(
             page,
@@ -70,7 +70,7 @@ if (hasChromium(t)) {
         t.same(await identity(browser, sites), before, 'by fetch')
         t.equal(await signedInAt(sites, page), email)
 
-        await t.test('posts an authorization, and the visitor is known', async (t) => {
+        await t.test('can post an authorization request, and svc recognizes the visitor', async (t) => {
           const query = { client_id: 'shop', response_type: 'code', redirect_uri: `${at.other}/cb`, scope: 'openid' }
           await page.goto(at.other)
           await postForm(page, `${at.svc}/oauth/authorize`, { ...query, prompt: 'none', state: 's' })
@@ -79,7 +79,7 @@ if (hasChromium(t)) {
           t.equal(await signedInAt(sites, page), email)
         })
 
-        await t.test('posts a sign-out: the visitor is asked by name, and then signed out', async (t) => {
+        await t.test('can post a sign-out: svc asks the visitor by name, then signs out', async (t) => {
           await page.goto(at.other)
           await postForm(page, `${at.svc}/oauth/logout`, { client_id: 'shop' })
           await page.waitForSelector('#logout-yes')

@@ -30,7 +30,7 @@ const build = (t: Parameters<typeof buildTestApp>[0]) => buildTestApp(t, { setti
 
 const basicPhone = { authorization: `Basic ${Buffer.from(`phone:${secret}`).toString('base64')}` }
 
-/** Asks for tokens by the password grant. */
+/** Requests tokens by the password grant. */
 const passwordGrant = ({ app }: TestApp, username: string) =>
   app.inject({
     method: 'POST',
@@ -50,70 +50,74 @@ async function withPasskey(svc: TestApp, email: string): Promise<Authenticator> 
   return authenticator
 }
 
-t.test('disabling an account ends everything that was issued to it, and enabling restores none of it', async (t) => {
-  const svc = await build(t)
-  const user = await svc.createUser()
-  const { email } = user
-  const [plain, remembered, forgetful] = [svc.browser(), svc.browser(), svc.browser()]
-  await plain.signIn(email)
-  await remembered.signIn(email, undefined, { remember: true })
-  await forgetful.get('/svc/csrf-cookie')
-  await forgetful.post('/forgot-password', { email })
-  const resetToken = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(email)).at(-1)?.text ?? '')?.[1]
-  const personal = (await plain.post('/oauth/personal-access-tokens', { name: 'mine' })).json()
-  const fresh = (await plain.post('/oauth/token/fresh')).json()
-  const web = await codeFlow(svc, new Person(svc, email), 'web')
-  const phoneTokens = (await passwordGrant(svc, email)).json()
-  const bearers = {
-    'API token': await svc.createToken(user),
-    'personal token': personal.accessToken,
-    'token of a session': fresh.access_token,
-    'token of a client': web.access_token,
-    'token of the password grant': phoneTokens.access_token,
-  }
-  const cookie = `svc_remember=${await remembered.cookie('svc_remember')}`
-  const rememberedNow = () => svc.app.inject({ url: '/api/user', headers: { cookie, origin: 'http://localhost:5173' } })
-  const refused = async (when: string) => {
-    for (const [name, bearer] of Object.entries(bearers)) {
-      t.equal((await svc.bearer(bearer, 'GET', '/api/user')).statusCode, 401, `${name} ${when}`)
+t.test(
+  'revokes everything that was issued to an account when it is disabled, and restores nothing when it is enabled',
+  async (t) => {
+    const svc = await build(t)
+    const user = await svc.createUser()
+    const { email } = user
+    const [plain, remembered, forgetful] = [svc.browser(), svc.browser(), svc.browser()]
+    await plain.signIn(email)
+    await remembered.signIn(email, undefined, { remember: true })
+    await forgetful.get('/svc/csrf-cookie')
+    await forgetful.post('/forgot-password', { email })
+    const resetToken = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(email)).at(-1)?.text ?? '')?.[1]
+    const personal = (await plain.post('/oauth/personal-access-tokens', { name: 'mine' })).json()
+    const fresh = (await plain.post('/oauth/token/fresh')).json()
+    const web = await codeFlow(svc, new Person(svc, email), 'web')
+    const phoneTokens = (await passwordGrant(svc, email)).json()
+    const bearers = {
+      'API token': await svc.createToken(user),
+      'personal token': personal.accessToken,
+      'token of a session': fresh.access_token,
+      'token of a client': web.access_token,
+      'token of the password grant': phoneTokens.access_token,
     }
-    for (const browser of [plain, remembered]) t.equal((await browser.get('/api/user')).statusCode, 401, when)
-    t.equal((await rememberedNow()).statusCode, 401, `remembered browser ${when}`)
-    t.equal((await refresh(svc, 'web', web.refresh_token)).statusCode, 400, `refresh token ${when}`)
-    const form = { grant_type: 'refresh_token', refresh_token: phoneTokens.refresh_token }
-    const again = await svc.app.inject({ method: 'POST', url: '/oauth/token', headers: basicPhone, payload: form })
-    t.equal(again.statusCode, 400, `refresh token of the password grant ${when}`)
-    const reset = { email, token: resetToken, password: strong, password_confirmation: strong }
-    t.equal((await forgetful.post('/reset-password', reset)).statusCode, 422, `reset link ${when}`)
-  }
-  for (const [name, bearer] of Object.entries(bearers)) {
-    t.equal((await svc.bearer(bearer, 'GET', '/api/user')).statusCode, 200, name)
-  }
-  await setDisabled(svc, email, true)
-  await refused('while disabled')
-  t.equal((await svc.browser().signIn(email)).statusCode, 401)
-  t.equal((await passwordGrant(svc, email)).statusCode, 400)
-  const { prisma } = svc.database
-  const left = await Promise.all([
-    prisma.session.count({ where: { userId: { not: null } } }),
-    prisma.rememberToken.count(),
-    prisma.personalAccessToken.count(),
-    prisma.oauthPersonalToken.count(),
-    prisma.oauthRecord.count({ where: { userId: { not: null } } }),
-    prisma.oauthConsent.count(),
-    prisma.passwordReset.count(),
-  ])
-  t.strictSame(left, [0, 0, 0, 0, 0, 0, 0])
-  await setDisabled(svc, email, false)
-  await refused('after enabling')
-  t.equal((await svc.browser().signIn(email)).statusCode, 200)
-  const person = new Person(svc, email)
-  await person.signIn()
-  const asked = await person.authorize(request('web'))
-  t.equal(asked.page, 'Authorize', 'the consent was revoked too')
-})
+    const cookie = `svc_remember=${await remembered.cookie('svc_remember')}`
+    const rememberedNow = () =>
+      svc.app.inject({ url: '/api/user', headers: { cookie, origin: 'http://localhost:5173' } })
+    const refused = async (when: string) => {
+      for (const [name, bearer] of Object.entries(bearers)) {
+        t.equal((await svc.bearer(bearer, 'GET', '/api/user')).statusCode, 401, `${name} ${when}`)
+      }
+      for (const browser of [plain, remembered]) t.equal((await browser.get('/api/user')).statusCode, 401, when)
+      t.equal((await rememberedNow()).statusCode, 401, `remembered browser ${when}`)
+      t.equal((await refresh(svc, 'web', web.refresh_token)).statusCode, 400, `refresh token ${when}`)
+      const form = { grant_type: 'refresh_token', refresh_token: phoneTokens.refresh_token }
+      const again = await svc.app.inject({ method: 'POST', url: '/oauth/token', headers: basicPhone, payload: form })
+      t.equal(again.statusCode, 400, `refresh token of the password grant ${when}`)
+      const reset = { email, token: resetToken, password: strong, password_confirmation: strong }
+      t.equal((await forgetful.post('/reset-password', reset)).statusCode, 422, `reset link ${when}`)
+    }
+    for (const [name, bearer] of Object.entries(bearers)) {
+      t.equal((await svc.bearer(bearer, 'GET', '/api/user')).statusCode, 200, name)
+    }
+    await setDisabled(svc, email, true)
+    await refused('while disabled')
+    t.equal((await svc.browser().signIn(email)).statusCode, 401)
+    t.equal((await passwordGrant(svc, email)).statusCode, 400)
+    const { prisma } = svc.database
+    const left = await Promise.all([
+      prisma.session.count({ where: { userId: { not: null } } }),
+      prisma.rememberToken.count(),
+      prisma.personalAccessToken.count(),
+      prisma.oauthPersonalToken.count(),
+      prisma.oauthRecord.count({ where: { userId: { not: null } } }),
+      prisma.oauthConsent.count(),
+      prisma.passwordReset.count(),
+    ])
+    t.strictSame(left, [0, 0, 0, 0, 0, 0, 0])
+    await setDisabled(svc, email, false)
+    await refused('after enabling')
+    t.equal((await svc.browser().signIn(email)).statusCode, 200)
+    const person = new Person(svc, email)
+    await person.signIn()
+    const asked = await person.authorize(request('web'))
+    t.equal(asked.page, 'Authorize', 'the consent was revoked too')
+  },
+)
 
-t.test('disabling an account tells its clients to sign the user out', async (t) => {
+t.test('notifies clients of the sign-out when an account is disabled', async (t) => {
   const told = {
     ...settings,
     clients: clients.map((client) =>
@@ -127,7 +131,7 @@ t.test('disabling an account tells its clients to sign the user out', async (t) 
   t.equal(await svc.database.prisma.outbox.count({ where: { kind: 'oauth-sign-out' } }), 1)
 })
 
-t.test('a sign-in that is under way while the account is disabled leaves nothing behind', async (t) => {
+t.test('leaves nothing of a sign-in that is in flight while the account is disabled', async (t) => {
   const svc = await build(t)
   const ways: Record<string, (email: string, authenticator: Authenticator, cookie: string) => Promise<number>> = {
     '/login': async (email) => (await svc.browser().signIn(email)).statusCode,
@@ -157,7 +161,7 @@ t.test('a sign-in that is under way while the account is disabled leaves nothing
     const cookie = `svc_remember=${await remembered.cookie('svc_remember')}`
     beforeNextTransaction(svc, () => setDisabled(svc, email, true))
     const status = await enter(email, authenticator, cookie)
-    t.ok([400, 401, 422].includes(status), `${name} is refused with ${status}`)
+    t.ok([400, 401, 422].includes(status), `${name} is rejected with ${status}`)
     await setDisabled(svc, email, false)
     const { prisma } = svc.database
     const where = { userId: BigInt(id) }
@@ -171,7 +175,7 @@ t.test('a sign-in that is under way while the account is disabled leaves nothing
   }
 })
 
-t.test('a consent that is under way while the account is disabled is not remembered', async (t) => {
+t.test('stores no consent that is in flight while the account is disabled', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -184,7 +188,7 @@ t.test('a consent that is under way while the account is disabled is not remembe
   t.equal(await svc.database.prisma.oauthConsent.count(), 0)
 })
 
-t.test('a code that was issued before the account was disabled is refused after it was enabled', async (t) => {
+t.test('rejects a code from before the account was disabled, also after it is enabled', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -195,5 +199,9 @@ t.test('a code that was issued before the account was disabled is refused after 
   const answer = await redeem(svc, 'web', code)
   t.equal(answer.statusCode, 400, answer.body)
   t.equal(answer.json().error, 'invalid_grant')
-  t.equal((await token(svc, 'machine', { grant_type: 'client_credentials' })).statusCode, 200, 'others go on')
+  t.equal(
+    (await token(svc, 'machine', { grant_type: 'client_credentials' })).statusCode,
+    200,
+    'other users are not affected',
+  )
 })

@@ -5,12 +5,12 @@ import { beforeNextTransaction } from '../support/meanwhile.ts'
 import { oauthSettings, Person, request } from '../support/oauth.ts'
 
 interface Prepared {
-  /** What the request must not change. */
+  /** State that the request must not change. */
   state(): Promise<unknown>
   send(): Promise<{ statusCode: number; body: string }>
 }
 
-/** Each route that changes an account, with what it would change. */
+/** Each route that changes an account, with its change. */
 const routes: Record<string, (svc: TestApp, spa: Browser, userId: bigint) => Promise<Prepared>> = {
   'PUT /user/profile-information': async ({ database: { prisma } }, spa, id) => {
     const { email } = await prisma.user.findUniqueOrThrow({ where: { id } })

@@ -4,7 +4,7 @@ import { strong } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { day, hour, second } from '../support/clock.ts'
 
-/** The status of one sign-in from an address, with a known browser's cookie or without. */
+/** The status of one sign-in from an address, with or without a known browser's cookie. */
 async function attempt(svc: TestApp, email: string, password: string, remoteAddress: string, cookie?: string) {
   const answer = await svc.app.inject({
     method: 'POST',
@@ -19,13 +19,13 @@ async function attempt(svc: TestApp, email: string, password: string, remoteAddr
 let addresses = 0
 const nextAddress = () => `198.51.${++addresses >> 8}.${addresses & 255}`
 
-/** Fails from ever other addresses until the whole account is locked. */
+/** Fails from new addresses until the whole account is locked. */
 async function lock(svc: TestApp, email: string): Promise<void> {
   for (let i = 0; i < 60; i++) if ((await attempt(svc, email, 'wrong', nextAddress())) === 429) return
   throw new Error('The account was never locked.')
 }
 
-t.test('a known browser is bound to the password, expires and gets a new mark with every sign-in', async (t) => {
+t.test('binds a known browser to the password, expires it, and renews its cookie with every sign-in', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const browser = svc.browser()
@@ -44,13 +44,13 @@ t.test('a known browser is bound to the password, expires and gets a new mark wi
   t.notOk(await known([expires, issued].join('.')), 'the password is part of it')
   const other = svc.browser()
   await other.signIn((await svc.createUser()).email)
-  t.notOk(await known((await other.cookie('svc_browser')) ?? ''), "another account's mark")
+  t.notOk(await known((await other.cookie('svc_browser')) ?? ''), "another account's cookie")
 
   const change = { current_password: 'correct horse', password: strong, password_confirmation: strong }
   t.equal((await browser.put('/user/password', change)).statusCode, 200)
   const third = await mark()
-  t.notOk(await known(second), 'the mark of the old password')
-  t.ok(await known(third), 'the browser that changed the password stays known')
+  t.notOk(await known(second), 'the cookie from before the password change')
+  t.ok(await known(third), 'the browser that changed the password is still known')
 
   svc.clock.advance(90 * day - second.length)
   await lock(svc, email)
@@ -60,16 +60,16 @@ t.test('a known browser is bound to the password, expires and gets a new mark wi
   t.notOk(await known(third), 'after 90 days')
 })
 
-t.test('a refusal of the whole account does not count against the address', async (t) => {
+t.test('counts a rejection for the whole account on no address', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   await lock(svc, email)
   for (let i = 0; i < 6; i++) t.equal(await attempt(svc, email, 'wrong', '192.0.2.1'), 429)
   svc.clock.advance(31 * second)
-  t.equal(await attempt(svc, email, 'correct horse', '192.0.2.1'), 200, 'the limit of the address has tries left')
+  t.equal(await attempt(svc, email, 'correct horse', '192.0.2.1'), 200, 'the address has attempts left')
 })
 
-t.test('a passkey signs in while the account is locked', async (t) => {
+t.test('signs in by passkey while the account is locked', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
   await lock(svc, user.email)

@@ -7,7 +7,7 @@ import type { Browser } from '../support/browser.ts'
 const password = 'correct horse'
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Other spellings of a path, which routers and proxies may or may not take for the same. */
+/** Other spellings of a path, which routers and proxies may treat as equal. */
 const spellings = (path: string): string[] => [
   `${path}/`,
   `/${path}`,
@@ -24,7 +24,7 @@ const spellings = (path: string): string[] => [
   `${path}?_method=PUT&_method=POST`,
 ]
 
-t.test('no other spelling, header or field gets around the limit of passwords', async (t) => {
+t.test('limits passwords under every spelling, header and field', async (t) => {
   const svc = await buildTestApp(t)
   for (const path of ['/login', '/svc/token']) {
     const { email } = await svc.createUser()
@@ -79,7 +79,7 @@ t.test('no other spelling, header or field gets around the limit of passwords', 
   t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
 })
 
-t.test('every spelling that svc accepts is counted', async (t) => {
+t.test('counts every spelling that svc accepts', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: '3/1m' } } })
   const signedIn = async (): Promise<Browser> => {
     const { email } = await svc.createUser()
@@ -116,7 +116,7 @@ t.test('every spelling that svc accepts is counted', async (t) => {
   t.equal((await look('HEAD')).statusCode, 429)
 })
 
-t.test('10,000 levels of JSON are refused at every limited route, and cost no attempt', async (t) => {
+t.test('rejects 10,000 levels of JSON at every limited route, without counting an attempt', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`
@@ -131,7 +131,7 @@ t.test('10,000 levels of JSON are refused at every limited route, and cost no at
   t.equal((await svc.browser().signIn(email)).statusCode, 200)
 })
 
-t.test('a thousand idle connections do not stop others', async (t) => {
+t.test('serves other clients beside a thousand idle connections', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const url = new URL(await svc.app.listen({ port: 0, host: '127.0.0.1' }))

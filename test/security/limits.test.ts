@@ -5,7 +5,7 @@ import type { Browser } from '../support/browser.ts'
 import { hour, minute } from '../support/clock.ts'
 import { challenged, enrol } from '../support/totp.ts'
 
-/** The statuses of wrong passwords from ever other addresses; the same cookies come with each. */
+/** The statuses of wrong passwords from new addresses, with the same cookies. */
 async function spread(svc: TestApp, email: string, times: number, cookie = '') {
   const statuses: number[] = []
   for (let i = 0; i < times; i++) {
@@ -21,7 +21,7 @@ async function spread(svc: TestApp, email: string, times: number, cookie = '') {
   return statuses
 }
 
-t.test('an account of a look-alike address forgets no failures of another, nor knows its browser', async (t) => {
+t.test('keeps failures and known browsers of look-alike addresses separate', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser({ email: 'victim@example.com' })
   const own = await svc.createUser({ email: 'víctim@example.com' })
@@ -35,7 +35,7 @@ t.test('an account of a look-alike address forgets no failures of another, nor k
   t.equal((await spread(svc, email, 60, `svc_browser=${await attacker.cookie('svc_browser')}`)).at(-1), 429)
 })
 
-t.test('who only claims an address is not known as its browser', async (t) => {
+t.test('treats no browser as known for an unverified address', async (t) => {
   const svc = await buildTestApp(t)
   const email = 'claimed@example.com'
   const attacker = await visitor(svc)
@@ -45,10 +45,10 @@ t.test('who only claims an address is not known as its browser', async (t) => {
   await svc.database.prisma.user.update({ where: { email }, data: { emailVerifiedAt: new Date(svc.clock.now()) } })
   t.equal((await attacker.signIn(email, strong)).statusCode, 200)
   const cookie = `svc_browser=${await attacker.cookie('svc_browser')}`
-  t.notOk((await spread(svc, email, 60, cookie)).includes(429), 'once it is verified it is')
+  t.notOk((await spread(svc, email, 60, cookie)).includes(429), 'known after the verification')
 })
 
-t.test('who rests from guessing codes for an hour begins not anew', async (t) => {
+t.test('keeps the count of wrong codes after a pause of an hour', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { two_factor: '1000/1m' } } })
   const ada = await enrol(svc)
   const guess = async (spa: Browser) => (await spa.post('/two-factor-challenge', { code: ada.wrong() })).statusCode
@@ -58,5 +58,5 @@ t.test('who rests from guessing codes for an hour begins not anew', async (t) =>
   const later = await challenged(svc, ada.email)
   t.strictSame([await guess(later), await guess(later)], [422, 429])
   svc.clock.advance(25 * hour)
-  t.strictSame([await guess(await challenged(svc, ada.email))], [422], 'a day without a guess forgets')
+  t.strictSame([await guess(await challenged(svc, ada.email))], [422], 'a day without a guess clears it')
 })

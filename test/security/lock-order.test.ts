@@ -12,7 +12,7 @@ const settings = {
   rate_limits: { login: null, login_address: null, mail: null, two_factor: null },
 }
 
-/** A round of 30 requests on one account: sign-ins and everything that takes them away. */
+/** A round of 30 requests on one account: sign-ins and everything that ends them. */
 async function round(svc: TestApp, email: string): Promise<number[]> {
   const user = (await svc.database.prisma.user.findUniqueOrThrow({ where: { email } })).id
   const remembered: Browser[] = []
@@ -32,7 +32,7 @@ async function round(svc: TestApp, email: string): Promise<number[]> {
       url: '/oauth/token',
       payload: { grant_type: 'password', username: email, password, client_id: 'phone', client_secret: secret },
     })
-  // Of the cookie alone: the session is looked for again, and two requests may resume one device.
+  // The cookie alone: the session is looked up again, and two requests may resume one device.
   const cookie = `svc_remember=${await d.cookie('svc_remember')}`
   const resume = () => svc.app.inject({ url: '/api/user', headers: { cookie, origin: 'http://localhost:5173' } })
   const change = { current_password: password, password, password_confirmation: password }
@@ -67,14 +67,14 @@ async function round(svc: TestApp, email: string): Promise<number[]> {
   const answers = await Promise.all(requests.map((send) => send()))
   await setDisabled(svc, email, true)
   const where = { userId: user }
-  t.equal(await svc.database.prisma.session.count({ where }), 0, 'nothing signed in survives the disabling')
+  t.equal(await svc.database.prisma.session.count({ where }), 0, 'no session survives the disabling')
   t.equal(await svc.database.prisma.rememberToken.count({ where }), 0)
   await setDisabled(svc, email, false)
   await svc.database.prisma.user.update({ where: { email }, data: { twoFactorSecret: null } })
   return answers.map(({ statusCode }) => statusCode)
 }
 
-t.test('requests that change one account at the same time never deadlock', async (t) => {
+t.test('never deadlocks when requests change one account concurrently', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const { email } = await svc.createUser()
   const statuses: number[] = []
@@ -84,7 +84,7 @@ t.test('requests that change one account at the same time never deadlock', async
     await svc.database.prisma.user.update({ where: { email }, data: hash })
   }
   t.ok(statuses.length >= 100, `${statuses.length} requests`)
-  t.ok(statuses.filter((status) => status < 300).length >= 20, 'enough of them succeed to clash')
+  t.ok(statuses.filter((status) => status < 300).length >= 20, 'enough of them succeed to conflict')
   t.strictSame(
     statuses.filter((status) => status >= 500),
     [],

@@ -15,7 +15,7 @@ const victim = (index: number) => `victim+${index}@example.com`
 const total = async (svc: TestApp) =>
   (await svc.mailbox.all()).filter(({ to }) => mailboxOf(to) === 'victim@example.com').length
 
-/** Signed-in browsers of that many users, whose password is confirmed. */
+/** Signed-in browsers of this many users with confirmed passwords. */
 async function confirmed(svc: TestApp, count: number, email: (index: number) => string): Promise<Browser[]> {
   const browsers: Browser[] = []
   for (let i = 0; i < count; i++) {
@@ -34,7 +34,7 @@ const change = async (browser: Browser, email: string, source: number) =>
   (await browser.put('/user/profile-information', { name: 'Mallory', email }, from(source))).statusCode
 
 t.test('changes of address', async (t) => {
-  await t.test('of many users from many addresses mail one mailbox only within its budget', async (t) => {
+  await t.test('limits mails of many users from many addresses to one mailbox', async (t) => {
     const svc = await buildTestApp(t, { settings: proxied })
     const statuses: number[] = []
     for (const [i, browser] of (await confirmed(svc, 4, attacker)).entries()) {
@@ -43,10 +43,10 @@ t.test('changes of address', async (t) => {
     t.strictSame(statuses, [200, 200, 200, 200, 200, 200, 429, 429, 429, 429, 429, 429])
     t.equal(await total(svc), 6)
     const pending = await svc.database.prisma.user.count({ where: { pendingEmail: { not: null } } })
-    t.equal(pending, 2, 'a refused change is not stored')
+    t.equal(pending, 2, 'a rejected change is not stored')
   })
 
-  await t.test('of one user to ever other mailboxes become ever rarer', async (t) => {
+  await t.test('delays changes of one user to new mailboxes increasingly', async (t) => {
     const svc = await buildTestApp(t, { settings: proxied })
     const [browser] = await confirmed(svc, 1, attacker)
     if (!browser) throw new Error('There is no browser.')
@@ -60,7 +60,7 @@ t.test('changes of address', async (t) => {
     t.ok(statuses.every((status) => [200, 429].includes(status)))
   })
 
-  await t.test('of many users from one address are refused', async (t) => {
+  await t.test('rejects changes of many users from one address', async (t) => {
     const svc = await buildTestApp(t)
     const statuses: number[] = []
     for (const [i, browser] of (await confirmed(svc, 7, attacker)).entries()) {
@@ -81,7 +81,7 @@ t.test('the page for a forgotten password', async (t) => {
     return (await plain.browser.send('POST', path, Buffer.from(fields), { ...type, ...headers })).statusCode
   }
 
-  await t.test('mails one mailbox only within its budget, and does not say so', async (t) => {
+  await t.test('limits mails to one mailbox without revealing it', async (t) => {
     const svc = await buildTestApp(t, { settings: proxied })
     const statuses = new Set<number>()
     for (let i = 0; i < 9; i++) {
@@ -94,7 +94,7 @@ t.test('the page for a forgotten password', async (t) => {
     t.equal(await svc.database.prisma.passwordReset.count(), 6)
   })
 
-  await t.test('refuses one address that asks for many accounts', async (t) => {
+  await t.test('rejects one address that asks for many accounts', async (t) => {
     const svc = await buildTestApp(t)
     const statuses: number[] = []
     for (let i = 0; i < 8; i++) statuses.push(await ask(svc, `person${i}@example.com`, {}))
@@ -109,7 +109,7 @@ t.test('mailed confirmation codes', async (t) => {
     return browsers
   }
 
-  await t.test('reach one mailbox only within its budget', async (t) => {
+  await t.test('limits codes to one mailbox', async (t) => {
     const svc = await buildTestApp(t, { settings: proxied })
     const statuses: number[] = []
     for (const [i, browser] of (await without(svc, 4, victim)).entries()) {
@@ -121,7 +121,7 @@ t.test('mailed confirmation codes', async (t) => {
     t.equal(await total(svc), 6)
   })
 
-  await t.test('are refused to many accounts of one address', async (t) => {
+  await t.test('rejects codes to many accounts from one address', async (t) => {
     const svc = await buildTestApp(t)
     const statuses: number[] = []
     for (const browser of await without(svc, 7, attacker)) {
@@ -131,8 +131,8 @@ t.test('mailed confirmation codes', async (t) => {
   })
 })
 
-t.test('mails that unlock', async (t) => {
-  /** Creates accounts of which one more failure locks each. */
+t.test('mails with unlock links', async (t) => {
+  /** Creates accounts that one more failure locks. */
   const nearlyLocked = async (svc: TestApp, count: number) => {
     for (let i = 0; i < count; i++) {
       await svc.createUser({ email: victim(i) })
@@ -141,7 +141,7 @@ t.test('mails that unlock', async (t) => {
     }
   }
 
-  /** The statuses of one wrong password for each account, when svc has done what follows from them. */
+  /** The statuses of one wrong password for each account, after svc has processed them. */
   const guess = async (svc: TestApp, count: number, headers: (index: number) => Record<string, string>) => {
     const statuses: number[] = []
     for (let i = 0; i < count; i++) {
@@ -154,7 +154,7 @@ t.test('mails that unlock', async (t) => {
     return statuses
   }
 
-  await t.test('reach one mailbox only within its budget', async (t) => {
+  await t.test('limits unlock mails to one mailbox', async (t) => {
     const svc = await buildTestApp(t, { settings: proxied })
     await nearlyLocked(svc, 9)
     t.strictSame(await guess(svc, 9, from), Array(9).fill(422))
@@ -162,7 +162,7 @@ t.test('mails that unlock', async (t) => {
     t.equal(svc.mailbox.received().length + (await svc.database.prisma.outbox.count()), 6)
   })
 
-  await t.test('cannot be caused by one address beyond its failed sign-ins', async (t) => {
+  await t.test('limits unlock mails that one address causes to its failed sign-ins', async (t) => {
     const settings = { rate_limits: { login_address: '3/10m' } }
     const svc = await buildTestApp(t, { settings })
     await nearlyLocked(svc, 5)

@@ -12,7 +12,7 @@ const proxied: Settings = { server: { trust_proxy: ['127.0.0.1/32'] } }
 const total = async (svc: TestApp, mailbox = 'victim@example.com') =>
   (await svc.mailbox.all()).filter(({ to }) => mailboxOf(to) === mailbox).length
 
-t.test('an address leads to its mailbox, however it is written', async (t) => {
+t.test('maps every spelling of an address to its mailbox', async (t) => {
   const same = ['victim@example.com', 'Victim+a@example.com', 'victim+a+b@EXAMPLE.com', '"victim"@example.com']
   for (const email of [...same, '"vic\\tim+x"@example.com']) t.equal(mailboxOf(email), 'victim@example.com', email)
   t.equal(mailboxOf('a@xn--mnchen-3ya.example'), mailboxOf('a@münchen.example'))
@@ -20,7 +20,7 @@ t.test('an address leads to its mailbox, however it is written', async (t) => {
   t.not(mailboxOf('vic.tim@example.com'), 'victim@example.com')
 })
 
-/** Registers tagged addresses of one mailbox from many source addresses; answers the statuses. */
+/** Registers tagged addresses of one mailbox from many source addresses; returns the statuses. */
 async function flood(svc: TestApp, start: number, count: number): Promise<number[]> {
   const statuses: number[] = []
   for (let i = start; i < start + count; i++) {
@@ -35,11 +35,11 @@ async function limitsRegistrations(t: Test, settings: Settings): Promise<void> {
   const svc = await buildTestApp(t, { settings: { ...proxied, ...settings } })
   t.strictSame(await flood(svc, 0, 9), [201, 201, 201, 201, 201, 201, 429, 429, 429])
   t.equal(await total(svc), 6)
-  t.equal(await svc.database.prisma.user.count(), 6, 'a refused registration creates no account')
+  t.equal(await svc.database.prisma.user.count(), 6, 'a rejected registration creates no account')
   let sent = 6
   for (const [index, wait] of [30 * second, minute, 2 * minute].entries()) {
     svc.clock.advance(wait - second)
-    t.strictSame(await flood(svc, 100 + 10 * index, 1), [429], `refused until ${wait} ms have passed`)
+    t.strictSame(await flood(svc, 100 + 10 * index, 1), [429], `rejected until ${wait} ms have passed`)
     svc.clock.advance(second)
     t.strictSame(await flood(svc, 105 + 10 * index, 2), [201, 429])
     t.equal(await total(svc), ++sent)
@@ -48,15 +48,17 @@ async function limitsRegistrations(t: Test, settings: Settings): Promise<void> {
   t.equal((await neighbour.post('/register', registration('other@example.com'), from(999))).statusCode, 201)
 }
 
-t.test('registrations from many source addresses mail one mailbox ever less often', (t) => limitsRegistrations(t, {}))
+t.test('mails one mailbox increasingly rarely for registrations from many source addresses', (t) =>
+  limitsRegistrations(t, {}),
+)
 
-t.test('the Redis limiter does the same', async (t) => {
+t.test('limits the same with Redis', async (t) => {
   if (!hasRedis(t)) return
   const redis = await startRedis(t)
   await limitsRegistrations(t, { redis: { url: redis.url } })
 })
 
-t.test('a registration charges the mailbox, and not its source address', async (t) => {
+t.test('counts a registration on the mailbox, but not on its source address', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: '2/1m', register: null } } })
   // One address may cause twenty mails of other kinds.
   for (let i = 0; i < 22; i++) {
@@ -65,7 +67,7 @@ t.test('a registration charges the mailbox, and not its source address', async (
   }
 })
 
-t.test('resends and resets of many accounts count for the mailbox together', async (t) => {
+t.test('counts resends and resets of many accounts for the mailbox together', async (t) => {
   const svc = await buildTestApp(t, { settings: proxied })
   const accounts = await Promise.all(
     [1, 2, 3, 4].map(async (i) => {
@@ -97,7 +99,7 @@ t.test('resends and resets of many accounts count for the mailbox together', asy
   }
   t.equal(new Set(answers).size, 1, 'a reset request answers the same for every address')
   t.match(answers[0], /^200 /)
-  t.equal(await total(svc), 6, 'no reset mail goes out')
+  t.equal(await total(svc), 6, 'no reset mail is sent')
   t.equal(await svc.database.prisma.passwordReset.count(), 0, 'and no reset token is stored')
   t.strictSame(await svc.database.prisma.outbox.findMany(), [], 'nothing is retried')
   svc.clock.advance(30 * second)
@@ -105,7 +107,7 @@ t.test('resends and resets of many accounts count for the mailbox together', asy
   t.equal(await total(svc), 7)
 })
 
-t.test('a reset link that was sent before keeps working when the mail limit refuses another', async (t) => {
+t.test('keeps an earlier reset link valid when the mail limit rejects another', async (t) => {
   const settings = { ...proxied, passwords: { reset_throttle: '0s' } }
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'victim@example.com' })
@@ -121,7 +123,7 @@ t.test('a reset link that was sent before keeps working when the mail limit refu
   t.equal((await browser.post('/reset-password', form)).statusCode, 200)
 })
 
-t.test('one source address is limited over all its users and recipients, by its /64', async (t) => {
+t.test('limits one source address over all its users and recipients, by its /64', async (t) => {
   const svc = await buildTestApp(t, { settings: proxied })
   const statuses: number[] = []
   for (let i = 0; i < 8; i++) {
@@ -135,7 +137,7 @@ t.test('one source address is limited over all its users and recipients, by its 
   t.equal((await other.post('/forgot-password', { email: 'a@example.com' }, elsewhere)).statusCode, 200)
 })
 
-t.test('one source address causes ten times the mails of one user in an hour, and then ever fewer', async (t) => {
+t.test('allows one source address ten times the mails of one user in an hour, then increasingly fewer', async (t) => {
   const svc = await buildTestApp(t)
   const users = []
   for (let i = 0; i < 70; i++) users.push(await svc.createUser())
@@ -151,7 +153,7 @@ t.test('one source address causes ten times the mails of one user in an hour, an
   t.equal((await svc.mailbox.all()).length, 61, 'the sixty-first came after a wait')
 })
 
-t.test('concurrent requests do not exceed the budget of a mailbox', async (t) => {
+t.test('keeps to the budget of a mailbox under concurrent requests', async (t) => {
   const svc = await buildTestApp(t, { settings: proxied })
   const browsers = await Promise.all(Array.from({ length: 20 }, () => visitor(svc)))
   const answers = await Promise.all(

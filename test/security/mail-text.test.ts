@@ -3,7 +3,7 @@ import { browserName } from '../../src/users/browser-name.ts'
 import { registration, strong, visitor } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 
-t.test('who claims an address cannot have words of their own mailed there', async (t) => {
+t.test('mails no text of an attacker who claims a foreign address', async (t) => {
   const svc = await buildTestApp(t)
   const attacker = await visitor(svc)
   const agent = { 'user-agent': 'Your account was hacked, call +1 555 0100 or visit https://evil.example/help now' }
@@ -21,7 +21,7 @@ t.test('who claims an address cannot have words of their own mailed there', asyn
   t.notMatch(mails.map(({ raw }) => raw).join('\n'), /evil|hacked|555/)
 })
 
-t.test('browsers are told by their names', async (t) => {
+t.test('names known browsers in mails', async (t) => {
   const webkit = 'AppleWebKit/537.36 (KHTML, like Gecko)'
   const names = [
     [

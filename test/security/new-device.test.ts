@@ -15,7 +15,7 @@ const credentials = { email, password: 'correct horse' }
 const notices = async (svc: TestApp, to = email) =>
   (await svc.mailbox.to(to)).filter(({ subject }) => subject === 'New sign-in to your account')
 
-t.test('a sign-in from a new browser is mailed to the owner with time, browser, address and a link', async (t) => {
+t.test('mails the owner about a sign-in from a new browser, with time, browser, address and a link', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email })
   const browser = await visitor(svc, { remoteAddress: '203.0.113.7' })
@@ -34,7 +34,7 @@ t.test('a sign-in from a new browser is mailed to the owner with time, browser, 
   t.equal((await new Plain(svc).open(new URL(link).pathname)).statusCode, 200, 'the link works')
 })
 
-t.test('a known browser signs in without a notice for 90 days', async (t) => {
+t.test('signs a known browser in without a notice for 90 days', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email })
   await svc.createUser({ email: 'grace@example.com' })
@@ -50,7 +50,7 @@ t.test('a known browser signs in without a notice for 90 days', async (t) => {
   const body = { current_password: 'correct horse', password: strong, password_confirmation: strong }
   t.equal((await browser.put('/user/password', body)).statusCode, 200)
   t.equal((await browser.signIn(email, strong)).statusCode, 200)
-  t.equal((await notices(svc)).length, 1, 'after a change of the password too')
+  t.equal((await notices(svc)).length, 1, 'after a password change too')
   t.equal((await browser.signIn('grace@example.com')).statusCode, 200)
   t.equal((await notices(svc, 'grace@example.com')).length, 1, 'the browser is new to another account')
   svc.clock.advance(91 * day)
@@ -58,7 +58,7 @@ t.test('a known browser signs in without a notice for 90 days', async (t) => {
   t.equal((await notices(svc, 'grace@example.com')).length, 2, 'after 90 days it is new again')
 })
 
-t.test('registering, verifying and signing in again in one browser sends no notice', async (t) => {
+t.test('sends no notice for registering, verifying and signing in again in one browser', async (t) => {
   const svc = await buildTestApp(t)
   const browser = await visitor(svc, { known: false })
   t.equal((await browser.post('/register', registration(email))).statusCode, 201)
@@ -70,14 +70,14 @@ t.test('registering, verifying and signing in again in one browser sends no noti
   t.equal((await notices(svc)).length, 1, 'another browser is new')
 })
 
-t.test('an unverified address gets no notice of a sign-in', async (t) => {
+t.test('sends no notice of a sign-in to an unverified address', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email, verified: false })
   t.equal((await svc.browser({ known: false }).signIn(email)).statusCode, 200)
   t.strictSame(await svc.mailbox.all(), [])
 })
 
-t.test('equal sign-ins within an hour are merged, and one from elsewhere is mailed at once', async (t) => {
+t.test('merges equal sign-ins within an hour, and mails one from elsewhere immediately', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email })
   const signInFrom = async (remoteAddress: string) => {
@@ -94,7 +94,7 @@ t.test('equal sign-ins within an hour are merged, and one from elsewhere is mail
   t.match(merged?.text, 'This happened 4 times since our last mail about it.')
 })
 
-t.test('sign-ins from many networks send no more mails than the budget of the mailbox', async (t) => {
+t.test('limits notices of sign-ins from many networks to the budget of the mailbox', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email })
   for (let i = 0; i < 30; i++) {
@@ -109,8 +109,8 @@ t.test('sign-ins from many networks send no more mails than the budget of the ma
   t.match(last?.text, 'This happened 24 times since our last mail about it.')
 })
 
-t.test('every way for a browser to sign in sends the notice', async (t) => {
-  await t.test('a second factor, and only once it was given', async (t) => {
+t.test('sends the notice for every way to sign in with a browser', async (t) => {
+  await t.test('a second factor, after it succeeded', async (t) => {
     const svc = await buildTestApp(t)
     const enrolled = await enrol(svc, await svc.createUser({ email }))
     const browser = await visitor(svc)
@@ -149,7 +149,7 @@ t.test('every way for a browser to sign in sends the notice', async (t) => {
   })
 })
 
-t.test('the password grant notifies once for each application, user agent and network', async (t) => {
+t.test('notifies once for each application, user agent and network of the password grant', async (t) => {
   const secret = 'a-secret-that-is-long-enough'
   const client = (client_id: string, more: Settings = {}) => ({
     ...{ client_id, type: 'confidential', secret, grants: ['password'] },

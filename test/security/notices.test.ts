@@ -3,7 +3,7 @@ import { registration, strong, visitor } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 import { hour, minute, second } from '../support/clock.ts'
 
-t.test('an unverified address gets no notice', async (t) => {
+t.test('sends no notice to an unverified address', async (t) => {
   const svc = await buildTestApp(t)
   const mallory = await visitor(svc)
   t.equal((await mallory.post('/register', registration('victim@example.com'))).statusCode, 201)
@@ -18,7 +18,7 @@ t.test('an unverified address gets no notice', async (t) => {
   t.equal((await svc.mailbox.all()).length, 1)
 })
 
-t.test('equal notices are merged: the first at once, the others in one mail with their number', async (t) => {
+t.test('merges equal notices: sends the first immediately, and the others in one mail with their number', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email: 'ada@example.com' })
   const spa = svc.browser()
@@ -48,7 +48,7 @@ t.test('equal notices are merged: the first at once, the others in one mail with
   t.match(merged?.text, 'When: Fri, 20 Nov 2026 12:12:00 GMT')
 })
 
-t.test('a notice beyond the limit waits at most an hour, and is not lost', async (t) => {
+t.test('delays a notice beyond the limit by an hour at most, and never drops it', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email: 'victim@example.com' })
   const spa = svc.browser()
@@ -59,7 +59,7 @@ t.test('a notice beyond the limit waits at most an hour, and is not lost', async
   }
   const before = (await svc.mailbox.all()).length
   const body = { current_password: 'correct horse', password: strong, password_confirmation: strong }
-  t.equal((await spa.put('/user/password', body)).statusCode, 200, 'the change itself is never refused')
+  t.equal((await spa.put('/user/password', body)).statusCode, 200, 'the change itself is never rejected')
   t.equal((await svc.mailbox.all()).length, before)
   svc.clock.advance(hour)
   const [notice] = (await svc.mailbox.to('victim@example.com')).slice(-1)

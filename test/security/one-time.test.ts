@@ -28,7 +28,7 @@ const scope = { scope: 'openid orders:read' }
 
 const signer = { client_id: 'signer', type: 'confidential', jwks: { keys: [key.jwk] }, grants: ['client_credentials'] }
 
-/** Two replicas on one PostgreSQL database, between which the requests alternate, and one Redis if it is given. */
+/** Two replicas on one PostgreSQL database, which get requests in turn, and one Redis if it is given. */
 async function build(t: Test, redis?: string) {
   const settings: Settings = JSON.parse(
     JSON.stringify({
@@ -40,7 +40,7 @@ async function build(t: Test, redis?: string) {
   )
   const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings, clock })
-  // SQLite is for one process.
+  // SQLite supports one process.
   const isShared = svc.database.engine === 'postgresql'
   const other = isShared ? await buildTestApp(t, { settings, clock, database: svc.where }) : svc
   return { svc, other, pick: (index: number): TestApp => (index % 2 === 0 ? svc : other) }
@@ -51,7 +51,7 @@ type Built = Awaited<ReturnType<typeof build>>
 const crowd = (send: (index: number) => Promise<LightMyRequestResponse>, count = size) =>
   Promise.all(Array.from({ length: count }, (_, index) => send(index)))
 
-/** How many answers there are of each status, with the error that they name. */
+/** The number of answers by status, with their error codes. */
 function outcomes(answers: readonly LightMyRequestResponse[]): Record<string, number> {
   const found: Record<string, number> = {}
   for (const { statusCode, headers, body } of answers) {
@@ -68,7 +68,7 @@ const noFailure = (t: Test, { svc, other }: Built) => {
   t.strictSame(lines.filter((line) => JSON.parse(line).level >= 50).slice(0, 2), [], 'no failure')
 }
 
-/** A person whose browser sends what scripts of svc's own origin send. */
+/** A person whose browser sends the headers of scripts on svc's own origin. */
 async function newPerson(svc: TestApp): Promise<Person> {
   const { email } = await svc.createUser()
   const person = new Person(svc.browser({ origin: 'http://localhost:8000' }), email)
@@ -79,7 +79,7 @@ async function newPerson(svc: TestApp): Promise<Person> {
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const machine = { grant_type: 'client_credentials', scope: 'orders:read' }
 
-/** Each artefact that works once: it is used by many requests at the same time, and one of them succeeds. */
+/** Each one-time artefact: many requests use it concurrently, and one of them succeeds. */
 const artefacts: Record<string, (built: Built) => Promise<[Record<string, number>, Record<string, number>]>> = {
   'an authorization code': async ({ svc, pick }) => {
     const { code = '' } = response(await (await newPerson(svc)).allow(request('web', scope)))
@@ -121,7 +121,7 @@ const artefacts: Record<string, (built: Built) => Promise<[Record<string, number
 }
 
 for (const store of ['the database', 'Redis']) {
-  t.test(`each one-time artefact in ${store} works for one of ${size} requests`, async (t) => {
+  t.test(`${store} lets one of ${size} requests use each one-time artefact`, async (t) => {
     if (store === 'Redis' && !hasRedis(t)) return
     const built = await build(t, store === 'Redis' ? (await startRedis(t)).url : undefined)
     for (const [name, use] of Object.entries(artefacts)) {
@@ -132,7 +132,7 @@ for (const store of ['the database', 'Redis']) {
   })
 }
 
-t.test('polls during the approval of a device get tokens once', async (t) => {
+t.test('issues tokens once for polls during the approval of a device', async (t) => {
   const built = await build(t)
   const { svc, pick } = built
   const ada = await newPerson(svc)
@@ -150,7 +150,7 @@ t.test('polls during the approval of a device get tokens once', async (t) => {
   noFailure(t, built)
 })
 
-t.test('refreshes at the same time get one successor, and a later reuse ends the family', async (t) => {
+t.test('issues one successor for concurrent refreshes, and revokes the family on later reuse', async (t) => {
   const built = await build(t)
   const { svc, pick } = built
   const ada = await newPerson(svc)
@@ -166,7 +166,7 @@ t.test('refreshes at the same time get one successor, and a later reuse ends the
   noFailure(t, built)
 })
 
-/** What ends a token while it is refreshed. */
+/** Ways to revoke a token while it is refreshed. */
 const ends: Record<string, (built: Built, ada: Person, refreshToken: string) => Promise<LightMyRequestResponse>[]> = {
   'its revocation': ({ pick }, _ada, value) => [0, 1, 2, 3].map((i) => revoke(pick(i), 'spa', value)),
   'the sign-out': (_built, { plain }) => [plain.browser.post('/logout')],
@@ -174,7 +174,7 @@ const ends: Record<string, (built: Built, ada: Person, refreshToken: string) => 
 }
 
 for (const [name, end] of Object.entries(ends)) {
-  t.test(`no token survives ${name} during refreshes`, async (t) => {
+  t.test(`leaves no valid token after ${name} during refreshes`, async (t) => {
     const built = await build(t)
     const { svc, pick } = built
     for (let round = 0; round < 4; round++) {

@@ -13,7 +13,7 @@ import {
   unsafeForms,
 } from '../support/sites.ts'
 
-/** Puts a frame into the page that is open, and answers it. */
+/** Adds a frame to the current page, and returns it. */
 async function frameWith(page: Page, attributes: Record<string, string>): Promise<Frame> {
   await page.evaluate(`new Promise((resolve) => {
     const frame = Object.assign(document.createElement('iframe'), { onload: resolve })
@@ -69,7 +69,7 @@ async function state({ svc: { database } }: Sites): Promise<unknown> {
 }
 
 if (hasChromium(t)) {
-  t.test('no form changes anything for a signed-in visitor', async (t) => {
+  t.test('changes nothing by any foreign form for a signed-in visitor', async (t) => {
     const browser = await openSitesBrowser(t)
     const settings = { session: { same_site: 'none' }, rate_limits: { login: null } }
     const sites = await startSites(t, () => settings, browser)

@@ -11,7 +11,7 @@ const settings = (same_site: string, domain: string | null) => () => ({
   clients: [device],
 })
 
-/** Every name that svc's cookies have or had. */
+/** Every current and former name of svc's cookies. */
 const names = [
   'svc_session',
   'svc_remember',
@@ -29,7 +29,7 @@ if (hasChromium(t)) {
       ['strict', null],
       ['lax', '.corp.example'],
     ] as const) {
-      await t.test(`cannot act for a visitor by cookies that it plants: ${same_site}, ${domain}`, async (t) => {
+      await t.test(`cannot act for a visitor by planted cookies: ${same_site}, ${domain}`, async (t) => {
         await browser.clearCookies()
         const sites = await startSites(t, settings(same_site, domain), browser)
         const { at, svc } = sites
@@ -60,7 +60,7 @@ if (hasChromium(t)) {
           }
         }
         await postForm(page, `${at.svc}/oauth/device`, { xsrf: secret, user_code, confirm: 'yes' })
-        t.equal(sites.traffic.at(-1)?.status, 419, 'the form of the device is refused')
+        t.equal(sites.traffic.at(-1)?.status, 419, 'the form of the device is rejected')
         t.match(sites.traffic.at(-1)?.cookie, /(^|; )svc_session=/, 'the planted cookies arrived')
         const payload = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', client_id: 'tv', device_code }
         const polled = await svc.app.inject({ method: 'POST', url: '/oauth/token', payload })
@@ -69,10 +69,10 @@ if (hasChromium(t)) {
         await page.goto(at.sibling)
         const _token = attackersValue('XSRF-TOKEN') ?? ''
         await postForm(page, `${at.svc}/oauth/login`, { _token, email: mallory.email, password: 'correct horse' })
-        t.equal(sites.traffic.at(-1)?.status, 419, 'nobody is signed in to the account of another')
+        t.equal(sites.traffic.at(-1)?.status, 419, 'no visitor is signed in to another account')
         const user = await signedInAt(sites, page)
         if (domain === null) t.equal(user, email, 'the visitor stays signed in')
-        else t.not(user, mallory.email, 'at worst the visitor is signed out, never somebody else')
+        else t.not(user, mallory.email, 'at worst the visitor is signed out, and never another user')
         await page.goto(`${at.svc}/oauth/device`)
         t.notMatch(await page.content(), secret, 'the planted session is not used')
         await page.close()
@@ -80,7 +80,7 @@ if (hasChromium(t)) {
     }
   })
 
-  t.test('no site can put a page of svc in a frame', async (t) => {
+  t.test('cannot put a page of svc in a frame', async (t) => {
     const sites = await startSites(t, settings('none', null), await openSitesBrowser(t))
     const { at, browser, svc } = sites
     const page = await browser.newPage()

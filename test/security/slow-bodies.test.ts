@@ -7,7 +7,10 @@ import { codeAt, confirmedBrowser, enrol } from '../support/totp.ts'
 
 const factor = '/user/two-factor-authentication'
 
-/** Begins a request whose body comes later, and waits until its session was read; the answer sends the body and tells the status. */
+/**
+ * Begins a request whose body comes later, and waits until its session was read; the returned function sends the body
+ * and returns the status.
+ */
 async function begin({ app: { lookups } }: TestApp, spa: Browser, method: 'POST' | 'DELETE', path: string) {
   const session = lookups.session.bind(lookups)
   const isRead = Promise.withResolvers<void>()
@@ -23,12 +26,12 @@ async function begin({ app: { lookups } }: TestApp, spa: Browser, method: 'POST'
   }
 }
 
-t.test('what a session has under way when it is ended changes nothing of the second factor', async (t) => {
+t.test('ignores second-factor changes of a session that ends while they are in flight', async (t) => {
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
   const ada = await enrol(svc)
   const thief = await confirmedBrowser(svc, ada.email).catch(() => null)
-  t.equal(thief, null, 'a password alone opens nothing')
+  t.equal(thief, null, 'a password alone is not enough')
   const stolen = svc.browser()
   await stolen.signIn(ada.email)
   await stolen.post('/two-factor-challenge', { code: ada.code() })
@@ -41,7 +44,7 @@ t.test('what a session has under way when it is ended changes nothing of the sec
     await begin(svc, stolen, 'DELETE', '/user/other-sessions'),
   ]
   const control = await begin(svc, stolen, 'POST', '/user/two-factor-recovery-codes')
-  t.equal(await control({}), 200, 'a slow body is none of a fault')
+  t.equal(await control({}), 200, 'a slow body causes no error')
   const change = { current_password: 'correct horse', password: strong, password_confirmation: strong }
   t.equal((await ada.browser.send('PUT', '/user/password', change)).statusCode, 200)
   const before = await prisma.user.findUniqueOrThrow({ where: { email: ada.email } })
@@ -50,7 +53,7 @@ t.test('what a session has under way when it is ended changes nothing of the sec
   t.equal((await ada.browser.get('/api/user')).statusCode, 200)
 })
 
-t.test('a second factor is not confirmed by a session that was ended meanwhile', async (t) => {
+t.test('does not confirm a second factor by a session that ended meanwhile', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const spa = await confirmedBrowser(svc, email)

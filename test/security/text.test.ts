@@ -15,7 +15,7 @@ const invisible = {
 }
 const addressError = { email: ['The email field must be a valid email address.'] }
 
-t.test('every door refuses an address with format characters', async (t) => {
+t.test('rejects addresses with format characters at every entry point', async (t) => {
   const secret = 'a-secret-that-is-long-enough'
   const clients = [{ client_id: 'phone', type: 'confidential', secret, grants: ['password'] }]
   const svc = await buildTestApp(t, {
@@ -37,7 +37,7 @@ t.test('every door refuses an address with format characters', async (t) => {
     }
     for (const [path, answer] of Object.entries(doors)) {
       const { statusCode, body } = await answer
-      t.equal(statusCode, 422, `${path} refuses a ${name}`)
+      t.equal(statusCode, 422, `${path} rejects a ${name}`)
       t.match(JSON.parse(body).errors, addressError, path)
     }
     for (const path of ['/oauth/login', '/oauth/forgot-password']) {
@@ -56,7 +56,7 @@ t.test('every door refuses an address with format characters', async (t) => {
   t.equal(await svc.database.prisma.user.count(), 1)
 })
 
-t.test('forms refuse control characters in names', async (t) => {
+t.test('rejects control characters in names in forms', async (t) => {
   const svc = await buildTestApp(t, { settings: { passkeys: { confirm_password: false } } })
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -96,7 +96,7 @@ t.test('forms refuse control characters in names', async (t) => {
   t.equal((await spa.get('/api/user')).json().name, good, 'joiners that scripts and emoji need are kept')
 })
 
-t.test('the command line prints nothing that a terminal interprets', async (t) => {
+t.test('prints nothing on the command line that a terminal interprets', async (t) => {
   const { run, database } = await openShell(t)
   const hostile = 'A\u001b]0;owned\u0007\u009b31m\u202ecba\u2028\u{e0041}B'
   const create = (email: string, name: string) =>
@@ -119,7 +119,7 @@ t.test('the command line prints nothing that a terminal interprets', async (t) =
   for (const { stdout } of outputs.slice(0, 2)) t.equal(JSON.parse(stdout).name, hostile, 'the JSON means the same')
 })
 
-t.test('log lines hold nothing that a terminal interprets', async (t) => {
+t.test('logs nothing that a terminal interprets', async (t) => {
   const lines: string[] = []
   const log = createLogger('info', { write: (line) => void lines.push(line) })
   log.info({ name: 'a\u009b31m\u202e' }, 'said \u009b')

@@ -8,7 +8,7 @@ import { enrol } from '../support/totp.ts'
 const subjects = async (svc: TestApp, email: string) => (await svc.mailbox.to(email)).map(({ subject }) => subject)
 const password = 'correct horse'
 
-t.test('creating an API token or a personal access token sends a notice', async (t) => {
+t.test('sends a notice when an API token or a personal access token is created', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings })
   await svc.createUser({ email: 'ada@example.com' })
   const spa = svc.browser()
@@ -25,7 +25,7 @@ t.test('creating an API token or a personal access token sends a notice', async 
   for (const mail of mails) t.notMatch(mail.raw + mail.text, 'evil', 'names are not mailed')
 })
 
-t.test('signing a device in sends a notice, and an unverified address gets none', async (t) => {
+t.test('sends a notice when a device signs in, and none to an unverified address', async (t) => {
   const svc = await buildTestApp(t)
   for (const [email, verified] of [['ada@example.com', true] as const, ['eve@example.com', false] as const]) {
     await svc.createUser({ email, verified })
@@ -36,7 +36,7 @@ t.test('signing a device in sends a notice, and an unverified address gets none'
   t.strictSame(await subjects(svc, 'eve@example.com'), [])
 })
 
-t.test('tokens.confirm_password asks for a recent password before a token is created', async (t) => {
+t.test('requires a recent password for new tokens with tokens.confirm_password', async (t) => {
   const settings = { ...oauthSettings, tokens: { confirm_password: true } }
   const svc = await buildTestApp(t, { settings })
   const user = await svc.createUser({ email: 'ada@example.com' })
@@ -67,7 +67,7 @@ t.test('tokens.confirm_password asks for a recent password before a token is cre
   t.equal((await svc.bearer(null, 'POST', '/svc/token', device)).statusCode, 200, 'a sign-in proves the password')
 })
 
-t.test('user:update --reset-two-factor notifies the user whose second factor it removes', async (t) => {
+t.test('notifies the user whose second factor user:update --reset-two-factor removes', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await enrol(svc)
   svc.clock.advance(minute)

@@ -5,10 +5,10 @@ import { oauthSettings, Person, post, redeem, refresh, request, response, secret
 import { challenged, enrol } from '../support/totp.ts'
 
 // Every sign-in here costs a password check.
-/** The forms in which a text might be told. */
+/** The forms in which a secret could appear. */
 const formsOf = (text: string): string[] => [text, encodeURIComponent(text), Buffer.from(text).toString('base64')]
 
-t.test('the log and the traces tell nothing that opens anything, whatever the journey', async (t) => {
+t.test('keeps secrets of every journey out of logs and traces', async (t) => {
   const collector = await Collector.start(t)
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url
   const settings = { ...oauthSettings, two_factor: { confirm_password: true } }
@@ -110,6 +110,6 @@ t.test('the log and the traces tell nothing that opens anything, whatever the jo
       t.notOk(collector.text.includes(form), `${name} is not in the traces`)
     }
   }
-  t.notMatch(lines, /"(authorization|cookie|set-cookie|headers|body|query|url)":/i, 'no part of a request as it came')
+  t.notMatch(lines, /"(authorization|cookie|set-cookie|headers|body|query|url)":/i, 'no part of a raw request')
   t.notMatch(lines, /\?(code|state|token|signature)=|&(code|state|token|signature)=/)
 })

@@ -2,10 +2,10 @@ import { passwordFingerprint } from '../../src/access/password-fingerprint.ts'
 import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 
-/** A password that the rules take. */
+/** A password that meets the rules. */
 export const strong = 'violet engine on the hill'
 
-/** What the form of a new account posts. */
+/** The form of a new account. */
 export const registration = (email: string, more: object = {}) => ({
   name: 'Grace Example',
   email,
@@ -21,7 +21,7 @@ export async function visitor(svc: TestApp, options?: Parameters<TestApp['browse
   return browser
 }
 
-/** The link of the last mail to the address that has one, without what svc's own address is. */
+/** The link of the last mail to the address with one, without svc's own address. */
 export async function mailedLink(svc: TestApp, address: string): Promise<string> {
   const texts = (await svc.mailbox.to(address)).map(({ text }) => /https?:\/\/\S+/.exec(text)?.[0] ?? '')
   const link = texts.filter((text) => text.includes('signature=')).at(-1)
@@ -29,7 +29,7 @@ export async function mailedLink(svc: TestApp, address: string): Promise<string>
   return link.replace('http://localhost:8000', '')
 }
 
-/** Takes the password from a user, as of one who signs in by passkey alone; the browsers stay signed in. */
+/** Removes the password of a user, as if the user signed in only by passkey; the browsers stay signed in. */
 export async function takePassword({ database: { prisma } }: TestApp, userId: number): Promise<void> {
   const id = BigInt(userId)
   await prisma.user.update({ where: { id }, data: { password: null } })

@@ -23,10 +23,10 @@ export type Settings = Record<string, unknown>
 export interface TestAppOptions {
   settings?: Settings
   env?: Record<string, string>
-  /** Another app's database: two replicas. */
+  /** Another app's database, for a second replica. */
   database?: { url: string; file?: string }
   clock?: TestClock
-  /** Whether traces are sent to where the environment says. */
+  /** Whether traces are sent to the address in the environment. */
   traces?: boolean
 }
 
@@ -36,7 +36,7 @@ interface TokenFacts {
   name?: string
 }
 
-/** A whole svc on a database of its own, and what tests do with it. */
+/** A whole svc on a separate database, with helpers for tests. */
 export interface TestApp {
   app: FastifyInstance
   config: CurrentConfig
@@ -51,7 +51,7 @@ export interface TestApp {
   createUser(facts?: { email?: string; password?: string | null; role?: string; verified?: boolean }): Promise<User>
   /** The plain text of a new API token. */
   createToken(user: User, facts?: TokenFacts): Promise<string>
-  /** A request with a bearer (or none), as a mobile app or another API sends it. */
+  /** A request with an optional bearer, as a mobile app or another API sends it. */
   bearer(
     token: string | null,
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -64,16 +64,16 @@ const password = 'correct horse'
 const passwordHash = hashPassword(password)
 let users = 0
 
-/** Mail arrives over SMTP, unless a test is about another way for it to leave; the replicas on one database share a receiver. */
+/** Mail arrives over SMTP, unless a test is about another transport; the replicas on one database share a receiver. */
 const receivers = new Map<string, SmtpReceiver>()
 
-/** Production takes no secret of words. */
+/** Production accepts no secret made of words. */
 const secrets = {
   development: 'the-secret-of-the-tests-is-32-bytes-long',
   production: 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M',
 }
 
-/** The configuration that a file of these settings gives; in development, unless they say otherwise. */
+/** The configuration of a file with these settings; in development by default. */
 export function testConfig(settings: Settings, env: Record<string, string> = {}): CurrentConfig {
   const app = { environment: 'development' as const, ...(settings.app as { environment?: keyof typeof secrets }) }
   return new CurrentConfig(

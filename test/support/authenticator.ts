@@ -23,13 +23,13 @@ export function cbor(value: Cbor): Buffer {
   return Buffer.concat([head(5, value.size), ...[...value].flat().map(cbor)])
 }
 
-/** The options of either ceremony, as svc answers them. */
+/** The options of either ceremony, as svc returns them. */
 export interface CeremonyOptions {
   challenge: string
   user?: { id: string }
 }
 
-/** What of an answer is to be other than an honest authenticator, browser and person would make it. */
+/** How a response differs from that of an honest authenticator, browser and person. */
 export interface Forgery {
   origin?: string
   rpId?: string
@@ -94,7 +94,7 @@ function makeKeys(algorithm: Algorithm): Keys {
   return { privateKey, cose: new Map(cose) }
 }
 
-/** One credential on a software authenticator, with the browser around it: honest unless a forgery says otherwise. */
+/** One credential on a software authenticator, with the browser around it: honest unless a forgery is given. */
 export class Authenticator {
   readonly id: string
   /** The signature counter; an authenticator that does not count leaves it at zero. */
@@ -114,7 +114,7 @@ export class Authenticator {
     this.#keys = makeKeys(algorithm)
   }
 
-  /** The answer to creation options. */
+  /** The response to creation options. */
   register(options: CeremonyOptions, forgery: Forgery = {}) {
     this.#userHandle = options.user?.id
     const clientDataJSON = clientData('webauthn.create', options, forgery)
@@ -140,7 +140,7 @@ export class Authenticator {
     })
   }
 
-  /** The answer to request options; one that counts counts up. */
+  /** The response to request options; increments the counter if there is one. */
   assert(options: CeremonyOptions, forgery: Forgery = {}) {
     if (this.counter > 0) this.counter++
     const clientDataJSON = clientData('webauthn.get', options, forgery)
@@ -162,7 +162,7 @@ export class Authenticator {
 
   #data(more: number, forgery: Forgery, credential: Buffer): Buffer {
     const { userPresent = true, userVerified = true, backedUp = false, trailing = Buffer.alloc(0) } = forgery
-    // A credential that is backed up is one that may be: both bits.
+    // A backed-up credential is also eligible for backup: both bits.
     const flags = more | (userPresent ? 0x01 : 0) | (userVerified ? 0x04 : 0) | (backedUp ? 0x18 : 0)
     const counter = Buffer.alloc(4)
     counter.writeUInt32BE(forgery.counter ?? this.counter)

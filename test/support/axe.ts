@@ -6,7 +6,10 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[]
 }
 
-/** What axe finds wrong on the page that is open, one line for each element; by one of its rules alone if it is named. */
+/**
+ * The accessibility violations that axe finds on the current page, one line for each element; optionally by one rule
+ * alone.
+ */
 export async function axeFindings(page: Page, rule?: string): Promise<string[]> {
   const options = { resultTypes: ['violations'], ...(rule === undefined ? {} : { runOnly: [rule] }) }
   await page.evaluate(axe.source)

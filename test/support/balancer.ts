@@ -11,13 +11,13 @@ interface Backend {
   agent: Agent
 }
 
-/** How often the balancer asks each replica whether it is ready, in milliseconds. */
+/** How often the balancer checks the readiness of each replica, in milliseconds. */
 const probeEvery = 500
 
-/** One address in front of several replicas: every request goes to the next of those that say they are ready; none is repeated. */
+/** One address in front of several replicas: requests go to the ready replicas in turn, and are never repeated. */
 export class Balancer {
   readonly port: number
-  /** How many requests each port was sent. */
+  /** The number of requests by port. */
   readonly sent = new Map<number, number>()
   readonly #backends: Backend[] = []
   #turn = 0
@@ -41,7 +41,7 @@ export class Balancer {
     return balancer
   }
 
-  /** Adds a replica; resolves when it was first seen ready. */
+  /** Adds a replica; resolves when it was first ready. */
   async add(port: number): Promise<void> {
     const backend = { port, isReady: false, agent: new Agent({ keepAlive: true }) }
     this.#backends.push(backend)

@@ -5,20 +5,20 @@ import { day } from './clock.ts'
 
 /** How a browser differs from the SPA's on the default stateful domain. */
 export interface BrowserOptions {
-  /** The page's origin, sent as `Origin` and `Referer`; that of `url` if only that is given. */
+  /** The page's origin, sent as `Origin` and `Referer`; defaults to that of `url`. */
   origin?: string
-  /** Where svc answers, as the browser sees it: decides which cookies go there. */
+  /** The address of svc, as the browser sees it: decides which cookies are sent. */
   url?: string
   remoteAddress?: string
   /** Whether the XSRF cookie is sent back as a header, as axios does. */
   xsrf?: boolean
-  /** Whether `signIn` signs in from a browser that did so before, of which svc mails no notice. Default: true. */
+  /** Whether `signIn` uses a known browser, for which svc mails no notice. Default: true. */
   known?: boolean
 }
 
 type Headers = Record<string, string | undefined>
 
-/** A first-party SPA in a browser: keeps cookies by the real rules and echoes XSRF-TOKEN on unsafe methods. */
+/** A first-party SPA in a browser: stores cookies by the standard rules and echoes XSRF-TOKEN on unsafe methods. */
 export class Browser {
   readonly jar = new CookieJar()
   readonly #app: FastifyInstance
@@ -51,7 +51,7 @@ export class Browser {
     return this.send('DELETE', path, body, headers)
   }
 
-  /** Sends a request with this browser's cookies and keeps those of the answer; a header that is undefined is left out. */
+  /** Sends a request with this browser's cookies and stores those of the answer; an undefined header is omitted. */
   async send(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
@@ -86,7 +86,7 @@ export class Browser {
     return cookies.find((cookie) => cookie.key === name)?.value
   }
 
-  /** Makes this a browser that signed in to the account before, so that svc mails no notice of the next sign-in. */
+  /** Makes this a known browser of the account, so that svc mails no notice of the next sign-in. */
   async becomeKnown(email: string): Promise<void> {
     const { clock, config, cookies } = this.#app
     const [key] = deriveKeys(config.current().app.secret, 'known-browser')

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const program = programs.find((path) => existsSync(path))
 
-/** A missing element fails with its own name before the test file times out; a slow machine never takes this long. */
+/** A missing element fails with its own name before the test file times out; even slow machines need less time. */
 const TIMEOUT = 300_000
 
 const args = [
@@ -22,8 +22,8 @@ const args = [
 ]
 
 /**
- * Whether this machine has a browser to test with. Without one the file says so and passes one test that says no more
- * than that; in CI it fails.
+ * Whether this machine has a browser for the tests. Without one the file prints a notice and passes one test; in CI it
+ * fails.
  */
 export function hasChromium(t: Test): boolean {
   if (program) return true
@@ -34,7 +34,7 @@ export function hasChromium(t: Test): boolean {
   return false
 }
 
-/** A browser with a profile of its own; closed with the test. */
+/** A browser with a separate profile; closed with the test. */
 export async function openChromium(
   t: Test,
   { switches = [], ...options }: { javaScriptEnabled?: boolean; ignoreHTTPSErrors?: boolean; switches?: string[] } = {},

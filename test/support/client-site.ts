@@ -8,7 +8,7 @@ import { freePort, type Running } from './process.ts'
 /** The client's secret. */
 export const secret = 'a-secret-that-is-long-enough'
 
-/** A client's own site, on another site than svc: it shows what it is sent. */
+/** A client's own site, separate from svc's: it shows what it receives. */
 export interface Client {
   url: string
   callback: string
@@ -34,7 +34,7 @@ export async function startClient(t: Test): Promise<Client> {
   return { url, callback: `${url}/cb` }
 }
 
-/** What svc knows of the client, and of a device. */
+/** The registrations of the client and of a device. */
 export const settingsFor = ({ url, callback }: Client): Settings => ({
   scopes: { 'orders:read': 'Read your orders' },
   rate_limits: { login: null, two_factor: null },
@@ -53,7 +53,7 @@ export const settingsFor = ({ url, callback }: Client): Settings => ({
   ],
 })
 
-/** Where the client sends a browser. */
+/** The client's redirect URI. */
 export const authorization = (svc: Running, { callback }: Client, more: Record<string, string> = {}): string => {
   const query = {
     client_id: 'shop',
@@ -66,7 +66,7 @@ export const authorization = (svc: Running, { callback }: Client, more: Record<s
   return `${svc.url}/oauth/authorize?${new URLSearchParams(query)}`
 }
 
-/** What the client's page was sent. */
+/** The parameters that the client's page received. */
 export const sent = async (page: Page) => JSON.parse((await page.textContent('#sent')) ?? '')
 
 /** Signs in at svc's own page. */
@@ -76,7 +76,7 @@ export async function signIn(page: Page, { email, password } = ada): Promise<voi
   await page.click('#login-submit')
 }
 
-/** What the browser complains about: a policy that is broken above all. */
+/** Browser errors, above all violations of the security policy. */
 export function complaintsOf(page: Page): string[] {
   const complaints: string[] = []
   page.on('console', (message) => {
@@ -87,19 +87,19 @@ export function complaintsOf(page: Page): string[] {
   return complaints
 }
 
-/** Begins an authorization that asks for a new sign-in; their times are whole seconds, and the last is to be an earlier one. */
+/** Begins an authorization that requires a new sign-in. Their times are whole seconds, and the last must be earlier. */
 export async function askAnew(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(1_100)
   await page.goto(url)
 }
 
-/** Asks for tokens. */
+/** Requests tokens. */
 export const redeem = async (svc: Running, fields: Record<string, string>) => {
   const answer = await fetch(`${svc.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(fields) })
   return (await answer.json()) as Record<string, string>
 }
 
-/** What a device is told that begins to connect. */
+/** The response to a device that begins to connect. */
 export const startDevice = async (svc: Running) => {
   const body = new URLSearchParams({ client_id: 'tv', scope: 'openid' })
   return (await (await fetch(`${svc.url}/oauth/device/code`, { method: 'POST', body })).json()) as Record<

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/clock.ts'
 
-/** A clock that stands still until it is moved. */
+/** A clock that is stopped until it is moved. */
 export class TestClock implements Clock {
   #now: number
 
@@ -12,7 +12,7 @@ export class TestClock implements Clock {
     return this.#now
   }
 
-  /** Moves on by so many milliseconds. */
+  /** Advances by this many milliseconds. */
   advance(milliseconds: number): void {
     this.#now += milliseconds
   }

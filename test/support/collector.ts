@@ -20,14 +20,14 @@ interface SentSpan {
   status: { code?: number; message?: string }
 }
 
-/** What is posted to `/v1/traces` (OTLP/HTTP with JSON). */
+/** The body of a post to `/v1/traces` (OTLP/HTTP with JSON). */
 interface Sent {
   resourceSpans: { resource: { attributes: SentAttribute[] }; scopeSpans: { spans: SentSpan[] }[] }[]
 }
 
 type Facts = Record<string, string | number | boolean | undefined>
 
-/** A span as it arrived. */
+/** A received span. */
 export interface CollectedSpan extends Omit<SentSpan, 'attributes'> {
   attributes: Facts
   resource: Facts
@@ -38,11 +38,11 @@ const factsOf = (attributes: readonly SentAttribute[]): Facts =>
     attributes.map(({ key, value }) => [key, value.stringValue ?? value.boolValue ?? Number(value.intValue)]),
   )
 
-/** Whoever collects traces: a receiver of OpenTelemetry's protocol over HTTP. */
+/** A trace collector: a receiver of OpenTelemetry's protocol over HTTP. */
 export class Collector {
   readonly url: string
   readonly spans: CollectedSpan[] = []
-  /** What was posted, as it was. */
+  /** The raw bodies that were posted. */
   text = ''
 
   private constructor(port: number) {
@@ -65,7 +65,7 @@ export class Collector {
     return collector
   }
 
-  /** The spans of this name. */
+  /** The spans with this name. */
   named(name: string): CollectedSpan[] {
     return this.spans.filter((span) => span.name === name)
   }

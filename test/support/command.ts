@@ -2,7 +2,7 @@ import { accountsOf } from '../../src/accounts.ts'
 import { userCommands } from '../../src/users/commands.ts'
 import type { TestApp } from './app.ts'
 
-/** Runs a user command against the database of an app, as the CLI does in a process of its own; returns what it prints. */
+/** Runs a user command against the database of an app, as the CLI does in a separate process; returns its output. */
 export async function runUserCommand(
   { app, config, database, clock }: TestApp,
   name: `svc:user:${string}`,

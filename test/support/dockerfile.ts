@@ -1,20 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** One line of a Dockerfile, without the continuation: `RUN`, and what stands after it. */
+/** One instruction of a Dockerfile, with continuation lines joined: `RUN`, and its arguments. */
 interface Instruction {
   name: string
   text: string
 }
 
-/** What begins at a FROM. */
+/** A stage, which begins at a FROM. */
 export interface Stage {
   name: string
   from: string
   instructions: Instruction[]
 }
 
-/** Reads as much of a Dockerfile as ours uses; ARG values are put where Docker itself puts them. */
+/** Parses the subset of Dockerfile syntax that ours uses; replaces ARG values where Docker does. */
 export function readDockerfile(text: string): Stage[] {
   const stages: Stage[] = []
   const values: Record<string, string> = {}
@@ -24,7 +24,7 @@ export function readDockerfile(text: string): Stage[] {
     .split('\n')
   for (const line of lines.filter((line) => line.trim() !== '')) {
     const [, name = '', rest = ''] = /^([A-Z]+)\s+(.*)$/.exec(line.trim()) ?? []
-    // In these the variables are the shell's, or nobody's.
+    // In these, variables belong to the shell.
     const isLiteral = ['RUN', 'CMD', 'ENTRYPOINT', 'HEALTHCHECK'].includes(name)
     const filled = isLiteral ? rest : rest.replace(/\$\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole)
     if (name === 'ARG') {
@@ -40,7 +40,7 @@ export function readDockerfile(text: string): Stage[] {
   return stages
 }
 
-/** The texts of a stage's instructions of one name. */
+/** The arguments of a stage's instructions with one name. */
 export const instructionsOf = (stage: Stage, name: string): string[] =>
   stage.instructions.filter((instruction) => instruction.name === name).map(({ text }) => text)
 
@@ -55,13 +55,13 @@ export const pairsOf = (stage: Stage, name: 'ENV' | 'LABEL'): Record<string, str
 /** The command of an exec form, as in `CMD ["node", "main.js"]`. */
 export const commandOf = (text = '[]'): string[] => JSON.parse(text.slice(text.indexOf('[')))
 
-/** The files under a directory that its .dockerignore lets into a build, by path from there. */
+/** The files under a directory that its .dockerignore includes in a build, by relative path. */
 export function buildContext(root: string): string[] {
   const rules = readFileSync(join(root, '.dockerignore'), 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
     .map((line) => ({ takes: line.startsWith('!'), path: line.replace(/^!/, '') }))
-  // The last rule that fits decides, for what lies below it too.
+  // The last matching rule decides, also for nested paths.
   const isTaken = (file: string) =>
     rules.findLast(({ path }) => path === '*' || file === path || file.startsWith(`${path}/`))?.takes ?? true
   const isReachable = (folder: string) => isTaken(folder) || rules.some(({ path }) => path.startsWith(`${folder}/`))

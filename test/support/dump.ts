@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import type { TestApp } from './app.ts'
 
-/** Everything in the database, as a stolen backup has it: SQLite's files byte by byte, or every row of every table. */
+/** Everything in the database, as in a stolen backup: SQLite's files byte by byte, or every row of every table. */
 export async function dumpDatabase({ where }: Pick<TestApp, 'where'>): Promise<string> {
   if (where.file)
     return ['', '-wal'].map((suffix) => readFileSync(`${where.file}${suffix}`).toString('latin1')).join('')
@@ -39,17 +39,17 @@ export async function dumpRedis(url: string): Promise<string> {
   }
 }
 
-/** The texts that show a secret at whatever offset it has in something longer that is encoded with base64. */
+/** The texts that reveal a secret at any offset in a longer base64-encoded value. */
 function base64Forms(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((offset) => {
-    // The characters at both ends depend on what is around the secret.
+    // The characters at both ends depend on what surrounds the secret.
     const padded = Buffer.concat([Buffer.alloc(offset), bytes])
     const text = padded.toString('base64').slice(Math.ceil((offset * 4) / 3), Math.floor((padded.length * 8) / 6))
     return [text, text.replaceAll('+', '-').replaceAll('/', '_')]
   })
 }
 
-/** The ways in which a store might hold a secret so that its reader learns it. */
+/** The encodings in which a store might reveal a secret. */
 export function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const hex = bytes.toString('hex')

@@ -87,7 +87,7 @@ const logout: PageData['logout'] = {
   user: 'ada@example.com',
 }
 
-/** What no page may take for markup, and what has no place to break. */
+/** Markup that pages must escape, and a long word without a place to break. */
 export const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'\`{{7*7}}<%= 7*7 %></style>`
 const long = 'x'.repeat(120)
 const texts = Array.from({ length: 4 }, (_, index) => `The password field breaks rule ${index}, ${long}.`)
@@ -225,10 +225,10 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
   },
 }
 
-/** Every page in every state, at a path that says which. */
+/** Every page in every state, at a descriptive path. */
 export const galleryPaths = Object.keys(states).map((name) => `/${name}`)
 
-/** Serves every page in every state with nothing behind it; closed with the test. */
+/** Serves every page in every state without a backend; closed with the test. */
 export async function buildGallery(
   t: Test,
   settings: Settings = {},

@@ -2,17 +2,17 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { TestApp } from './app.ts'
 import { until } from './until.ts'
 
-/** Requests that have come as far as a transaction and wait there. */
+/** Requests that wait at the start of a transaction. */
 export interface Held {
-  /** How many transactions wait. */
+  /** The number of waiting transactions. */
   count(): number
-  /** Lets later transactions through at once; those that wait go on waiting. */
+  /** Lets later transactions start immediately; waiting ones keep waiting. */
   passOthers(): void
-  /** Lets those that wait begin. */
+  /** Lets the waiting ones start. */
   release(): void
 }
 
-/** Stops every transaction before it begins: a test puts racing requests into an exact order with it. */
+/** Stops every transaction before it begins, so that a test can order racing requests exactly. */
 export function holdTransactions({ database }: TestApp): Held {
   const transaction = database.transaction.bind(database)
   const gate = Promise.withResolvers<void>()

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ReceivedMail, SmtpReceiver } from './smtp.ts'
 
-/** What arrived of the mails of one app; empty where the test chose another `mail.url`. */
+/** The received mails of one app; empty if the test chose another `mail.url`. */
 export class Mailbox {
   readonly #app: FastifyInstance
   readonly #receiver: SmtpReceiver | null
@@ -11,12 +11,12 @@ export class Mailbox {
     this.#receiver = receiver
   }
 
-  /** Every mail to the address, oldest first, when all that is due has been sent. */
+  /** Every mail to the address, oldest first, once all due mails were sent. */
   async to(address: string): Promise<ReceivedMail[]> {
     return (await this.all()).filter((mail) => mail.to === address)
   }
 
-  /** Every mail, oldest first, when all that is due has been sent. */
+  /** Every mail, oldest first, once all due mails were sent. */
   async all(): Promise<ReceivedMail[]> {
     await this.#app.outbox.deliverDue()
     return this.received()

@@ -1,6 +1,8 @@
 import type { TestApp } from './app.ts'
 
-/** Runs the work right before the next transaction begins: what the request read until then is out of date. */
+/**
+ * Runs the work right before the next transaction begins, so that everything the request read before is out of date.
+ */
 export function beforeNextTransaction({ database }: TestApp, work: () => Promise<unknown>): void {
   const { transaction } = database
   database.transaction = async (body) => {

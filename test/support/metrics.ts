@@ -1,4 +1,4 @@
-/** What a process tells Prometheus, read from the text format. */
+/** The metrics of a process, read from the text format. */
 export class Scrape {
   readonly text: string
   /** Name → type. */
@@ -11,12 +11,12 @@ export class Scrape {
     this.types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]))
   }
 
-  /** Asks the process on this port. */
+  /** Scrapes the process on this port. */
   static async of(port: number): Promise<Scrape> {
     return new Scrape(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text())
   }
 
-  /** The sum of the samples of this name that have these labels; null when there is none. */
+  /** The sum of the samples with this name and these labels; null if there are none. */
   value(name: string, labels: Record<string, string> = {}): number | null {
     const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
     const found = this.#lines.filter((line) => {
@@ -26,7 +26,7 @@ export class Scrape {
     return found.length === 0 ? null : found.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
   }
 
-  /** The different values that a label has in samples of this name. */
+  /** The different values of a label in samples with this name. */
   valuesOf(name: string, label: string): string[] {
     const texts = this.#lines.filter((line) => line.startsWith(`${name}{`))
     return [...new Set(texts.map((line) => new RegExp(`[{,]${label}="([^"]*)"`).exec(line)?.[1] ?? ''))].sort()

@@ -12,7 +12,7 @@ interface Email {
   verified: boolean
 }
 
-/** Who may sign in there: the profile as it is told, and the addresses, which are told apart from it. */
+/** Accounts that can sign in: their profile, and their addresses, which have a separate endpoint. */
 export interface PlainAccount {
   profile: Record<string, unknown>
   emails?: Email[]
@@ -32,14 +32,14 @@ const json = (response: ServerResponse, status: number, body: unknown) => {
 }
 
 /**
- * A plain OAuth 2.0 server in the shape of GitHub's: its paths, numbers for ids, a list of addresses apart, scopes with
- * commas, form-encoded tokens unless JSON is asked for, and errors with status 200.
+ * A plain OAuth 2.0 server like GitHub's: its paths, numeric ids, a separate list of addresses, scopes with commas,
+ * form-encoded tokens unless JSON is requested, and errors with status 200.
  */
 export class OAuthProvider {
   readonly url: string
   readonly accounts: Map<string, PlainAccount>
   readonly calls: Call[] = []
-  /** Answers in place of an endpoint, by path. */
+  /** Replaces the response of an endpoint, by path. */
   readonly instead = new Map<string, (response: ServerResponse) => void>()
   readonly #codes = new Map<string, Issued>()
   readonly #tokens = new Map<string, PlainAccount>()
@@ -126,7 +126,7 @@ export class OAuthProvider {
       .update(form.get('code_verifier') ?? '')
       .digest('base64url')
     const isGood = issued?.redirectUri === form.get('redirect_uri') && [null, verified].includes(issued.challenge)
-    // GitHub tells of errors with 200.
+    // GitHub reports errors with 200.
     if (id !== 'svc-forge' || secret !== clientSecret) {
       return json(response, 200, { error: 'incorrect_client_credentials' })
     }
@@ -140,7 +140,7 @@ export class OAuthProvider {
   }
 }
 
-/** The client's id and secret, in whichever way it sends them. */
+/** The client's id and secret, by either authentication method. */
 function credentialsOf(headers: IncomingMessage['headers'], form: URLSearchParams): (string | null)[] {
   const basic = /^Basic (.+)$/.exec(headers.authorization ?? '')?.[1]
   if (!basic) return [form.get('client_id'), form.get('client_secret')]

@@ -50,7 +50,7 @@ export const basic = (id: string, password = secret): Fields => ({
   authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(password)}`).toString('base64')}`,
 })
 
-/** Posts a form to a program's endpoint; a client is named by its id and sends its secret if it has one. */
+/** Posts a form to an OAuth endpoint; the client sends its id, and its secret if it has one. */
 export function post(
   { app }: Pick<TestApp, 'app'>,
   path: string,
@@ -80,16 +80,16 @@ export const introspect = async (svc: Pick<TestApp, 'app'>, client: string, valu
 export const revoke = (svc: Pick<TestApp, 'app'>, client: string, value: string, more: Fields = {}) =>
   post(svc, '/oauth/revoke', client, { token: value, ...more })
 
-/** Where a walk through svc's pages ended: at a page, or out at a client. */
+/** Where a walk through svc's pages ended: at a page, or at a client. */
 export interface Stop {
   answer: LightMyRequestResponse
   path: string
-  /** The page's title without the name of the application; null where svc leads out. */
+  /** The page's title without the name of the application; null after a redirect out of svc. */
   page: string | null
   out: URL | null
 }
 
-/** What the client reads at its redirect URI. */
+/** The parameters that the client reads at its redirect URI. */
 export const response = ({ out }: Stop): Fields =>
   Object.fromEntries(new URLSearchParams(out ? out.search.slice(1) || out.hash.slice(1) : ''))
 
@@ -99,7 +99,7 @@ export function hiddenFields(html: string): Fields {
   return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]))
 }
 
-/** A person in a browser without JavaScript, on their way through sign-in and consent. */
+/** A person in a browser without JavaScript, during sign-in and consent. */
 export class Person {
   readonly plain: Plain
   readonly email: string
@@ -111,12 +111,12 @@ export class Person {
     this.#base = base
   }
 
-  /** Opens a path and goes wherever svc leads, to a page or out. */
+  /** Opens a path and follows all redirects, to a page or out of svc. */
   async go(path: string): Promise<Stop> {
     return this.#follow(await this.plain.open(path), path)
   }
 
-  /** Sends the page's form that has the field, with what it hides and what is typed. */
+  /** Submits the page's form that has the field, with its hidden fields and the typed values. */
   async press({ answer, path }: Stop, typed: Fields): Promise<Stop> {
     const [field = ''] = Object.keys(typed)
     const forms = [...answer.body.matchAll(/<form method="post" action="([^"]+)">(.*?)<\/form>/gs)]
@@ -131,12 +131,12 @@ export class Person {
     return this.go(`/oauth/authorize?${new URLSearchParams(query)}`)
   }
 
-  /** Begins an authorization, and signs in and answers the question for consent where that is asked. */
+  /** Begins an authorization, signs in, and consents if asked. */
   async allow(query: Fields, decision = 'approve'): Promise<Stop> {
     return this.decide(await this.authorize(query), decision)
   }
 
-  /** Signs in and answers the question for consent, from wherever the walk stopped. */
+  /** Signs in and consents from the current page. */
   async decide(from: Stop, decision = 'approve'): Promise<Stop> {
     const stop = from.page === 'Sign in' ? await this.press(from, credentials(this.email)) : from
     return stop.page === 'Authorize' ? this.press(stop, { decision }) : stop
@@ -180,7 +180,7 @@ export const redeem = (svc: Pick<TestApp, 'app'>, client: string, code: string, 
     ...more,
   })
 
-/** What a client holds after a whole code flow. */
+/** The tokens of a client after a whole code flow. */
 export interface Tokens {
   access_token: string
   refresh_token: string
@@ -190,7 +190,7 @@ export interface Tokens {
   token_type: string
 }
 
-/** A whole code flow: the person allows, the client redeems. */
+/** A whole code flow: the user consents, the client redeems the code. */
 export async function codeFlow(svc: TestApp, person: Person, client: string, more: Fields = {}): Promise<Tokens> {
   const stop = await person.allow(request(client, more))
   const { code } = response(stop)

@@ -5,7 +5,7 @@ import Provider, { type JWKS } from 'oidc-provider'
 import type { Test } from 'tap'
 import { freePort } from './process.ts'
 
-/** Who may sign in there. */
+/** Accounts that can sign in there. */
 export interface ProviderAccount {
   sub: string
   email?: string
@@ -13,14 +13,14 @@ export interface ProviderAccount {
   name?: string
 }
 
-/** An answer before it goes out. */
+/** A response before it is sent. */
 export interface Answer {
   status: number
   headers: Headers
   body: Buffer | string
 }
 
-/** What the relying party sent. */
+/** The request of the relying party. */
 export interface Call {
   method: string
   path: string
@@ -42,7 +42,7 @@ export async function listen(t: Test, port: number, handle: RequestListener): Pr
   })
 }
 
-/** The page that asks who somebody is, and whether the application may know. */
+/** The page that asks for the user, and for consent. */
 export const allowPage = (action: string, names: Iterable<string>): string => {
   const options = [...names].map((name) => `<option>${name}</option>`).join('')
   return `<!doctype html><html lang="en"><title>Acme</title><form method="post" action="${action}">
@@ -51,15 +51,15 @@ export const allowPage = (action: string, names: Iterable<string>): string => {
 </form></html>`
 }
 
-/** An OpenID provider of others, on loopback, which can be made to misbehave. */
+/** A foreign OpenID provider on loopback, which can misbehave. */
 export class OidcProvider {
   readonly issuer: string
   readonly accounts: Map<string, ProviderAccount>
   /** Every call to its endpoints, oldest first. */
   readonly calls: Call[] = []
-  /** Whether anything answers there. */
+  /** Whether the provider responds. */
   isUp = true
-  /** Changes what an endpoint answers, by path. */
+  /** Changes the response of an endpoint, by path. */
   readonly instead = new Map<string, Change>()
   readonly #inner: string
   readonly #key: CryptoKey
@@ -91,7 +91,7 @@ export class OidcProvider {
     return { issuer: this.issuer, client_id: 'svc', client_secret: clientSecret, allow_private_addresses: true }
   }
 
-  /** Changes the claims of the id_tokens, which are signed as ever, or by a key that nobody knows. */
+  /** Changes the claims of the ID tokens, which are signed as usual or with an unknown key. */
   changeIdToken(change: (claims: JWTPayload) => JWTPayload, by: 'its own key' | 'another key' = 'its own key'): void {
     const other = generateKeyPair('ES256').then(({ privateKey }) => privateKey)
     this.#resign(change, by === 'its own key' ? this.#key : other, 'acme-1')
@@ -107,7 +107,7 @@ export class OidcProvider {
     })
   }
 
-  /** Signs id_tokens with a new key from now on; answers what publishes it in place of the old one. */
+  /** Signs ID tokens with a new key from now on; returns a function that publishes it in place of the old one. */
   async rotateKey(): Promise<() => void> {
     const { privateKey, publicKey } = await generateKeyPair('ES256')
     const kid = 'acme-2'
@@ -116,7 +116,7 @@ export class OidcProvider {
     return () => this.instead.set('/jwks', (answer) => ({ ...answer, body: JSON.stringify({ keys: [jwk] }) }))
   }
 
-  /** Changes what the profile says. */
+  /** Changes the profile. */
   changeUserinfo(change: (claims: Record<string, unknown>) => unknown): void {
     this.instead.set('/me', (answer) => ({ ...answer, body: JSON.stringify(change(JSON.parse(String(answer.body)))) }))
   }
@@ -126,7 +126,7 @@ export class OidcProvider {
     return this.calls.filter((call) => call.path === path)
   }
 
-  /** The real provider behind. */
+  /** The actual provider. */
   #library(jwks: JWKS, redirectUris: string[]): RequestListener {
     const provider = new Provider(this.issuer, {
       jwks,

@@ -2,7 +2,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import type { TestApp } from './app.ts'
 import { Browser } from './browser.ts'
 
-/** A browser without JavaScript: it follows nothing by itself and sends forms as they stand in the page. */
+/** A browser without JavaScript: it follows no redirects and submits forms as the page contains them. */
 export class Plain {
   readonly browser: Browser
 
@@ -14,7 +14,7 @@ export class Plain {
     return this.browser.get(path, { accept: 'text/html', origin: undefined, referer: undefined, ...headers })
   }
 
-  /** Sends the form with this field that the page at the path holds: its hidden fields, and what was typed. */
+  /** Submits the form with this field on the page at the path: its hidden fields, and the typed values. */
   async send(
     path: string,
     typed: Record<string, string>,
@@ -43,8 +43,8 @@ export class Plain {
   }
 }
 
-/** What a person types to sign in. */
+/** The values that a person types to sign in. */
 export const credentials = (email: string, password = 'correct horse') => ({ email, password })
 
-/** Where an answer leads. */
+/** The target of a redirect. */
 export const led = ({ statusCode, headers }: LightMyRequestResponse) => [statusCode, headers.location]

@@ -1,13 +1,12 @@
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems hand out to outgoing connections and to servers that listen on port 0. */
+/** Below the ports that systems use for outgoing connections and for servers on port 0. */
 const [first, count] = [20_000, 10_000]
 
 /**
- * A TCP port that stays free for its caller until this process ends.
- * A UDP socket with the same number holds the place: other test processes skip a port whose UDP twin is taken,
- * and the system releases it even when the process is killed.
+ * A TCP port that stays free for its caller until this process ends. A UDP socket with the same number reserves it:
+ * other test processes skip a port whose UDP twin is taken, and the system releases it even when the process is killed.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -30,7 +29,7 @@ function hold(port: number): Promise<boolean> {
   })
 }
 
-/** Whether nothing listens on the port, on any address: a server may outlive the test that started it. */
+/** Whether the port is free on every address: a server may outlive the test that started it. */
 function isFree(port: number): Promise<boolean> {
   const server = createServer()
   return new Promise((resolve) => {

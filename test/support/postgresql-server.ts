@@ -6,23 +6,23 @@ import pg from 'pg'
 import { freePort } from './port.ts'
 import { until } from './until.ts'
 
-/** A PostgreSQL server of the tests' own. */
+/** A PostgreSQL server for the tests. */
 export interface PostgresqlServer {
   /** The URL of its `postgres` database, for the superuser. */
   url: string
   port: number
-  /** Ends the server and the connections with it; its files stay. */
+  /** Stops the server and its connections; its files stay. */
   halt(): Promise<void>
   /** Starts it again, on the same port. */
   restart(): Promise<void>
-  /** Lets none of its processes run: connections stay open, and nothing answers. */
+  /** Pauses all its processes: connections stay open without answers. */
   freeze(): void
   thaw(): void
-  /** Ends the server, the processes' connections with it, and deletes its files. */
+  /** Stops the server and its connections, and deletes its files. */
   stop(): Promise<void>
 }
 
-/** Where PostgreSQL's programs lie, or undefined when the machine has none. */
+/** The folder of PostgreSQL's programs, or undefined if they are not installed. */
 export function findPostgresql(): string | undefined {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
@@ -37,7 +37,7 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
   const owner = serverUser()
   if (owner) chownSync(folder, owner.uid, owner.gid)
   const data = join(folder, 'data')
-  // The directory of whoever started us may be closed to that user.
+  // The working directory may be closed to that user.
   const as = { cwd: folder, ...owner, env: { ...process.env, HOME: folder, LC_ALL: 'C' } }
   const made = spawnSync(
     join(programs, 'initdb'),
@@ -68,12 +68,12 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
     })
     child = begun
     await untilReady(url, begun, () => log)
-    // A test's process must be able to end by itself.
+    // It must not keep the test process alive.
     begun.unref()
     begun.stderr.destroy()
   }
   let child: ChildProcess | undefined
-  // Nothing of it may outlive the process that started it.
+  // Everything must end with the process that started it.
   const abandon = () => {
     child?.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -98,7 +98,7 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
   return { url, port, halt, restart: start, freeze, thaw, stop }
 }
 
-/** Sends a signal to the server and to each process that it started: they are groups of their own. */
+/** Sends a signal to the server and to each process that it started, which are separate process groups. */
 function signalAll(child: ChildProcess | undefined, signal: NodeJS.Signals): void {
   if (!child?.pid || child.exitCode !== null) return
   const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
@@ -121,7 +121,7 @@ async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   child.ref()
   const gone = new Promise((resolve) => child.once('exit', resolve))
-  // A fast shutdown: connections are ended, not waited for.
+  // A fast shutdown: connections are closed immediately.
   child.kill('SIGINT')
   const late = setTimeout(() => child.kill('SIGKILL'), 5000)
   await gone

@@ -8,10 +8,10 @@ import { preparePostgresql } from '../../src/database/postgresql.ts'
 import { openSqliteConnection, prepareSqliteFile } from '../../src/database/sqlite.ts'
 import { startPostgresql } from './postgresql-server.ts'
 
-/** The engine this run of the suite is about. */
+/** The engine of this run of the suite. */
 export const testEngine: Engine = process.env.SVC_TEST_ENGINE === 'postgresql' ? 'postgresql' : 'sqlite'
 
-/** A database of one test's own, empty and migrated unless it was asked for bare. */
+/** A separate database for one test, empty and migrated unless it is bare. */
 export interface TestDatabase {
   engine: Engine
   /** For `openDatabase`, or `DATABASE_URL`. */
@@ -28,7 +28,7 @@ let ownServer: Promise<string> | undefined
 let sqliteTemplate: Promise<string> | undefined
 let postgresqlTemplate: Promise<string> | undefined
 
-/** Makes a fresh database on the engine of this run; a `bare` one has no tables yet. */
+/** Creates a fresh database on the engine of this run; a `bare` one has no tables yet. */
 export async function createTestDatabase(options: { bare?: boolean } = {}): Promise<TestDatabase> {
   return testEngine === 'sqlite' ? createFile(options.bare) : createOnServer(options.bare)
 }
@@ -81,7 +81,7 @@ async function createOnServer(bare = false): Promise<TestDatabase> {
   return { engine: 'postgresql', url: urlOf(server, name), drop }
 }
 
-// Made once for each state of the migrations, whichever process comes first.
+// Made once for each state of the migrations, by the first process that needs it.
 async function migratedDatabase(server: string): Promise<string> {
   const migrations = readMigrations(migrationsFolder('postgresql'))
   const state = createHash('sha256')
@@ -92,7 +92,7 @@ async function migratedDatabase(server: string): Promise<string> {
     await admin.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK])
     const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])
     if (rowCount) return
-    // Renamed when it is complete: a name that exists is a template that can be copied.
+    // Renamed when complete: an existing name is a template that can be copied.
     const draft = `draft_${process.pid}_${Date.now()}`
     await admin.query(`CREATE DATABASE ${draft}`)
     await preparePostgresql(urlOf(server, draft))
@@ -111,7 +111,7 @@ async function asAdmin<T>(server: string, work: (admin: pg.Client) => Promise<T>
   }
 }
 
-// One file run on its own has no suite around it that started a server.
+// A file that runs alone has no suite that started a server.
 async function serverUrl(): Promise<string> {
   const given = process.env.SVC_TEST_POSTGRES_URL
   if (given) return given

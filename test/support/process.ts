@@ -10,28 +10,28 @@ export { freePort } from './port.ts'
 
 const source = resolve(import.meta.dirname, '../../src')
 
-/** How a process ended, and what it printed. */
+/** The exit code and the output of a process. */
 export interface Ended {
   code: number | null
   stdout: string
   stderr: string
 }
 
-/** A process of svc that runs. */
+/** A running process of svc. */
 export interface Running {
   child: ChildProcess
   /** `http://localhost:<port>`. */
   url: string
   port: number
   cwd: string
-  /** What it was started with, for commands beside it. */
+  /** Its environment, for commands beside it. */
   env: Record<string, string | undefined>
   stdout(): string
   stderr(): string
-  /** Waits until standard output fits. */
+  /** Waits until standard output matches. */
   printed(pattern: RegExp): Promise<void>
   ended: Promise<Ended>
-  /** Sends SIGTERM and waits for the end. */
+  /** Sends SIGTERM and waits for the exit. */
   stop(): Promise<Ended>
 }
 
@@ -40,7 +40,7 @@ interface Options {
   cwd?: string
 }
 
-/** A directory that is gone after the test. */
+/** A directory that is deleted after the test. */
 export function temporaryDirectory(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-process-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -48,7 +48,7 @@ export function temporaryDirectory(t: Test): string {
 }
 
 function launch(script: string, args: readonly string[], { cwd, env }: Options) {
-  // Nothing of svc's own comes from whoever runs the tests.
+  // Settings of svc in the caller's environment are dropped.
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
   const clean = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, ...env }).filter(([, value]) => value !== undefined)
   const child = spawn(process.execPath, [join(source, script), ...args], { cwd, env: Object.fromEntries(clean) })
@@ -63,7 +63,7 @@ function launch(script: string, args: readonly string[], { cwd, env }: Options) 
   return { child, output, ended }
 }
 
-/** Runs `main.ts` until it ends by itself. */
+/** Runs `main.ts` until it exits. */
 export async function runMain(t: Test, { cwd = temporaryDirectory(t), env = {} }: Options = {}): Promise<Ended> {
   const { child, ended } = launch('main.ts', [], { cwd, env: { PORT: String(await freePort()), ...env } })
   t.teardown(() => child.kill('SIGKILL'))
@@ -91,7 +91,7 @@ export async function startMain(t: Test, { cwd = temporaryDirectory(t), env = {}
     await until(() => isPrinted() || child.exitCode !== null || child.signalCode !== null)
     if (!isPrinted()) throw new Error(`Nothing printed fits ${pattern}:\n${output.stdout}\n${output.stderr}`)
   }
-  // The level of the log may hide that line; then the socket tells.
+  // The log level may hide that line; then the socket decides.
   if (env.LOG_LEVEL === undefined || ['trace', 'debug', 'info'].includes(env.LOG_LEVEL)) await printed(/listening on/)
   return {
     child,

@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { freePort } from './process.ts'
 
-/** The way to a server, which can be cut and opened again, go silent, or take its time. */
+/** A proxy in front of a server that can be cut and restored, hang, or add a delay. */
 export async function openProxy(t: Test, target: URL) {
   const port = await freePort()
   const sockets = new Set<Socket>()
@@ -35,7 +35,7 @@ export async function openProxy(t: Test, target: URL) {
   const fallSilent = () => {
     isSilent = true
   }
-  /** Holds back what is sent by so many milliseconds. */
+  /** Delays sent data by this many milliseconds. */
   const slowDown = (milliseconds: number) => {
     latency = milliseconds
   }

@@ -8,17 +8,17 @@ import { until } from './until.ts'
 
 const program = ['/usr/bin/redis-server', '/usr/local/bin/redis-server'].find((path) => existsSync(path))
 
-/** A Redis of a test's own. */
+/** A separate Redis for a test. */
 export interface RedisServer {
   url: string
   stop(): Promise<void>
   start(): Promise<void>
-  /** Lets it not run: connections stay open, and nothing answers. */
+  /** Pauses it: connections stay open without answers. */
   freeze(): void
   thaw(): void
 }
 
-/** Whether there is a Redis to test with; in CI there must be. */
+/** Whether a Redis is installed for the tests; CI requires one. */
 export function hasRedis(t: Test): boolean {
   if (program) return true
   const line = 'REDIS IS NOT ON THIS MACHINE: NOTHING WAS TESTED WITH IT'

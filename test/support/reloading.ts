@@ -17,14 +17,14 @@ export interface LogLine {
 
 const ofConfiguration = '"msg":"(?:the configuration|a restart)[^\\n]*\\n'
 
-/** The lines that a process logged about its configuration. */
+/** The log lines of a process about its configuration. */
 export const configLines = ({ stdout }: Running): LogLine[] =>
   stdout()
     .split(/(?<=\n)/)
     .filter((line) => new RegExp(ofConfiguration).test(line))
     .map((line) => JSON.parse(line))
 
-/** Waits until so many lines about the configuration are logged, and answers that one. */
+/** Waits for the nth log line about the configuration, and returns it. */
 export async function nthLine(svc: Running, count: number): Promise<LogLine> {
   await svc.printed(new RegExp(`(?:[^]*?${ofConfiguration}){${count}}`))
   const line = configLines(svc)[count - 1]
@@ -32,10 +32,10 @@ export async function nthLine(svc: Running, count: number): Promise<LogLine> {
   return line
 }
 
-/** What stands in the file of a process that `startWithAda` started. */
+/** The configuration file of a process that `startWithAda` started. */
 export const settingsOf = ({ cwd }: Running): Settings => parse(readFileSync(join(cwd, 'svc.yaml'), 'utf8'))
 
-/** Replaces the file at once, as editors and deployments do. */
+/** Replaces the file atomically, as editors and deployments do. */
 export function replaceFile({ cwd }: Running, content: Settings | string): void {
   const draft = join(cwd, 'draft.yaml')
   writeFileSync(draft, typeof content === 'string' ? content : stringify(content))
@@ -50,7 +50,7 @@ export const robot = (client_id: string, secret = 'a-secret-that-is-long-enough'
   grants: ['client_credentials'],
 })
 
-/** Asks for a token with a client's own credentials. */
+/** Requests a token with a client's credentials. */
 export const machineToken = (
   { url }: Running,
   client: string,

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { Browser, type BrowserOptions } from './browser.ts'
 
-/** Asks a process that listens as `app.inject` asks an app; each request is a connection of its own. */
+/** Sends requests to a listening process as `app.inject` does to an app; each on its own connection. */
 export function ask(url: string, { method = 'GET', url: path, headers = {}, payload }: InjectOptions) {
   const isJson = typeof payload === 'object' && !Buffer.isBuffer(payload)
   const body = isJson ? JSON.stringify(payload) : payload
@@ -18,7 +18,7 @@ export function ask(url: string, { method = 'GET', url: path, headers = {}, payl
       answer.once('error', reject)
       answer.once('end', () => {
         const { statusCode = 0, headers: own } = answer
-        // Sound: the tests read these alone.
+        // Sound: the tests use only these.
         const facts = { statusCode, headers: own, body: text, payload: text, json: () => JSON.parse(text) }
         resolve(facts as unknown as LightMyRequestResponse)
       })
@@ -27,17 +27,17 @@ export function ask(url: string, { method = 'GET', url: path, headers = {}, payl
   })
 }
 
-/** What listens at an address, for whoever only injects requests into an app. */
+/** The server at an address, for helpers that only inject requests into an app. */
 export function remoteApp(url: string): FastifyInstance {
   const app = { inject: (sent: InjectOptions) => ask(url, sent) }
-  // Sound: those it is handed to do nothing else.
+  // Sound: its users call nothing else.
   return app as unknown as FastifyInstance
 }
 
-/** A browser in front of a process that listens. */
+/** A browser for a listening process. */
 export const remoteBrowser = (url: string, options: BrowserOptions = {}): Browser =>
   new Browser(remoteApp(url), { url, ...options })
 
-/** Asks with a bearer, as a mobile app or another API does. */
+/** Sends a bearer, as a mobile app or another API does. */
 export const askWithBearer = (url: string, token: string, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET') =>
   ask(url, { method, url: path, headers: { accept: 'application/json', authorization: `Bearer ${token}` } })

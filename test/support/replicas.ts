@@ -17,13 +17,13 @@ export interface Replicas {
   balancer: Balancer
   all: Running[]
   databaseUrl: string
-  /** Starts one more, with a clock that is off by so many milliseconds, and waits until it is sent requests. */
+  /** Starts another replica, with a clock offset in milliseconds, and waits until it gets requests. */
   add(offBy?: number): Promise<Running>
   /** Runs a command beside them. */
   svc(args: string[], input?: string): Promise<string>
 }
 
-/** Starts replicas on a database of the test's own; the settings may depend on their address. */
+/** Starts replicas on a separate database; the settings may depend on their address. */
 export async function startReplicas(
   t: Test,
   count: number,

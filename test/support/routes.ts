@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 
-/** A path with the methods that the router knows there, 405 ones included. */
+/** A path with the methods that the router knows there, including those that answer 405. */
 export interface RoutedPath {
   path: string
   methods: string[]
 }
 
-/** Every path of the router, from the tree that it prints. */
+/** Every path of the router, from its printed tree. */
 export function routedPaths(app: FastifyInstance): RoutedPath[] {
   const parents: string[] = []
   return app
@@ -23,13 +23,13 @@ export function routedPaths(app: FastifyInstance): RoutedPath[] {
     })
 }
 
-/** The path as an API description writes it: `/api/tokens/{id}`. */
+/** The path as in an API description: `/api/tokens/{id}`. */
 export const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 /** The path of a record that may exist. */
 export const concrete = (path: string): string => path.replace(/:\w+/g, '1')
 
-/** Operations that ask for nobody: everything else that is routed needs a caller, and says so in its `security`. */
+/** Operations without authentication: every other route needs a caller, and says so in its `security`. */
 export const openOperations: ReadonlySet<string> = new Set([
   'GET /health/live',
   'GET /health/ready',
@@ -43,19 +43,19 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /passkeys/login/options',
   'POST /passkeys/login',
   'POST /svc/token',
-  // Sign-in by other providers: browsers come from there, mobile apps hand in what they got there.
+  // Social sign-in: browsers return from providers, and mobile apps submit their codes.
   'GET /auth/providers',
   'GET /auth/{provider}/redirect',
   'GET /auth/{provider}/callback',
   'POST /auth/{provider}/callback',
   'POST /auth/{provider}/token',
-  // They look for a session by themselves: a browser without one is sent to sign in and back.
+  // They look up the session themselves: a browser without one is redirected to sign in and back.
   'GET /email/verify/{id}/{hash}',
   'GET /verify-email/{id}/{hash}',
-  // The signed link of a mail proves who asks.
+  // The signed link of a mail authenticates the request.
   'GET /email/undo/{id}/{signature}',
   'POST /email/undo/{id}/{signature}',
-  // Pages and what belongs to them.
+  // Pages and their assets.
   'GET /',
   'GET /oauth/login',
   'POST /oauth/login',
@@ -73,7 +73,7 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /assets/passkey-login.js',
   'GET /test-login',
   'POST /test-login',
-  // The protocol: clients authenticate there, and browsers are asked to sign in.
+  // OAuth endpoints: clients authenticate there, and browsers are asked to sign in.
   'GET /oauth/authorize',
   'POST /oauth/authorize',
   'GET /oauth/authorize/{uid}',

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { createTestDatabase, type TestDatabase } from './postgresql.ts'
 import { type Ended, runCli, temporaryDirectory } from './process.ts'
 
-/** A database, and commands run on it. */
+/** A database, and commands that run on it. */
 export interface Shell {
   database: TestDatabase
   cwd: string
@@ -10,7 +10,7 @@ export interface Shell {
   run(input: string, ...args: string[]): Promise<Ended>
 }
 
-/** Opens a shell on a database of its own. */
+/** Opens a shell on a separate database. */
 export async function openShell(t: Test): Promise<Shell> {
   const database = await createTestDatabase()
   t.teardown(database.drop)
@@ -19,7 +19,7 @@ export async function openShell(t: Test): Promise<Shell> {
   return { database, cwd, env, run: (input, ...args) => runCli(args, { cwd, env, input }) }
 }
 
-/** The command failed with a line of its own on standard error, and nothing else. */
+/** The command failed with one line on standard error, and nothing else. */
 export function failed(t: Test, { code, stdout, stderr }: Ended, pattern: RegExp): void {
   t.equal(code, 1)
   t.equal(stdout, '')
@@ -27,7 +27,7 @@ export function failed(t: Test, { code, stdout, stderr }: Ended, pattern: RegExp
   t.notMatch(stderr, / {4}at /, 'no stack trace')
 }
 
-/** The command failed with the body that the mistake gets over HTTP. */
+/** The command failed with the body that the same error has over HTTP. */
 export function invalid(t: Test, ended: Ended, errors: Record<string, string[]>): void {
   failed(t, ended, /^\{.*\}\n$/)
   t.match(JSON.parse(ended.stderr), { message: String, code: 'validation_failed' })

@@ -1,4 +1,4 @@
-// Loaded before everything else of a process: its clock is off by so many milliseconds.
+// Loaded first in a process: shifts its clock by this many milliseconds.
 const off = Number(process.env.CLOCK_OFF_BY)
 const Real = Date
 

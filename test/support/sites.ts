@@ -14,20 +14,20 @@ import { stopTime } from './time.ts'
 /** The hosts of the sites: svc, an application beside it, and a site of another organisation. */
 const hosts = { svc: 'id.corp.example', sibling: 'app.corp.example', other: 'shop.example' } as const
 
-/** svc behind TLS next to sites that attack it; every page of theirs is blank. */
+/** svc behind TLS next to sites that attack it, all of whose pages are blank. */
 export interface Sites {
   svc: TestApp
   /** The origins. */
   at: Record<keyof typeof hosts, string>
-  /** A browser that finds these hosts. */
+  /** A browser that resolves these hosts. */
   browser: BrowserContext
-  /** What svc received and answered, oldest first. */
+  /** Requests and responses of svc, oldest first. */
   traffic: { method: string; path: string; status: number; origin: string; cookie: string; set: string[] }[]
   /** Whether pages of svc arrive as 204. */
   silent: boolean
 }
 
-/** A key and a certificate that nobody signed but itself. */
+/** A key and a self-signed certificate. */
 function certificate(t: Test): { key: Buffer; cert: Buffer } {
   const folder = temporaryDirectory(t)
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
@@ -83,7 +83,7 @@ export async function startSites(
   return sites
 }
 
-/** A browser that finds the hosts of these sites on this machine. */
+/** A browser that resolves the hosts of these sites to this machine. */
 export const openSitesBrowser = (t: Test): Promise<BrowserContext> =>
   openChromium(t, { ignoreHTTPSErrors: true, switches: ['--host-resolver-rules=MAP *.example 127.0.0.1'] })
 
@@ -96,7 +96,7 @@ export async function signInAt({ at }: Sites, page: Page, email: string): Promis
   await page.waitForSelector('#user-email')
 }
 
-/** Who svc's start page says is signed in; null for nobody. */
+/** The signed-in user on svc's start page, or null. */
 export async function signedInAt({ at }: Sites, page: Page): Promise<string | null> {
   await page.goto(`${at.svc}/`)
   const email = page.locator('#user-email')
@@ -112,15 +112,15 @@ const formScript = (action: string, fields: Record<string, string>, target: stri
   form.submit()
 }`
 
-/** Posts a form from the page that is open to an address of any site, and follows it there. */
+/** Posts a form from the current page to an address of any site, and follows it there. */
 export async function postForm(page: Page, action: string, fields: Record<string, string> = {}): Promise<void> {
   await Promise.all([page.waitForEvent('framenavigated'), page.evaluate(formScript(action, fields, '_self'))])
   await page.waitForLoadState()
 }
 
 /**
- * The same where svc's pages are of no interest: they arrive as 204 with their cookies, so that the page stays open and
- * the next form costs no rendering.
+ * The same without rendering svc's pages: they arrive as 204 with their cookies, so that the page stays open and the
+ * next form is cheap.
  */
 export async function postFormSilently(
   sites: Sites,
@@ -137,7 +137,7 @@ export async function postFormSilently(
   sites.silent = false
 }
 
-/** The cookies at svc that make a visitor who they are. */
+/** The cookies at svc that authenticate a visitor. */
 export async function identity(browser: BrowserContext, { at }: Sites): Promise<Record<string, string>> {
   const cookies = await browser.cookies(`${at.svc}/`)
   const own = cookies.filter(({ name }) => /(^|-)(svc_session|svc_remember|XSRF-TOKEN)$/.test(name))

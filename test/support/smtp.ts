@@ -1,11 +1,11 @@
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
-/** A mail as it arrived. */
+/** A received mail. */
 export interface ReceivedMail {
   /** The recipient of the envelope. */
   to: string
-  /** The sender's address as the header says it. */
+  /** The sender's address in the header. */
   from: string
   subject: string
   text: string
@@ -16,14 +16,14 @@ export interface ReceivedMail {
   raw: string
 }
 
-/** What a test server may be told to do otherwise. */
+/** Overrides for a test server. */
 type Behaviour = Pick<SMTPServerOptions, 'onAuth' | 'onMailFrom' | 'onRcptTo' | 'authOptional' | 'hideSTARTTLS'> & {
   port?: number
-  /** Called before a message is taken; an error refuses it. */
+  /** Called before a message is accepted; an error rejects it. */
   onMessage?: (mail: ReceivedMail) => Promise<void>
 }
 
-/** Reads a message, as it stands in a file or arrived. */
+/** Parses a message from a file or a connection. */
 export async function parseMail(raw: string | Buffer, to: string): Promise<ReceivedMail> {
   const mail: Email = await PostalMime.parse(raw)
   return {
@@ -37,9 +37,9 @@ export async function parseMail(raw: string | Buffer, to: string): Promise<Recei
   }
 }
 
-/** A real SMTP server on loopback that keeps what it is sent. */
+/** A real SMTP server on loopback that stores what it receives. */
 export class SmtpReceiver {
-  /** Everything that arrived, in the order of its arrival. */
+  /** All received mails, in the order of their arrival. */
   readonly mails: ReceivedMail[] = []
   port = 0
   readonly #server: SMTPServer
@@ -70,7 +70,7 @@ export class SmtpReceiver {
         })
       },
     })
-    // A client that goes away in the middle is no failure of a test.
+    // A client that disconnects midway does not fail the test.
     this.#server.on('error', () => undefined)
   }
 
@@ -84,12 +84,12 @@ export class SmtpReceiver {
     return receiver
   }
 
-  /** What `mail.url` says to send here. */
+  /** The value of `mail.url` for this server. */
   get url(): string {
     return `smtp://127.0.0.1:${this.port}`
   }
 
-  /** Stops listening and closes what is open. */
+  /** Stops listening and closes open connections. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()))
   }

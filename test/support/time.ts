@@ -2,7 +2,7 @@ import { mock } from 'node:test'
 import type { Test } from 'tap'
 import { TestClock } from './clock.ts'
 
-/** The clock of svc and `Date`, which libraries such as oidc-provider read: both stop, and both move together. */
+/** The clock of svc and `Date`, which libraries such as oidc-provider read: both stop and move together. */
 class StoppedClock extends TestClock {
   override advance(milliseconds: number): void {
     super.advance(milliseconds)
@@ -13,8 +13,8 @@ class StoppedClock extends TestClock {
 let stopped = false
 
 /**
- * Stops time for svc and for its libraries until the test ends, so that a slow machine cannot let anything expire.
- * Another clock in the same test starts at the time at which the first one stopped.
+ * Stops time for svc and for its libraries until the test ends, so that nothing expires on a slow machine. Another
+ * clock in the same test starts at the time at which the first one stopped.
  */
 export function stopTime(t: Test): TestClock {
   if (!stopped) {
@@ -28,7 +28,7 @@ export function stopTime(t: Test): TestClock {
   return new StoppedClock(Date.now())
 }
 
-/** Moves svc and its libraries on by so many milliseconds. */
+/** Advances svc and its libraries by this many milliseconds. */
 export function travel({ clock }: { clock: TestClock }, milliseconds: number): void {
   clock.advance(milliseconds)
 }

@@ -1,6 +1,9 @@
 import type { TestApp } from './app.ts'
 
-/** Lets the next transaction of each of these apps begin only when all of them have come that far: what was read before it is then the same. */
+/**
+ * Starts the next transactions of these apps only when all of them are ready, so that all have read the same state
+ * before.
+ */
 export function beginTogether(...apps: readonly TestApp[]): void {
   const all = Promise.withResolvers<void>()
   let arrived = 0

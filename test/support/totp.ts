@@ -4,11 +4,11 @@ import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 import { minute } from './clock.ts'
 
-/** The code that an authenticator app shows so many steps of 30 seconds away from the clock's time. */
+/** The code of an authenticator app this many steps of 30 seconds away from the clock's time. */
 export const codeAt = (secret: string, now: number, steps = 0): string =>
   generateSync({ secret, epoch: Math.floor(now / 1000) + 30 * steps })
 
-/** A code that is none of the steps around the clock's time. */
+/** A code that matches none of the steps around the clock's time. */
 export function wrongCode(secret: string, now: number): string {
   const near = [-2, -1, 0, 1, 2].map((steps) => codeAt(secret, now, steps))
   return ['000000', '111111', '222222', '333333', '444444', '555555'].find((code) => !near.includes(code)) ?? ''
@@ -21,7 +21,7 @@ export interface Enrolled {
   browser: Browser
   secret: string
   recoveryCodes: string[]
-  /** The code of now, or of so many steps away. */
+  /** The current code, or that of this many steps away. */
   code(steps?: number): string
   wrong(): string
 }
@@ -35,7 +35,7 @@ export async function confirmedBrowser(svc: TestApp, email: string): Promise<Bro
   return browser
 }
 
-/** Enables and confirms a second factor through the front door; a minute later its codes are fresh. */
+/** Enables and confirms a second factor over HTTP; a minute later its codes are fresh. */
 export async function enrol(svc: TestApp, given?: User): Promise<Enrolled> {
   const user = given ?? (await svc.createUser())
   const { email } = user
