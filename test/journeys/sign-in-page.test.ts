@@ -1,16 +1,11 @@
 // engine: none
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import type { CDPSession, Page, Route } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import t from 'tap'
 import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
+import { addAuthenticator, registerPasskey } from '../support/chromium-passkeys.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { until } from '../support/until.ts'
-
-const modules = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
-const webauthn = readFileSync(join(modules, 'dist/bundle/index.umd.min.js'), 'utf8')
 
 /** Browser errors other than rejected passwords, above all violations of the security policy. */
 function complaintsOf(page: Page): string[] {
@@ -27,43 +22,6 @@ async function signIn(page: Page, password = ada.password): Promise<void> {
   await page.fill('#email', ada.email)
   await page.fill('#password', password)
   await page.click('#login-submit')
-}
-
-/** An authenticator that verifies its user; it waits for a touch while `touch` is off. */
-async function addAuthenticator(devtools: CDPSession): Promise<{ touch(enabled: boolean): Promise<void> }> {
-  await devtools.send('WebAuthn.enable')
-  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
-  return {
-    touch: async (enabled) => {
-      await devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
-    },
-  }
-}
-
-/** Registers a passkey as a front end would, in the session of the page. */
-async function registerPasskey(page: Page): Promise<void> {
-  await page.evaluate(webauthn)
-  await page.evaluate(`(async () => {
-    const send = async (method, url, body) => {
-      const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) }
-      const answer = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-      if (!answer.ok) throw new Error(url + ' answered ' + answer.status)
-      return answer.json()
-    }
-    await send('POST', '/user/confirm-password', { password: ${JSON.stringify(ada.password)} })
-    const { options } = await send('GET', '/user/passkeys/options')
-    const credential = await SimpleWebAuthnBrowser.startRegistration({ optionsJSON: options })
-    await send('POST', '/user/passkeys', { name: 'Laptop', credential })
-  })()`)
 }
 
 /** Counts the page's calls to the authenticator, before any script of the page runs. */
