@@ -16,23 +16,23 @@ import { clearTwoFactor } from './users/two-factor.ts'
 
 type AccountChange = (tx: Tx, userId: number) => Promise<void>
 
-/** What all slices together keep of an account: each that keeps something has its line here. */
+/** Account-wide changes; every feature that stores account data has its line here. */
 interface Accounts {
-  /** Deletes the API tokens and the personal access tokens; none is passed on at the same moment. */
+  /** Deletes API tokens and personal access tokens, including concurrently issued ones. */
   revokeTokens: AccountChange
-  /** Ends what applications may do for the user; what they were allowed is remembered for the next sign-in. */
+  /** Ends the access of applications; consents stay for the next sign-in. */
   revokeGrants: AccountChange
-  /** Revokes everything that was issued to the user: tokens, sessions, remembered browsers, grants and consents. */
+  /** Revokes everything issued to the user: tokens, sessions, remembered browsers, grants and consents. */
   revokeAccess: AccountChange
-  /** Takes away everything that opens the account, except the password. */
+  /** Removes every sign-in method except the password. */
   claimAccount: AccountChange
-  /** Revokes everything that was issued to the user, and removes the ways in that were added since then. */
+  /** Revokes everything issued to the user, and removes sign-in methods added since then. */
   secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
-  /** Deletes everything that refers to the user without a foreign key, and clears the person from the audit trail. */
+  /** Deletes data without a foreign key to the user, and personal data in the audit trail. */
   forgetUser: AccountChange
 }
 
-/** The changes of a whole account, for slices that bring them about. */
+/** Account-wide changes for features. */
 export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListener'>): Accounts {
   const revokeTokens: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)
@@ -41,7 +41,7 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListe
   }
   const revokeAccess: AccountChange = async (tx, userId) => {
     await revokeTokens(tx, userId)
-    // Before the records are deleted, because they name the clients to notify of the sign-out.
+    // Before the records are deleted, because they name the clients to notify.
     await endSessionsOf(app, tx, userId)
     await deleteAuthorizations(tx, userId)
   }

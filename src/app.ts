@@ -89,17 +89,17 @@ declare module 'fastify' {
   }
 }
 
-/** What an app is built from; whoever opened the database closes it after the app. */
+/** Parts of an app. The caller closes the database after the app. */
 export interface AppParts {
   config: CurrentConfig
   database: Database
   clock: Clock
   logger: FastifyBaseLogger
-  /** Whether traces are sent, to where the environment says. */
+  /** Whether to send traces, as configured in the environment. */
   traces?: boolean
 }
 
-/** Builds the whole server: the ordered list of everything in it. */
+/** Builds the server: everything in it, in order. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { config, database, clock, logger } = parts
   const app = Fastify({

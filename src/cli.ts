@@ -22,7 +22,7 @@ const commands: readonly Command[] = [...userCommands, ...tokenCommands, ...clie
 
 const print = (line: string): void => void process.stdout.write(`${forTerminal(line)}\n`)
 
-// Whoever reads the output may stop early, as `head` does.
+// Readers such as `head` may close the pipe early.
 process.stdout.on('error', () => process.exit())
 
 const usage = (): string =>
@@ -35,7 +35,7 @@ const usage = (): string =>
     ]),
   ].join('\n')
 
-/** `--name=value`, `--flag` and, where the command takes one, a `word`; throws for anything that it does not take. */
+/** Parses `--name=value`, `--flag` and, for commands that take one, a positional `word`. Throws for anything else. */
 function parseOptions(words: readonly string[], command: Pick<Command, 'options'>): Record<string, string | true> {
   const known = new Set(command.options.map((option) => /--([\w-]+)/.exec(option)?.[1]))
   const takesWord = command.options.some((option) => !option.includes('--'))
@@ -50,7 +50,9 @@ function parseOptions(words: readonly string[], command: Pick<Command, 'options'
     if (!name || !known.has(name)) throw new CommandError(`Unknown option ${word}.\n\n${usage()}`)
     const takesValue = command.options.some((option) => option.includes(`--${name}=`))
     if (takesValue !== (match?.[2] !== undefined)) {
-      throw new CommandError(takesValue ? `--${name} needs a value: --${name}=…` : `--${name} takes no value.`)
+      throw new CommandError(
+        takesValue ? `--${name} requires a value: --${name}=…` : `--${name} does not take a value.`,
+      )
     }
     options[name] = match?.[2] ?? true
   }
@@ -61,7 +63,7 @@ async function readPassword(): Promise<string> {
   const { stdin, stderr } = process
   const isTerminal = stdin.isTTY === true
   if (isTerminal) stderr.write('Password: ')
-  // With no output stream of its own the interface echoes nothing.
+  // Without an output stream, the interface does not echo the input.
   const lines = createInterface({ input: stdin, terminal: isTerminal })
   try {
     for await (const line of lines) return line

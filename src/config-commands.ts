@@ -8,11 +8,11 @@ import type { Settings } from './config/schema.ts'
 import { findSnapshot, withoutSecrets } from './database/config-snapshot.ts'
 import { openDatabase } from './database/database.ts'
 
-/** A command that needs no server; answers the exit code. */
+/** A command that needs no server. Returns the exit code. */
 interface ConfigCommand {
   name: `svc:${string}`
   summary: string
-  /** As the usage shows them; one without dashes is a word of its own, under the name `word`. */
+  /** Options as shown in the usage. An option without dashes is positional, with the name `word`. */
   options: readonly string[]
   run(options: Record<string, string | true>, print: (line: string) => void): Promise<number>
 }
@@ -20,11 +20,11 @@ interface ConfigCommand {
 async function check(_options: object, print: (line: string) => void): Promise<number> {
   const { file, warnings } = loadConfig()
   for (const warning of warnings) process.stderr.write(`${warning}\n`)
-  print(`${file ?? 'No configuration file: every value at its default'}: valid`)
+  print(`${file ?? 'No configuration file (all defaults)'}: valid`)
   return 0
 }
 
-/** What a candidate is compared with. */
+/** Configuration to compare with. */
 interface Base {
   name: string
   settings: Settings
@@ -33,7 +33,7 @@ interface Base {
 async function inForce(): Promise<Base> {
   const { config } = loadSettings()
   const { app, database: where } = config.current()
-  const never = 'No server has noted its configuration in this database yet; compare with a file by --against=<file>.'
+  const never = 'No server has saved its configuration in this database yet. Compare with a file: --against=<file>.'
   if (where.file !== null && !existsSync(where.file)) throw new CommandError(never)
   const database = await openDatabase({ ...where, file: where.file ?? undefined })
   try {
@@ -41,10 +41,10 @@ async function inForce(): Promise<Base> {
     if (!found) throw new CommandError(never)
     if (!found.settings) {
       throw new CommandError(
-        'The configuration in force was noted under another app.secret; compare with a file by --against=<file>.',
+        'The active configuration was saved with another app.secret. Compare with a file: --against=<file>.',
       )
     }
-    return { name: `what is in force since ${found.appliedAt.toISOString()}`, settings: found.settings }
+    return { name: `the configuration active since ${found.appliedAt.toISOString()}`, settings: found.settings }
   } finally {
     await database.close()
   }
@@ -52,7 +52,7 @@ async function inForce(): Promise<Base> {
 
 function ofFile(file: string | undefined): Base {
   const loaded = loadConfig({ file })
-  return { name: loaded.file ?? 'no file, every value at its default', settings: withoutSecrets(loaded.settings) }
+  return { name: loaded.file ?? 'no file (all defaults)', settings: withoutSecrets(loaded.settings) }
 }
 
 const lineOf = ({ key, what, reload, shown }: Change): string =>
@@ -65,32 +65,33 @@ async function diff(options: Record<string, string | true>, print: (line: string
   const base = against === undefined ? await inForce() : ofFile(against)
   const changes = changesBetween(base.settings, candidate.settings)
   if (changes.length === 0) {
-    print(`${candidate.name} is the same as ${base.name}.`)
+    print(`${candidate.name} is identical to ${base.name}.`)
     return 0
   }
-  print(`${candidate.name}, compared with ${base.name}:`)
+  print(`${candidate.name} compared with ${base.name}:`)
   for (const change of changes) print(lineOf(change))
   const waiting = changes.filter(({ reload }) => reload === 'restart').length
-  print(`${changes.length - waiting} take effect when it is reloaded, ${waiting} with a restart.`)
+  print(`${changes.length - waiting} take effect on reload, ${waiting} after a restart.`)
   const { problems } = nextConfig(base.settings, candidate.settings)
   if (problems.length > 0) {
-    print('A reload will refuse it, because beside what waits for a restart the rest is invalid:')
+    print('A reload will fail, because the other changes are invalid without the ones that need a restart:')
     for (const problem of problems) print(`  ${problem}`)
   }
   return options['exit-code'] ? 1 : 0
 }
 
-/** The commands about the configuration itself. */
+/** Commands for the configuration file. */
 export const configCommands: readonly ConfigCommand[] = [
   {
     name: 'svc:config:check',
-    summary: 'Say whether the configuration is valid; exit 78 and every error if not',
+    summary: 'Validate the configuration; print all errors and exit with 78 if it is invalid',
     options: [],
     run: check,
   },
   {
     name: 'svc:config:diff',
-    summary: 'Say what a file changes in the configuration in force, and when; by default the configured file',
+    summary:
+      'Show what a file (default: the configured one) changes in the active configuration, and whether it needs a restart',
     options: ['[<file>]', '[--against=<file>]', '[--exit-code]'],
     run: diff,
   },

@@ -1,4 +1,4 @@
-/** The closed vocabulary of `code` in error bodies. */
+/** Error codes in response bodies. Clients compare them, so they never change. */
 export type ErrorCode =
   | 'unauthenticated'
   | 'forbidden'
@@ -17,7 +17,7 @@ export type ErrorCode =
   | 'body_too_large'
   | 'unavailable'
   | 'server_error'
-  // Of sign-ins by other providers.
+  // Sign-in through a provider.
   | 'access_denied'
   | 'invalid_state'
   | 'expired'
@@ -26,18 +26,18 @@ export type ErrorCode =
   | 'account_exists'
   | 'registration_disabled'
 
-/** Field name → texts, in the order of the rules. */
+/** Messages by field name, in rule order. */
 export type FieldErrors = Record<string, string[]>
 
 interface HttpErrorOptions {
   headers?: Record<string, string>
   errors?: FieldErrors
-  /** What lets the caller go on with a second factor. */
+  /** Challenge token for the second-factor step. */
   challenge?: string
   cause?: unknown
 }
 
-/** What may be shown to the caller: thrown by hooks and handlers, rendered by the one error handler. */
+/** Error with a response that is safe to show to the caller. The error handler renders it. */
 export class HttpError extends Error {
   readonly statusCode: number
   readonly code: ErrorCode
@@ -55,13 +55,13 @@ export class HttpError extends Error {
   }
 }
 
-/** 401: no credential, or (`invalid`) a bearer that is not good (RFC 6750 section 3). */
+/** 401 for a missing credential, or (`invalid`) for an invalid bearer token (RFC 6750 section 3). */
 export const unauthenticated = (bearer: 'absent' | 'invalid' = 'absent'): HttpError =>
   new HttpError(401, 'unauthenticated', 'Unauthenticated.', {
     headers: { 'www-authenticate': bearer === 'invalid' ? 'Bearer error="invalid_token"' : 'Bearer' },
   })
 
-/** 401 of a token whose user must sign in again, stronger or later (RFC 9470 section 3). */
+/** 401 for a token that requires a stronger or more recent sign-in (RFC 9470 section 3). */
 export function insufficientSignIn(
   scheme: 'Bearer' | 'DPoP',
   asked: { acrValues: readonly string[]; maxAgeSeconds: number | null },
@@ -73,45 +73,45 @@ export function insufficientSignIn(
   })
 }
 
-/** 403 of a manual check. */
+/** 403 from an authorization check. */
 export const forbidden = (): HttpError => new HttpError(403, 'forbidden', 'Forbidden')
 
-/** 403 of the ability middlewares; which ability is missing is not told. */
+/** 403 from an ability check. It does not reveal the missing ability. */
 export const invalidAbility = (): HttpError => new HttpError(403, 'invalid_ability', 'Invalid ability provided.')
 
-/** 404 of an unknown path or record. */
+/** 404 for an unknown path or resource. */
 export const notFound = (message = 'Not found.'): HttpError => new HttpError(404, 'not_found', message)
 
-/** 405 with the methods that the path has (RFC 9110 section 15.5.6). */
+/** 405 with the allowed methods (RFC 9110 section 15.5.6). */
 export const methodNotAllowed = (allowed: readonly string[]): HttpError =>
   new HttpError(405, 'method_not_allowed', 'Method not allowed.', { headers: { allow: allowed.join(', ') } })
 
-/** 419, the status that clients of this contract test for. */
+/** 419: the status that Laravel clients expect. */
 export const csrfMismatch = (): HttpError => new HttpError(419, 'csrf_mismatch', 'CSRF token mismatch.')
 
-/** 423 where the password must have been confirmed lately; the status that clients of this contract test for. */
+/** 423 when the password was not confirmed recently: the status that Laravel clients expect. */
 export const passwordConfirmationRequired = (): HttpError =>
   new HttpError(423, 'password_confirmation_required', 'Password confirmation required.')
 
-/** 403 of an account whose address must be verified first. */
+/** 403 until the user verifies the email address. */
 export const emailUnverified = (): HttpError =>
   new HttpError(403, 'email_unverified', 'Your email address is not verified.')
 
-/** 429 with the seconds to wait, and the field the clients show it at. */
+/** 429 with `Retry-After` in seconds. `options.errors` names the field to show it at. */
 export const tooManyRequests = (message: string, retryAfter: number, options: HttpErrorOptions = {}): HttpError =>
   new HttpError(429, 'too_many_requests', message, {
     ...options,
     headers: { ...options.headers, 'retry-after': String(retryAfter) },
   })
 
-/** 503 with the seconds after which to try again; the cause is logged, never shown. */
+/** 503 with `Retry-After` in seconds. The cause is logged, never shown. */
 export const unavailable = (cause?: unknown, retryAfter = 1): HttpError =>
   new HttpError(503, 'unavailable', 'The service is temporarily unavailable. Please try again.', {
     headers: { 'retry-after': String(retryAfter) },
     cause,
   })
 
-/** 422 with every text of every field; `message` is the first text and a count of the others. */
+/** 422 with all messages by field; `message` is the first one and the count of the others. */
 export function validationFailed(errors: FieldErrors, options: Pick<HttpErrorOptions, 'challenge'> = {}): HttpError {
   const texts = Object.values(errors).flat()
   const more = texts.length - 1

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { serveMetrics } from './observability/metrics/listener.ts'
 
-/** Callers at the same moment share one reading. */
+/** Concurrent callers share one read. */
 function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => {
@@ -12,22 +12,22 @@ function shared<T>(read: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** How long the database may take, in milliseconds: one that hangs must not hide everything else. */
+/** Database timeout in milliseconds, so that a hanging database does not hide the other metrics. */
 const readTimeout = 2_000
 
 function inTime<T>(reading: Promise<T>): Promise<T> {
   const late = new Promise<never>((_, reject) => {
-    setTimeout(() => reject(new Error('The database takes too long.')), readTimeout).unref()
+    setTimeout(() => reject(new Error('The database did not respond in time.')), readTimeout).unref()
   })
   return Promise.race([reading, late])
 }
 
-/** Serves the metrics, if they are on, with what is read from the parts of the app when somebody asks. */
+/** Serves the metrics, if configured, and adds gauges that are read on each scrape. */
 export function startMetrics(app: FastifyInstance): void {
   const { metrics, database, lookups, hashing, outbox, oauth } = app
   const { server, metrics: wanted } = app.config.current()
   if (!metrics || wanted.port === null) return
-  // While one reading hangs, those who ask later wait for the same.
+  // Scrapes during a slow read share it.
   const state = shared(() => outbox.state())
   const work = () => inTime(state())
   const pools = Object.entries({ main: database.pg, lookups: lookups.pool })

@@ -12,10 +12,10 @@ import { openDatabase } from './database/database.ts'
 import { createLogger, standardOutput } from './observability/logging.ts'
 import { FilesRead, Reloader } from './reload.ts'
 
-/** Whether a terminal is in front of the process. */
+/** Tests whether the process has a terminal. */
 const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor))
 
-/** How long requests in flight may take to finish after SIGTERM, in milliseconds; and what of it is left after draining. */
+/** How long requests may take to finish after SIGTERM, in milliseconds, and the remainder after draining. */
 const grace = 9_000
 const graceAfterDrain = 4_000
 
@@ -23,9 +23,9 @@ const stopSignals = ['SIGINT', 'SIGTERM'] as const
 const endAtOnce = () => process.exit(0)
 
 async function start(): Promise<void> {
-  // Nothing is being served yet. The first process of a container is spared every signal that it does not listen for.
+  // No request is served yet. PID 1 of a container ignores signals without a listener.
   for (const signal of stopSignals) process.on(signal, endAtOnce)
-  // SIGHUP ends no process of svc from here on; one that comes before it listens waits until then.
+  // From here on SIGHUP does not end the process; an early one is handled after the start.
   let isAsked = false
   let onHangUp = () => {
     isAsked = true
@@ -44,7 +44,7 @@ async function start(): Promise<void> {
   const app = await buildApp({ config, database, clock: systemClock, logger, traces })
   const note = (settings: Settings) => keepSnapshot(database, config.current().app.secret, settings, systemClock.now())
   const reloader = new Reloader({ boot, files, log: logger, note })
-  const onTimeout = () => logger.error('stopping although requests are still in flight')
+  const onTimeout = () => logger.error('stopping with requests still in flight')
   const delay = Math.max(grace, server.drain + graceAfterDrain)
   closeWithGrace({ delay, logger: false, onTimeout, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) logger.error({ err }, 'unexpected error: stopping')
@@ -55,18 +55,18 @@ async function start(): Promise<void> {
     output.flushSync()
   })
   for (const signal of stopSignals) process.off(signal, endAtOnce)
-  // Before the first request: a server without keys that it can read must not start.
+  // Before the first request: svc must not start without readable signing keys.
   await app.oauth.open()
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
   reloader.start()
   onHangUp = () => {
     if (!hadTerminal || hasTerminal()) return reloader.reload()
-    // The terminal is gone, and with it whoever started svc there. What waits to be printed could wait for ever.
+    // The terminal is closed, so pending output would wait forever.
     output.destroy()
     process.exit()
   }
   if (isAsked) onHangUp()
-  // Through the log's own stream, so that it stands between whole lines.
+  // Through the log stream, so that it does not split a log line.
   const listening = app.server.address()
   const port = typeof listening === 'object' && listening ? listening.port : server.port
   if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file, port))
@@ -74,13 +74,13 @@ async function start(): Promise<void> {
 
 function whereToLook({ app, database, test_page }: Config, file: string | null, port: number): string {
   const { protocol, hostname } = new URL(app.url)
-  // PORT moves the server and not app.url: what is told here must answer.
+  // PORT changes the server but not app.url; the printed URL must be reachable.
   const url = protocol === 'http:' && isLoopback(hostname) ? `http://${hostname}:${port}` : app.url
   return `
   ${app.name} is ready at ${url}
 
   Database         ${database.file ?? 'PostgreSQL'}
-  Configuration    ${file ?? 'none: every value at its default'}
+  Configuration    ${file ?? 'none (all defaults)'}
   API description  ${url}/openapi.json
 ${test_page ? `  Test page        ${url}/test-login\n` : ''}
   Create the first user:

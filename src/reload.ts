@@ -9,13 +9,13 @@ import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
 import { sha256Hex } from './crypto/hash.ts'
 
-/** How often each file is looked at, in milliseconds. */
+/** Polling interval in milliseconds. */
 const lookEvery = 1_000
 
-/** A file that changed is read once it has held the same for so long, in milliseconds: it may be half written. */
+/** A changed file must stay unchanged this long before svc reads it, in milliseconds; it may be half written. */
 const quiet = 200
 
-/** Reads files, and remembers what each held: the configuration, and the secrets that it keeps in files. */
+/** Reads files and remembers their contents: the configuration and secret files. */
 export class FilesRead {
   readonly #held = new Map<string, string>()
 
@@ -34,19 +34,19 @@ export class FilesRead {
     return [...this.#held.keys()]
   }
 
-  /** Whether every file of these held the same for the others. */
+  /** Tests whether all files had the same contents. */
   isSameAs(others: FilesRead): boolean {
     return this.paths.every((path) => this.#held.get(path) === others.#held.get(path))
   }
 
-  /** What the same files hold now. */
+  /** Reads the same files again. */
   again(): FilesRead {
     const now = new FilesRead()
     for (const path of this.paths) {
       try {
         now.read(path)
       } catch {
-        // That it cannot be read is remembered too.
+        // An unreadable file is remembered too.
       }
     }
     return now
@@ -58,15 +58,14 @@ interface ReloaderParts {
   /** The files that were read at boot. */
   files: FilesRead
   log: FastifyBaseLogger
-  /** Notes what is in force, at the beginning and after each change. */
+  /** Saves the active configuration, at boot and after each change. */
   note: (settings: Settings) => Promise<void>
 }
 
 /**
- * Reads the configuration again, when asked and when one of its files changes, and puts what is new in force between two
- * requests; what is invalid changes nothing. Files are looked at every second, by their path: that also finds those
- * that are replaced, that stand behind the symbolic links of Kubernetes, and that lie on network disks, whose changes
- * the system reports to nobody.
+ * Reloads the configuration on request and when a file changes, between two requests. An invalid configuration changes
+ * nothing. Polls every second by path, which also detects replaced files, Kubernetes symlinks and network disks without
+ * change events.
  */
 export class Reloader {
   readonly #config: CurrentConfig
@@ -89,12 +88,12 @@ export class Reloader {
     this.#note = note
   }
 
-  /** Begins to look at the files; what has changed since they were read at boot counts. */
+  /** Starts polling. Changes since boot count. */
   start(): void {
     this.#noteSettings()
     const pipe = this.#files.paths.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     if (pipe !== undefined) {
-      this.#log.warn(`${pipe} is no regular file and can be read only once: the configuration is not reloaded`)
+      this.#log.warn(`${pipe} is not a regular file and can be read only once; configuration reload is off`)
       this.#isClosed = true
       return
     }
@@ -102,7 +101,7 @@ export class Reloader {
     this.#look()
   }
 
-  /** Reads everything again. Nothing waits in between: no request sees half of it, and no second reload begins meanwhile. */
+  /** Reloads everything synchronously, so that no request sees a partial state and no second reload overlaps. */
   reload(): void {
     if (this.#isClosed) return
     const files = new FilesRead()
@@ -110,13 +109,13 @@ export class Reloader {
       this.#apply(loadConfig({ read: files.read }))
     } catch (error) {
       if (error instanceof ConfigError) this.#refuse(error.message.split('\n'))
-      else this.#log.error({ err: error }, 'the configuration cannot be read again: nothing was changed')
+      else this.#log.error({ err: error }, 'configuration reload failed, keeping the active configuration')
     }
     this.#files = files
     this.#watch()
   }
 
-  /** Stops looking, and waits for what is being noted; what is asked for from now on is not done. */
+  /** Stops polling and waits for the current save. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const path of this.#watched) unwatchFile(path, this.#look)
@@ -127,13 +126,13 @@ export class Reloader {
     if (this.#isLooking) return
     this.#isLooking = true
     this.#lookUntilQuiet()
-      .catch((error) => this.#log.error({ err: error }, 'the files of the configuration cannot be looked at'))
+      .catch((error) => this.#log.error({ err: error }, 'cannot read the configuration files'))
       .finally(() => {
         this.#isLooking = false
       })
   }
 
-  /** Reads everything again if a file holds something else, once all of them hold the same twice. */
+  /** Reloads if a file changed, once all files are unchanged in two consecutive reads. */
   async #lookUntilQuiet(): Promise<void> {
     for (let before = this.#files, now = before.again(); !now.isSameAs(this.#files); now = before.again()) {
       if (now.isSameAs(before)) return this.reload()
@@ -152,7 +151,8 @@ export class Reloader {
   }
 
   #apply({ settings, file, isEmpty, warnings }: Loaded): void {
-    // A start would take it for a configuration without clients; while svc runs it is more likely being written.
+    // At boot this would mean a configuration without clients; in a running server the file is more likely being
+    // written.
     if (this.#file !== null && (file === null || isEmpty)) {
       const reason = file === null ? 'the configuration file cannot be read (ENOENT)' : 'the file is empty'
       this.#refuse([`${this.#file}: ${reason}`])
@@ -163,28 +163,28 @@ export class Reloader {
     const [changed, waiting] = [keys('live'), keys('restart')]
     const names = waiting.join(', ')
     if (next.problems.length > 0) {
-      this.#refuse(next.problems, ` beside what waits for a restart (${names})`)
+      this.#refuse(next.problems, ` without the keys that need a restart (${names})`)
       return
     }
     const { secret } = this.#config.current().app
     this.#config.swap({ ...next.config, app: { ...next.config.app, secret } })
     this.#settings = next.settings
     this.#file = file
-    if (changed.length > 0) this.#log.info({ changed }, 'the configuration was reloaded')
-    else this.#log.info('the configuration was read again: nothing that takes effect live has changed')
-    if (waiting.length > 0) this.#log.warn({ keys: waiting }, `a restart is needed for ${names}: the old values count`)
+    if (changed.length > 0) this.#log.info({ changed }, 'configuration reloaded')
+    else this.#log.info('configuration reloaded without live changes')
+    if (waiting.length > 0) this.#log.warn({ keys: waiting }, `restart required for ${names}, keeping the old values`)
     for (const warning of warnings) this.#log.warn(warning)
     if (changed.length > 0) this.#noteSettings()
   }
 
   #refuse(problems: readonly string[], beside = ''): void {
-    this.#log.error({ problems }, `the configuration is invalid${beside}: nothing was changed`)
+    this.#log.error({ problems }, `the configuration is invalid${beside}, keeping the active configuration`)
   }
 
   #noteSettings(): void {
     const settings = this.#settings
     this.#noting = this.#noting
       .then(() => this.#note(settings))
-      .catch((error) => this.#log.warn({ err: error }, 'what is in force could not be noted for svc:config:diff'))
+      .catch((error) => this.#log.warn({ err: error }, 'could not save the active configuration'))
   }
 }

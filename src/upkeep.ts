@@ -5,7 +5,7 @@ import { startSchedule } from './jobs/schedule.ts'
 import { watchClock } from './observability/clock-watch.ts'
 import { pruneExpiredTokens } from './tokens/prune.ts'
 
-/** Runs what the server does for itself: once a day, on one replica at a time; the clock each watches by itself. */
+/** Starts the daily jobs, on one replica at a time, and the clock check of each replica. */
 export function startUpkeep(app: FastifyInstance): void {
   watchClock(app)
   startSchedule(app, [

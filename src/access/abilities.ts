@@ -4,11 +4,11 @@ import type { Step } from '../http/step.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type AbilityRule, accessOf } from './route-access.ts'
 
-/** Whether a list grants an ability: by `*`, or by the very same string; there are no patterns. */
+/** Tests whether a list grants an ability: by `*` or by the exact string. There are no patterns. */
 export const grants = (abilities: readonly string[], ability: string): boolean =>
   abilities.includes('*') || abilities.includes(ability)
 
-/** The list that a token's row holds; one that cannot be read grants nothing. */
+/** Parses the abilities of a token row. An unreadable list grants nothing. */
 export function storedAbilities(text: string | null): string[] {
   try {
     const list: unknown = JSON.parse(text ?? '[]')
@@ -31,7 +31,7 @@ export function requireAbilities(caller: Caller, rule: AbilityRule): void {
     )
 }
 
-/** Throws 401 unless the sign-in behind a token suffices for these abilities (`guard.step_up`). */
+/** Throws 401 unless the token's sign-in suffices for these abilities (`guard.step_up`). */
 function requireSignIn(caller: Caller, names: readonly string[], mode: 'all' | 'any'): void {
   if (caller.kind === 'session') return
   const refusals = names.flatMap((name) => caller.signInRefusal?.(name) ?? [])
@@ -39,7 +39,7 @@ function requireSignIn(caller: Caller, names: readonly string[], mode: 'all' | '
   if (first && (mode === 'all' || refusals.length === names.length)) throw first
 }
 
-/** Throws 403 `Forbidden` unless the caller has the ability: the manual check of a handler. */
+/** Throws 403 `Forbidden` unless the caller has the ability. For checks inside handlers. */
 export function requireAbility(caller: Caller, ability: string): void {
   if (caller.cant(ability)) throw forbidden()
   requireSignIn(caller, [ability], 'all')

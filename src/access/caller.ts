@@ -2,16 +2,16 @@ import type { FastifyRequest } from 'fastify'
 import { type HttpError, unauthenticated } from '../errors.ts'
 import type { User } from '../users/user.ts'
 
-/** What every caller has, however the guard found it. */
+/** Properties of every caller, whatever its credential. */
 interface Credential {
   /** The session's public id, the token's id or the JWT's `jti`. */
   credentialId: string
   abilities: readonly string[]
-  /** Unix milliseconds, or null for none. */
+  /** Unix milliseconds; null for no expiry. */
   expiresAt: number | null
   /** Null for a machine. */
   user: User | null
-  /** The OpenID scopes that limit what the caller reads of its user; null when it reads everything. */
+  /** OpenID scopes that limit the user fields the caller can read; null for all fields. */
   readonly profileScopes: readonly string[] | null
   can(ability: string): boolean
   cant(ability: string): boolean
@@ -20,7 +20,7 @@ interface Credential {
 /** The caller of a bearer or DPoP token. */
 export interface TokenCaller extends Credential {
   readonly kind: 'api_token' | 'user_jwt' | 'machine'
-  /** Why the sign-in of the token's user does not suffice for an ability that the token has; null if it does. */
+  /** Returns the error if the sign-in of the token's user does not suffice for the ability, or null. */
   signInRefusal?(ability: string): HttpError | null
   /** Revokes the token that authenticates the request; throws 401 if it was revoked meanwhile. */
   revoke(request: FastifyRequest): Promise<void>
@@ -31,7 +31,7 @@ export type Caller = SessionCaller | TokenCaller
 
 const all: readonly string[] = ['*']
 
-/** The caller of a first-party session, which has every ability. */
+/** The caller of a first-party session. It has every ability. */
 export class SessionCaller implements Credential {
   readonly kind = 'session'
   readonly credentialId: string
@@ -54,13 +54,13 @@ export class SessionCaller implements Credential {
   }
 }
 
-/** The caller of a route that requires one. */
+/** Returns the caller on a route that requires one. */
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw unauthenticated()
   return request.caller
 }
 
-/** The user of a route that only users call: 401 for a machine. */
+/** Returns the user on a route for users. Throws 401 for a machine. */
 export function requireUser(request: FastifyRequest): User {
   const { user } = callerOf(request)
   if (!user) throw unauthenticated()

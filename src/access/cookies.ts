@@ -6,33 +6,33 @@ declare module 'fastify' {
     cookies: Cookies
   }
   interface FastifyRequest {
-    /** The prefixes under which `cookies` came, by name without it. Set where `cookies` is. */
+    /** Prefix of each cookie by its plain name. Set together with `cookies`. */
     cookiePrefixes: ReadonlyMap<string, CookiePrefix> | null
   }
 }
 
-/** How a name tells the browser to protect a cookie (RFC 6265bis section 4.1.3). */
+/** Cookie name prefixes that browsers enforce (RFC 6265bis section 4.1.3). */
 export type CookiePrefix = '' | '__Host-' | '__Secure-'
 
-/** The cookies of a request by their names without prefix. */
+/** Cookies of a request by their names without prefix. */
 export interface PresentedCookies {
   values: Record<string, string>
   prefixes: Map<string, CookiePrefix>
-  /** Names with their prefixes that came more than once: which of them is svc's cannot be known, so none counts. */
+  /** Prefixed names that occur more than once. svc ignores them all, because it cannot tell which one it set. */
   repeated: string[]
 }
 
-/** The name of the cookie that carries the XSRF value to the page's script; clients know it, so it has no prefix. */
+/** Cookie with the XSRF token for the page's script. Clients expect this name, so it has no prefix. */
 export const xsrfCookie = 'XSRF-TOKEN'
 
-/** Best first: what a sibling subdomain cannot set. */
+/** Strongest first: sibling subdomains cannot set `__Host-`. */
 const prefixes = ['__Host-', '__Secure-'] as const
 
 const prefixOf = (name: string): CookiePrefix => prefixes.find((prefix) => name.startsWith(prefix)) ?? ''
 
 const rank = (prefix: CookiePrefix): number => (prefix === '' ? prefixes.length : prefixes.indexOf(prefix))
 
-/** Names and attributes of svc's cookies, and which of those that a browser sends count. */
+/** Names and attributes of svc's cookies, and the parsing of the cookies that a browser sends. */
 export class Cookies {
   readonly #config: CurrentConfig
   readonly #app: Pick<FastifyInstance, 'parseCookie' | 'serializeCookie'>
@@ -42,7 +42,7 @@ export class Cookies {
     this.#app = app
   }
 
-  /** The prefix of a cookie: none on plain http. */
+  /** Returns the prefix of a cookie; empty on plain http. */
   prefix(name: string): CookiePrefix {
     const { session, app } = this.#config.current()
     const configured = name === this.session ? prefixOf(session.cookie) : ''
@@ -50,7 +50,7 @@ export class Cookies {
     return session.domain !== null && this.#isShared(name) ? '__Secure-' : '__Host-'
   }
 
-  /** The name of a cookie as it travels. */
+  /** Returns the full name of a cookie. */
   nameOf(name: string): string {
     return this.prefix(name) + name
   }
@@ -61,14 +61,14 @@ export class Cookies {
     return cookie.slice(prefixOf(cookie).length)
   }
 
-  /** The attributes of a cookie of svc; only those that front ends on subdomains need have the configured domain. */
+  /** Returns a cookie's attributes. Only the cookies that front ends on subdomains need get the configured domain. */
   attributes(name: string): { path: string; sameSite: 'lax' | 'strict' | 'none'; secure: boolean; domain?: string } {
     const { domain, same_site, secure } = this.#config.current().session
     const shared = domain !== null && this.#isShared(name) ? { domain } : {}
     return { path: '/', sameSite: same_site, secure, ...shared }
   }
 
-  /** Reads a `Cookie` header. The expected prefix wins, then the stronger one; no prefix is the name of the past. */
+  /** Parses a `Cookie` header. The expected prefix wins, then the stronger one. Names without prefix are legacy. */
   parse(header: string): PresentedCookies {
     const parsed = this.#app.parseCookie(header)
     const names = Object.keys(parsed)
@@ -87,7 +87,7 @@ export class Cookies {
     return found
   }
 
-  /** Sets an HttpOnly cookie, and takes back what the browser sent of it under a name of the past. */
+  /** Sets an HttpOnly cookie, and deletes variants under legacy names. */
   set(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -100,13 +100,13 @@ export class Cookies {
     this.#add(reply, this.#app.serializeCookie(this.nameOf(name), value, attributes))
   }
 
-  /** Takes a cookie back from the browser. */
+  /** Deletes a cookie. */
   clear(request: FastifyRequest, reply: FastifyReply, name: string): void {
     this.#expirePast(request, reply, name)
     for (const line of this.#expirations(this.nameOf(name))) this.#add(reply, line)
   }
 
-  /** The lines that take back every variant of svc's own cookies that came more than once, or under a name of the past. */
+  /** Returns the headers that delete all repeated and legacy variants of svc's cookies. */
   staleLines({ prefixes: presented, repeated }: PresentedCookies): string[] {
     const past = [this.session].filter((name) => (presented.get(name) ?? this.prefix(name)) !== this.prefix(name))
     const stale = [
@@ -122,7 +122,7 @@ export class Cookies {
     for (const line of this.#expirations(presented + name)) this.#add(reply, line)
   }
 
-  /** Host-only and, where svc may have set it, of the configured domain. */
+  /** Host-only and, if svc may have set it, with the configured domain. */
   #expirations(full: string): string[] {
     const prefix = prefixOf(full)
     const { domain, secure, same_site } = this.#config.current().session
@@ -138,7 +138,7 @@ export class Cookies {
     return variants.map((variant) => this.#app.serializeCookie(full, '', variant))
   }
 
-  /** Joins the lines at once: an answer that another library sends has no later moment for them. */
+  /** Appends the header immediately, because responses that other libraries send have no later hook. */
   #add(reply: FastifyReply, line: string): void {
     const before = reply.getHeader('set-cookie') ?? []
     reply.removeHeader('set-cookie')
@@ -154,7 +154,7 @@ export class Cookies {
   }
 }
 
-/** The names that a `Cookie` header has more than once. */
+/** Returns the names that occur more than once in a `Cookie` header. */
 function repeatedIn(header: string): string[] {
   const names = header.split(';').map((pair) => pair.split('=')[0]?.trim() ?? '')
   return [...new Set(names.filter((name, index) => name !== '' && names.indexOf(name) !== index))]

@@ -6,12 +6,15 @@ import { isListed } from './stateful.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route answers cross-origin requests by rules of its own. */
+    /** The route sets its own CORS headers. */
     cors?: 'elsewhere'
   }
 }
 
-/** Whether a page of this origin may read answers: as configured, else what the stateful list holds (in production by https only, loopback never). */
+/**
+ * Tests whether pages of this origin may read responses: as configured, otherwise by the stateful list (in production
+ * only https, never loopback).
+ */
 export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config): boolean {
   if (cors.origins) return cors.origins.includes(origin)
   if (!isListed(origin, stateful)) return false
@@ -20,7 +23,7 @@ export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config)
 
 const exposedHeaders = 'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Retry-After'
 
-/** Answers CORS on every native route, errors included, for the origins of the configuration in force. */
+/** Adds CORS headers to every native route, including errors, for the active configuration. */
 export async function addCors(app: FastifyInstance): Promise<void> {
   await app.register(fastifyCors, {
     delegator: (request, done) => {

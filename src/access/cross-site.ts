@@ -5,17 +5,17 @@ import { isListed } from './stateful.ts'
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Whether requests with this method change nothing (RFC 9110 section 9.2.1). */
+/** Tests for a safe method (RFC 9110 section 9.2.1). */
 export const isSafeMethod = (method: string): boolean => safeMethods.has(method)
 
-/** The scheme and registrable domain of an origin; the host if it has no registrable domain. */
+/** Scheme and registrable domain of an origin, or its host without a registrable domain. */
 function siteOf(origin: string): string | null {
   if (!URL.canParse(origin)) return null
   const { protocol, hostname } = new URL(origin)
   return `${protocol}//${getDomain(hostname, { allowPrivateDomains: true }) ?? hostname}`
 }
 
-/** Whether the page that sent the request is on another site than svc, so that browsers withhold SameSite cookies. */
+/** Tests whether the request comes from a page on another site, so that browsers withhold SameSite cookies. */
 export function isCrossSite({ headers, server }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'cross-site'
@@ -23,15 +23,15 @@ export function isCrossSite({ headers, server }: FastifyRequest): boolean {
   return origin !== undefined && siteOf(origin) !== siteOf(server.config.current().app.url)
 }
 
-/** Whether pages of this origin may act for their visitors: svc's own, stateful ones and those listed for CORS. */
+/** Tests whether pages of this origin may act for the user: svc's own, stateful and CORS origins. */
 function isTrustedOrigin(origin: string | undefined, { app, cors, stateful }: Config): boolean {
   if (origin === undefined || origin === 'null') return false
   return origin === new URL(app.url).origin || isListed(origin, stateful) || (cors.origins?.includes(origin) ?? false)
 }
 
 /**
- * Whether the answer may set the session and XSRF cookies. Browsers send a cross-site form without SameSite cookies but
- * store the ones that come back: a new pair would replace the visitor's session.
+ * Tests whether the response may set the session and XSRF cookies. Browsers send cross-site forms without SameSite
+ * cookies but store the returned ones, so a new pair would replace the user's session.
  */
 export function mayReceiveSession(request: FastifyRequest): boolean {
   if (isSafeMethod(request.method) || !isCrossSite(request)) return true
@@ -40,8 +40,8 @@ export function mayReceiveSession(request: FastifyRequest): boolean {
 }
 
 /**
- * Whether the browser says that an unsafe request comes from a page that may not act for svc's visitors, such as one on
- * a sibling subdomain. Browsers that say nothing are left to the token check.
+ * Tests whether the browser reports that an unsafe request comes from an untrusted page, such as one on a sibling
+ * subdomain. Without that information, the token check decides.
  */
 export function isFromForeignPage({ headers, server }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site']

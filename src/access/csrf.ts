@@ -7,10 +7,10 @@ import { methodsOf, type Step } from '../http/step.ts'
 import { isCrossSite, isFromForeignPage, isSafeMethod } from './cross-site.ts'
 import { accessOf } from './route-access.ts'
 
-/** The XSRF value of a session id. The leading letter keeps clients from reading it as JSON or a number. */
+/** XSRF token of a session id. The leading letter keeps clients from parsing it as JSON or a number. */
 export class Xsrf {
   readonly #keys: readonly MacKey[]
-  /** The token of a session id; it changes whenever the id does. */
+  /** Returns the token of a session id. */
   readonly token: (sessionId: string) => string
 
   constructor(keys: readonly MacKey[]) {
@@ -29,7 +29,7 @@ export class Xsrf {
 
 const header = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
 
-/** The presented token: the first source that has one counts, right or wrong. */
+/** Returns the presented token. The first source with a token counts, even if its token is invalid. */
 function presentedToken(request: FastifyRequest): unknown {
   const body = request.body
   const field = typeof body === 'object' && body !== null && '_token' in body ? body._token : undefined
@@ -37,9 +37,9 @@ function presentedToken(request: FastifyRequest): unknown {
   return header(request.headers['x-csrf-token']) || header(request.headers['x-xsrf-token']) || undefined
 }
 
-/** Throws 419 unless the browser says that the page is same-origin, or a trusted page sends the token of the presented session. */
+/** Throws 419 unless the browser reports a same-origin page, or a trusted page sends the token of the session. */
 function checkToken(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
-  // A page cannot forge Sec-Fetch-Site: browsers set it, and omit it where they cannot vouch.
+  // Pages cannot forge Sec-Fetch-Site. Browsers omit it where they cannot vouch for it.
   if (request.headers['sec-fetch-site'] === 'same-origin') return
   refuseForeignPage(request)
   const token = presentedToken(request)
@@ -47,7 +47,7 @@ function checkToken(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: str
   if (!fits) throw csrfMismatch()
 }
 
-/** Throws 419 for a request from a page that may not act for svc's visitors, whatever token it knows. */
+/** Throws 419 for a request from an untrusted page, even with a valid token. */
 function refuseForeignPage(request: FastifyRequest): void {
   if (isFromForeignPage(request)) throw csrfMismatch()
 }
@@ -56,7 +56,7 @@ async function checkCsrf(request: FastifyRequest, reply: FastifyReply): Promise<
   const { sessions } = request.server
   checkToken(request, sessions.xsrf, request.presentedSessionId)
   request.passedCsrf = true
-  // A front end on another site gets its cookies only now.
+  // A front end on another site receives its cookies only after the check.
   if (isCrossSite(request) && request.session.state?.row?.user) sessions.sendPair(request, reply)
 }
 
@@ -64,7 +64,7 @@ async function checkSessionCsrf(request: FastifyRequest, reply: FastifyReply): P
   if (request.caller?.kind === 'session') await checkCsrf(request, reply)
 }
 
-/** Rejects unsafe requests that another site sends with the cookies of the visitor. */
+/** Rejects unsafe cross-site requests that carry the user's cookies. */
 export const csrf: Step = {
   name: 'CSRF',
   phase: 'preValidation',

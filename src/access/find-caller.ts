@@ -9,7 +9,7 @@ import { isStateful } from './stateful.ts'
 import { againPage, isWithoutStrictCookies } from './strict-cookies.ts'
 import { counted } from './verdicts.ts'
 
-/** A remembered browser whose session has ended: who it is, and how the new session begins. */
+/** A remembered browser whose session has ended, and a function that starts the new session. */
 export interface Remembered {
   caller: Caller
   resume(request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -17,7 +17,7 @@ export interface Remembered {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** A route of the browser test page; `query-token` also takes `?token=` as its bearer. */
+    /** A route of the test page. `query-token` also accepts `?token=` as bearer. */
     testPage?: 'page' | 'query-token'
   }
   interface FastifyRequest {
@@ -27,23 +27,23 @@ declare module 'fastify' {
 }
 
 interface CallerParts {
-  /** Asked in this order; the first that knows the bearer's shape decides. */
+  /** Checks in this order; the first that recognises the token's format decides. */
   bearers: readonly BearerCheck[]
   bound: BoundCheck
-  /** The browser that the remember-me cookie of this request speaks for, if it is good. */
+  /** Returns the browser of a valid remember-me cookie, or null. */
   findRemembered: (request: FastifyRequest) => Promise<Remembered | null>
 }
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
-/** The steps that find the caller of a request. */
+/** Steps that find the caller of a request. */
 interface CallerSteps {
   readSession: Step
   findCaller: Step
   resumeRemembered: Step
 }
 
-/** Opens the steps that find the caller of a request by its session, remember-me cookie or token. */
+/** Creates the steps that find the caller by session, remember-me cookie or token. */
 export function openCallers(app: FastifyInstance, { bearers, bound, findRemembered }: CallerParts): CallerSteps {
   const { sessions, touches, metrics } = app
   app.decorateRequest('caller', null)
@@ -65,7 +65,10 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     return request.remembered?.caller ?? null
   }
 
-  /** A stateful session, else the bearer. On the test page a navigation of its own is stateful too, and its link carries the token. */
+  /**
+   * Tries the stateful session, then the bearer token. On the test page, navigations are stateful and links may carry a
+   * token.
+   */
   const guard =
     (testPage?: 'page' | 'query-token') =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -85,7 +88,8 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
           request.caller = await bound(token, request)
         }
       } catch (error) {
-        if (is401(error) && config.guard.diagnose) request.log.warn(`nobody was let in: ${diagnosis(headers, config)}`)
+        if (is401(error) && config.guard.diagnose)
+          request.log.warn(`authentication failed: ${diagnosis(headers, config)}`)
         throw error
       }
     }
@@ -103,13 +107,13 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     if (!request.caller && request.presentedSessionId === null) sessions.sendPair(request, reply)
   }
 
-  // After the CSRF check: a forged request must not use up the remember-me cookie.
+  // Runs after the CSRF check, so that a forged request cannot use up the remember-me cookie.
   function resume(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     if (request.remembered) request.remembered.resume(request, reply).then(() => done(), done)
     else done()
   }
 
-  /** The same where nobody need be signed in: who was forgotten since the look-up is simply a guest. */
+  /** Like `resume`, for guest routes: if the token was revoked meanwhile, continue as a guest. */
   const resumeGuest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void =>
     resume(request, reply, (error) => {
       if (!is401(error)) return done(error)

@@ -2,13 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import { unauthenticated } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
-/** Answers the caller of a bearer, `null` for a bad one, `undefined` when the shape is not its own. */
+/** Returns the caller of a bearer token, `null` for an invalid token, or `undefined` for another format. */
 export type BearerCheck = (bearer: string, request: FastifyRequest) => Promise<Caller | null> | undefined
 
-/** Answers the caller of a token that is bound to a key and came with `DPoP` (RFC 9449 section 7.1); throws 401 for one that is not good. */
+/** Returns the caller of a DPoP-bound token (RFC 9449 section 7.1). Throws 401 for an invalid one. */
 export type BoundCheck = (token: string, request: FastifyRequest) => Promise<Caller>
 
-/** The text after the last `Bearer ` (any case), up to a comma; null when there is none. */
+/** Returns the text after the last `Bearer ` (any case), up to a comma, or null. */
 export function bearerOf(authorization: string | undefined): string | null {
   if (authorization === undefined) return null
   const start = authorization.toLowerCase().lastIndexOf('bearer ')
@@ -19,11 +19,11 @@ export function bearerOf(authorization: string | undefined): string | null {
   return bearer === '' ? null : bearer
 }
 
-/** The token of an `Authorization: DPoP`; null when there is none. */
+/** Returns the token of an `Authorization: DPoP` header, or null. */
 export const boundTokenOf = (authorization: string | undefined): string | null =>
   authorization === undefined ? null : (/^dpop +([^\s,]+)$/i.exec(authorization)?.[1] ?? null)
 
-/** The caller of a bearer, or null without one; a bad one throws 401 `invalid_token`. */
+/** Returns the caller of the bearer token, or null without one. Throws 401 `invalid_token` for an invalid token. */
 export async function bearerCaller(
   bearer: string | null,
   request: FastifyRequest,

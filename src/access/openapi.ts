@@ -6,13 +6,13 @@ import type { RouteAccess } from './route-access.ts'
 const ErrorSchema = Type.Object(
   {
     message: Type.String(),
-    code: Type.String({ description: 'Stable; for programs.' }),
+    code: Type.String({ description: 'Stable error code for programs.' }),
     errors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
   },
   { description: 'An error.' },
 )
 
-/** The description of the API: a document of OpenAPI 3.1. */
+/** OpenAPI 3.1 document of the API. */
 export const ApiDescription = Type.Unsafe<object>({
   type: 'object',
   additionalProperties: true,
@@ -20,17 +20,17 @@ export const ApiDescription = Type.Unsafe<object>({
 })
 
 const meanings: Record<number, string> = {
-  400: 'The body cannot be read.',
-  401: 'Nobody is signed in, or the bearer is not good.',
-  403: 'The caller may not do this.',
-  404: 'There is no such record.',
-  413: 'The body is too large.',
+  400: 'The request body is malformed.',
+  401: 'Not authenticated, or the token is invalid.',
+  403: 'The caller does not have permission.',
+  404: 'Not found.',
+  413: 'The request body is too large.',
   415: 'The content type is not supported.',
-  419: 'The CSRF token is missing or wrong.',
-  422: 'The input breaks a rule; `errors` tells which, field by field.',
-  423: 'The password must be confirmed again.',
-  429: 'Too many attempts; `Retry-After` tells when to try again.',
-  503: 'The service is briefly unavailable; `Retry-After` tells when to try again.',
+  419: 'The CSRF token is missing or invalid.',
+  422: 'The input is invalid. `errors` lists the messages by field.',
+  423: 'The password must be confirmed first.',
+  429: 'Too many attempts. Retry after `Retry-After` seconds.',
+  503: 'Temporarily unavailable. Retry after `Retry-After` seconds.',
 }
 
 /** `DELETE /api/tokens/:id` is `deleteApiTokensId`. */
@@ -39,7 +39,7 @@ function operationId(method: string, path: string): string {
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-/** The answers of success: as declared; a route that declares none answers a page. */
+/** Success responses. A route that declares none returns a page. */
 function successes(own: Record<string, unknown>): Record<string, unknown> {
   const described = Object.entries(own).map(([status, schema]) => [
     status,
@@ -56,13 +56,13 @@ const credentials = (access: RouteAccess) => {
   return access.family === 'guard' ? [{ session: [] }, { bearer: [] }, { dpop: [] }] : [{ session: [] }]
 }
 
-/** The body of a route that reads its form itself. */
+/** Body of a route that parses its form itself. */
 const formOf = (fields: readonly string[]) => ({
   consumes: ['application/x-www-form-urlencoded', 'application/json'],
   body: { type: 'object', properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])) },
 })
 
-/** Describes every route at `/openapi.json` (OpenAPI 3.1), from the declarations that protect and validate it. */
+/** Serves `/openapi.json` (OpenAPI 3.1), built from the declarations that protect and validate each route. */
 export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
   const { url } = app.config.current().app
   await app.register(fastifySwagger, {
@@ -76,7 +76,8 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
             type: 'apiKey',
             in: 'cookie',
             name: app.cookies.nameOf(app.cookies.session),
-            description: 'Unsafe methods also send the value of the cookie `XSRF-TOKEN` as the header `X-XSRF-TOKEN`.',
+            description:
+              'Unsafe methods also require the header `X-XSRF-TOKEN` with the value of the cookie `XSRF-TOKEN`.',
           },
           bearer: {
             type: 'http',
@@ -100,7 +101,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       const errors = Object.fromEntries(
         [
           ...(protocol ? [429] : (route.config?.stepAnswers ?? [])),
-          // What reads the database may find it unavailable.
+          // Routes that use the database can return 503.
           ...(protocol || (access.family === 'none' && !schema?.body) ? [] : [503]),
           ...(route.config?.alsoAnswers ?? []),
         ]
@@ -122,7 +123,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
   })
 }
 
-/** The description under the name that the service has now. */
+/** Returns the document with the current service name. */
 export function describedNow(app: FastifyInstance): object {
   const { info, ...described } = app.swagger()
   return { ...described, info: { ...info, title: app.config.current().app.name } }
@@ -130,9 +131,9 @@ export function describedNow(app: FastifyInstance): object {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Further error statuses that the handler answers, for the API description. */
+    /** Further error statuses of the handler, for the API description. */
     alsoAnswers?: readonly number[]
-    /** A route of a protocol, which answers errors in its own words and reads bodies itself: these fields. */
+    /** A protocol route, with its own errors and body parsing; `fields` are its form fields. */
     protocol?: { fields: readonly string[] }
   }
 }

@@ -1,9 +1,9 @@
 import { sha256Hex } from '../crypto/hash.ts'
 
-/** What a session keeps of the password hash it began with: enough to see a change, nothing to attack. */
+/** Fingerprint of a password hash that a session stores: detects a change, reveals nothing. */
 export const passwordFingerprint = (passwordHash: string | null): string =>
   sha256Hex(`svc:password-mark:${passwordHash ?? ''}`)
 
-/** Whether the user's password is still the one a session or remember token began with. */
+/** Tests whether the password is unchanged since a session or remember token began. */
 export const passwordFingerprintMatches = (mark: string | null, passwordHash: string | null): boolean =>
   mark === passwordFingerprint(passwordHash)

@@ -1,10 +1,13 @@
 import type { Config } from '../config/schema.ts'
 import type { Database } from '../database/database.ts'
 
-/** The most rows that one statement deletes, so that pruning never holds a lock, or on SQLite the process, for long. */
+/** Maximum number of rows per statement, so that pruning holds locks, and on SQLite the process, only briefly. */
 const batch = 500
 
-/** Deletes sessions that idled out or grew too old, remember tokens, failure counters, passkey challenges and undo links of address changes that ended, and events past their retention. */
+/**
+ * Deletes expired sessions, remember tokens, failure counters, passkey challenges and undo links, and events past their
+ * retention.
+ */
 export async function pruneEnded({ prisma }: Database, { session, audit }: Config, now: number): Promise<void> {
   const ago = (age: number) => new Date(Math.max(0, now - age))
   const idle = ago(session.lifetime * 60_000)
@@ -36,7 +39,7 @@ export async function pruneEnded({ prisma }: Database, { session, audit }: Confi
   )
 }
 
-/** Repeats a deletion until it finds less than a batch; between two of them other requests have their turn. */
+/** Repeats a deletion until a batch is not full. Other requests run between batches. */
 export async function inBatches(deleteSome: (batch: number) => Promise<number>): Promise<void> {
   while ((await deleteSome(batch)) === batch) await new Promise((resolve) => setImmediate(resolve))
 }

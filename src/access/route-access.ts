@@ -1,12 +1,11 @@
 import type { RouteOptions } from 'fastify'
 
-/** The abilities that a route requires of its caller. */
+/** Abilities that a route requires. */
 export type AbilityRule = { all: readonly string[] } | { any: readonly string[] }
 
 /**
- * How a route is protected.
- * `session`: the session is read whatever the Origin, a bearer does not count. `guard`: stateful session, else bearer.
- * `none`: neither is read, and CSRF does not apply.
+ * How a route is protected. `session`: reads the session from any origin, ignores bearer tokens. `guard`: stateful
+ * session, otherwise bearer token. `none`: reads neither, without CSRF checks.
  */
 export type RouteAccess =
   | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
@@ -21,15 +20,15 @@ declare module 'fastify' {
   }
 }
 
-/** The declared access of a route; throws for a route that declares none. */
+/** Returns the declared access of a route. Throws if there is none. */
 export function accessOf(route: RouteOptions): RouteAccess {
   const access = route.config?.access
   if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access.`)
   return access
 }
 
-/** Whether the route serves visitors who are not signed in. */
+/** Tests whether the route allows guests. */
 export const isGuest = (access: RouteAccess): boolean => access.family !== 'none' && access.caller === 'guest'
 
-/** Whether the route requires a caller. */
+/** Tests whether the route requires a caller. */
 export const isGuarded = (access: RouteAccess): boolean => access.family !== 'none' && access.caller === 'required'

@@ -10,7 +10,7 @@ import type { Database } from '../database/database.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
 import { passwordFingerprintMatches } from './password-fingerprint.ts'
 
-/** What was read of a session: its live row, or the public id of a row that no longer counts. Never part of the saved data. */
+/** A loaded session: its live row, or the public id of a row that is no longer valid. Not part of the saved data. */
 class SessionState {
   readonly row: SessionRow | null
   readonly stale: string | null
@@ -31,24 +31,24 @@ declare module 'fastify' {
   }
 }
 
-/** The cookie's attributes are not the row's: they come from the configuration in force. */
+/** Cookie attributes come from the active configuration, not from the row. */
 const cookie = { originalMaxAge: null }
 
-/** The id of a session's row. */
+/** Id of a session's row. */
 const rowId = recent(10_000, sha256Hex)
 
 const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
   now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime
 
-/** Whether a row's user, if it has one, is still the one it began with: not disabled, and of the same password. */
+/** Tests whether a session's user is unchanged: not disabled, with the same password. True for anonymous sessions. */
 const isSameUser = ({ user, password, passwordFingerprint }: SessionRow): boolean =>
   user === null || (!user.disabled && passwordFingerprintMatches(passwordFingerprint, password))
 
-/** Whether a session's row counts: its time has not passed, and its user is the one it began with. */
+/** Tests whether a session row is valid: not expired, with an unchanged user. */
 export const isLive = (row: SessionRow, now: number, session: Config['session']): boolean =>
   !isOver(row, now, session) && isSameUser(row)
 
-/** The library's store on rows of the database: read through the batched lookups, written only when something changed. */
+/** Session store on database rows: reads through the batched lookups, writes only changes. */
 export class SessionStore implements LibraryStore {
   readonly #database: Database
   readonly #lookups: Lookups
@@ -90,15 +90,15 @@ export class SessionStore implements LibraryStore {
     const id = sha256Hex(sessionId)
     const data = JSON.stringify(rest)
     if (state?.row) {
-      // A row that is gone was ended meanwhile: an update that finds nothing must not bring it back.
+      // A missing row was ended meanwhile; the update must not restore it.
       await prisma.session.updateMany({ where: { id, publicId: state.row.publicId }, data: { data } })
       return
     }
     const date = new Date(this.#clock.now())
     await this.#database.transaction(async (tx) => {
       if (state?.stale) await tx.session.deleteMany({ where: { id, publicId: state.stale } })
-      // A session that was read without a row never carries a user, so neither does what it becomes. One statement:
-      // of requests that save at once, none may fail because another was first.
+      // A session without a row has no user, so the saved one has none either. A single statement, so that concurrent
+      // saves cannot fail each other.
       await tx.$executeRaw`
         INSERT INTO sessions (id, public_id, data, created_at, last_seen_at) VALUES (${id}, ${randomId()}, ${data}, ${date}, ${date})
         ON CONFLICT (id) DO UPDATE SET data = excluded.data, last_seen_at = excluded.last_seen_at WHERE sessions.user_id IS NULL`

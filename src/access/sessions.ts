@@ -12,14 +12,14 @@ import type { SessionStore } from './session-store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The session id that came in the cookie with a good signature, or null. Set where a session is read. */
+    /** Session id from a validly signed cookie, or null. Set on routes that read the session. */
     presentedSessionId: string | null
     /** Whether the request passed the CSRF check. */
     passedCsrf: boolean
   }
 }
 
-/** What a cookie line says that takes a cookie back. */
+/** Attribute that deletes a cookie. */
 const expired = 'Max-Age=0;'
 
 interface PairSuffixes {
@@ -31,7 +31,7 @@ interface PairSuffixes {
 
 type Decrypt = FastifyInstance['decryptSession']
 
-/** Reads the browser's session and hands its cookies back: the one place that knows their names and signatures. */
+/** Reads sessions from cookies and sends the cookies: the only place that handles their names and signatures. */
 export class Sessions {
   readonly #config: CurrentConfig
   readonly #decrypt: Decrypt
@@ -48,7 +48,7 @@ export class Sessions {
     this.xsrf = new Xsrf(deriveKeys(config.current().app.secret, 'xsrf'))
   }
 
-  /** Loads `request.session` from the cookie, once; without a good cookie it is a new anonymous one. */
+  /** Loads `request.session` from the cookie, once. Without a valid cookie, it is a new anonymous session. */
   async read(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (this.#isRead(request)) return
     const presented = this.#cookies.parse(request.headers.cookie ?? '')
@@ -64,8 +64,8 @@ export class Sessions {
   }
 
   /**
-   * The signed session id that the request presents. A signature counts only under the prefix that it was made for: what
-   * svc hands out today cannot be planted under a name that any subdomain may set.
+   * Returns the signed session id of the request. A signature is valid only under its prefix, so that a subdomain
+   * cannot plant a current cookie under a legacy name.
    */
   #presented({ cookies, cookiePrefixes }: FastifyRequest): string {
     const name = this.#cookies.session
@@ -76,20 +76,20 @@ export class Sessions {
     return value === null ? '' : this.#signers[expected].sign(value)
   }
 
-  /** Makes the session of this id (a row that exists, or none yet) the request's, and hands its cookies out. */
+  /** Makes the session with this id (existing or new) the request's session, and sends its cookies. */
   async become(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
     await this.#load(request, this.#signers[this.#cookies.prefix(this.#cookies.session)].sign(sessionId))
     this.sendPair(request, reply)
   }
 
-  /** A new anonymous session: after a logout, nothing of the old one is left in the browser. */
+  /** Starts a new anonymous session, for example after a logout. */
   becomeAnonymous(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     return this.become(request, reply, randomId())
   }
 
   /**
-   * Sets the session cookie and `XSRF-TOKEN`, always together, in place of a pair that was set before.
-   * Does nothing in answer to an unsafe request from another site.
+   * Sets the session cookie and `XSRF-TOKEN` together, replacing a pair that was set before. Does nothing for an unsafe
+   * request from another site.
    */
   sendPair(request: FastifyRequest, reply: FastifyReply): void {
     if (!mayReceiveSession(request)) return
@@ -107,7 +107,7 @@ export class Sessions {
     ])
   }
 
-  /** What follows the values of the pair, in the cookie library's words; once for each configuration. */
+  /** Cookie attributes of the pair, serialised once per configuration. */
   #suffixesOf(session: Config['session'], { serializeCookie }: FastifyInstance): PairSuffixes {
     let suffixes = this.#suffixes.get(session)
     if (!suffixes) {
@@ -135,8 +135,8 @@ export class Sessions {
 }
 
 /**
- * Registers @fastify/session on a store of rows and lends its reader.
- * Its own hooks would read and save a session on every request, so it lives in a scope without routes.
+ * Registers @fastify/session with the database store and returns its reader. Its own hooks would read and save a
+ * session on every request, so it is registered in a scope without routes.
  */
 export async function openSessions(
   app: FastifyInstance,

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIPv6 } from 'node:net'
 
-/** A page's address as browsers write it: no userinfo, no backslash, no blank; the scheme may be missing. */
+/** A URL as browsers send it: no userinfo, backslashes or blanks. The scheme is optional. */
 const pageAddress = /^(?:(https?):\/\/)?[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/i
 
-/** The host[:port] of a header's URL, and the same with the scheme's default port spelled out; null for what no browser sends. */
+/** Returns the host[:port] of a header's URL, with and without the default port, or null for an invalid URL. */
 function parseHosts(header: string): readonly string[] | null {
   const address = pageAddress.exec(header)
   const text = address?.[1] ? header : `http://${header}`
@@ -13,7 +13,7 @@ function parseHosts(header: string): readonly string[] | null {
   return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host]
 }
 
-/** Parsed headers: a front end sends the same few with every request. Emptied when full, so that no client can fill the memory. */
+/** Cache of parsed headers: front ends send the same few. Cleared when full, to bound memory. */
 const parsed = new Map<string, readonly string[] | null>()
 const maxParsed = 500
 const longestParsed = 200
@@ -28,14 +28,14 @@ function hostsOf(header: string): readonly string[] | null {
   return hosts
 }
 
-/** An entry in the form in which URLs write their host; IPv6 in brackets and shortened. */
+/** Normalises an entry like URLs do: IPv6 in brackets and compressed. */
 function canonicalEntry(entry: string): string {
   const name = entry.trim().toLowerCase()
   const [, host = name, port = ''] = isIPv6(name) ? ['', `[${name}]`] : (/^(.+?)(:\d+)?$/.exec(name) ?? [])
   return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname + port : name
 }
 
-/** An entry as a test: `*` stands for characters of one host name. */
+/** Compiles an entry to a test. `*` matches within one host name. */
 function matcherOf(entry: string): (host: string) => boolean {
   const host = entry.includes('*') ? entry.trim().toLowerCase() : canonicalEntry(entry)
   if (!host.includes('*')) return (candidate) => candidate === host
@@ -46,7 +46,7 @@ function matcherOf(entry: string): (host: string) => boolean {
 
 const matchers = new WeakMap<readonly string[], ((host: string) => boolean)[]>()
 
-/** The entries' tests, made once for each list (a reload brings a new one). */
+/** Compiled entries, cached per list because a reload brings a new one. */
 function matchersOf(entries: readonly string[]): ((host: string) => boolean)[] {
   let found = matchers.get(entries)
   if (!found) {
@@ -56,13 +56,13 @@ function matchersOf(entries: readonly string[]): ((host: string) => boolean)[] {
   return found
 }
 
-/** Whether the URL's host[:port] equals one of the entries. */
+/** Tests whether the URL's host[:port] matches an entry. */
 export function isListed(url: string, entries: readonly string[]): boolean {
   const hosts = hostsOf(url)
   return hosts?.some((host) => matchersOf(entries).some((matches) => matches(host))) ?? false
 }
 
-/** Whether a request comes from the first-party front end: by `Referer`, else `Origin`; both together must agree. */
+/** Tests for a first-party front end by `Referer`, otherwise `Origin`. If both are present, both must match. */
 export function isStateful({ referer, origin }: IncomingHttpHeaders, entries: readonly string[]): boolean {
   if (origin === 'null') return false
   if (referer && origin && hostsOf(referer)?.[0] !== hostsOf(origin)?.[0]) return false

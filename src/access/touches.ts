@@ -3,16 +3,16 @@ import type { Clock } from '../clock.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Database } from '../database/database.ts'
 
-/** A use is noted at most this often for each token and session. */
+/** Minimum interval between recorded uses of a token or session, in milliseconds. */
 const noteEvery = 60_000
 
-/** How long notes gather before they are written together. */
+/** Interval between batched writes, in milliseconds. */
 const writeEvery = 2_000
 
-/** The most ids in one statement. */
+/** Maximum number of ids in one statement. */
 const maxBatch = 1_000
 
-/** Notes when tokens and sessions were last used: gathered in memory, written in batches off the request's path. */
+/** Records when tokens and sessions were last used: collected in memory, written in batches after the request. */
 export class Touches {
   readonly #database: Database
   readonly #clock: Clock
@@ -31,28 +31,28 @@ export class Touches {
     this.#timer = setInterval(() => void this.flush(), writeEvery).unref()
   }
 
-  /** A token was used; `last` is its noted last use in unix milliseconds. */
+  /** Records the use of a token; `last` is its stored last use in Unix milliseconds. */
   token(id: bigint, last: number | null): void {
     if (last === null || this.#clock.now() - last >= noteEvery) this.#tokens.add(id)
   }
 
-  /** A session was used; `last` is its noted last use in unix milliseconds. */
+  /** Records the use of a session; `last` is its stored last use in Unix milliseconds. */
   session(id: string, last: number): void {
     if (this.#clock.now() - last >= this.#sessionEvery()) this.#sessions.add(id)
   }
 
-  /** Well within the lifetime, or a session in use would end with it. */
+  /** Well below the session lifetime, so that an active session does not expire. */
   #sessionEvery(): number {
     return Math.min(noteEvery, this.#config.current().session.lifetime * 30_000)
   }
 
-  /** Writes what was noted so far; a failure loses only notes, and is logged. */
+  /** Writes the collected uses. A failure is logged and loses only timestamps. */
   flush(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write())
     return this.#writing
   }
 
-  /** Writes the rest and stops. */
+  /** Writes the remaining uses and stops. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.flush()
@@ -67,12 +67,12 @@ export class Touches {
       for (let i = 0; i < tokens.length; i += maxBatch) await this.#writeTokens(tokens.slice(i, i + maxBatch))
       for (let i = 0; i < sessions.length; i += maxBatch) await this.#writeSessions(sessions.slice(i, i + maxBatch))
     } catch (error) {
-      this.#log.warn({ err: error }, 'could not note when tokens and sessions were last used')
+      this.#log.warn({ err: error }, 'could not record the last use of tokens and sessions')
     }
   }
 
-  // A minute is checked again by the row, for the uses that other requests and replicas noted meanwhile; a row that
-  // another replica is just writing is left to it, so that none waits for another.
+  // The statement checks the interval again, because other replicas may have written meanwhile. It skips rows that
+  // another replica locks.
   #writeTokens(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())

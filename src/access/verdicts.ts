@@ -2,16 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
 import type { Metrics, Verdict } from '../observability/metrics/metrics.ts'
 
-/** Finds the caller of a request, or throws; what it answers is the hook's. */
+/** Finds the caller of a request or throws. */
 type FindCaller = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-/** What a refusal says of the credential: none was there, one was bad, or nobody could look. */
+/** Classifies an error: no credential, an invalid one, or no lookup possible. */
 function verdictOf(error: unknown): Verdict {
   if (!(error instanceof HttpError) || error.statusCode !== 401) return 'error'
   return error.headers['www-authenticate']?.includes('error=') ? 'invalid' : 'none'
 }
 
-/** The same finding, counted and timed. */
+/** Wraps a search to count and time it. */
 export const counted =
   (find: FindCaller, family: string, metrics: Metrics): FindCaller =>
   async (request, reply) => {

@@ -5,7 +5,7 @@ import { accessOf, isGuarded } from './route-access.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `allowed` where users with an unverified address pass despite `registration.require_verified_email`. */
+    /** `allowed` lets users with an unverified address pass, despite `registration.require_verified_email`. */
     unverified?: 'allowed'
   }
 }

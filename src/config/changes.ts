@@ -5,29 +5,29 @@ import { rootSchema, type Settings } from './schema.ts'
 import { durationText, type Rate, rateText } from './units.ts'
 import { childSchema, isMapping, type Schema, typesOf } from './walk.ts'
 
-/** One key whose value differs, or a client, a provider or another named entry that is new or gone. */
+/** One changed key, or an added or removed client, provider or other named entry. */
 export interface Change {
   path: Path
-  /** The path as people write it; clients stand in it by their client_id. */
+  /** Printed path. Clients appear by client_id. */
   key: string
   what: 'added' | 'removed' | 'changed'
   reload: 'live' | 'restart'
-  /** The values; null where they may not be shown, or are no single value. */
+  /** The two values; null for secrets and groups. */
   shown: { before: string; after: string } | null
 }
 
-/** Every key in which two configurations differ, in the order of the schema. */
+/** Returns all differences between two configurations, in schema order. */
 export function changesBetween(before: Settings, after: Settings): Change[] {
   return changesIn({ before, after, schema: rootSchema, path: [], reload: 'live' })
 }
 
-/** A value of the file on both sides. */
+/** The same value in both configurations. */
 interface Pair {
   before: unknown
   after: unknown
   schema: Schema
   path: Path
-  /** What the keys above say of when a change counts. */
+  /** Inherited from the enclosing section. */
   reload: Change['reload']
 }
 
@@ -53,7 +53,7 @@ function changesIn({ before, after, schema, path, reload: above }: Pair): Change
 const own = (entries: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(entries, name) ? entries[name] : undefined
 
-/** What is compared by name: sections, entries and named values; clients by their client_id. Undefined for anything else. */
+/** Children compared by name; clients are compared by client_id. Undefined for plain values. */
 function entriesOf(value: unknown, schema: Schema): Record<string, unknown> | undefined {
   if (schema['x-svc-fileable']) return undefined
   if (Array.isArray(value) && schema.items?.properties?.client_id) {
@@ -62,7 +62,7 @@ function entriesOf(value: unknown, schema: Schema): Record<string, unknown> | un
   return isMapping(value) && (schema.properties || schema.patternProperties) ? value : undefined
 }
 
-/** What a key amounts to that a configuration of another version does not have. */
+/** Default of a key that a configuration from another version lacks. */
 const defaultOf = (schema: Schema): unknown =>
   'default' in schema ? convertUnits(structuredClone(schema.default), schema) : undefined
 
@@ -74,14 +74,14 @@ function holdsSecret(schema: Schema): boolean {
 function textOf(value: unknown, schema: Schema): string {
   if (value === null) return 'null'
   if (schema['x-svc-kind'] === 'duration') return durationText(Number(value))
-  // Sound: the schema lets nothing else stand there.
+  // Sound: the schema allows only rates here.
   if (schema['x-svc-kind'] === 'rate') return rateText(value as Rate)
   return typesOf(schema).includes('string') && typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The settings that count at once: the next ones, where a restart is needed those that are in force. */
+/** Returns the next settings, except keys that need a restart, which keep their running values. */
 export function withoutRestart(running: Settings, next: Settings): Settings {
-  // Sound: both are settings, and a key is taken whole from one of them.
+  // Sound: both arguments are settings, and each key comes whole from one of them.
   return kept(running, next, rootSchema) as Settings
 }
 

@@ -1,4 +1,4 @@
-/** One thing wrong with the configuration; `line` is 0 when it stands in the environment. */
+/** A problem in the configuration; `line` is 0 if the value comes from the environment. */
 export interface Problem {
   file: string
   line: number
@@ -6,7 +6,7 @@ export interface Problem {
   message: string
 }
 
-/** Thrown with everything that is wrong with the configuration, one line each. */
+/** Thrown with all problems of a configuration, one per line. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
 

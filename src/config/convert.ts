@@ -1,7 +1,7 @@
 import { toMilliseconds, toRate } from './units.ts'
 import { mapValue, type Schema } from './walk.ts'
 
-/** Turns the texts of durations and rates into numbers, wherever the schema says that they are such. */
+/** Converts durations and rates from text to numbers, where the schema marks them. */
 export function convertUnits(value: unknown, schema: Schema): unknown {
   return mapValue(value, schema, (part, partSchema) => {
     if (typeof part !== 'string') return part

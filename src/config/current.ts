@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './schema.ts'
 import { isMapping } from './walk.ts'
 
-/** Holds the one snapshot that is in force; read it once per request and keep nothing of it from boot. */
+/** Holds the active configuration. Read it once per request, and never cache a value from boot. */
 export class CurrentConfig {
   #config: Config
 
@@ -10,29 +10,29 @@ export class CurrentConfig {
     this.#config = deepFreeze(config)
   }
 
-  /** The frozen snapshot in force now. */
+  /** Returns the frozen active snapshot. */
   current(): Config {
     return this.#config
   }
 
   /**
-   * Puts another snapshot in force for everything that asks from now on. Parts that are the same stay the objects that
-   * they were, so that what was made of one of them, such as a connection to a provider, is used on.
+   * Activates another snapshot. Unchanged parts keep their identity, so that objects cached by part, such as provider
+   * connections, stay in use.
    */
   swap(next: Config): void {
     this.#config = deepFreeze(sharing(this.#config, next))
   }
 }
 
-/** The next value with the parts of the one before wherever they are equal; all of that one where nothing changed. */
+/** Returns `next`, with equal parts taken from `before`. */
 function sharing<Value>(before: unknown, next: Value): Value {
-  // Sound: what is equal through and through is of the same type.
+  // Sound: deeply equal values have the same type.
   if (isDeepStrictEqual(before, next)) return before as Value
   if (!isMapping(before) || !isMapping(next)) return next
   return Object.fromEntries(Object.entries(next).map(([key, part]) => [key, sharing(before[key], part)])) as Value
 }
 
-/** Freezes a value and everything in it. */
+/** Freezes a value recursively. */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)

@@ -2,24 +2,25 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, par
 import { type Finding, type Path, pointer } from './findings.ts'
 import { type Env, maskReferences, substitute, unmaskReferences } from './substitute.ts'
 
-/** What a YAML text holds, and where each value of it stands. */
+/** A parsed YAML text and the positions of its values. */
 export interface Source {
   value: unknown
   /** Line by JSON pointer. */
   lines: Map<string, number>
-  /** Pointers of texts that came, wholly or in part, from the environment. */
+  /** JSON pointers of texts that contain values from the environment. */
   substituted: Set<string>
   findings: Finding[]
-  /** Keys that stand twice, each with its own line. */
+  /** Duplicate keys, each with its line. */
   duplicates: (Finding & { line: number })[]
-  /** What is wrong with the YAML itself; nothing else can be said then. */
+  /** YAML syntax errors. If there are any, svc checks nothing else. */
   syntax: { line: number; message: string }[]
 }
 
-/** Reads a YAML text, with `${NAME}` replaced. */
+/** Parses a YAML text after replacing `${NAME}`. */
 export function readDocument(text: string, env: Env): Source {
   const counter = new LineCounter()
-  // Duplicate keys are told here, with their path; the library's pretty errors would quote the text, secrets and all.
+  // svc reports duplicate keys itself, with their path. The library's pretty errors would quote the text, including
+  // secrets.
   const options = { lineCounter: counter, uniqueKeys: false, prettyErrors: false }
   const document = parseDocument(maskReferences(text), options)
   const reader = new Reader(counter, env)
@@ -31,10 +32,10 @@ export function readDocument(text: string, env: Env): Source {
   return { value, ...reader.seen, syntax }
 }
 
-/** Library messages that would repeat what stands in the file, secrets and all. */
+/** Replaces library messages that would quote the file, including secrets. */
 const WITHOUT_QUOTES: Readonly<Record<string, string>> = {
-  UNEXPECTED_TOKEN: 'something unexpected stands here',
-  BAD_DQ_ESCAPE: 'a text in double quotes holds an unknown escape sequence',
+  UNEXPECTED_TOKEN: 'unexpected token',
+  BAD_DQ_ESCAPE: 'unknown escape sequence in a double-quoted string',
 }
 
 class Reader {
@@ -55,12 +56,12 @@ class Reader {
   read(node: Node | null, path: Path): unknown {
     const place = pointer(path)
     if (!this.seen.lines.has(place)) this.seen.lines.set(place, this.#lineOf(node))
-    if (isAlias(node)) return this.#refuse(path, 'must not be an alias: write the value out')
+    if (isAlias(node)) return this.#refuse(path, 'must not be an alias; repeat the value')
     if (isMap(node)) return this.#mapping(node.items as Pair<Node, Node | null>[], path)
     if (isSeq(node)) return node.items.map((item, index) => this.read(item as Node, [...path, index]) ?? null)
     if (!isScalar(node)) return undefined
     if (typeof node.value === 'string') return this.#text(unmaskReferences(node.value), path)
-    // A key with nothing after it is not set; an explicit null is a value.
+    // A key without a value is not set; an explicit null is a value.
     return node.value === null && !node.source ? undefined : node.value
   }
 
@@ -75,7 +76,7 @@ class Reader {
         this.seen.duplicates.push({
           path: here,
           line,
-          message: `must be given once only (first on line ${first})`,
+          message: `is a duplicate key (first on line ${first})`,
         })
         continue
       }
@@ -89,7 +90,7 @@ class Reader {
     const { text, changed, problems } = substitute(written, this.#env)
     if (changed) this.seen.substituted.add(pointer(path))
     for (const problem of problems) this.#refuse(path, problem)
-    // No path, URL or header can hold one, and each would fail in its own way.
+    // Paths, URLs and headers cannot contain NUL, and each would fail differently.
     if (text.includes('\0')) this.#refuse(path, 'must not contain a NUL character')
     return text.replaceAll('\0', '')
   }

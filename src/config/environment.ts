@@ -3,9 +3,9 @@ import type { Env } from './substitute.ts'
 import { isMapping } from './walk.ts'
 
 interface Overlay {
-  /** The file's value with the environment's put over it. */
+  /** The file's value, overridden by the environment. */
   value: unknown
-  /** The variable by JSON pointer of what it set. */
+  /** Variable name by the JSON pointer of the value it sets. */
   names: Map<string, string>
 }
 
@@ -27,11 +27,11 @@ const VARIABLES: readonly Variable[] = [
   { name: 'DATABASE_URL', path: ['database', 'url'], read: asIs },
   { name: 'REDIS_URL', path: ['redis', 'url'], read: asIs },
   { name: 'SVC_SECRET', path: ['app', 'secret'], read: (text) => (text === '' ? undefined : commaList(text)) },
-  // An empty list is a meaningful one: only app.url itself is stateful then.
+  // An empty list is meaningful: only app.url itself is stateful then.
   { name: 'SVC_STATEFUL_DOMAINS', path: ['stateful'], read: commaList },
 ]
 
-/** Puts the environment's values over those of the file. */
+/** Overrides the file's values with those of the environment. */
 export function overlay(value: unknown, env: Env): Overlay {
   if (value !== undefined && !isMapping(value)) return { value, names: new Map() }
   const root: Record<string, unknown> = { ...value }
@@ -50,7 +50,7 @@ function place(root: Record<string, unknown>, [section, key]: Variable['path'], 
   if (key === undefined) root[section] = value
   else {
     const current = root[section]
-    // A section that is no mapping stays, so that its own error is told.
+    // Keeps a section that is not a mapping, so that validation reports it.
     if (current === undefined || isMapping(current)) root[section] = { ...current, [key]: value }
   }
 }

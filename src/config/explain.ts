@@ -3,16 +3,16 @@ import { type Finding, type Path, pointer, printed } from './findings.ts'
 import { nearest } from './nearest.ts'
 import { childSchema, isMapping, type Schema, typesOf } from './walk.ts'
 
-/** A breach of the schema, with the path of the value that breaks it. */
+/** A schema violation and the path of the invalid value. */
 export interface Breach {
   path: Path
   error: ErrorObject
 }
 
-/** Says each breach in words: what was expected and, unless it is a secret, what was found. */
+/** Describes each violation: what was expected and, unless it is a secret, what was found. */
 export function explain(breaches: readonly Breach[], root: Schema): Finding[] {
   const findings = breaches.map(({ path, error }) => ({ path, message: messageOf(path, error, root) }))
-  // One value may break several rules of its schema; the expectation names them all.
+  // A value can violate several rules of its schema; the expectation covers all of them.
   return [...new Map(findings.map((finding) => [pointer(finding.path), finding])).values()]
 }
 
@@ -20,14 +20,14 @@ function messageOf(path: Path, error: ErrorObject, root: Schema): string {
   const schema = error.parentSchema as Schema
   const key = String(path.at(-1))
   if (error.keyword === 'additionalProperties') return unknownKey(key, schema, root)
-  if (error.keyword === 'required') return `is required: ${expectation(childSchema(schema, key) ?? {})}`
+  if (error.keyword === 'required') return `is required; expected ${expectation(childSchema(schema, key) ?? {})}`
   if (error.keyword === 'minItems') return 'must have at least one entry'
   if (error.keyword === 'maxItems') return `must have at most ${error.params.limit} entries`
   return `must be ${expectation(schema)}${found(error.data, schema)}`
 }
 
 function unknownKey(key: string, schema: Schema, root: Schema): string {
-  if (!schema.properties) return `is not a name that can stand here: it must be ${schema['x-svc-names']}`
+  if (!schema.properties) return `is not a valid name here; expected ${schema['x-svc-names']}`
   const similar = nearest(key, Object.keys(schema.properties))
   if (similar) return `is not a known key; did you mean ${similar}?`
   const [elsewhere, ...more] = pathsNamed(key, root)
@@ -35,7 +35,7 @@ function unknownKey(key: string, schema: Schema, root: Schema): string {
   return 'is not a known key'
 }
 
-/** Where else in the sections a key of this name exists. */
+/** Paths in other sections that have a key of this name. */
 function pathsNamed(key: string, root: Schema): Path[] {
   const sections = Object.entries(root.properties ?? {}).filter(([, section]) => section.properties?.[key])
   return sections.map(([name]) => [name, key])
@@ -50,15 +50,15 @@ function expectation(schema: Schema): string {
   const [type] = typesOf(schema)
   if (type === 'boolean') return `true or false${orNull}`
   if (type === 'array') return `a list${orNull}`
-  if (type === 'object') return 'a mapping of keys to values'
+  if (type === 'object') return 'a mapping'
   const { minimum, maximum, maxLength } = schema
   if (type === 'integer') {
-    return maximum === undefined ? `a whole number, ${minimum} or more` : `a whole number from ${minimum} to ${maximum}`
+    return maximum === undefined ? `an integer of at least ${minimum}` : `an integer from ${minimum} to ${maximum}`
   }
-  return `text${maxLength === undefined ? ' that is not empty' : ` of 1 to ${maxLength} characters`}${orNull}`
+  return `${maxLength === undefined ? 'non-empty text' : `text of 1 to ${maxLength} characters`}${orNull}`
 }
 
-/** What stood there: never a secret, and never a value in the place of a group, which might hold one. */
+/** Describes the value without quoting secrets, or values in place of a group, which may contain secrets. */
 function found(data: unknown, schema: Schema): string {
   if (Array.isArray(data)) return ' (found a list)'
   if (isMapping(data)) return ' (found a mapping)'

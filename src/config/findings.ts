@@ -1,21 +1,21 @@
-/** Where in the configuration a value stands: section, key, index … */
+/** Path of a configuration value: section, key, index and so on. */
 export type Path = readonly (string | number)[]
 
-/** One thing found wrong, before it is known where it was written. */
+/** A problem whose position in the file is not resolved yet. */
 export interface Finding {
   path: Path
   message: string
 }
 
-/** Collects what checks find. */
+/** Collects the problems that checks report. */
 export type Report = (path: Path, message: string) => void
 
-/** A path as one comparable text: a JSON pointer. */
+/** Formats a path as a JSON pointer. */
 export function pointer(path: Path): string {
   return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** A path as people write it: `clients[2].redirect_uris[0]`. */
+/** Formats a path for people: `clients[2].redirect_uris[0]`. */
 export function printed(path: Path): string {
   return path
     .map((step) => {
@@ -26,7 +26,7 @@ export function printed(path: Path): string {
     .replace(/^\./, '')
 }
 
-/** Whether one path leads to the other or is the same. */
+/** Tests whether two paths are equal or one contains the other. */
 export function areRelated(first: string, second: string): boolean {
   return first === second || first.startsWith(`${second}/`) || second.startsWith(`${first}/`)
 }

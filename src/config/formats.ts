@@ -5,16 +5,16 @@ interface Format {
   matches: (text: string) => boolean
 }
 
-/** What a text of the configuration may have to be, beyond being text: one rule each, with the words for its breach. */
+/** Formats of text values, each with the description that error messages use. */
 export const formats = {
   origin: {
-    expected: 'an origin such as https://auth.example.com: http or https, a host, perhaps a port, and no path',
+    expected: 'an http or https origin without a path, such as https://auth.example.com',
     matches: isOrigin,
   },
   'web-url': { expected: 'an http or https URL', matches: isWebUrl },
   cidr: { expected: 'an address range such as 10.0.0.0/8 or fd00::/8', matches: isCidr },
   'stateful-host': {
-    expected: 'a host, perhaps with a port, such as app.example.com, *.example.com:8443 or [::1]:3000',
+    expected: 'a host with an optional port, such as app.example.com, *.example.com:8443 or [::1]:3000',
     matches: isStatefulHost,
   },
   'cookie-name': {
@@ -30,7 +30,7 @@ export const formats = {
   'mail-url': { expected: 'log:, file:<directory> or smtp(s)://user:password@host:port', matches: isMailUrl },
   mailbox: { expected: 'an address such as svc <no-reply@example.com>', matches: isMailbox },
   link: {
-    expected: 'a path beginning with one slash, {frontend_url}/…, or an http or https URL',
+    expected: 'a path that begins with a single slash, {frontend_url}/…, or an http or https URL',
     matches: (text) => /^(\/(?!\/)|\{frontend_url\}(\/|$)|https?:\/\/)[^\s\\]*$/.test(text),
   },
   'absolute-uri': { expected: 'an absolute URI', matches: (text) => URL.canParse(text) },

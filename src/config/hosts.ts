@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { getPublicSuffix } from 'tldts'
 
-/** Whether a URL's hostname is this machine itself. */
+/** Tests whether a hostname is a loopback host. */
 export function isLoopback(hostname: string): boolean {
   const host = withoutBrackets(hostname)
   return (
@@ -12,17 +12,17 @@ export function isLoopback(hostname: string): boolean {
   )
 }
 
-/** Whether anybody may register names under this one, so that a cookie or passkey must never be bound to it. */
+/** Tests for a public suffix, where anyone can register names. Cookies and passkeys must not be bound to one. */
 export function isPublicSuffix(domain: string): boolean {
   return getPublicSuffix(domain, { allowPrivateDomains: true }) === domain
 }
 
-/** Whether a host is the domain itself or a name below it. */
+/** Tests whether a host is the domain or one of its subdomains. */
 export function isWithin(host: string, domain: string): boolean {
   return host === domain || (isIP(withoutBrackets(host)) === 0 && host.endsWith(`.${domain}`))
 }
 
-/** The longest domain that contains both hosts and is not a public suffix; the first host when there is none. */
+/** Returns the most specific domain that contains both hosts and is not a public suffix, or the first host. */
 export function commonDomain(first: string, second: string): string {
   const labels = first.split('.')
   for (let from = 0; from < labels.length; from++) {

@@ -18,26 +18,26 @@ import { warningsOf } from './warnings.ts'
 
 const DEFAULT_FILE = 'config/svc.yaml'
 
-/** Reads a text file by its absolute path. */
+/** Reads a text file by absolute path. */
 export type ReadFile = (path: string) => string
 
 interface Options {
   env?: Env
-  /** Relative paths of the configuration are resolved against it. */
+  /** Base directory of relative paths. */
   cwd?: string
-  /** Another file than the one that is configured. */
+  /** Overrides the configured file. */
   file?: string | undefined
   read?: ReadFile
 }
 
-/** What was loaded: a frozen snapshot, the file it came from, and what an operator should know. */
+/** The loaded snapshot, its file and its warnings. */
 export interface Loaded {
   config: Config
-  /** What the snapshot was derived from. */
+  /** The settings that the snapshot was derived from. */
   settings: Settings
-  /** The file's name as it was given; null when there is none. */
+  /** File name as given, or null without a file. */
   file: string | null
-  /** Whether nothing at all stands in the file. */
+  /** Whether the file is empty. */
   isEmpty: boolean
   warnings: string[]
 }
@@ -45,7 +45,7 @@ export interface Loaded {
 const readUtf8: ReadFile = (path) => readFileSync(path, 'utf8')
 const validate = createValidator(rootSchema)
 
-/** Loads the configuration from the environment and the file it names; throws a ConfigError with everything wrong. */
+/** Loads the configuration from the environment and the file it names. Throws a ConfigError with all problems. */
 export function loadConfig(options: Options = {}): Loaded {
   const { env = process.env, cwd = process.cwd(), read = readUtf8 } = options
   const named = options.file ?? (env.SVC_CONFIG || undefined)
@@ -56,24 +56,24 @@ export function loadConfig(options: Options = {}): Loaded {
   return { ...parsed, file: found === null ? null : file, isEmpty: text.trim() === '' }
 }
 
-/** The level of the log, from `LOG_LEVEL`; an unknown one is `info`. */
+/** Returns the log level from `LOG_LEVEL`, or `info` if it is unknown. */
 export function logLevel(env: Env = process.env): string {
   const level = env.LOG_LEVEL ?? ''
   return ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].includes(level) ? level : 'info'
 }
 
-/** Whether traces are to be sent: OpenTelemetry's own variables say where to; throws a ConfigError where they say nothing usable. */
+/** Returns whether to send traces, from OpenTelemetry's variables. Throws a ConfigError if they are invalid. */
 export function wantsTraces(env: Env = process.env): boolean {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return false
   const keys = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'].filter((key) => env[key])
   const unusable = keys.filter((key) => !/^https?:$/.test(URL.parse(env[key] ?? '')?.protocol ?? ''))
-  const message = 'must be the address of a collector, http://… or https://…'
+  const message = 'must be the http or https URL of a collector'
   if (unusable.length > 0)
     throw new ConfigError(unusable.map((key) => ({ file: 'environment', line: 0, key, message })))
   return keys.length > 0
 }
 
-/** The text of a configuration file and everything else that its meaning depends on. */
+/** A configuration text and everything that its meaning depends on. */
 interface Given {
   text: string
   file: string
@@ -82,7 +82,7 @@ interface Given {
   read?: ReadFile
 }
 
-/** Turns the text of a configuration file and an environment into a frozen snapshot. */
+/** Parses and validates a configuration text, with the environment, into a frozen snapshot. */
 export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): Omit<Loaded, 'file' | 'isEmpty'> {
   const source = readDocument(text, env)
   if (source.syntax.length > 0) throw new ConfigError(source.syntax.map((problem) => ({ file, key: '', ...problem })))
@@ -97,7 +97,7 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
   const settings = deepFreeze(convertUnits(validated.value, rootSchema) as Settings)
   const config = deepFreeze(resolveConfig(settings, cwd))
   const unread = [...source.findings, ...settled.findings]
-  // What could not be read is told as that, not also as what is missing because of it.
+  // An unreadable value is reported once, without the errors that follow from it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
   const findings = [...broken, ...unrelated([...unstatedEnvironment(settings), ...findingsOf(config)], broken)]
   const place = { file, lines: source.lines, names }
@@ -109,10 +109,10 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
   return { config, settings, warnings: [...warningsOf(config), ...notBuiltWarnings(settled.value, rootSchema)] }
 }
 
-/** Everything wrong with a configuration whose keys are valid each by itself. */
+/** Returns problems between keys that are valid on their own. */
 export const findingsOf = (config: Config): Finding[] => [...crossFindings(config), ...productionFindings(config)]
 
-/** The text of the file; null where there is none and need not be one. */
+/** Returns the text of the file, or null if an optional file does not exist. */
 function readText(file: string, read: ReadFile, isNeeded: boolean): string | null {
   try {
     return read(file)
@@ -123,7 +123,7 @@ function readText(file: string, read: ReadFile, isNeeded: boolean): string | nul
   }
 }
 
-/** Those findings that do not merely follow from others about the same place. */
+/** Drops findings that follow from others at the same path. */
 function unrelated(findings: readonly Finding[], others: readonly Finding[]): Finding[] {
   const places = others.map(({ path }) => pointer(path))
   return findings.filter(({ path }) => !places.some((place) => areRelated(place, pointer(path))))
@@ -133,7 +133,7 @@ function isUnder(place: string, names: ReadonlyMap<string, string>): boolean {
   return [...names.keys()].some((name) => place === name || place.startsWith(`${name}/`))
 }
 
-/** Where values were written: lines of the file, and variables of the environment, by JSON pointer. */
+/** Positions of values by JSON pointer: lines of the file, and variables of the environment. */
 interface Places {
   file: string
   lines: ReadonlyMap<string, number>
@@ -141,7 +141,7 @@ interface Places {
 }
 
 function toProblem({ path, message }: Finding, { file, lines, names }: Places): Problem {
-  // The nearest place that exists: a missing key is told where its section stands.
+  // A missing key is reported at the nearest enclosing position.
   for (let length = path.length; length >= 0; length--) {
     const place = pointer(path.slice(0, length))
     const name = names.get(place)

@@ -1,4 +1,4 @@
-/** The known name that a mistyped one was probably meant to be. */
+/** Returns the known name that is most similar to a mistyped one, if any is close enough. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const allowed = Math.max(2, Math.floor(name.length / 3))
   const [best] = known
@@ -8,7 +8,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return best?.candidate
 }
 
-/** How many letters must be added, removed or replaced to get from one name to the other. */
+/** Levenshtein distance between two names. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [index, letter] of [...from].entries()) {

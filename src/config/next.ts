@@ -4,17 +4,17 @@ import { findingsOf } from './load.ts'
 import { resolveConfig } from './resolve.ts'
 import type { Config, Settings } from './schema.ts'
 
-/** What another configuration amounts to while the server runs. */
+/** Result of applying a new configuration to a running server. */
 export interface Next {
-  /** What takes effect at once, and the settings that it was derived from. */
+  /** The configuration that takes effect immediately, and its settings. */
   config: Config
   settings: Settings
   changes: Change[]
-  /** Why even that cannot: the keys that wait for a restart keep their values, and do not go with the others. */
+  /** Why the reload fails: keys that need a restart keep their values, which conflict with the new ones. */
   problems: string[]
 }
 
-/** Works out what of a valid configuration counts at once beside what is in force. */
+/** Computes which parts of a valid configuration take effect without a restart. */
 export function nextConfig(running: Settings, wanted: Settings, cwd = process.cwd()): Next {
   const settings = withoutRestart(running, wanted)
   const config = resolveConfig(settings, cwd)

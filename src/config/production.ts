@@ -5,14 +5,16 @@ import { isLoopback, isPublicSuffix } from './hosts.ts'
 import { PublishedSecrets } from './published-secrets.ts'
 import type { Config, Settings } from './schema.ts'
 
-/** `app.environment` is stated wherever others may reach svc: nothing decides by accident that development will do. */
+/**
+ * `app.environment` is required when svc is reachable from other hosts, so that development mode is never an accident.
+ */
 export function unstatedEnvironment({ app }: Settings): Finding[] {
   if (app.environment !== null || isLoopback(new URL(app.url).hostname)) return []
-  const message = `is required, because app.url is not loopback (found "${app.url}"): production, or development`
+  const message = `is required because app.url is not loopback (found "${app.url}"); expected production or development`
   return [{ path: ['app', 'environment'], message }]
 }
 
-/** Everything about a configuration that is unfit for production. */
+/** Returns everything that makes a configuration unfit for production. */
 export function productionFindings(config: Config): Finding[] {
   if (config.app.environment !== 'production') return []
   const published = new PublishedSecrets()
@@ -31,21 +33,21 @@ export function productionFindings(config: Config): Finding[] {
 
 function missingSecret({ app }: Config): Finding[] {
   if (app.secret.length > 0) return []
-  return [{ path: ['app', 'secret'], message: 'is required in production: at least 32 random bytes' }]
+  return [{ path: ['app', 'secret'], message: 'is required in production; expected at least 32 random bytes' }]
 }
 
-/** The least entropy of svc's secret and of a client's, in bits: random text of the required length has far more. */
+/** Minimum entropy in bits. Random text of the required length has far more. */
 const LEAST_BITS = { app: 100, client: 64 }
 
-const MAKE_ONE = 'openssl rand -base64 32 makes one'
+const MAKE_ONE = 'generate one with: openssl rand -base64 32'
 
 function weakSecrets({ app }: Config, published: PublishedSecrets): Finding[] {
   return app.secret.flatMap((secret, index) => {
-    // A short one is refused everywhere, for that.
+    // Another check rejects short secrets in every environment.
     const weakness = Buffer.byteLength(secret) < SECRET_BYTES ? null : weaknessOf(secret, LEAST_BITS.app, published)
     if (weakness === null) return []
     const path = app.secret.length > 1 ? ['app', 'secret', index] : ['app', 'secret']
-    return [{ path, message: `must be random, but this one ${weakness}: ${MAKE_ONE}` }]
+    return [{ path, message: `must be random, but this one ${weakness}; ${MAKE_ONE}` }]
   })
 }
 
@@ -53,11 +55,11 @@ function weakClientSecrets({ clients }: Config, published: PublishedSecrets): Fi
   return clients.flatMap(({ secret, secret_hash }, index) => {
     const weakness = secret === undefined ? null : weaknessOf(secret, LEAST_BITS.client, published)
     if (weakness !== null) {
-      const message = `must be random, but this one ${weakness}: svc client:secret makes one`
+      const message = `must be random, but this one ${weakness}; generate one with: svc client:secret`
       return [{ path: ['clients', index, 'secret'], message }]
     }
     if (secret_hash === undefined || !published.hasHash(secret_hash.replace(/^sha256:/, ''))) return []
-    const message = 'must not be the hash of a secret from a published list: svc client:secret makes another'
+    const message = 'must not be the hash of a published secret; generate one with: svc client:secret'
     return [{ path: ['clients', index, 'secret_hash'], message }]
   })
 }
@@ -68,20 +70,20 @@ function testPage({ test_page }: Config): Finding[] {
 
 function plainHttp({ app }: Config): Finding[] {
   if (!isPlainHttpAbroad(app.url)) return []
-  return [{ path: ['app', 'url'], message: `must be https in production (found "${app.url}")` }]
+  return [{ path: ['app', 'url'], message: `must use https in production (found "${app.url}")` }]
 }
 
 function plainHttpOrigins({ cors }: Config): Finding[] {
   return (cors.origins ?? []).flatMap((origin, index) => {
     if (!isPlainHttpAbroad(origin)) return []
-    return [{ path: ['cors', 'origins', index], message: `must be https in production (found "${origin}")` }]
+    return [{ path: ['cors', 'origins', index], message: `must use https in production (found "${origin}")` }]
   })
 }
 
 function plainHttpKeys({ clients }: Config): Finding[] {
   return clients.flatMap(({ jwks_uri, allow_private_addresses }, index) => {
     if (!jwks_uri?.startsWith('http:') || allow_private_addresses) return []
-    const message = `must be https in production, unless allow_private_addresses is true (found "${jwks_uri}")`
+    const message = `must use https in production, unless allow_private_addresses is true (found "${jwks_uri}")`
     return [{ path: ['clients', index, 'jwks_uri'], message }]
   })
 }
@@ -91,7 +93,7 @@ function printedMail({ mail }: Config): Finding[] {
   return [
     {
       path: ['mail', 'url'],
-      message: 'must be smtp(s)://… or file:<directory> in production; log: prints links that sign people in',
+      message: 'must be smtp(s)://… or file:<directory> in production; log: prints links that sign users in',
     },
   ]
 }
@@ -101,9 +103,7 @@ function everyHostStateful({ stateful }: Config): Finding[] {
     const [, domain] = /^\*\.(.+?)(?::\d+)?$/.exec(entry) ?? []
     const isEverybody = /^[*.]+(:\d+)?$/.test(entry) || (domain !== undefined && isPublicSuffix(domain))
     if (!isEverybody) return []
-    return [
-      { path: ['stateful', index], message: `must not stand for everybody's hosts in production (found "${entry}")` },
-    ]
+    return [{ path: ['stateful', index], message: `must not match public hosts in production (found "${entry}")` }]
   })
 }
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 
 /**
- * Secrets that documentation, tutorials and default configurations publish, and that people copy from there. What
- * consists of placeholder words only ("changeme", "your-secret-here") is recognised without being listed.
+ * Secrets that are published in documentation, tutorials and default configurations. Secrets made of placeholder words
+ * ("changeme", "your-secret-here") are detected without this list.
  */
 const copied = [
   // svc's own README and documentation.
@@ -55,7 +55,7 @@ const copied = [
   'sk-9f73s3ljTXVcMT3Blb3ljTqtsKiGHXVcMT3BlbkFJLK7U',
 ]
 
-/** The tens of thousands of passwords that leak most often; all are shorter than 32 characters. */
+/** The most common leaked passwords, tens of thousands; all are shorter than 32 characters. */
 function leakedPasswords(): string[] {
   const { dictionary }: typeof import('@zxcvbn-ts/language-common') = createRequire(import.meta.url)(
     '@zxcvbn-ts/language-common',
@@ -65,12 +65,12 @@ function leakedPasswords(): string[] {
 
 const lower = new Set(copied.map((text) => text.toLowerCase()))
 
-/** What secrets are compared with: made for one look at a configuration, because the list of passwords is large. */
+/** Published secrets to compare with. Create it for one check, because the password list is large. */
 export class PublishedSecrets {
   #leaked: ReadonlySet<string> | undefined
   #hashes: ReadonlySet<string> | undefined
 
-  /** Whether the secret is a published one, whatever its case. */
+  /** Tests for a published secret, ignoring case. */
   has(secret: string): boolean {
     const text = secret.toLowerCase()
     if (lower.has(text)) return true
@@ -79,7 +79,7 @@ export class PublishedSecrets {
     return this.#leaked.has(text)
   }
 
-  /** Whether the hash (SHA-256, hexadecimal) is that of a published secret. */
+  /** Tests for the SHA-256 hash (hexadecimal) of a published secret. */
   hasHash(hex: string): boolean {
     const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
     this.#hashes ??= new Set([...copied, ...leakedPasswords()].map(hashOf))

@@ -2,11 +2,11 @@ import { resolve as absolute } from 'node:path'
 import { commonDomain } from './hosts.ts'
 import type { Config, Settings } from './schema.ts'
 
-/** Derives from valid settings everything that one key takes from another, from the environment or from the directory. */
+/** Derives values from other keys, the environment and the working directory. */
 export function resolveConfig(settings: Settings, cwd: string): Config {
   const url = new URL(settings.app.url)
   const frontend = new URL(settings.app.frontend_url ?? settings.app.url)
-  // Without a statement svc is on loopback, or refuses to start.
+  // Without `app.environment`, svc is on loopback or refuses to start.
   const environment = settings.app.environment ?? 'development'
   const development = environment === 'development'
   return {
@@ -71,7 +71,7 @@ function webUris(uris: readonly string[]): string[] {
   return uris.filter((uri) => /^https?:\/\//i.test(uri) && URL.canParse(uri))
 }
 
-/** What is no URL is told by its own rule, not here. */
+/** Another rule reports invalid URLs. */
 function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url
 }

@@ -6,7 +6,7 @@ import { appearanceSections, operationSections, serverSections } from './section
 import { socialSections } from './sections/social.ts'
 import type { Schema } from './walk.ts'
 
-/** The one schema of the configuration file: validation, defaults, types and the text that editors show. */
+/** Schema of the configuration file: the source of validation, defaults, types and editor hints. */
 export const configSchema = Type.Object(
   {
     ...serverSections,
@@ -20,10 +20,10 @@ export const configSchema = Type.Object(
   { additionalProperties: false, title: 'svc', description: 'The configuration of svc.' },
 )
 
-/** The same, as far as the walks over it look. */
+/** The same schema, typed for walking. */
 export const rootSchema = configSchema as unknown as Schema
 
-/** The file's values after validation, with durations in milliseconds, before anything is derived from them. */
+/** Validated values of the file, with durations in milliseconds, before anything is derived. */
 export type Settings = Static<typeof configSchema>
 
 type Override<Base, Changes> = Omit<Base, keyof Changes> & Changes
@@ -50,5 +50,5 @@ interface Derived {
   test_page: boolean
 }
 
-/** One frozen snapshot of the whole configuration, named as in the file, with every default and derivation applied. */
+/** Frozen snapshot of the whole configuration, with all defaults and derived values. */
 export type Config = DeepReadonly<Override<Settings, Derived>>

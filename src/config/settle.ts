@@ -6,7 +6,7 @@ interface Settled {
   findings: Finding[]
 }
 
-/** Turns what the file says into what it means: `{ file: … }` into the file's content, substituted texts into numbers. */
+/** Replaces `{ file: … }` by the file's content, and converts substituted texts to the types of the schema. */
 export function settle(
   raw: unknown,
   schema: Schema,
@@ -28,7 +28,7 @@ export function settle(
   return { value, findings }
 }
 
-/** Environment variables are text only: where something else is expected, the text is read as that. */
+/** Environment variables are text; parse them where the schema expects another type. */
 function settleText(text: string, schema: Schema): unknown {
   const types = typesOf(schema)
   const values = schema.enum ?? []

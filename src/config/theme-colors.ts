@@ -1,14 +1,14 @@
-/** The colours of svc's own pages that `theme.colors` may set, each also with `-dark` behind it. */
+/** Colours that `theme.colors` can set, each also with the suffix `-dark`. */
 export const themeColors = [
-  // Buttons, links and the focus ring; and what is written on a button.
+  // Buttons, links and the focus ring, and the text on buttons.
   'accent',
   'accent-text',
-  // Behind the card, and the card.
+  // The page background and the card.
   'background',
   'surface',
   'text',
   'muted',
-  // The card's edge and dividing lines; the edge of fields and plain buttons.
+  // Card borders and dividers; borders of fields and plain buttons.
   'border',
   'field',
   'danger',

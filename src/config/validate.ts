@@ -5,12 +5,12 @@ import { formats } from './formats.ts'
 import { childSchema, isMapping, mapValue, type Schema, typesOf } from './walk.ts'
 
 interface Validated {
-  /** The value with every default filled in and everything invalid replaced, so that further checks can go on. */
+  /** The value with defaults, and with invalid parts replaced so that further checks can run. */
   value: unknown
   findings: Finding[]
 }
 
-/** Checks a value against the schema and tells everything wrong with it. */
+/** Creates a validator that returns all schema violations. */
 export function createValidator(schema: Schema): (value: unknown) => Validated {
   const ajv = new Ajv({
     allErrors: true,
@@ -18,7 +18,7 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
     verbose: true,
     strict: true,
     allowUnionTypes: true,
-    // Checking the schema against the meta-schema takes as long as compiling it, on every start.
+    // Validating the schema itself would double the time on every start.
     validateSchema: false,
     meta: false,
   })
@@ -32,7 +32,7 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
       const errors = located(validate.errors ?? [], root.value)
       findings.push(...explain(errors, schema))
       for (const error of errors) repair(root, error, schema)
-      // Fills the defaults of what was replaced.
+      // Fills the defaults of replaced parts.
       validate(root.value)
       root.value = mapValue(root.value, schema, withoutFiles)
     }
@@ -77,15 +77,15 @@ function step(schema: Schema | undefined, key: string | number): Schema | undefi
   return schema && childSchema(schema, key)
 }
 
-/** A mapping that still stands in the place of a text is no proper `{ file: … }`. */
+/** A mapping that remains in place of text is an invalid `{ file: … }`. */
 function withoutFiles(value: unknown, schema: Schema): unknown {
   return schema['x-svc-fileable'] && isMapping(value) ? neutral(schema) : value
 }
 
-/** A harmless value of the right type. */
+/** A harmless value of the expected type. */
 function neutral(schema: Schema | undefined): unknown {
   if (!schema) return undefined
-  // Nothing that any rule looks for, so that a mistyped choice is told as just that.
+  // No rule matches an empty string, so only the invalid choice is reported.
   if (schema.enum?.every((value) => typeof value === 'string')) return ''
   if ('default' in schema) return structuredClone(schema.default)
   if (schema['x-svc-kind'] === 'duration') return '1s'

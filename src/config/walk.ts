@@ -1,6 +1,6 @@
 import type { Path } from './findings.ts'
 
-/** The parts of a JSON schema that the configuration uses. */
+/** The subset of JSON Schema that the configuration uses. */
 export interface Schema {
   type?: string | string[]
   default?: unknown
@@ -21,17 +21,17 @@ export interface Schema {
   'x-svc-reload'?: 'live' | 'restart'
 }
 
-/** Whether a value is a mapping of keys. */
+/** Tests for a mapping. */
 export function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The types a schema accepts. */
+/** Returns the types that a schema accepts. */
 export function typesOf(schema: Schema): string[] {
   return [schema.type ?? []].flat()
 }
 
-/** The schema of what stands one step below. */
+/** Returns the schema of a child value. */
 export function childSchema(schema: Schema, step: string | number): Schema | undefined {
   if (typeof step === 'number') return schema.items
   if (schema.properties && Object.hasOwn(schema.properties, step)) return schema.properties[step]
@@ -39,7 +39,7 @@ export function childSchema(schema: Schema, step: string | number): Schema | und
   return named?.[1]
 }
 
-/** Rebuilds a value from the top down, each part as `change` returns it for its schema. */
+/** Rebuilds a value top-down; `change` returns the replacement of each part. */
 export function mapValue(
   value: unknown,
   schema: Schema | undefined,

@@ -1,16 +1,16 @@
 import { type Config, rootSchema } from './schema.ts'
 
-/** What is valid and still likely to be a mistake. */
+/** Returns warnings about valid values that are probably mistakes. */
 export const warningsOf = (config: Config): string[] => [...portWarnings(config), ...credentialWarnings(config)]
 
-/** Another port needs another `app.url`; otherwise links and same-origin pages point to the wrong place. */
+/** A changed port needs a matching `app.url`; otherwise links and same-origin pages break. */
 function portWarnings({ app, server }: Config): string[] {
   if (app.url !== rootSchema.properties?.app?.properties?.url?.default || server.port === 0) return []
   if (String(server.port) === new URL(app.url).port) return []
-  return [`app.url is still ${app.url}, but svc listens on port ${server.port}: set app.url to what browsers use`]
+  return [`app.url is ${app.url}, but svc listens on port ${server.port}; set app.url to the public address`]
 }
 
-/** Names and secrets that change on their way where a client does not encode them for HTTP Basic. */
+/** Characters that break when a client does not encode its credentials for HTTP Basic. */
 function credentialWarnings({ clients }: Config): string[] {
   return clients.flatMap(({ client_id, secret }, index) =>
     Object.entries({ client_id, secret: secret ?? '' })

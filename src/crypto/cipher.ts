@@ -4,16 +4,16 @@ const algorithm = 'aes-256-gcm'
 const nonceLength = 12
 const tagLength = 16
 
-/** Encrypts texts with AES-256-GCM under a fresh nonce each: the first key encrypts, all decrypt. */
+/** AES-256-GCM with a random nonce per text. The first key encrypts; all keys decrypt. */
 export class Cipher {
   readonly #keys: readonly Buffer[]
 
-  /** Keys of 32 bytes each, at least one. */
+  /** At least one key, 32 bytes each. */
   constructor(keys: readonly Buffer[]) {
     this.#keys = keys
   }
 
-  /** base64url of nonce, tag and ciphertext; `context` names the place it is for, and must be the same to decrypt. */
+  /** Returns base64url of nonce, tag and ciphertext. Decryption requires the same `context`. */
   encrypt(text: string, context: string): string {
     return this.encryptBytes(Buffer.from(text), context)
   }
@@ -28,12 +28,12 @@ export class Cipher {
     return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64url')
   }
 
-  /** The text; null when no key fits, the context is another, or a bit was changed. */
+  /** Returns the text, or null if no key or context matches or the ciphertext was modified. */
   decrypt(encrypted: string, context: string): string | null {
     return this.decryptBytes(encrypted, context)?.toString() ?? null
   }
 
-  /** The bytes; null where `decrypt` returns null. */
+  /** Returns the bytes, or null like `decrypt`. */
   decryptBytes(encrypted: string, context: string): Buffer | null {
     const bytes = Buffer.from(encrypted, 'base64url')
     if (bytes.length < nonceLength + tagLength) return null
@@ -44,7 +44,7 @@ export class Cipher {
           .setAuthTag(bytes.subarray(nonceLength, nonceLength + tagLength))
         return Buffer.concat([decipher.update(bytes.subarray(nonceLength + tagLength)), decipher.final()])
       } catch {
-        // Not this key's.
+        // Encrypted with another key.
       }
     }
     return null

@@ -1,12 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 
-/** SHA-256 of the text's UTF-8 as 64 lower-case hex digits. */
+/** SHA-256 of the UTF-8 text as 64 lowercase hex digits. */
 export const sha256Hex = (text: string): string => hash('sha256', text, 'hex')
 
-/** SHA-256 of the text's UTF-8 as 43 characters of base64url. */
+/** SHA-256 of the UTF-8 text as 43 base64url characters. */
 export const sha256Base64url = (text: string): string => hash('sha256', text, 'base64url')
 
-/** Whether two texts are equal, in a time that does not depend on where they differ. */
+/** Compares two texts in constant time. */
 export function constantTimeEqual(a: string, b: string): boolean {
   const left = Buffer.from(a)
   const right = Buffer.from(b)

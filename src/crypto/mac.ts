@@ -1,15 +1,14 @@
 import { createHmac, hash } from 'node:crypto'
 
-/** SHA-256's block in bytes. */
+/** Block size of SHA-256 in bytes. */
 const block = 64
 
-/** The longest text, in bytes, that is signed without a buffer of its own. */
+/** Maximum text length, in bytes, that is signed without allocating a buffer. */
 const maxBuffered = 192
 
 /**
- * A key for HMAC-SHA256 (RFC 2104).
- * Every answer to a session takes two of these, and Node's Hmac objects cost more to make and to collect than to
- * compute; so short texts go through two one-shot hashes over the padded key, which is all that an HMAC is.
+ * HMAC-SHA256 key (RFC 2104). Every session response computes two HMACs, and Node's Hmac objects cost more to create
+ * than to compute. For short texts, two one-shot hashes over the padded key are faster.
  */
 export class MacKey {
   readonly #key: Buffer
@@ -26,7 +25,7 @@ export class MacKey {
     }
   }
 
-  /** HMAC-SHA256 of the text's UTF-8 as 43 characters of base64url. */
+  /** Returns the HMAC-SHA256 of the UTF-8 text as 43 base64url characters. */
   sign(text: string): string {
     const length = Buffer.byteLength(text)
     if (length > maxBuffered) return createHmac('sha256', this.#key).update(text).digest('base64url')

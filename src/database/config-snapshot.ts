@@ -4,17 +4,17 @@ import { sha256Hex } from '../crypto/hash.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import type { Database } from './database.ts'
 
-/** The one row: replicas run the same configuration, or are about to. */
+/** Key of the only row: all replicas run the same configuration. */
 const last = 'last'
 
-/** The same settings with a hash in the place of each secret. */
+/** Replaces each secret in the settings by a hash. */
 export const withoutSecrets = (settings: Settings): Settings =>
-  // Sound: a text stays a text.
+  // Sound: text stays text.
   mapValue(settings, rootSchema, (part, schema) =>
     schema['x-svc-secret'] && typeof part === 'string' ? sha256Hex(part) : part,
   ) as Settings
 
-/** Keeps what was put in force, for `svc:config:diff`: encrypted, because a hash of a weak secret can be guessed. */
+/** Saves the active configuration for `svc:config:diff`, encrypted because hashes of weak secrets can be guessed. */
 export async function keepSnapshot(
   { prisma }: Database,
   secrets: readonly string[],
@@ -26,14 +26,14 @@ export async function keepSnapshot(
     ON CONFLICT (id) DO UPDATE SET settings = excluded.settings, applied_at = excluded.applied_at`
 }
 
-/** What was put in force last. */
+/** The configuration that was activated last. */
 export interface ConfigSnapshot {
-  /** Secrets are hashes; null where none of the secrets decrypts them. */
+  /** Secrets are hashes. Null if no secret decrypts the settings. */
   settings: Settings | null
   appliedAt: Date
 }
 
-/** What a server put in force last; null where none ever did on this database. */
+/** Returns the configuration that a server activated last, or null if none was saved in this database. */
 export async function findSnapshot({ prisma }: Database, secrets: readonly string[]): Promise<ConfigSnapshot | null> {
   const row = await prisma.configSnapshot.findUnique({ where: { id: last } })
   if (!row) return null

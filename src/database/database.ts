@@ -7,24 +7,24 @@ import type { MigrationLog } from './migrate.ts'
 import type { Engine } from './migrations.ts'
 import { withRetries } from './retry.ts'
 
-/** The client inside a transaction. */
+/** Client inside a transaction. */
 export type Tx = Prisma.TransactionClient
 
-/** The database in use, whichever engine it is. */
+/** The database, for either engine. */
 export interface Database {
   engine: Engine
   prisma: PrismaClient
-  /** The pool under Prisma; only on PostgreSQL. */
+  /** Connection pool; PostgreSQL only. */
   pg?: pg.Pool
-  /** The database's file; only on SQLite. */
+  /** Database file; SQLite only. */
   file?: string
-  /** What the server's clock shows, in unix milliseconds; only on PostgreSQL. */
+  /** Server time in Unix milliseconds; PostgreSQL only. */
   serverTime?(): Promise<number>
-  /** Logs that work is repeated after a conflict with other work. */
+  /** Logs that a transaction is retried after a conflict. */
   noteConflict?(error: unknown): void
-  /** Fails when the database does not answer. */
+  /** Rejects if the database does not respond. */
   ping(): Promise<void>
-  /** Runs the work in a transaction, again from its beginning when the database asks for that: it must have no other effect. */
+  /** Runs `work` in a transaction, and again after a conflict. `work` must have no other side effects. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
@@ -32,25 +32,25 @@ export interface Database {
 export interface DatabaseOptions {
   engine: Engine
   url: string
-  /** The SQLite file; without it, what `url` names after `file:`. */
+  /** SQLite file. Default: the path in `url`. */
   file?: string | undefined
   logger?: MigrationLog | undefined
 }
 
-// On SQLite every transaction waits for the one before, so the wait must cover a burst; the work itself is short.
+// SQLite runs transactions one after another, so the wait must cover a burst.
 const TRANSACTION_LIMITS = { maxWait: 10_000, timeout: 10_000 }
 
-/** Opens the database, brings its tables up to date, and loads the one client that its engine needs. */
+/** Opens the database, applies pending migrations, and loads the client of the engine. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return options.engine === 'sqlite' ? openSqlite(options) : openPostgresql(options)
 }
 
-/** Opens a connection to the SQLite file that only reads, for lookups answered synchronously. */
+/** Opens a read-only connection to the SQLite file, for synchronous lookups. */
 export function openSqliteReader(file: string): Sqlite.Database {
-  // Loaded here so that a server on PostgreSQL never has the native module in memory.
+  // Loaded on demand, so that a server on PostgreSQL never loads the native module.
   const Connection: typeof Sqlite = createRequire(import.meta.url)('libsql')
   const db = new Connection(file)
-  // In WAL mode a reader waits for nobody; this covers the moment of a recovery.
+  // Readers do not block in WAL mode; this covers a recovery.
   db.exec('PRAGMA busy_timeout = 1000')
   db.exec('PRAGMA query_only = ON')
   return db
@@ -69,7 +69,7 @@ async function openSqlite({ url, file, logger }: DatabaseOptions): Promise<Datab
     errorFormat: 'minimal',
     transactionOptions: TRANSACTION_LIMITS,
   })
-  // Sound: both clients are generated from the same models, which use nothing that only one engine has.
+  // Sound: both clients are generated from the same models, which use no engine-specific types.
   const prisma = client as unknown as PrismaClient
   await prisma.$connect()
   return { engine: 'sqlite', file: path, ...operations(prisma, logger), close: () => prisma.$disconnect() }
@@ -101,8 +101,7 @@ async function openPostgresql({ url, logger }: DatabaseOptions): Promise<Databas
 }
 
 function operations(prisma: PrismaClient, log?: MigrationLog) {
-  const noteConflict = (error: unknown) =>
-    log?.info({ err: error }, 'a database transaction is repeated after a conflict')
+  const noteConflict = (error: unknown) => log?.info({ err: error }, 'retrying database transaction after a conflict')
   return {
     prisma,
     noteConflict,

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { type Migration, MigrationError, pendingMigrations, readMigrations, recordOf } from './migrations.ts'
 import { isBusy } from './sqlite-errors.ts'
 
-/** Where the runner says what it does; pino fits. */
+/** Logger of the migration runner; compatible with pino. */
 export interface MigrationLog {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -13,11 +13,11 @@ export interface MigrationLog {
 export interface MigrateOptions {
   folder: string
   log?: MigrationLog | undefined
-  /** How long to wait for another process that is migrating. */
+  /** How long to wait for another process that migrates, in milliseconds. */
   lockTimeout?: number | undefined
 }
 
-// The lock Prisma's own tool takes: the two keep each other out.
+// The lock of Prisma's own migration tool, so that the two exclude each other.
 const ADVISORY_LOCK = 72707369
 
 const POSTGRESQL_TABLE = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
@@ -57,7 +57,7 @@ function appliedOf(row: AppliedRow) {
   return { name, checksum, finished: row.finished_at !== null, rolledBack: row.rolled_back_at !== null }
 }
 
-/** Brings a PostgreSQL database up to the folder, over a connection of its own; returns the names it applied. */
+/** Applies pending migrations to PostgreSQL over a separate connection; returns their names. */
 export async function migratePostgresql(client: pg.Client, options: MigrateOptions): Promise<string[]> {
   const migrations = readMigrations(options.folder)
   await waitForLock(options, async () => {
@@ -65,7 +65,7 @@ export async function migratePostgresql(client: pg.Client, options: MigrateOptio
     return rows[0]?.got === true
   })
   try {
-    // Asked first: a role that may only use the tables must be able to start on a database that is up to date.
+    // Checked first: a role without DDL rights must be able to start on a migrated database.
     const { rows } = await client.query<{ there: boolean }>(
       `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there`,
     )
@@ -87,21 +87,21 @@ export async function migratePostgresql(client: pg.Client, options: MigrateOptio
     }
     return pending.map((migration) => migration.name)
   } finally {
-    // Best effort: the lock ends with the connection anyway.
+    // Best effort: closing the connection releases the lock anyway.
     await client.query('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCK]).catch(() => {})
   }
 }
 
-/** Brings a SQLite database up to the folder, over a connection of its own; returns the names it applied. */
+/** Applies pending migrations to SQLite over a separate connection; returns their names. */
 export async function migrateSqlite(db: Sqlite.Database, options: MigrateOptions): Promise<string[]> {
   const migrations = readMigrations(options.folder)
-  // Rebuilding a table drops the old one, which would delete its children's rows while keys are enforced, and inside a
-  // transaction the switch does nothing. What a script leaves is checked as a whole before it is committed.
+  // Rebuilding a table drops the old one, which would cascade to its children while foreign keys are on. The pragma has
+  // no effect inside a transaction. All foreign keys are checked before the commit instead.
   db.exec('PRAGMA foreign_keys = OFF')
   const done: string[] = []
   try {
     for (;;) {
-      // The transaction is the lock: what is pending is read inside it, each time anew.
+      // The write transaction is the lock, so pending migrations are read again inside each one.
       await waitForLock(options, async () => begin(db))
       db.exec(SQLITE_TABLE)
       const applied = db.prepare(APPLIED).all() as AppliedRow[]
@@ -122,7 +122,7 @@ function applySqlite(db: Sqlite.Database, migration: Migration): void {
   try {
     db.exec(migration.script)
     const orphans = db.prepare('PRAGMA foreign_key_check').all()
-    if (orphans.length > 0) throw new Error(`${orphans.length} rows without their parent`)
+    if (orphans.length > 0) throw new Error(`${orphans.length} rows violate a foreign key`)
     const { sql, values } = recordOf(migration, () => '?')
     db.prepare(sql).run(...values)
   } catch (cause) {
@@ -146,16 +146,16 @@ async function waitForLock(options: MigrateOptions, attempt: () => Promise<boole
   for (let tries = 0; !(await attempt()); tries++) {
     if (performance.now() >= deadline) {
       throw new MigrationError(
-        `Another process has held the migration lock for ${Math.round(timeout / 1000)} s. If it still migrates, start ` +
-          `again when it is done; if it hangs, end it first.`,
+        `Another process has held the migration lock for ${Math.round(timeout / 1000)} s. If it is still migrating, start ` +
+          `again when it has finished. If it hangs, stop it first.`,
       )
     }
-    if (tries % 40 === 1) options.log?.warn({}, 'waiting for another process that is migrating the database')
+    if (tries % 40 === 1) options.log?.warn({}, 'waiting for another process to migrate the database')
     await sleep(200 + Math.random() * 100)
   }
 }
 
 function failure(name: string, cause: unknown): MigrationError {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  return new MigrationError(`Migration ${name} failed and left nothing behind: ${reason}`, { cause })
+  return new MigrationError(`Migration ${name} failed and was rolled back: ${reason}`, { cause })
 }

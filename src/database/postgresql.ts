@@ -3,10 +3,10 @@ import pg from 'pg'
 import { type MigrationLog, migratePostgresql } from './migrate.ts'
 import { migrationsFolder } from './migrations.ts'
 
-/** How long work may hold a connection, in milliseconds: longer than any transaction lasts. */
+/** Maximum time that work may hold a connection, in milliseconds; exceeds the transaction limit. */
 const longestUse = 12_000
 
-/** Opens a pool with the limits svc wants; it connects when first used. */
+/** Opens a connection pool, which connects on first use. */
 export function openPostgresqlPool(
   url: string,
   options: { max?: number; log?: MigrationLog | undefined; longestUse?: number } = {},
@@ -21,19 +21,19 @@ export function openPostgresqlPool(
     keepAliveInitialDelayMillis: 10_000,
   })
   limitUses(pool, options.longestUse ?? longestUse)
-  // An idle connection that the server closed is replaced at the next use; without a listener it would end the process.
-  pool.on('error', (error) => options.log?.warn({ err: error }, 'an idle database connection was lost'))
+  // The pool replaces a lost idle connection. Without a listener, the error would end the process.
+  pool.on('error', (error) => options.log?.warn({ err: error }, 'idle database connection lost'))
   return pool
 }
 
 /**
- * Cuts connections that a server no longer answers on: TCP alone would wait a quarter of an hour. The connection goes as
- * a whole, because what comes after a statement given up would run inside its transaction.
+ * Closes connections when the server stops responding; TCP would wait 15 minutes. The whole connection closes, because
+ * later statements would otherwise run inside the abandoned transaction.
  */
 function limitUses(pool: pg.Pool, timeout: number): void {
   const timers = new WeakMap<pg.PoolClient, NodeJS.Timeout>()
   pool.on('acquire', (client) => {
-    // Sound: the driver has it; its types leave it out.
+    // Sound: the driver has this property, but its types omit it.
     const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
     const silence = new Error(`the database did not answer within ${timeout} ms`)
     const giveUp = () => stream.destroy(Object.assign(silence, { code: 'ETIMEDOUT' }))
@@ -42,7 +42,7 @@ function limitUses(pool: pg.Pool, timeout: number): void {
   pool.on('release', (_error, client) => clearTimeout(timers.get(client)))
 }
 
-/** Brings the database's tables up to date, over one connection of its own. */
+/** Applies pending migrations over a separate connection. */
 export async function preparePostgresql(url: string, log?: MigrationLog): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
@@ -50,7 +50,7 @@ export async function preparePostgresql(url: string, log?: MigrationLog): Promis
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   })
-  client.on('error', (error) => log?.warn({ err: error }, 'the connection that migrates was lost'))
+  client.on('error', (error) => log?.warn({ err: error }, 'migration connection lost'))
   await client.connect()
   try {
     await migratePostgresql(client, { folder: migrationsFolder('postgresql'), log })

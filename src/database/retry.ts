@@ -3,7 +3,7 @@ import { isConflict } from './unavailable.ts'
 
 const ATTEMPTS = 5
 
-/** Repeats work that the database refused because of other work at the same time; `note` gets the error of each repetition. */
+/** Retries work after a transaction conflict; `note` receives the error of each retry. */
 export async function withRetries<T>(
   work: () => Promise<T>,
   note: (error: unknown) => void = () => undefined,
@@ -15,7 +15,7 @@ export async function withRetries<T>(
       if (attempt === ATTEMPTS || !isConflict(error)) throw error
       note(error)
     }
-    // Those that clashed must not meet again: each waits a random while, longer each time.
+    // A random, growing delay keeps the same transactions from colliding again.
     await sleep(Math.random() * 20 * 2 ** attempt)
   }
 }

@@ -14,13 +14,12 @@ interface Statement {
 
 const BUSY_DEADLINE = 5_000
 
-/** What never writes, and what SQLite refuses inside a transaction. */
+/** Statements that never write, or that SQLite rejects inside a transaction. */
 const READS = /^\s*(select|pragma|explain|vacuum)\b/i
 
 /**
- * The libsql adapter on one connection of our own. Its stock client opens another connection after each transaction, which
- * would have none of our pragmas, and begins transactions deferred, so that two processes which read and then write refuse
- * each other.
+ * The libsql adapter on a single connection. The stock client opens a new connection after each transaction, without
+ * our pragmas. It also begins deferred transactions, so that two processes that read and then write reject each other.
  */
 export class SqliteAdapter extends PrismaLibSql {
   readonly #file: string
@@ -31,13 +30,13 @@ export class SqliteAdapter extends PrismaLibSql {
   }
 
   override createClient(): Client {
-    // Sound: the adapter calls `execute`, `executeMultiple`, `transaction` and `close`, and of a transaction `execute`,
-    // `commit` and `rollback`; of a result it reads the four fields below.
+    // Sound: the adapter calls only `execute`, `executeMultiple`, `transaction` and `close` (in a transaction
+    // `execute`, `commit` and `rollback`), and reads only the four result fields below.
     return new SqliteClient(this.#file) as unknown as Client
   }
 }
 
-/** One connection, used by one caller at a time: the adapter holds its lock for as long as a transaction lasts. */
+/** One connection with one user at a time: the adapter holds its lock for a whole transaction. */
 class SqliteClient {
   readonly #file: string
   #db: Sqlite.Database
@@ -64,9 +63,9 @@ class SqliteClient {
     this.#db.close()
   }
 
-  // A statement that SQLite refuses as busy stays begun until it is collected, and until then what later statements write
-  // on the same connection is not committed, though they report success. So no statement that writes is ever refused:
-  // the lock is taken first, by `exec`, which ends its statement whatever comes of it.
+  // When SQLite rejects a statement as busy, the statement stays open until it is collected. Until then, later writes
+  // on the connection report success without being committed. So svc takes the write lock first, with `exec`, which
+  // always closes its statement.
   async #write(statement: Statement) {
     await begin(this.#db)
     const transaction = new SqliteTransaction(this.#db)
@@ -84,7 +83,7 @@ class SqliteClient {
     try {
       return run(this.#db, statement)
     } catch (error) {
-      // The same, for reading: the refused statement would hold the connection to what it saw then.
+      // A rejected read statement would pin the connection to an old snapshot.
       if (isBusy(error)) this.#renew()
       throw error
     }
@@ -105,7 +104,7 @@ class SqliteTransaction {
   }
 
   async execute(statement: Statement) {
-    // A full disk makes SQLite roll back by itself; what follows must not be committed one by one.
+    // On a full disk, SQLite rolls back on its own. Later statements must not commit one by one.
     if (!this.#db.inTransaction) throw new Error('SQLite rolled the transaction back')
     return run(this.#db, statement)
   }
@@ -114,7 +113,7 @@ class SqliteTransaction {
     try {
       this.#db.exec('COMMIT')
     } finally {
-      // The connection is used again: it must not stay inside a transaction that could not be committed.
+      // The connection is reused, so it must leave the transaction that failed to commit.
       await this.rollback()
     }
   }
@@ -124,7 +123,7 @@ class SqliteTransaction {
   }
 }
 
-/** Takes the lock for writing; waits for another process's without stopping the event loop. */
+/** Takes the write lock; waits for other processes without blocking the event loop. */
 async function begin(db: Sqlite.Database): Promise<void> {
   const deadline = performance.now() + BUSY_DEADLINE
   for (;;) {
@@ -140,7 +139,7 @@ async function begin(db: Sqlite.Database): Promise<void> {
 
 function run(db: Sqlite.Database, { sql, args }: Statement) {
   const statement = db.prepare(sql).safeIntegers(true)
-  // As one list: a single null by itself would be taken for named parameters.
+  // As one list: libsql would take a single null for named parameters.
   const values = args.map(toSqlite)
   if (!statement.reader) {
     return { columns: [], columnTypes: [], rows: [], rowsAffected: statement.run(values).changes }
@@ -155,7 +154,7 @@ function run(db: Sqlite.Database, { sql, args }: Statement) {
   }
 }
 
-// SQLite's INTEGER has 64 bits; the adapter would take it for 32 and round what a raw query returns.
+// SQLite integers have 64 bits; the adapter would assume 32 and round raw results.
 function typeOf(column: { type: string | null }): string {
   return column.type === 'INTEGER' ? 'BIGINT' : (column.type ?? '')
 }

@@ -4,10 +4,13 @@ import Sqlite from 'libsql'
 import { type MigrationLog, migrateSqlite } from './migrate.ts'
 import { MigrationError, migrationsFolder } from './migrations.ts'
 
-/** How long the native driver waits for another process's lock: it stops the event loop, so the rest is waited outside. */
+/**
+ * How long the native driver waits for a lock, in milliseconds. It blocks the event loop, so longer waits happen
+ * outside.
+ */
 const NATIVE_WAIT = 50
 
-/** Opens a connection that writes, with everything a connection must be told set. */
+/** Opens a read-write connection with svc's pragmas. */
 export function openSqliteConnection(file: string): Sqlite.Database {
   const db = new Sqlite(file)
   db.exec(`PRAGMA busy_timeout = ${NATIVE_WAIT}`)
@@ -16,7 +19,7 @@ export function openSqliteConnection(file: string): Sqlite.Database {
   return db
 }
 
-/** Makes the file and its directory if need be, readable by this user alone, and brings the tables up to date. */
+/** Creates the file and its directory if needed, readable only by the current user, and applies pending migrations. */
 export async function prepareSqliteFile(file: string, log?: MigrationLog): Promise<void> {
   makeFile(file)
   const db = openSqliteConnection(file)
@@ -34,13 +37,13 @@ function makeFile(file: string): void {
   const folder = dirname(file)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // SQLite gives its side files (-wal, -shm) the mode of this one.
+    // SQLite copies this mode to its -wal and -shm files.
     closeSync(openSync(file, 'a', 0o600))
     accessSync(folder, constants.W_OK)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new MigrationError(
-      `The data directory ${folder} cannot be written (${reason}). Let the user that runs svc own it, or put the ` +
+      `The data directory ${folder} is not writable (${reason}). Make the user that runs svc its owner, or put the ` +
         `database elsewhere with DATABASE_URL=file:/path/to/svc.db.`,
       { cause },
     )

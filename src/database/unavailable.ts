@@ -1,6 +1,6 @@
 import { primaryCode } from './sqlite-errors.ts'
 
-// A busy SQLite is not among them: a transaction has waited for the lock before its work began.
+// SQLite's busy error is not included: a transaction waits for the lock before its work begins.
 const CONFLICTS = new Set(['P2034', '40001', '40P01', 'TransactionWriteConflict'])
 
 const UNAVAILABLE = new Set([
@@ -17,7 +17,7 @@ const UNAVAILABLE = new Set([
 /** SQLite's primary codes BUSY, LOCKED, IOERR, FULL and CANTOPEN. */
 const SQLITE_UNAVAILABLE = new Set([5, 6, 10, 13, 14])
 
-// What the PostgreSQL driver throws without a code, and Prisma when its transaction could not begin or end in time.
+// Errors without a code: from the PostgreSQL driver, and from Prisma when a transaction times out.
 const MESSAGES = [
   /^Connection terminated/,
   /^timeout exceeded when trying to connect/,
@@ -30,7 +30,7 @@ const MESSAGES = [
   /on an expired transaction/,
 ]
 
-/** Whether an error says that the database cannot be reached or cannot work now, and the request may be tried later. */
+/** Tests whether the database is temporarily unavailable, so that the request can be retried later. */
 export function isUnavailable(error: unknown): boolean {
   return some(error, (part) => {
     const codes = codesOf(part)
@@ -41,14 +41,14 @@ export function isUnavailable(error: unknown): boolean {
   })
 }
 
-/** Whether the database refused a transaction that may succeed when it is run again. */
+/** Tests whether a transaction failed because of a conflict and may succeed when retried. */
 export function isConflict(error: unknown): boolean {
   return some(error, (part) => codesOf(part).some((code) => CONFLICTS.has(code)))
 }
 
 type Part = Record<string, unknown>
 
-/** Whether a part of an error passes the test: Prisma wraps the driver's error, and says so in different places. */
+/** Tests all parts of an error: Prisma wraps the driver's error in different places. */
 export function some(error: unknown, test: (part: Part) => boolean, depth = 0): boolean {
   if (depth > 6 || typeof error !== 'object' || error === null) return false
   const part = error as Part
@@ -56,7 +56,7 @@ export function some(error: unknown, test: (part: Part) => boolean, depth = 0): 
   return test(part) || inner.some((deeper) => some(deeper, test, depth + 1))
 }
 
-/** The codes that one part of an error names. */
+/** Returns the codes in one part of an error. */
 export function codesOf(part: Part): string[] {
   return [part.code, part.errorCode, part.originalCode, part.kind].filter((code) => typeof code === 'string')
 }

@@ -1,3 +1,3 @@
-/** Whether an error says that a unique column has the value already. */
+/** Tests for a unique constraint violation. */
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'P2002'

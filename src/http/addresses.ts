@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Address ranges of both families. Apart, because one list for both would match an IPv4 address with IPv6 ranges too. */
+/** Address ranges of both families, in separate lists: one shared list would match IPv4 addresses with IPv6 ranges. */
 export class AddressRanges {
   readonly #ipv4 = new BlockList()
   readonly #ipv6 = new BlockList()
@@ -13,14 +13,14 @@ export class AddressRanges {
     }
   }
 
-  /** Whether an address, written as IPv4 or IPv6 without brackets, lies in one of the ranges. */
+  /** Tests whether an address (IPv4, or IPv6 without brackets) is in a range. */
   has(address: string): boolean {
     const family = isIP(address)
     return family === 4 ? this.#ipv4.check(address, 'ipv4') : family === 6 && this.#ipv6.check(address, 'ipv6')
   }
 }
 
-/** What the internet does not route (IANA special-purpose address registries, RFC 6890), and multicast. */
+/** Ranges that the internet does not route (IANA special-purpose registries, RFC 6890), and multicast. */
 const special = new AddressRanges([
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -37,7 +37,7 @@ const special = new AddressRanges([
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Of IPv6 only 2000::/3 is in use. All else is special, addresses that stand for IPv4 ones included.
+  // Only 2000::/3 of IPv6 is in use. Everything else is special, including addresses that embed IPv4.
   '::/3',
   '4000::/2',
   '8000::/1',
@@ -47,5 +47,5 @@ const special = new AddressRanges([
   '3fff::/20',
 ])
 
-/** Whether an address is a public one; a text that is no address is not. */
+/** Tests for a public IP address; false for any other text. */
 export const isPublicAddress = (address: string): boolean => isIP(address) !== 0 && !special.has(address)

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-/** What every answer carries: it is nobody's to keep, and no browser is to guess what it is. */
+/** Adds headers to every response that prevent caching and MIME sniffing. */
 export function addApiHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')

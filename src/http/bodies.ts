@@ -1,18 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
 
-/** Fields by name; one of the form `name[]` or `name[0]` gathers a list. */
+/** Fields by name. `name[]` and `name[0]` collect a list. */
 type Fields = Record<string, string | string[]>
 
 const listItem = /^(.+?)\[\d{0,3}\]$/
 
-/** Form and multipart fields as the object that a JSON body would have been; no name reaches a prototype. */
+/** Converts form and multipart fields to the object that a JSON body would contain; ignores `__proto__`. */
 function fieldsOf(entries: Iterable<[string, unknown]>): Fields {
   const fields: Fields = Object.create(null)
   for (const [name, value] of entries) {
     const item = listItem.exec(name)?.[1]
     const key = item ?? name
-    // Files are not read on any route.
+    // No route accepts files.
     if (typeof value !== 'string' || key === '__proto__') continue
     const list = fields[key]
     if (item === undefined) fields[key] = value
@@ -22,7 +22,7 @@ function fieldsOf(entries: Iterable<[string, unknown]>): Fields {
   return fields
 }
 
-/** Reads JSON (an empty body counts as none), form and multipart bodies; everything else is 415. */
+/** Parses JSON (an empty body is no body), form and multipart bodies. Other types get 415. */
 export function addBodyParsers(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser(['application/json', 'text/plain'])
@@ -41,7 +41,7 @@ export function addBodyParsers(app: FastifyInstance): void {
       try {
         return fieldsOf(await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData())
       } catch (cause) {
-        throw new HttpError(400, 'malformed_body', 'The multipart body cannot be read.', { cause })
+        throw new HttpError(400, 'malformed_body', 'The multipart body is invalid.', { cause })
       }
     },
   )

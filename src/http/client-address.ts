@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6, SocketAddress } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
-/** The address in its one spelling: IPv4-mapped IPv6 as IPv4, IPv6 compressed and without a zone; null for any other text. */
+/**
+ * Canonical form of an address: IPv4-mapped IPv6 as IPv4, IPv6 compressed and without a zone; null for any other text.
+ */
 export function canonicalAddress(text: string): string | null {
   const family = isIP(text)
   if (family === 4) return text
@@ -12,19 +14,18 @@ export function canonicalAddress(text: string): string | null {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(spelled)?.[1] ?? spelled
 }
 
-/** No chain of proxies is longer; what a client sends beyond it is not worth reading. */
+/** Maximum number of forwarded hops that svc reads. No real proxy chain is longer. */
 const maxHops = 32
 
-/** The address of one hop of `X-Forwarded-For`, which some proxies write with a port or in brackets; null for any other text. */
+/** Address of one hop of `X-Forwarded-For`, which may have a port or brackets; null for any other text. */
 function hopAddress(hop: string): string | null {
   const [, bracketed, dotted] = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/.exec(hop) ?? []
   return canonicalAddress(bracketed ?? dotted ?? hop)
 }
 
 /**
- * Rewrites `X-Forwarded-For` before the framework reads it, so that each hop is an address in its one spelling.
- * A hop that is not an address ends the list: the proxy that reported it is the last known sender, and everything
- * further left may come from the client.
+ * Canonicalises `X-Forwarded-For` before Fastify reads it. A hop that is not an address ends the list: the proxy that
+ * reported it is the last known sender, and a client may have written everything to its left.
  */
 export function normaliseForwardedFor({ headers }: IncomingMessage): void {
   const header = headers['x-forwarded-for']
@@ -40,10 +41,10 @@ export function normaliseForwardedFor({ headers }: IncomingMessage): void {
   headers['x-forwarded-for'] = known.join(', ')
 }
 
-/** The client's address, as limits count it and mails and pages show it. */
+/** Client address for limits, mails and pages. */
 export const clientAddress = ({ ip }: Pick<FastifyRequest, 'ip'>): string => canonicalAddress(ip) ?? ip
 
-/** The unit by which clients are limited: the IPv4 address, or the /64 that one IPv6 customer holds. */
+/** Unit of rate limits: the IPv4 address, or the /64 network of an IPv6 address. */
 export function limitedAddress(ip: string): string {
   const address = canonicalAddress(ip) ?? ip
   if (!isIPv6(address)) return address
@@ -55,5 +56,5 @@ export function limitedAddress(ip: string): string {
   return `${groups.slice(0, 4).join(':')}::/64`
 }
 
-/** The network that an address belongs to: the /24 of an IPv4 address, the /64 of an IPv6 address. */
+/** Network of an address: the IPv4 /24 or the IPv6 /64. */
 export const networkOf = (ip: string): string => limitedAddress(ip).replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1.0/24')

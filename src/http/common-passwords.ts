@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 let list: string | undefined
 
 /**
- * Whether a password is one of the tens of thousands that leak most often, whatever its case.
- * The list is loaded by the first question and kept as one text, which takes a tenth of a set's memory.
+ * Tests for one of the most common leaked passwords, ignoring case. The list loads on first use, as one text, which
+ * takes a tenth of the memory of a Set.
  */
 export function isCommonPassword(password: string): boolean {
   if (list === undefined) {

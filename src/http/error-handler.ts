@@ -3,9 +3,9 @@ import { isMissingUser } from '../database/missing-user.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import { type ErrorCode, HttpError, notFound, unauthenticated, unavailable } from '../errors.ts'
 
-/** What the framework refuses by itself, in our vocabulary. */
+/** Response codes and messages of the framework's own errors. */
 const frameworkErrors: Record<number, [ErrorCode, string]> = {
-  400: ['malformed_body', 'The request body cannot be read.'],
+  400: ['malformed_body', 'The request body is invalid.'],
   404: ['not_found', 'Not found.'],
   413: ['body_too_large', 'The request body is too large.'],
   414: ['not_found', 'Not found.'],
@@ -13,10 +13,10 @@ const frameworkErrors: Record<number, [ErrorCode, string]> = {
   429: ['too_many_requests', 'Too Many Attempts.'],
 }
 
-/** Whatever a handler threw; the framework's own errors know their status. */
+/** An error from a handler. Framework errors have a status. */
 type Failure = Error & { statusCode?: number | undefined }
 
-/** The error that may be shown: nothing of an unexpected one is. */
+/** Converts an error to one that is safe to show; hides everything about unexpected errors. */
 function shown(error: Failure): HttpError {
   if (error instanceof HttpError) return error
   if (isUnavailable(error)) return unavailable(error)
@@ -27,13 +27,13 @@ function shown(error: Failure): HttpError {
   return new HttpError(500, 'server_error', 'Server Error', { cause: error })
 }
 
-/** Sends an error as `{message, code}` and, where there are any, `errors`. */
+/** Sends an error as `{message, code}`, with `errors` if there are any. */
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
   const { message, code, errors, challenge } = error
   return (
     reply
       .code(error.statusCode)
-      // Said again for what is refused before any hook runs.
+      // Set here too, for requests rejected before any hook runs.
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...error.headers })
       .type('application/json; charset=utf-8')
       .serializer(JSON.stringify)
@@ -41,7 +41,7 @@ export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
   )
 }
 
-/** What is answered to an error: a 5xx shows nothing and logs everything. */
+/** Returns the response for an error. Errors with status 5xx are logged. */
 export function answerOf(error: Failure, request: FastifyRequest): HttpError {
   const answer = shown(error)
   if (answer.statusCode >= 500) {
@@ -51,7 +51,7 @@ export function answerOf(error: Failure, request: FastifyRequest): HttpError {
   return answer
 }
 
-/** Installs the error handler of everything that is no page. */
+/** Installs the error handler for API responses. */
 export function addErrorHandler(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError | HttpError, request, reply) => sendError(reply, answerOf(error, request)))
   app.setNotFoundHandler((_request, reply) => sendError(reply, notFound()))

@@ -5,30 +5,30 @@ import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** What a balancer that asks for readiness is told about the end of this process. */
+    /** State of the shutdown, for readiness checks. */
     stopping: Stopping
   }
 }
 
 interface Stopping {
-  /** Whether the process is stopping: no new requests should be sent to it. */
+  /** Whether the process is stopping and wants no new requests. */
   hasBegun: boolean
-  /** When it was last asked whether the process is ready, by `performance.now()`. */
+  /** Time of the last readiness check, by `performance.now()`. */
   askedAt: number
 }
 
-/** Who asked for readiness within so many milliseconds is taken to go by it. */
+/** A readiness check within this time means that a balancer uses it, in milliseconds. */
 const watched = 60_000
 
-/** The quiet, in milliseconds, after which nobody is taken to wait at the door; and the longest wait for it. */
+/** Idle time after which no connection is assumed to be pending, and the maximum wait for it, in milliseconds. */
 const quiet = 50
 const maxWait = 3_000
 
 /**
- * Lets a stopping server end as soon as its last answer is sent. Where a balancer goes by readiness, it is given
- * `server.drain` to learn that the answer is no now, and all is served meanwhile. What the system accepted before is taken in, because
- * Node takes in one connection a turn and closing would reset the rest. Then connections without a request are closed
- * (Node keeps those that never sent one, as browsers open them in advance), the others with the answer under way.
+ * Stops the server as soon as it has sent its last response. If a balancer checks readiness, svc keeps serving for
+ * `server.drain` while it reports not ready. Then it accepts the connections that the system already queued, because
+ * Node accepts one per turn and closing would reset the others. Idle connections are closed (Node keeps those that
+ * never sent a request), the others after their current response.
  */
 export function addGracefulStop(app: FastifyInstance): void {
   const connections = new Map<Socket, ServerResponse | null>()

@@ -3,13 +3,13 @@ import { HttpError, validationFailed } from '../errors.ts'
 import type { Step } from './step.ts'
 import { displayName } from './validation.ts'
 
-/** Never trimmed: a space may be part of a password. */
+/** Never trimmed: spaces may be part of a password. */
 const untouched = new Set(['password', 'password_confirmation', 'current_password'])
 
-/** Deeper than any body of svc: what is nested further is refused before anything walks it. */
+/** Maximum nesting; deeper than any body of svc. */
 const maxDepth = 32
 
-/** More values than any body of svc has: each that breaks a rule costs time, and a line of the answer. */
+/** Maximum number of values. Each invalid value costs time and a message. */
 const maxValues = 1_000
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
@@ -17,24 +17,24 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 const malformed = (message: string): HttpError => new HttpError(400, 'malformed_body', message)
 const tooDeep = (): HttpError => malformed('The body is nested too deeply.')
 
-/** Throws 400 for what is nested so deeply that walking or writing it could exhaust the stack. */
+/** Throws 400 for deep nesting, which could exhaust the stack. */
 export function refuseDeep(value: unknown, depth = 0): void {
   if (!isRecord(value)) return
   if (depth >= maxDepth) throw tooDeep()
   for (const entry of Object.values(value)) refuseDeep(entry, depth + 1)
 }
 
-/** Throws 422 for a string that no database takes: with NUL or a lone surrogate. */
+/** Throws 422 for text that databases reject: with NUL or a lone surrogate. */
 function refuseUnstorable(text: string, path: string): void {
   if (!text.includes('\0') && text.isWellFormed()) return
   throw validationFailed({ [path]: [`The ${displayName(path)} field contains characters that are not allowed.`] })
 }
 
-/** One body on its way into the one form that routes see. */
+/** Normalises one body. */
 class Normaliser {
   #values = 0
 
-  /** Trims strings and makes empty ones null, in place; throws at the first value that cannot be taken. */
+  /** Trims strings and turns empty ones into null, in place. Throws at the first invalid value. */
   normalise(value: unknown, name: string, path: string, depth: number): unknown {
     if (typeof value === 'string') {
       refuseUnstorable(value, path)
@@ -62,7 +62,7 @@ async function normaliseBody(request: FastifyRequest): Promise<void> {
   new Normaliser().normalise(request.body, '', '', 0)
 }
 
-/** Trims the strings of the body and rejects what no field accepts, on the routes with a schema for their body. */
+/** Trims strings and rejects invalid characters, on routes with a body schema. */
 export const bodyRules: Step = {
   name: 'body rules',
   phase: 'preValidation',

@@ -15,24 +15,24 @@ import { methodsOf, type Step, type StepHook } from './step.ts'
 const answered: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const overridable = new Set(['PUT', 'PATCH', 'DELETE'])
 
-/** Gives a request that is routed a second time the body that the first time read. */
+/** Replays the body of a request that is routed a second time. */
 const replay: preParsingHookHandler = (request, _reply, payload, done) => {
   const body = replayed.get(request.raw)
   done(null, body ? Readable.from([body]) : payload)
 }
 
-/** The body of a request that is routed a second time. */
+/** Bodies for the second routing. */
 const replayed = new WeakMap<IncomingMessage, Buffer>()
 
-/** The method that a POST asks to be treated as, from `X-HTTP-Method-Override`: applied before routing. */
+/** Applies `X-HTTP-Method-Override` of a POST before routing. */
 export function applyMethodHeader(raw: IncomingMessage): void {
   const header = raw.headers['x-http-method-override']
   const method = typeof header === 'string' ? header.toUpperCase() : ''
-  // Only from one unsafe method to another: what is checked for a POST is checked for these.
+  // Both methods are unsafe, so they pass the same checks.
   if (raw.method === 'POST' && overridable.has(method)) raw.method = method
 }
 
-/** The method that a form, multipart or JSON body asks for. */
+/** Returns the method that a form, multipart or JSON body names. */
 function bodyMethod(body: unknown): string | null {
   if (typeof body !== 'object' || body === null || !('_method' in body)) return null
   const method = typeof body._method === 'string' ? body._method.toUpperCase() : ''
@@ -40,18 +40,17 @@ function bodyMethod(body: unknown): string | null {
 }
 
 interface MethodRules {
-  /** Gives a request that is routed a second time its body. */
+  /** Replays the body of a request that is routed a second time. */
   replayBody: Step
-  /** Routes a POST again under the method that its field `_method` names. */
+  /** Routes a POST again under the method in its `_method` field. */
   methodOverride: Step
-  /** Answers 405 for the methods that a path does not have; call it after the last route. */
+  /** Adds 405 responses. Call it after the last route. */
   complete(): void
 }
 
 /**
- * The rules for methods: 405 for a method that a path does not have, and PUT, PATCH or DELETE for a POST with `_method`.
- * An overridden request is routed again with the same body, so that the guard, CSRF check and validation of the real
- * route decide.
+ * Method handling: 405 for unsupported methods, and PUT, PATCH or DELETE for a POST with `_method`. An overridden
+ * request is routed again with the same body, so that the guard, CSRF check and validation of the real route apply.
  */
 export function openMethodRules(app: FastifyInstance): MethodRules {
   const methodsByUrl = new Map<string, Set<string>>()

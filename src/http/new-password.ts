@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
-/** What a new password breaks of `passwords` in the configuration, in Laravel's texts; lengths count code points. */
+/** Returns Laravel's messages for violations of `passwords` in the configuration. Lengths count code points. */
 export function newPasswordErrors(password: string, confirmation: unknown, { passwords }: Config): string[] {
   const { min_length: min, max_length: max, block_common } = passwords
   const length = [...password].length

@@ -4,27 +4,27 @@ import { request as tlsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from './addresses.ts'
 
-/** A call to a URL that somebody else chose. */
+/** Fetches a URL that a third party chose. */
 export type OutboundFetch = (input: string | Request | URL, init?: RequestInit) => Promise<Response>
 
-/** What an answer may bring, in bytes. */
+/** Maximum response size in bytes. */
 const maxBytes = 256 * 1024
 
-/** How long a call may take in all, in milliseconds. */
+/** Total timeout in milliseconds. */
 const timeout = 10_000
 
-/** Statuses whose answers have no body (Fetch standard). */
+/** Statuses without a response body (Fetch standard). */
 const bodiless = new Set([204, 205, 304])
 
 /**
- * Makes calls that reach public addresses and those that `isAllowed` says, and nothing else. The address that is looked
- * at is the one that is connected to, so that no name can be resolved twice to different ends. Redirects are answers
- * like any other: they are not followed. A call that may not be made, or brings too much or too late, rejects.
+ * Creates a fetch that reaches only public addresses and those that `isAllowed` accepts. It checks the address that it
+ * connects to, which prevents DNS rebinding. It does not follow redirects. It rejects forbidden addresses, oversized
+ * responses and timeouts.
  */
 export function outboundFetch(isAllowed: (address: string, url: URL) => boolean): OutboundFetch {
   return async (input, init = {}) => {
     const { method, headers, body, signal } = init
-    // Whatever else a caller passes is for another way to call.
+    // The other options of fetch do not apply here.
     const sent = new Request(input, {
       ...(method ? { method } : {}),
       ...(headers ? { headers } : {}),
@@ -33,7 +33,7 @@ export function outboundFetch(isAllowed: (address: string, url: URL) => boolean)
     const url = new URL(sent.url)
     const isReachable = (address: string) => isPublicAddress(address) || isAllowed(address, url)
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    // A URL writes an IPv4 address in one way, whatever way it came in; it is not looked up.
+    // The URL parser normalises IPv4 addresses, which skip the DNS lookup.
     if (isIP(host) !== 0 && !isReachable(host)) throw new UnreachableAddress(host)
     const limit = AbortSignal.timeout(timeout)
     const answer = await ask(url, {
@@ -47,14 +47,14 @@ export function outboundFetch(isAllowed: (address: string, url: URL) => boolean)
   }
 }
 
-/** A call to an address that may not be reached. */
+/** The address of a request is not allowed. */
 export class UnreachableAddress extends Error {
   constructor(host: string) {
     super(`${host} is not a public address`)
   }
 }
 
-/** Resolves a name to those of its addresses that may be reached. */
+/** Resolves a name to its allowed addresses. */
 const guardedLookup =
   (isReachable: (address: string) => boolean): LookupFunction =>
   (hostname, options, done) => {
@@ -79,11 +79,11 @@ interface Call {
 function ask(url: URL, { body, ...options }: Call): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? tlsRequest : plainRequest
   return new Promise((resolve, reject) => {
-    // A connection of its own: none that another call was allowed to make is used again.
+    // No agent: connections must not be shared between requests with different permissions.
     const sent = request(url, { ...options, agent: false })
     sent.once('error', reject)
     sent.once('response', resolve)
-    // Of a switch of protocols that nobody asked for nothing else is told.
+    // Node reports an unrequested protocol upgrade only by closing the connection.
     sent.once('close', () => reject(new Error('the connection was closed without an answer')))
     sent.end(body)
   })
@@ -94,7 +94,7 @@ async function responseOf(answer: IncomingMessage): Promise<Response> {
   let size = 0
   for await (const chunk of answer) {
     size += chunk.length
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (size > maxBytes) throw new Error('the answer is too large')
     chunks.push(chunk)
   }

@@ -5,24 +5,24 @@ import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from './client-address.ts'
 import type { Step } from './step.ts'
 
-/** How many addresses a process counts at most by itself; the one it has known longest goes first. */
+/** Maximum number of addresses counted in memory; the oldest is dropped first. */
 const maxAddresses = 10_000
 
-/** Counts one more request of a window; answers how many there were, and what is left of the window. */
+/** Counts a request; returns the count and the remaining time of the window. */
 const countScript = `
 local count = redis.call('INCR', KEYS[1])
 if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return {count, redis.call('PTTL', KEYS[1])}`
 
 /**
- * Limits the requests of each address by `rate_limits.global`. All replicas share the counters in Redis; without Redis
- * each process counts by itself.
+ * Limits the requests per address by `rate_limits.global`. Replicas share counters in Redis; without it, each process
+ * counts separately.
  */
 export async function openGlobalLimit(app: FastifyInstance, redis: Redis | null): Promise<Step> {
   const rate = () => app.config.current().rate_limits.global
   await app.register(fastifyRateLimit, {
     global: false,
-    // A reload may have removed the limit since the hook read it.
+    // A reload may have removed the limit after the hook read it.
     max: () => rate()?.max ?? Number.MAX_SAFE_INTEGER,
     timeWindow: () => rate()?.window ?? 1,
     keyGenerator: (request) => limitedAddress(request.ip),
@@ -39,11 +39,13 @@ export async function openGlobalLimit(app: FastifyInstance, redis: Redis | null)
 
 interface Counted {
   current: number
-  /** Milliseconds left of the window. */
+  /** Remaining milliseconds of the window. */
   ttl: number
 }
 
-/** The counters, in Redis if there is one. While it is away each process counts by itself: an outage lets nobody send without limit. */
+/**
+ * Counters in Redis, if configured. During an outage each process counts in memory, so that the limit still applies.
+ */
 function counters(redis: Redis | null) {
   return class Counters implements FastifyRateLimitStore {
     readonly #own = new OwnCounters()
@@ -64,7 +66,7 @@ function counters(redis: Redis | null) {
   }
 }
 
-/** Counters of this process alone. */
+/** Counters in the memory of this process. */
 class OwnCounters {
   readonly #windows = new Map<string, { current: number; end: number }>()
 

@@ -1,4 +1,4 @@
-/** Ids that are short, unique over replicas, and never taken from the client. */
+/** Generates short ids, unique across replicas and never taken from the client. */
 export function requestIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 8)
   let count = 0

@@ -1,6 +1,6 @@
 /**
- * A path of svc to go back to, or null for what could lead elsewhere.
- * It begins with exactly one slash and holds nothing that a browser drops or turns into one; resolving it decides in the end.
+ * Returns a local path to redirect to, or null if the value could lead to another origin. It must begin with exactly
+ * one slash, without characters that browsers drop or convert to a slash; the resolved origin is checked too.
  */
 export function localPath(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > 4096 || !/^\/(?!\/)/.test(value)) return null

@@ -7,7 +7,7 @@ import type {
   RouteOptions,
 } from 'fastify'
 
-/** The hooks in which steps run, in the order in which Fastify calls them. */
+/** Hooks in which steps run, in Fastify's order. */
 export const phases = ['onRequest', 'preParsing', 'preValidation'] as const
 
 export type StepHook =
@@ -17,18 +17,18 @@ export type StepHook =
   | preValidationHookHandler
   | preValidationAsyncHookHandler
 
-/** One check of a request on its way to the handler. */
+/** A check that a request passes before its handler. */
 export interface Step {
   name: string
   phase: (typeof phases)[number]
-  /** The error statuses that the step can answer with; the API description takes them from here. */
+  /** Error statuses of this step, for the API description. */
   answers: readonly number[]
-  /** The step's hooks for a route: null where the route does not need the step, none where Fastify itself takes it. */
+  /** Returns the step's hooks for a route: null if the route does not need the step, empty if Fastify performs it. */
   hooksFor(route: RouteOptions): readonly StepHook[] | null
 }
 
-/** The step's hook as a list, for `hooksFor`. */
+/** Wraps the hook of a step for `hooksFor`. */
 export const only = (hook: StepHook | null): readonly StepHook[] | null => hook && [hook]
 
-/** The methods of a route, which Fastify takes as one or as a list. */
+/** Returns the methods of a route as a list. */
 export const methodsOf = (route: RouteOptions): string[] => [route.method].flat()

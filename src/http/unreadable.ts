@@ -3,16 +3,16 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { HttpError } from '../errors.ts'
 
-/** What the parser's errors are to the client; any other one is a 400. */
+/** Responses for parser errors; all others get 400. */
 const refusals: Readonly<Record<string, readonly [status: number, message: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
   HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.'],
 }
 
-/** Answers a request that never became one, in the shape of every other error, and closes its connection. */
+/** Responds to a request that could not be parsed, in the usual error format, and closes the connection. */
 export function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const [status, message] = refusals[error.code ?? ''] ?? [400, 'The request cannot be read.']
+  const [status, message] = refusals[error.code ?? ''] ?? [400, 'The request is malformed.']
   const body = JSON.stringify({ message, code: 'malformed_body' })
   if (socket.writable) {
     const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
@@ -21,7 +21,7 @@ export function refuseUnreadable(error: Error & { code?: string }, socket: Socke
   socket.destroy(error)
 }
 
-/** Refuses a request with several `Host` headers (RFC 9112 section 3.2): a proxy in front may have read another one. */
+/** Rejects requests with several `Host` headers (RFC 9112 section 3.2), because a proxy may have used another one. */
 export function addHostRule(app: FastifyInstance): void {
   app.addHook('onRequest', ({ raw: { rawHeaders } }, _reply, done) => {
     let hosts = 0

@@ -5,7 +5,7 @@ import { type FieldErrors, notFound, validationFailed } from '../errors.ts'
 import { isDate, isEmail, isName } from './formats.ts'
 import { newPasswordErrors } from './new-password.ts'
 
-/** A field as the texts name it: underscores become spaces. */
+/** Field name for messages: underscores become spaces. */
 export const displayName = (field: string): string => field.replaceAll('_', ' ')
 
 const field = ({ instancePath, keyword, params }: ErrorObject): string => {
@@ -27,7 +27,7 @@ const formatTexts: Record<string, string> = {
   name: 'contains characters that are not allowed',
 }
 
-/** What one broken rule says, after `The … field `. */
+/** Message for one violation, after `The … field `. */
 function text({ keyword, params, data }: ErrorObject): string {
   if (keyword === 'required' || data === null || data === '') return 'is required'
   if (keyword === 'type') return typeTexts[[params.type].flat()[0]] ?? 'is invalid'
@@ -41,7 +41,7 @@ function text({ keyword, params, data }: ErrorObject): string {
   return 'is invalid'
 }
 
-/** Laravel's texts for what a validator found; a field that is missing says only that. */
+/** Laravel's messages for validation errors. A missing field reports only that. */
 function textsOf(errors: readonly ErrorObject[]): FieldErrors {
   const texts: FieldErrors = {}
   for (const error of errors) {
@@ -55,21 +55,21 @@ function textsOf(errors: readonly ErrorObject[]): FieldErrors {
   return texts
 }
 
-/** The name of a person or a thing: one line without control characters. */
+/** Name of a person or thing: one line without control characters. */
 export const nameField = { minLength: 1, maxLength: 255, format: 'name' } as const
 
-/** The keyword of a field that holds a new password: its errors are whole sentences. */
+/** Keyword for a new password. Its errors are whole sentences. */
 const newPassword = 'x-new-password'
 
-/** A new password, confirmed by the field `password_confirmation` beside it. */
+/** A new password, with `password_confirmation` as a second field. */
 export const NewPassword = Type.Unsafe<string>({
   type: 'string',
   minLength: 1,
   [newPassword]: true,
-  description: 'As long as the configuration asks, not one that leaks often, and repeated in `password_confirmation`.',
+  description: 'The new password. It must match `password_confirmation` and meet the configured rules.',
 })
 
-/** Validates bodies with ajv: every broken rule of every field, fields that are not declared dropped, nothing coerced. */
+/** Validates bodies with ajv: reports all errors, drops undeclared fields, coerces nothing. */
 export function addValidation(app: FastifyInstance): void {
   const ajv = new Ajv({
     allErrors: true,
@@ -77,7 +77,7 @@ export function addValidation(app: FastifyInstance): void {
     useDefaults: true,
     verbose: true,
     strict: false,
-    // The schemas are our own and typed: checking them against the meta-schema takes as long as compiling them.
+    // The schemas are typed, so checking them against the meta-schema would only cost time.
     validateSchema: false,
     meta: false,
   })
@@ -93,12 +93,12 @@ export function addValidation(app: FastifyInstance): void {
   }
   ajv.addKeyword({ keyword: newPassword, type: 'string', validate: checkNewPassword })
   app.setValidatorCompiler(({ schema, httpPart }) => {
-    // Compiling every schema takes longer than the rest of the start, so each is compiled for its first request.
+    // Compiling all schemas would dominate the start, so each is compiled on first use.
     let validate: ValidateFunction | undefined
     return (data: unknown) => {
       validate ??= ajv.compile(schema)
       if (validate(data)) return { value: data }
-      // A path that no record can have is a path that does not exist.
+      // Invalid path parameters cannot name a resource, so they get 404.
       return { error: httpPart === 'params' ? notFound() : validationFailed(textsOf(validate.errors ?? [])) }
     }
   })

@@ -3,7 +3,7 @@ import { isUnavailable } from '../database/unavailable.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Does work after the answer; a failure is logged, and closing waits for it. */
+    /** Runs work after the response. Failures are logged, and closing waits for the work. */
     background(work: () => Promise<void>): void
   }
 }
@@ -14,7 +14,7 @@ export function addBackground(app: FastifyInstance): void {
   app.decorate('background', (work: () => Promise<void>) => {
     const done = new Promise<void>((resolve) => setImmediate(resolve))
       .then(work)
-      // An outage is told as one, and not as an error of svc.
+      // An unavailable database is a warning, not an error of svc.
       .catch((error) => app.log[isUnavailable(error) ? 'warn' : 'error']({ err: error }, 'background work failed'))
       .finally(() => running.delete(done))
     running.add(done)

@@ -1,15 +1,15 @@
 import type { Database } from '../database/database.ts'
 
-/** The work of one kind that is not done. */
+/** Unfinished jobs of one kind. */
 export interface WorkState {
   pending: number
-  /** Given up, and kept for an operator to see. */
+  /** Failed permanently, and kept for inspection. */
   failed: number
-  /** Of the oldest that waits, in milliseconds. */
+  /** Age of the oldest pending job in milliseconds. */
   age: number
 }
 
-/** What is not done of each kind: of those that are there, and of those that are named. */
+/** Returns the state of each kind with unfinished jobs, and of the named kinds. */
 export async function workStates(
   { prisma }: Database,
   kinds: readonly string[],

@@ -8,64 +8,67 @@ import type { Database, Tx } from '../database/database.ts'
 import { type Claimed, claimWork, insertWork } from './outbox-rows.ts'
 import { type WorkState, workStates } from './outbox-state.ts'
 
-/** One attempt at a piece of work. */
+/** One attempt to run a job. */
 export interface Delivery {
   id: bigint
-  /** This one included. */
+  /** Includes this attempt. */
   attempts: number
-  /** How many causes were merged into it. */
+  /** Number of merged causes. */
   times: number
-  /** Aborted when the attempt takes too long or the process ends: what is not done then is tried again. */
+  /** Aborted on timeout or shutdown; the job is then retried. */
   signal: AbortSignal
 }
 
-/** Does one piece of work; it may throw, and it may be called again for work that it had done when the process died. */
+/** Runs a job. It may throw, and must tolerate a second call after a crash. */
 type Handler<Payload> = (payload: Payload, delivery: Delivery) => Promise<void>
 
-/** Thrown by a handler when no further attempt can succeed. */
+/** Thrown by a handler when a retry cannot succeed. */
 export class UndeliverableError extends Error {}
 
-/** When work is due, and what it may be merged with. */
+/** When a job is due, and what it merges with. */
 interface Timing {
-  /** Unix milliseconds; now, unless it says otherwise. */
+  /** Unix milliseconds. Default: now. */
   at?: number
-  /** The same for equal work. While such work waits, this replaces its payload and is counted, and no second piece is added. */
+  /** Key of equal jobs. If one is pending, its payload is replaced and its count incremented. */
   mergeKey?: string
-  /** Whose data the payload holds: it is deleted with the account. */
+  /** Owner of the data in the payload; the job is deleted with the account. */
   userId?: number | null
 }
 
-/** How long one attempt may take, in milliseconds. */
+/** Timeout of one attempt in milliseconds. */
 const workTimeout = 60_000
 
-/** How long a claim keeps others away: twice the attempt, so that clocks may differ by the other half. */
+/** Duration of a claim: twice the timeout, to tolerate clock differences. */
 const lease = 2 * workTimeout
 
-/** How many deliveries one process has under way at most. */
+/** Maximum number of concurrent jobs per process. */
 const atOnce = 5
 
-/** How often, and after how many milliseconds each, it is tried to note that something was delivered: within the lease. */
+/** Number and interval of attempts to record a success, in milliseconds; within the lease. */
 const notes = { tries: 20, every: 2_000 }
 
-/** How soon after it was added work is begun: by then its transaction is usually committed. */
+/** Delay before a new job starts, in milliseconds, so that its transaction can commit. */
 const soon = 50
 
-/** How often each process looks for what is due: retries, and what other processes left behind. */
+/** Polling interval for retries and jobs of other processes, in milliseconds. */
 const lookEvery = 5_000
 
-/** How long closing waits before it aborts what is under way: well within what a stopping process is given. */
+/** How long closing waits before it aborts running jobs, in milliseconds. */
 const closeTimeout = 5_000
 
-/** Attempts after which work is given up: about fifteen hours after the first. */
+/** Maximum number of attempts, about 15 hours in total. */
 const maxAttempts = 10
 
-/** How long what was given up stays for an operator to see, in milliseconds. */
+/** How long failed jobs are kept, in milliseconds. */
 const kept = 30 * 86_400_000
 
-/** The wait after so many failed attempts, in milliseconds: 10 s, 30 s, 90 s … at most 6 h. */
+/** Delay after a number of failed attempts, in milliseconds: 10 s, 30 s, 90 s … at most 6 h. */
 const waitAfter = (attempts: number): number => Math.min(10_000 * 3 ** (attempts - 1), 6 * 3_600_000)
 
-/** Work that is done after the answer: written in the transaction of its cause, done by one process, repeated until it succeeds. */
+/**
+ * Jobs that run after the response. A job is stored in the transaction of its cause, runs in one process, and is
+ * retried until it succeeds.
+ */
 export class Outbox {
   readonly #database: Database
   readonly #clock: Clock
@@ -85,50 +88,50 @@ export class Outbox {
     this.#cipher = deriveCipher(parts.config.current().app.secret, 'outbox')
   }
 
-  /** Registers who does work of a kind; what nobody here does is left to a process that does it. */
+  /** Registers the handler of a kind. Jobs without a handler are left to other processes. */
   handle<Payload>(kind: string, handler: Handler<Payload>): void {
-    // What decrypts under the kind was added under it: nobody else can have written it.
+    // Sound: decryption under the kind succeeds only for payloads that were added under it.
     this.#handlers.set(kind, (text, delivery) => handler(JSON.parse(text), delivery))
   }
 
-  /** Adds work, encrypted, in the transaction of its cause; it begins a moment after the commit. */
+  /** Adds an encrypted job in the transaction of its cause. It starts shortly after the commit. */
   async add(tx: Tx, kind: string, payload: object, { at, mergeKey, userId }: Timing = {}): Promise<void> {
     const now = this.#clock.now()
     const encrypted = this.#cipher.encrypt(JSON.stringify(payload), kind)
     const dates = { availableAt: new Date(at ?? now), createdAt: new Date(now) }
     await insertWork(tx, { kind, payload: encrypted, ...dates, mergeKey: mergeKey ?? null, userId: userId ?? null })
-    // A transaction that is rolled back, or committed later, costs a look for nothing: the next one finds what is there.
+    // If the transaction rolls back or commits later, this poll finds nothing and the next one finds the job.
     this.#wake ??= setTimeout(() => {
       this.#wake = undefined
       this.#begin()
     }, soon).unref()
   }
 
-  /** Delivers everything that is due and waits for it, and for what was under way before. */
+  /** Runs all due jobs, and waits for them and for running ones. */
   async deliverDue(): Promise<void> {
     while (!this.#isClosed && this.#workers.size >= atOnce) await Promise.race(this.#workers)
     this.#begin()
     while (this.#workers.size > 0) await Promise.all(this.#workers)
   }
 
-  /** What waits and what was given up, by kind; every kind that is done here is there. */
+  /** Returns pending and failed jobs by kind, including every kind with a handler. */
   state(): Promise<Map<string, WorkState>> {
     return workStates(this.#database, [...this.#handlers.keys()], this.#clock.now())
   }
 
-  /** Deletes what was given up 30 days ago. */
+  /** Deletes jobs that failed 30 days ago. */
   async prune(): Promise<void> {
     const failedAt = { lt: new Date(this.#clock.now() - kept) }
     await this.#database.prisma.outbox.deleteMany({ where: { failedAt } })
   }
 
-  /** Begins to look for due work by itself. */
+  /** Starts polling. */
   start(): void {
     this.#poll = setInterval(() => this.#begin(), lookEvery).unref()
     this.#begin()
   }
 
-  /** Stops and waits for what is under way; what takes too long is aborted, and tried again by the next process. */
+  /** Stops and waits for running jobs. Jobs that take too long are aborted, and the next process retries them. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#poll)
@@ -141,20 +144,20 @@ export class Outbox {
   #begin(): void {
     if (this.#isClosed || this.#workers.size >= atOnce) return
     const worker = this.#work()
-      .catch((error) => this.#log.warn({ err: error }, 'the outbox cannot be used'))
+      .catch((error) => this.#log.warn({ err: error }, 'outbox failed'))
       .finally(() => this.#workers.delete(worker))
     this.#workers.add(worker)
   }
 
   async #work(): Promise<void> {
     for (let row = await this.#claim(); row; row = await this.#claim()) {
-      // Where there is one there may be more, and nothing waits behind a slow one.
+      // There may be more, and a slow job must not block the others.
       this.#begin()
       await this.#deliver(row)
     }
   }
 
-  /** The oldest due work, which then belongs to this process until the lease ends; null when there is none. */
+  /** Claims the oldest due job for this process until the lease ends; null if there is none. */
   async #claim(): Promise<Claimed | null> {
     if (this.#isClosed) return null
     const now = this.#clock.now()
@@ -173,8 +176,8 @@ export class Outbox {
 
   async #attempt({ id, kind, payload, attempts, times }: Claimed): Promise<void> {
     const text = this.#cipher.decrypt(payload, kind)
-    // Not given up at once: while replicas restart with another secret, one of the others has it.
-    if (text === null) throw new Error('No secret of app.secret decrypts it.')
+    // Retried: while replicas restart with a new secret, another one may have it.
+    if (text === null) throw new Error('No secret in app.secret decrypts the payload.')
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(workTimeout)])
     const aborted = Promise.withResolvers<never>()
     const abort = () => aborted.reject(signal.reason)
@@ -187,7 +190,7 @@ export class Outbox {
     }
   }
 
-  /** Deletes what was delivered; a database that is away for a moment must not have it delivered again. */
+  /** Deletes a finished job. Retries while the database is unavailable, so that the job does not run twice. */
   async #finish({ id, kind, attempts }: Claimed): Promise<void> {
     const { outbox } = this.#database.prisma
     for (let tries = 1; ; tries++) {
@@ -212,12 +215,12 @@ export class Outbox {
       data: { ...next, lockedUntil: null, lastError: reason },
     })
     const facts = { outbox: id.toString(), kind, attempts, reason }
-    if (isLost) this.#log.error(facts, 'outbox: given up')
-    else this.#log.warn(facts, 'outbox: failed, and will be tried again')
+    if (isLost) this.#log.error(facts, 'outbox job failed permanently')
+    else this.#log.warn(facts, 'outbox job failed, will retry')
   }
 }
 
-/** The error in one short line. */
+/** Formats an error as one short line. */
 const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\p{Cc}+/gu, ' ').slice(0, 300)
 
@@ -227,7 +230,7 @@ declare module 'fastify' {
   }
 }
 
-/** Adds `app.outbox`, which works from the app's start to its end. */
+/** Adds `app.outbox`, which runs while the app does. */
 export function addOutbox(app: FastifyInstance): void {
   const { database, clock, config, log } = app
   app.decorate('outbox', new Outbox({ database, clock, config, log }))

@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Recurring work: of all processes on one database, one does it. */
+/** A recurring job, run by one process per database. */
 export interface RecurringJob {
   name: string
-  /** Milliseconds from one run's beginning to the next's. */
+  /** Interval between starts in milliseconds. */
   every: number
   run(): Promise<void>
 }
 
-/** How often each process looks whether a job is due. */
+/** Polling interval in milliseconds. */
 const lookEvery = 60_000
 
-/** Looks for due jobs now and then; the conditional update of a job's row elects the process that runs it. */
+/** Polls for due jobs. A conditional update of the job's row elects the process that runs it. */
 export function startSchedule(app: FastifyInstance, jobs: readonly RecurringJob[]): void {
   const look = () => {
     for (const job of jobs) app.background(() => runIfDue(app, job))
@@ -21,10 +21,10 @@ export function startSchedule(app: FastifyInstance, jobs: readonly RecurringJob[
   app.addHook('onClose', async () => clearInterval(timer))
 }
 
-/** How soon a run that failed is tried again, by whichever process comes first. */
+/** Delay before any process retries a failed run, in milliseconds. */
 const retryAfter = 600_000
 
-/** Runs the job if it is due and no other process took it; a run that fails is due again ten minutes later. */
+/** Runs the job if it is due and no other process claimed it. A failed run is due again after ten minutes. */
 export async function runIfDue({ database, clock, log }: FastifyInstance, job: RecurringJob): Promise<void> {
   const { prisma } = database
   const now = new Date(clock.now())
@@ -34,12 +34,12 @@ export async function runIfDue({ database, clock, log }: FastifyInstance, job: R
     data: { lastRunAt: now },
   })
   if (taken.count === 0) {
-    // The first process to see a job writes its row; the job itself waits for its time.
+    // The first process to see a job inserts its row; the job then waits one interval.
     const known = await prisma.job.findUnique({ where: { name: job.name } })
     if (!known) await prisma.job.create({ data: { name: job.name, lastRunAt: now } }).catch(() => undefined)
     return
   }
-  log.info({ job: job.name }, 'job begins')
+  log.info({ job: job.name }, 'job started')
   try {
     await job.run()
   } catch (error) {

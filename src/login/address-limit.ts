@@ -4,10 +4,10 @@ import { AddressRanges } from '../http/addresses.ts'
 import { clientAddress, limitedAddress } from '../http/client-address.ts'
 import type { Limits } from './failure-limits.ts'
 
-/** An attempt that was counted in advance, or the moment (unix ms) until which the address may try nothing. */
+/** A reserved attempt, or the time (Unix ms) until which the address is blocked. */
 type Held = { allowed: true; release(): Promise<void> } | { allowed: false; until: number; max: number }
 
-/** Limits the failed sign-ins of one address over all accounts, so that nobody tries one password on all of them. */
+/** Limits failed sign-ins from one address to all accounts, against password spraying. */
 export class AddressLimit {
   readonly #config: CurrentConfig
   readonly #limits: Limits
@@ -18,10 +18,10 @@ export class AddressLimit {
     this.#limits = limits
   }
 
-  /** Counts an attempt as a failure until it is released; null where the address is not limited. */
+  /** Counts an attempt as failed until it is released; null if the address is not limited. */
   async reserve(request: FastifyRequest, now: number): Promise<Held | null> {
     const rate = this.#config.current().rate_limits.login_address
-    // Behind a proxy that is not trusted all users share its address: a limit would let one of them lock out the rest.
+    // Behind an untrusted proxy all users share its address, so one user could lock out all others.
     if (rate === null || request.isForwardedUntrusted || this.#isExempt(clientAddress(request))) return null
     const address = limitedAddress(request.ip)
     const name = `login-address:${address}`

@@ -11,13 +11,13 @@ import { mailUnlock } from './unlock.ts'
 interface Credentials {
   email: string
   password: string
-  /** Which door was tried, for the audit trail. */
+  /** Entry point, for the audit trail. */
   channel: Channel
 }
 
 /**
- * The user of an address and password, or null: the one way to check a password, whatever the door.
- * Throws 429 when there were too many failures, and 503 when too many checks are waiting.
+ * Returns the user of an email address and password, or null. All entry points use this check. Throws 429 after too
+ * many failures, and 503 if too many checks are queued.
  */
 export async function authenticate(
   request: FastifyRequest,
@@ -25,7 +25,7 @@ export async function authenticate(
 ): Promise<UserWithPassword | null> {
   const { server: app } = request
   const lane = app.loginLimiter.laneOf(request, credentials.email)
-  // Before anything is written or looked up: a refusal must cost less than what it refuses.
+  // First, because rejecting must cost less than the rejected work.
   if (app.hashing.isFull(lane)) return app.hashing.refuse()
   const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel)
   let found: UserWithPassword | null
@@ -45,7 +45,7 @@ export async function authenticate(
   return rehashed(request, found, credentials.password, lane)
 }
 
-/** The signed-in user anew, if the password is theirs, or null; counted and limited as at every other door. */
+/** Returns the signed-in user, reloaded, if the password is theirs, or null. Limited like a sign-in. */
 export async function authenticateAgain(
   request: FastifyRequest,
   user: User,
@@ -53,11 +53,13 @@ export async function authenticateAgain(
   channel: 'confirm' | 'change',
 ): Promise<UserWithPassword | null> {
   const found = await authenticate(request, { email: user.email, password, channel })
-  // The address may have become somebody else's since the session was read.
+  // The address may belong to another user since the session was read.
   return found?.user.id === user.id ? found : null
 }
 
-/** Records the failure, after the answer; the same writes for an unknown address, so that no later answer tells them apart either. */
+/**
+ * Records the failure after the response. Unknown addresses cause the same writes, so that timing does not reveal them.
+ */
 function noteFailure(
   request: FastifyRequest,
   channel: string,
@@ -74,7 +76,7 @@ function noteFailure(
   })
 }
 
-/** The user with a hash of today's parameters, or null when the password was changed meanwhile; sessions that began with the old hash go on. */
+/** Rehashes with the current parameters; null if the password changed meanwhile. Existing sessions stay valid. */
 async function rehashed(
   request: FastifyRequest,
   found: UserWithPassword,
@@ -84,7 +86,7 @@ async function rehashed(
   const { database, hashing } = request.server
   const { user, password: stored } = found
   if (stored === null || !needsRehash(stored)) return found
-  // A full queue refuses new work, but not a login whose password was already found right: the next one rehashes.
+  // A full queue must not fail a login with a correct password; the next login rehashes.
   const replacement = await hashing.hash(password, lane).catch(() => null)
   if (replacement === null) return found
   const marks = { from: passwordFingerprint(stored), to: passwordFingerprint(replacement) }
@@ -92,7 +94,7 @@ async function rehashed(
     replacePasswordHash(tx, user.id, { stored, replacement, marks }),
   )
   if (isReplaced) return { user, password: replacement }
-  // Another sign-in replaced the hash first, or the user changed the password: only the latter refuses this one.
+  // Another sign-in may have rehashed first. Only a password change rejects this one.
   const now = await findUserByEmail(database, user.email)
   return now && (await hashing.verify(now.password, password, lane)) ? now : null
 }

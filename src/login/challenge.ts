@@ -4,13 +4,13 @@ import { findUserById, type UserWithPassword } from '../users/users.ts'
 import type { Proof } from './second-factor.ts'
 import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 
-/** A sign-in that waits for its second factor: kept in its session's row, where it opens nothing. */
+/** A sign-in that waits for its second factor, stored in the session's row. It grants no access. */
 interface PendingLogin {
   userId: number
   passwordFingerprint: string
   remember: boolean
   channel: SignIn['channel']
-  /** How the first factor was proved; by password where it says nothing. */
+  /** How the first factor was proved. Default: password. */
   method?: SignIn['method']
   /** Unix milliseconds. */
   expiresAt: number
@@ -22,12 +22,12 @@ declare module 'fastify' {
   }
 }
 
-/** How long a code may be looked for: ten minutes. */
+/** Lifetime of a challenge: ten minutes. */
 const challengeTtl = 600_000
 
 /**
- * Lets this sign-in wait for its second factor: in a new anonymous session in place of the visitor's, or, where somebody
- * is signed in, in that session, which a first factor alone does not replace.
+ * Starts a challenge in a new anonymous session. If the visitor is signed in, it keeps that session, because a first
+ * factor alone must not replace it.
  */
 export async function beginChallenge(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
   const pendingLogin: PendingLogin = {
@@ -40,13 +40,13 @@ export async function beginChallenge(request: FastifyRequest, reply: FastifyRepl
   }
   const event = { type: 'two_factor_challenged', userId: login.user.id, data: { channel: login.channel } } as const
   if (!request.caller) return beginAnonymous(request, reply, { pendingLogin }, event)
-  // Under a new id first: whoever gave this browser a session of their own must not hold what waits in it.
+  // Renews the id first: an attacker who fixed this session must not share the challenge.
   await renewSession(request, reply, event)
   request.session.pendingLogin = pendingLogin
   await request.session.save()
 }
 
-/** The user whose sign-in waits in this session: still enabled, of the same password, and with a second factor; else null. */
+/** Returns the user of the pending challenge, if enabled, with the same password and a second factor, or null. */
 export async function challengedUser(request: FastifyRequest): Promise<UserWithPassword | null> {
   const { pendingLogin, state } = request.session ?? {}
   const { clock, database, secondFactor } = request.server
@@ -54,12 +54,15 @@ export async function challengedUser(request: FastifyRequest): Promise<UserWithP
   const found = await findUserById(database, pendingLogin.userId)
   if (!found || found.user.disabled || !passwordFingerprintMatches(pendingLogin.passwordFingerprint, found.password))
     return null
-  // Whose factor was taken away meanwhile begins anew, with the password alone.
+  // If the factor was removed meanwhile, the user signs in again with the password alone.
   if (!secondFactor.isAskedOf(found.user)) return null
   return found
 }
 
-/** Completes the waiting sign-in with its second factor; null when none waits or the proof is not good, and then it goes on waiting. */
+/**
+ * Completes the pending sign-in. Returns null if none is pending, or if the proof is invalid; the challenge then stays
+ * pending.
+ */
 export async function completeChallenge(
   request: FastifyRequest,
   reply: FastifyReply,

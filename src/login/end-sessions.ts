@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Tx } from '../database/database.ts'
 import { lockUsers } from '../users/lock.ts'
 
-/** Ends a remembered device: its token, and the sessions that belong to it, whose public ids it returns. */
+/** Deletes a remembered device and its sessions; returns their public ids. */
 export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<string[]> {
   await tx.rememberToken.deleteMany({ where: { id: rememberTokenId } })
   const where = { userId, rememberTokenId }
@@ -11,15 +11,15 @@ export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint)
   return rows.map(({ publicId }) => publicId)
 }
 
-/** What ended with a request's session; `isOwn` when its own row still existed. */
+/** Sessions that ended with the request's own; `isOwn` if its row still existed. */
 interface Ended {
   isOwn: boolean
   publicIds: string[]
 }
 
 /**
- * Ends the session that the request was read with, its device if it is a remembered one, and the device of its cookie:
- * by row, so that only what was read can end. Locks their users first, together with those in `lockToo`.
+ * Ends the request's session, its remembered device, and the device of its cookie. Works by row, so that only what was
+ * read can end. Locks their users and those in `lockToo` first.
  */
 export async function endSession(tx: Tx, request: FastifyRequest, lockToo: readonly number[] = []): Promise<Ended> {
   const { database, remember } = request.server
@@ -41,7 +41,10 @@ export async function endSession(tx: Tx, request: FastifyRequest, lockToo: reado
   return ended
 }
 
-/** Ends the user's sessions and remembered devices, all or all except the request's own; returns the number of sessions. Needs the user's lock. */
+/**
+ * Ends the user's sessions and remembered devices, optionally except the request's own; returns the number of sessions.
+ * Requires the user lock.
+ */
 export async function endSessionsOf(
   { sessionListener }: Pick<FastifyInstance, 'sessionListener'>,
   tx: Tx,

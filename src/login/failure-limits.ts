@@ -2,39 +2,41 @@ import { sha256Hex } from '../crypto/hash.ts'
 import type { Tx } from '../database/database.ts'
 import { type Connection, execute, query, type Statement } from '../database/statements.ts'
 
-/** How many failures a key may have in a window, and what comes after them. */
+/** Maximum failures per window, and the block that follows. */
 export interface LimitRule {
   max: number
   /** Milliseconds, from the first failure. */
   window: number
-  /** `window`: refused until the window ends. `growing`: 30 s, doubled by each further failure to an hour at most, until a whole window passes without one. */
+  /**
+   * `window`: blocked until the window ends. `growing`: blocked for 30 s, doubled by each failure up to one hour, until
+   * a whole window passes without one.
+   */
   block: 'window' | 'growing'
 }
 
-/** An attempt that was counted in advance, or the moment (unix ms) until which none is allowed. */
+/** A reserved attempt, or the time (Unix ms) until which attempts are blocked. */
 export type Reservation = { allowed: true; failures: number } | { allowed: false; until: number }
 
-/** How a growing block grows, in milliseconds. */
+/** Growth of a growing block, in milliseconds. */
 export const growth = { first: 30_000, doublings: 7, maxDelay: 3_600_000 }
 
-/** Counters of failures under names, for every replica together. */
+/** Failure counters by name, shared by all replicas. */
 export interface Limits {
-  /** Counts an attempt under the name as a failure, or refuses it; `now` in unix milliseconds. */
+  /** Counts an attempt as failed, or rejects it; `now` in Unix milliseconds. */
   reserve(name: string, rule: LimitRule, now: number): Promise<Reservation>
-  /** The moment (unix ms) until which the name is refused; null when it is not. */
+  /** Returns the time (Unix ms) until which the name is blocked, or null. */
   blockedUntil(name: string, now: number): Promise<number | null>
-  /** Takes one counted attempt back: it was no failure. */
+  /** Takes back one attempt that did not fail. */
   release(name: string): Promise<void>
-  /** Forgets every failure of the name. */
+  /** Clears the failures of the name. */
   clear(name: string): Promise<void>
-  /** The same counters for use inside a transaction: what the database counts there is rolled back with it. */
+  /** The same counters inside a transaction: database counts roll back with it. */
   within(tx: Tx): Limits
 }
 
 /**
- * Counters in the database.
- * An attempt is counted before it is made and taken back when it succeeds: of many parallel guesses no more than
- * `max` reach the password check, because one conditional write decides for each.
+ * Counters in the database. An attempt counts before it is made and is taken back on success. One conditional write
+ * decides for each, so at most `max` of many parallel guesses reach the password check.
  */
 export class FailureLimits implements Limits {
   readonly #database: Connection
@@ -58,7 +60,7 @@ export class FailureLimits implements Limits {
 
   async release(name: string): Promise<void> {
     const key = sha256Hex(name)
-    // A counter of nothing is no counter: refused attempts leave no rows behind.
+    // Deletes a counter of zero, so that rejected attempts leave no rows.
     if ((await execute(this.#database, deleteLast, [key])) === 0) await execute(this.#database, decrease, [key])
   }
 
@@ -71,7 +73,7 @@ export class FailureLimits implements Limits {
   }
 }
 
-/** $1 key, $2 now, $3 the window's end, $4 the most failures, $5 whether the block grows. */
+/** $1 key, $2 now, $3 end of the window, $4 maximum failures, $5 whether the block grows. */
 const reserve: Statement = {
   name: 'limit-reserve',
   text: `

@@ -1,23 +1,23 @@
-/** Who waits: a browser that is known for its account, or an address. */
+/** Origin of a task: a browser known for its account, or an address. */
 export interface Lane {
   kind: 'known' | 'address'
-  /** The account, or the address as limits count it. */
+  /** The account, or the rate-limited address. */
   key: string
 }
 
-/** How many tasks may wait. */
+/** Maximum number of queued tasks. */
 interface Places {
-  /** In all lanes of one kind together. */
+  /** In all lanes of one kind. */
   all: number
   /** In one lane. */
   lane: number
 }
 
-/** The lanes of one kind. New ones have every second turn, so that an occasional sign-in need not wait for a round of all the others. */
+/** Lanes of one kind. New lanes get every second turn, so that an occasional sign-in does not wait for all others. */
 class Rotation<Task> {
-  /** Lanes that have not had a turn yet, the oldest first. */
+  /** Lanes without a turn so far, oldest first. */
   readonly #fresh = new Map<string, Task[]>()
-  /** The others, in the order of their turns. */
+  /** Other lanes in the order of their turns. */
   readonly #served = new Map<string, Task[]>()
   #wasFresh = false
   #size = 0
@@ -37,7 +37,7 @@ class Rotation<Task> {
     this.#size++
   }
 
-  /** The oldest task of the lane whose turn it is; the lane then goes to the end. */
+  /** Takes the oldest task of the next lane, and moves the lane to the end. */
   take(): Task | undefined {
     this.#wasFresh = this.#fresh.size > 0 && !(this.#wasFresh && this.#served.size > 0)
     const lanes = this.#wasFresh ? this.#fresh : this.#served
@@ -51,14 +51,14 @@ class Rotation<Task> {
     return task
   }
 
-  /** The lane with the most tasks. */
-  longest(): string {
+  /** Returns the lane with the most tasks. */
+  largest(): string {
     const lanes = [...this.#served, ...this.#fresh]
     const [key = ''] = lanes.reduce((longest, lane) => (lane[1].length > longest[1].length ? lane : longest))
     return key
   }
 
-  /** Takes the newest task out of a lane. */
+  /** Removes the newest task of a lane. */
   drop(key: string): Task | undefined {
     const tasks = this.#find(key)
     const task = tasks?.pop()
@@ -73,9 +73,9 @@ class Rotation<Task> {
 }
 
 /**
- * Tasks that wait in lanes. The lanes take turns, so that a lane with many tasks does not delay the others.
- * When all places are taken, a shorter lane takes one from the longest. Known browsers have places of their own, and
- * every second turn, so that strangers cannot shut them out, however many addresses they use.
+ * Queue of tasks in lanes that take turns, so that a lane with many tasks does not delay the others. When the queue is
+ * full, a shorter lane takes a place from the largest. Known browsers have their own places and every second turn, so
+ * that attackers cannot lock them out, whatever number of addresses they use.
  */
 export class FairQueue<Task> {
   readonly #rotations = { known: new Rotation<Task>(), address: new Rotation<Task>() }
@@ -90,24 +90,24 @@ export class FairQueue<Task> {
     return this.#rotations.known.size + this.#rotations.address.size
   }
 
-  /** Whether another task of the lane would be refused. */
+  /** Tests whether the lane would reject another task. */
   isFull({ kind, key }: Lane): boolean {
     const rotation = this.#rotations[kind]
     const waiting = rotation.waiting(key)
     if (waiting >= this.#places.lane) return true
     if (rotation.size < this.#places.all) return false
-    return rotation.waiting(rotation.longest()) <= waiting + 1
+    return rotation.waiting(rotation.largest()) <= waiting + 1
   }
 
-  /** Adds a task to a lane that is not full; answers the task of a longer lane that lost its place to it. */
+  /** Adds a task to a lane that is not full; returns the task that lost its place, if any. */
   add(lane: Lane, task: Task): Task | undefined {
     const rotation = this.#rotations[lane.kind]
-    const lost = rotation.size < this.#places.all ? undefined : rotation.drop(rotation.longest())
+    const lost = rotation.size < this.#places.all ? undefined : rotation.drop(rotation.largest())
     rotation.add(lane.key, task)
     return lost
   }
 
-  /** The next task. */
+  /** Takes the next task. */
   take(): Task | undefined {
     const other = this.#last === 'known' ? 'address' : 'known'
     const kind = this.#rotations[other].size > 0 ? other : this.#last

@@ -1,11 +1,11 @@
 import { hashPassword, verifyPassword } from '../crypto/password.ts'
 
-/** What the hashing pool's threads do. */
+/** Tasks of the hashing threads. */
 export type HashingTask =
   | { password: string; checks: readonly [string, ...string[]] }
   | { password: string; checks?: never }
 
-/** The hash of a password, or whether it fits the first of the checked hashes; and how many milliseconds that took. */
+/** The hash, or whether the password matches the first hash; and the duration in milliseconds. */
 export interface Hashed {
   answer: string | boolean
   took: number

@@ -10,33 +10,33 @@ import { type HttpError, unavailable } from '../errors.ts'
 import { FairQueue, type Lane } from './fair-queue.ts'
 import type { Hashed, HashingTask } from './hashing-worker.ts'
 
-/** How many checks may wait for each thread: about a second's work of argon2id. Known browsers have places of their own. */
+/** Maximum queued checks per thread, about a second of argon2id. Known browsers have separate places. */
 const waitersPerThread = 100
 
-/** How many of them may come from one address, or for one account. */
+/** Maximum queued checks per address or account. */
 const waitersPerLane = 50
 
-/** How long a refusal is held back, in milliseconds, so that asking again at once keeps nobody busy with refusals. */
+/** Delay of a rejection in milliseconds, so that fast retries cost little. */
 const refusalDelay = 1_000
 
-/** How many refusals are held back at a time; further ones are answered at once. */
+/** Maximum number of delayed rejections; others are sent immediately. */
 const maxHeldBack = 1_000
 
-/** How far the threads stand behind everything else in the system's schedule: token checks keep their speed. */
+/** Scheduling priority of the threads, below token checks. */
 const niceness = 3
 
-/** How long a thread is kept without work, in milliseconds. */
+/** How long an idle thread is kept, in milliseconds. */
 const idleTimeout = 30_000
 
 const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)}`, import.meta.url))
 
-/** 503 of a check that would have to wait too long. */
+/** 503 when the queue is full. */
 const queueIsFull = (): HttpError => unavailable('password hashing queue is full', 2)
 
-/** Where what it does is told. */
+/** Receivers of metrics and traces. */
 type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
 
-/** One core is always left to everything else. */
+/** One core stays free for other work. */
 const allButOne = Math.max(1, availableParallelism() - 1)
 
 /** A check that waits for a thread. */
@@ -46,8 +46,8 @@ interface Waiter {
 }
 
 /**
- * Hashes passwords on a few threads of their own, so that a flood of logins takes neither the event loop's time nor
- * unbounded memory. Whoever waits takes turns by lane, so that one address cannot stop the sign-ins of the others.
+ * Hashes passwords in a small thread pool, so that a flood of logins takes neither event loop time nor unbounded
+ * memory. Queued checks take turns by lane, so that one address cannot block the others.
  */
 export class PasswordHashing {
   readonly #pool: Piscina<HashingTask, Hashed>
@@ -76,17 +76,17 @@ export class PasswordHashing {
     })
   }
 
-  /** How many checks wait for a thread. */
+  /** Number of queued checks. */
   get queued(): number {
     return this.#queue.size
   }
 
-  /** Whether further checks of the lane are refused. */
+  /** Tests whether the lane rejects further checks. */
   isFull(lane: Lane): boolean {
     return this.#queue.isFull(lane)
   }
 
-  /** Throws 503 with `Retry-After`, a moment later. */
+  /** Throws 503 with `Retry-After` after a delay. */
   async refuse(): Promise<never> {
     this.#watch.metrics?.hashingRefused()
     if (this.#heldBack < maxHeldBack) {
@@ -97,12 +97,12 @@ export class PasswordHashing {
     throw queueIsFull()
   }
 
-  /** The hash to store; 503 with `Retry-After` when the queue is full. */
+  /** Returns the hash to store. Throws 503 with `Retry-After` if the queue is full. */
   async hash(password: string, lane: Lane): Promise<string> {
     return String(await this.#run({ password }, lane))
   }
 
-  /** Learns the costs of the legacy hashes in the database. */
+  /** Registers the costs of the legacy hashes in the database. */
   expect(legacyHashes: Iterable<string>): void {
     for (const stored of legacyHashes) {
       const cost = needsRehash(stored) ? costOf(stored) : null
@@ -110,15 +110,18 @@ export class PasswordHashing {
     }
   }
 
-  /** Whether the password fits. The work is the same for every account: null (no user or no password), current and legacy hashes. */
+  /**
+   * Checks a password. The work is the same for every account: null (no user or no password), current and legacy
+   * hashes.
+   */
   async verify(stored: string | null, password: string, lane: Lane): Promise<boolean> {
     if (isPassword(stored)) this.expect([stored])
     const fits = await this.#run({ password, checks: checksOf(stored, this.#legacyCosts) }, lane)
-    // Laravel's rule: an empty password never matches, whatever was stored.
+    // As in Laravel, an empty password never matches.
     return fits === true && isPassword(stored) && password !== ''
   }
 
-  /** Lets the checks under way finish, and ends the threads. */
+  /** Finishes running checks and stops the threads. */
   async close(): Promise<void> {
     this.#closing.abort()
     while (this.#unfinished.size > 0) await Promise.allSettled(this.#unfinished)
@@ -140,7 +143,7 @@ export class PasswordHashing {
     }
   }
 
-  /** Waits until a thread is free and it is the lane's turn; throws 503 when the lane has no place in the queue. */
+  /** Waits for a thread and the lane's turn. Throws 503 if the lane is full. */
   async #turn(lane: Lane): Promise<void> {
     if (this.#running < this.#threads) {
       this.#running++
@@ -157,7 +160,7 @@ export class PasswordHashing {
     try {
       return await this.#pool.run(task)
     } finally {
-      // The thread goes to whoever is next, and counts as free only when nobody waits.
+      // The thread goes to the next task. It counts as idle only when the queue is empty.
       const next = this.#queue.take()
       if (next) next.begin()
       else this.#running--

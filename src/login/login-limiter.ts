@@ -13,7 +13,7 @@ import { AddressLimit } from './address-limit.ts'
 import type { LimitRule, Limits } from './failure-limits.ts'
 import type { Lane } from './fair-queue.ts'
 
-/** Where somebody proves who they are. */
+/** Entry point of a sign-in or confirmation. */
 export type Channel =
   | 'login'
   | 'page'
@@ -34,25 +34,25 @@ const hour = 3_600_000
 /** How long a browser counts as known after its last sign-in, in milliseconds. */
 const browserLife = 90 * 24 * hour
 
-/** Failures of one account over all addresses and in the long run: slow guessing is delayed ever longer. */
+/** Failures of one account from all addresses: delays slow guessing increasingly. */
 const accountRule: LimitRule = { max: 50, window: hour, block: 'growing' }
 
-/** One attempt that was counted in advance. */
+/** A reserved attempt. */
 export interface Attempt {
-  /** The attempt succeeded: its failures are forgotten. */
+  /** The attempt succeeded; clears its failures. */
   succeeded(): Promise<void>
-  /** The attempt was not made at all: it is taken back. */
+  /** The attempt was not made; takes it back. */
   withdrawn(): Promise<void>
-  /** Whether this attempt, if it fails, is the last one allowed for now. */
+  /** Whether a failure of this attempt blocks the next one. */
   isLast: boolean
-  /** Whether this attempt, if it fails, locks the account for every address. */
+  /** Whether a failure of this attempt locks the account for every address. */
   isLocking: boolean
 }
 
-/** Failures of one account's second factor in the long run: a code has six digits, so a pause of an hour forgets nothing. */
+/** Long-term failures of one account's second factor. The long window matters because codes have only six digits. */
 const secondFactorRule: LimitRule = { ...accountRule, window: 24 * hour }
 
-/** One attempt and what it is counted under. */
+/** An attempt and its counters. */
 interface Counted {
   /** The address of the account. */
   account: string
@@ -60,13 +60,16 @@ interface Counted {
   everywhere: string
   rule: LimitRule
   rate: Rate | null
-  /** The limit of the address over all accounts; null where it does not apply. */
+  /** Limit of the address over all accounts; null if it does not apply. */
   address: AddressLimit | null
   fields: string[]
   channel: Channel
 }
 
-/** Limits failed passwords and second factors, for every door together: by account (and address), and by account in the long run. */
+/**
+ * Limits failed passwords and second factors at all entry points: by account and address, and by account in the long
+ * run.
+ */
 export class LoginLimiter {
   readonly #config: CurrentConfig
   readonly #limits: Limits
@@ -80,9 +83,9 @@ export class LoginLimiter {
     this.#keys = deriveKeys(config.current().app.secret, 'known-browser')
   }
 
-  /** Counts a password, or throws 429 with the seconds to wait. */
+  /** Counts a password attempt. Throws 429 with the seconds to wait. */
   attempt(request: FastifyRequest, email: string, channel: Channel): Promise<Attempt> {
-    // As it is stored, and no further: of two accounts that look alike, neither clears the other's failures.
+    // In the stored form, so that accounts with similar addresses do not clear each other's failures.
     const account = canonicalEmail(email)
     return this.#attempt(request, {
       account,
@@ -96,7 +99,7 @@ export class LoginLimiter {
     })
   }
 
-  /** Counts a second factor of the user, from wherever it is tried, or throws 429 with the seconds to wait. */
+  /** Counts a second-factor attempt of the user from any address. Throws 429 with the seconds to wait. */
   attemptSecondFactor(request: FastifyRequest, user: User, channel: Channel): Promise<Attempt> {
     return this.#attempt(request, {
       account: user.email,
@@ -120,7 +123,7 @@ export class LoginLimiter {
       metrics?.login(channel, 'limited')
       throw refusal(until, now, max, fields)
     }
-    // A browser that signed in before is not locked out by what others try on the account, or from the same address.
+    // Attempts by others, on the account or from the same address, do not lock out a known browser.
     const isKnown = await this.#isKnownBrowser(request, account)
     const isKnownHere = isKnown || request.caller?.user?.email === account
     const wide = isKnownHere || !address ? null : await address.reserve(request, now)
@@ -159,13 +162,13 @@ export class LoginLimiter {
     }
   }
 
-  /** Forgets the failures of an account, over all addresses and from this one. */
+  /** Clears the failures of an account, from all addresses and from this one. */
   async unlock(request: FastifyRequest, email: string): Promise<void> {
     const account = canonicalEmail(email)
     await Promise.all([this.#limits.clear(accountName(account)), this.#limits.clear(localName(request, account))])
   }
 
-  /** Where a password check of the account waits for its turn. */
+  /** Returns the queue lane for a password check of the account. */
   laneOf(request: FastifyRequest, email: string): Lane {
     const account = canonicalEmail(email)
     return this.#markOf(request, account) || request.caller?.user?.email === account
@@ -174,8 +177,8 @@ export class LoginLimiter {
   }
 
   /**
-   * Marks the browser as one that signed in to this account with its present password, if the address is verified:
-   * anyone can register with an address of someone else.
+   * Marks the browser as known for this account and password, if the address is verified: anyone can register with
+   * another person's address.
    */
   rememberBrowser(request: FastifyRequest, reply: FastifyReply, { user, password }: UserWithPassword): void {
     const key = this.#keys[0]
@@ -186,17 +189,17 @@ export class LoginLimiter {
     request.server.cookies.set(request, reply, browserCookie, [expires, ...macs].join('.'), { maxAge })
   }
 
-  /** Whether the browser signed in to the account before. The password may have changed since. */
+  /** Tests whether the browser signed in to the account before. The password may have changed since. */
   isMarked(request: FastifyRequest, { email }: User): boolean {
     return this.#markOf(request, email) !== null
   }
 
-  /** Gives a browser that is marked a new mark. */
+  /** Renews the mark of a known browser. */
   renewBrowser(request: FastifyRequest, reply: FastifyReply, found: UserWithPassword): void {
     if (this.#markOf(request, found.user.email)) this.rememberBrowser(request, reply, found)
   }
 
-  /** The browser's mark, if svc issued it for the account and it has not expired. The password is not looked at. */
+  /** Returns a valid, unexpired mark for the account. Does not check the password. */
   #markOf(request: FastifyRequest, account: string): { expires: string; bound: string } | null {
     const [expires = '', issued = '', bound = ''] = (request.cookies?.[browserCookie] ?? '').split('.')
     if (!/^\d{1,15}$/.test(expires) || Number(expires) <= request.server.clock.now()) return null
@@ -204,7 +207,10 @@ export class LoginLimiter {
     return isIssued ? { expires, bound } : null
   }
 
-  /** Whether the browser signed in to the account with its present password. Only a browser with a mark costs a query. */
+  /**
+   * Tests whether the browser signed in to the account with its current password. Queries only if the browser has a
+   * mark.
+   */
   async #isKnownBrowser(request: FastifyRequest, account: string): Promise<boolean> {
     const mark = this.#markOf(request, account)
     const found = mark && (await findUserByEmail(request.server.database, account))

@@ -20,8 +20,8 @@ export async function noticeBrowser(tx: Tx, request: FastifyRequest, user: User)
 const applicationLife = 90 * 86_400_000
 
 /**
- * Notifies the user of a sign-in that gave an application tokens. Applications keep no cookies, so what counts as known is
- * the application together with the kind of its user agent and its network.
+ * Notifies the user of a sign-in that issued tokens to an application. Applications have no cookies, so a known one is
+ * identified by its client, user agent family and network.
  */
 export async function noticeApplication(
   tx: Tx,

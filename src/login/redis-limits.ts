@@ -4,7 +4,7 @@ import type { Tx } from '../database/database.ts'
 import type { Redis } from '../database/redis.ts'
 import { growth, type LimitRule, type Limits, type Reservation } from './failure-limits.ts'
 
-/** The same decision as the database's conditional upsert, in one script that no other command interrupts. */
+/** The same decision as the database's conditional upsert, in one atomic script. */
 const reserveScript = `
 local now, max, window, growing = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local first, doublings, maxDelay = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -34,7 +34,7 @@ else redis.call('HSET', KEYS[1], 'failures', failures - 1, 'blocked_until', 0) e
 
 const keyOf = (name: string): string => `limit:${sha256Hex(name)}`
 
-/** Counters in Redis. While it is away the database counts: an outage gives nobody an unlimited number of tries. */
+/** Counters in Redis. During an outage the database counts, so that the limits still apply. */
 export class RedisLimits implements Limits {
   readonly #redis: Redis
   readonly #fallback: Limits
@@ -84,7 +84,7 @@ export class RedisLimits implements Limits {
     )
   }
 
-  /** Redis counts outside the transaction; the database inside it, while Redis is away. */
+  /** Redis counts outside the transaction. During an outage, the database counts inside it. */
   within(tx: Tx): Limits {
     return new RedisLimits(this.#redis, this.#fallback.within(tx), this.#log)
   }
@@ -93,7 +93,7 @@ export class RedisLimits implements Limits {
     try {
       return await work()
     } catch (error) {
-      this.#log.debug({ err: error }, 'the database counts in place of Redis')
+      this.#log.debug({ err: error }, 'Redis failed, counting in the database')
       return fallback()
     }
   }

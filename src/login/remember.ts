@@ -22,40 +22,40 @@ import { become, insertSession } from './sign-in.ts'
 const rememberCookie = 'svc_remember'
 const day = 86_400_000
 
-/** A remembered device's id and secret, as its cookie carries them. */
+/** Id and secret of a remembered device, from its cookie. */
 interface Presented {
   id: bigint
   secret: string
-  /** Proves that svc issued the secret for the device; cookies from before it existed have none. */
+  /** Proves that svc issued the secret for the device. Older cookies have none. */
   tag: string | null
 }
 
-/** A new remember token: its row and the cookie's value. */
+/** A new remember token: its row and its cookie value. */
 interface NewToken {
   id: bigint
   cookie: string
 }
 
-/** The cookie's parts; null for what was never handed out. */
+/** Parses the cookie; null for a malformed one. */
 function parse(cookie: string | undefined): Presented | null {
   const match = /^(\d{1,18})\.([\w-]{43})(?:\.([\w-]{43}))?$/.exec(cookie ?? '')
   return match?.[1] && match[2] ? { id: BigInt(match[1]), secret: match[2], tag: match[3] ?? null } : null
 }
 
-/** Whether the secret is the device's current one, or its predecessor while the current one was not presented yet. */
+/** Tests for the device's current secret, or the previous one while the current one is unused. */
 const fits = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: string): boolean => {
   const hash = sha256Hex(secret)
   return constantTimeEqual(hash, row.tokenHash) || constantTimeEqual(hash, row.previousHash ?? '')
 }
 
-/** What is hashed of a secret: it counts only under the prefix of the name it was handed out with. */
+/** Text of a secret to hash. It binds the secret to the prefix of its cookie. */
 const bindSecret = (secret: string, prefix: CookiePrefix): string => prefix + secret
 
 /**
- * Remember-me: one row for each device, rotated at each use by one conditional write.
- * The successor is an HMAC of its predecessor, so that parallel requests which present the same cookie all get the same
- * successor; the predecessor stays valid until the successor was presented once, so that a lost answer loses nothing.
- * A secret that is presented after that was copied: its device ends, because svc cannot tell the copy from the original.
+ * Remember-me: one row per device, rotated at each use by one conditional write. The next secret is an HMAC of the
+ * previous one, so that parallel requests with one cookie all get the same successor. The previous secret stays valid
+ * until the next one is used, so that a lost response does no harm. A later use means that the secret was copied: svc
+ * ends the device, because it cannot tell the copy from the original.
  */
 export class RememberTokens {
   readonly #config: CurrentConfig
@@ -68,7 +68,7 @@ export class RememberTokens {
     this.#keys = deriveKeys(config.current().app.secret, 'remember')
   }
 
-  /** The caller whom the request's cookie remembers, or null; nothing is written yet. */
+  /** Returns the caller of the remember-me cookie, or null. Writes nothing. */
   find = async (request: FastifyRequest): Promise<Remembered | null> => {
     const presented = this.#presented(request)
     if (!presented) return null
@@ -84,7 +84,7 @@ export class RememberTokens {
     }
   }
 
-  /** Inserts the token of a device that signs in now. */
+  /** Inserts the token of a new device. */
   async create(tx: Tx, { user, password }: UserWithPassword, now: number): Promise<NewToken> {
     const secret = randomId()
     const row = await tx.rememberToken.create({
@@ -100,7 +100,7 @@ export class RememberTokens {
     return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
   }
 
-  /** Puts a new token in place of a device's: only the cookie that comes with it works. */
+  /** Replaces a device's token; only the new cookie is valid. */
   async replace(tx: Tx, id: bigint, mark: string): Promise<NewToken | null> {
     const old = await tx.rememberToken.findUnique({ where: { id } })
     if (!old) return null
@@ -114,7 +114,7 @@ export class RememberTokens {
     return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
   }
 
-  /** The device whose cookie the request carries, or null when the cookie is missing or not valid for any device. */
+  /** Returns the device of the request's cookie, or null if the cookie is missing or invalid. */
   async presentedDevice(tx: Tx, request: FastifyRequest): Promise<{ id: bigint; userId: number } | null> {
     const presented = this.#presented(request)
     if (!presented) return null
@@ -126,7 +126,7 @@ export class RememberTokens {
     return row && { id: presented.id, userId: Number(row.userId) }
   }
 
-  /** Hands the cookie out, or takes it back (null) from a browser that has one. */
+  /** Sends the cookie, or deletes it (null) if the browser has one. */
   sendCookie(request: FastifyRequest, reply: FastifyReply, value: string | null): void {
     const { cookies } = request.server
     if (value !== null) {
@@ -182,7 +182,7 @@ export class RememberTokens {
     const { user, password } = row
     const key = this.#keys[0]
     if (!user || !key) throw unauthenticated()
-    // Those who lost the race find the winner's session under this id; it is as secret as the cookie it comes from.
+    // Parallel requests find the winner's session under this id. It is as secret as the cookie that it derives from.
     const shared = key.sign(`session\0${presented.secret}`)
     const id = sha256Hex(shared)
 
@@ -199,7 +199,7 @@ export class RememberTokens {
       }
       if ((await tx.session.count({ where: { id, ...live } })) > 0) return next
       await tx.session.deleteMany({ where: { id } })
-      // That a browser is remembered is no proof anew of who sits there: what counts is when they gave one.
+      // A remembered browser is no new proof of identity, so the original sign-in time counts.
       const { createdAt } = await tx.rememberToken.findUniqueOrThrow({
         where: { id: row.id },
         select: { createdAt: true },
@@ -214,7 +214,7 @@ export class RememberTokens {
     await become(request, reply, shared)
   }
 
-  /** The secret after the presented one: written now, or before by another request; null when only a key of the past can tell it. */
+  /** Returns the next secret, written now or by a parallel request; null if only a previous key can derive it. */
   async #rotate(tx: Tx, { id, secret }: Presented, lastUsedAt: Date): Promise<string | null> {
     const successors = this.#keys.map((key) => key.sign(`successor\0${secret}`))
     const [first = ''] = successors
@@ -224,7 +224,7 @@ export class RememberTokens {
       data: { tokenHash: sha256Hex(this.#bound(first)), previousHash, lastUsedAt },
     })
     if (rotated.count > 0) return first
-    // A write rather than a look, so that those who present a predecessor wait for one another.
+    // A write, so that requests with the previous secret wait for one another.
     const used = await tx.rememberToken.updateMany({ where: { id, previousHash }, data: { lastUsedAt } })
     if (used.count === 0) throw unauthenticated()
     const row = await tx.rememberToken.findUniqueOrThrow({ where: { id }, select: { tokenHash: true } })

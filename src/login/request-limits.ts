@@ -3,19 +3,19 @@ import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../http/client-address.ts'
 import type { Step } from '../http/step.ts'
 
-/** `link` counts as `mail` does, but does not charge the address of a signed-in user: following a link sends no mail. */
+/** `link` counts like `mail`, but not by the address of a signed-in user: opening a link sends no mail. */
 type LimitName = 'register' | 'mail' | 'link' | 'token'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Counts every request to the route under this key of `rate_limits`, see `countRequest`. */
+    /** Counts requests to the route by this key of `rate_limits`; see `countRequest`. */
     limit?: LimitName
   }
 }
 
 /**
- * Counts the request and says so in the answer; throws 429 when there were too many. Requests that send mail count by
- * signed-in user and by address, all others by signed-in user or else by address.
+ * Counts the request and adds rate-limit headers. Throws 429 above the limit. Requests that send mail count by user and
+ * by address, all others by user or else by address.
  */
 export async function countRequest(request: FastifyRequest, reply: FastifyReply, name: LimitName): Promise<void> {
   const { config, clock, limits } = request.server
@@ -41,7 +41,7 @@ export async function countRequest(request: FastifyRequest, reply: FastifyReply,
   reply.header('x-ratelimit-remaining', String(Math.max(0, rate.max - most)))
 }
 
-/** Counts the requests to the routes that declare `limit`. */
+/** Counts requests to routes that declare `limit`. */
 export const requestLimit: Step = {
   name: 'request limit',
   phase: 'preValidation',

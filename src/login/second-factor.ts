@@ -15,24 +15,24 @@ import type { Channel } from './login-limiter.ts'
 import { requireStillSignedIn } from './still-signed-in.ts'
 import { newSecret, stepOfCode } from './totp.ts'
 
-/** What somebody presents as their second factor; a recovery code wins if both are there. */
+/** Input for the second factor. A recovery code takes precedence. */
 export interface Proof {
   code?: string | null | undefined
   recovery_code?: string | null | undefined
 }
 
-/** A new secret and its recovery codes, encrypted for the user's row. */
+/** A new secret and its recovery codes, encrypted. */
 interface FreshFactor {
   secret: string
   recoveryCodes: string
 }
 
-/** How often a recovery code is looked for again when another one is being used up at the same moment. */
+/** Maximum retries when another recovery code is used concurrently. */
 const maxTries = 8
 
 const recoveryCode = (): string => `${randomAlphanumeric(10)}-${randomAlphanumeric(10)}`
 
-/** The one way to check a second factor, whatever the door: TOTP codes (RFC 6238) and recovery codes, each good once. */
+/** Checks second factors for all entry points: TOTP codes (RFC 6238) and recovery codes. Codes cannot be replayed. */
 export class SecondFactor {
   readonly #config: CurrentConfig
   readonly #database: Database
@@ -44,34 +44,34 @@ export class SecondFactor {
     this.#cipher = deriveCipher(config.current().app.secret, 'two-factor')
   }
 
-  /** Whether a password alone does not open this account: a factor was confirmed, and the feature is on. */
+  /** Tests whether the account requires a second factor: confirmed, and enabled in the configuration. */
   isAskedOf(user: User): boolean {
     return user.two_factor_enabled && this.#config.current().two_factor.enabled
   }
 
-  /** A new secret with eight recovery codes. */
+  /** Creates a secret with eight recovery codes. */
   fresh(userId: number): FreshFactor {
     return { secret: this.#seal(userId, newSecret()), recoveryCodes: this.freshRecoveryCodes(userId) }
   }
 
-  /** Eight new recovery codes, encrypted. */
+  /** Creates eight recovery codes, encrypted. */
   freshRecoveryCodes(userId: number): string {
     return this.#seal(userId, JSON.stringify(Array.from({ length: 8 }, recoveryCode)))
   }
 
-  /** The secret in base32; throws when no key of the configuration opens it. */
+  /** Returns the secret in base32. Throws if no configured key decrypts it. */
   secretOf(userId: number, { secret }: StoredTwoFactor): string | null {
     return secret === null ? null : this.#open(userId, secret)
   }
 
-  /** The recovery codes in plain text; empty without a second factor. */
+  /** Returns the recovery codes in plain text; empty without a second factor. */
   recoveryCodesOf(userId: number, { recoveryCodes }: StoredTwoFactor): string[] {
     return recoveryCodes === null ? [] : JSON.parse(this.#open(userId, recoveryCodes))
   }
 
   /**
-   * Whether the proof is good, and uses it up: no code works twice, even in parallel.
-   * Throws 429 when there were too many failures on the account, at all doors together.
+   * Checks a code and marks it as used; no code works twice, even in parallel. Throws 429 after too many failures on
+   * the account at all entry points.
    */
   async check(request: FastifyRequest, user: User, proof: Proof, channel: Channel): Promise<boolean> {
     if (!proof.code && !proof.recovery_code) {
@@ -88,7 +88,7 @@ export class SecondFactor {
     )
   }
 
-  /** Makes an enabled factor count from now on, by a code of it; false when the code is not good. Limited as `check` is. */
+  /** Activates an enabled factor with a code; false for an invalid code. Limited like `check`. */
   async confirm(request: FastifyRequest, user: User, { code }: Proof): Promise<boolean> {
     if (!code) return false
     return this.#attempted(request, user, 'confirm', () => this.#useCode(request, user, code, 'confirm'))
@@ -133,7 +133,7 @@ export class SecondFactor {
       const isUsed = await consumeStep(tx, user.id, used)
       if (isUsed && confirms) {
         await requireStillSignedIn(tx, request)
-        // The others were signed in without this factor.
+        // Other sessions signed in without this factor.
         const count = await endSessionsOf(request.server, tx, user.id, request)
         const data = { ended_sessions: count }
         await recordEvent(tx, eventContext(request), { type: 'two_factor_confirmed', userId: user.id, data })
@@ -149,13 +149,13 @@ export class SecondFactor {
       const stored = await findTwoFactor(this.#database, user.id)
       if (!stored?.confirmed || stored.recoveryCodes === null) return false
       const codes = this.recoveryCodesOf(user.id, stored)
-      // Every code is compared, so that the time tells nothing of which one fits.
+      // Compares every code, so that the time does not reveal which one matches.
       const fitting = codes.map((candidate) => constantTimeEqual(candidate, code)).indexOf(true)
       if (fitting < 0) return false
       const fresh = this.#seal(user.id, JSON.stringify(codes.with(fitting, recoveryCode())))
       const found = stored.recoveryCodes
       const isUsed = await this.#database.transaction(async (tx) => {
-        // What was read is the condition: each encryption differs, so of two that use one code only one finds it.
+        // Compare-and-swap on the ciphertext: of two concurrent uses of one code, only one succeeds.
         if (!(await replaceRecoveryCodes(tx, user.id, found, fresh))) return false
         await recordEvent(tx, eventContext(request), { type: 'recovery_code_used', userId: user.id })
         await notify(request.server, tx, eventContext(request), user, 'recovery_code_used')
@@ -177,7 +177,7 @@ export class SecondFactor {
   }
 }
 
-/** What a bad proof is told: at the recovery code if one was given, else at the code. */
+/** Validation errors for an invalid code: on `recovery_code` if it was given, otherwise on `code`. */
 export const secondFactorErrors = ({ recovery_code }: Proof): FieldErrors =>
   recovery_code
     ? { recovery_code: ['The provided two factor recovery code was invalid.'] }

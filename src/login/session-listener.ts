@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../database/database.ts'
 
-/** Browser sessions that somebody ended: these, or all of a user but one. */
+/** Ended browser sessions: these, or all of a user except one. */
 export type EndedSessions = { publicIds: readonly string[] } | { userId: number; except: string | null }
 
 /**
- * Follows the browser sessions of users, in the transaction in which each begins or is ended by somebody's will.
- * That one idled out or grew too old is no such end.
+ * Follows the browser sessions of users, in the transaction in which each begins or is ended. Expiry does not count as
+ * an end.
  */
 export interface SessionListener {
   began(tx: Tx, request: FastifyRequest, session: { publicId: string; userId: number }): Promise<void>
@@ -21,15 +21,15 @@ declare module 'fastify' {
 
 declare module 'fastify' {
   interface Session {
-    /** How the user proved who they are; kept in the row. */
+    /** How the user authenticated; stored in the row. */
     proof?: SignInProof
   }
 }
 
-/** When and how the user of a session signed in: a remembered browser did so before its session began. */
+/** Time and methods of a session's sign-in. For a remembered browser, the original sign-in. */
 export interface SignInProof {
   /** Unix milliseconds. */
   at: number
-  /** Authentication methods (RFC 8176 section 2); empty where they are no longer known. */
+  /** Authentication methods (RFC 8176 section 2); empty if unknown. */
   methods: readonly string[]
 }

@@ -15,21 +15,21 @@ import type { Channel } from './login-limiter.ts'
 import { noticeBrowser } from './new-device.ts'
 import type { SignInProof } from './session-listener.ts'
 
-/** Who signs in, and how. */
+/** User and method of a sign-in. */
 export interface SignIn extends UserWithPassword {
   remember: boolean
   channel: Channel
-  /** How they proved who they are; by password unless it says otherwise. */
+  /** Authentication method. Default: password. */
   method?: 'password' | 'passkey' | 'social'
-  /** Whether the passkey's authenticator verified its user, by a PIN or a biometric. */
+  /** Whether the passkey's authenticator verified the user by PIN or biometrics. */
   userVerified?: boolean
-  /** Whether this completes what the visitor's session holds: then it counts only if that session is still there. */
+  /** Whether this completes a pending sign-in. Then the session must still exist. */
   completes?: boolean
   /** Whether this request created the account. */
   isNewAccount?: boolean
 }
 
-/** The row of a new session; its id is known to the cookie alone. */
+/** Row of a new session. Only the cookie contains its id. */
 interface NewSession {
   sessionId: string
   user: User
@@ -38,7 +38,7 @@ interface NewSession {
   proof: SignInProof
 }
 
-/** Inserts the session's row: the only place that creates a row with a user. Needs the user's lock. */
+/** Inserts a session with a user; the only place that does. Requires the user lock. */
 export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<void> {
   const { ipAddress, userAgent, now } = eventContext(request)
   const date = new Date(now)
@@ -61,7 +61,7 @@ export async function insertSession(tx: Tx, request: FastifyRequest, session: Ne
   await request.server.sessionListener.began(tx, request, { publicId, userId: user.id })
 }
 
-/** What the browser of a renewed session gets: a new session id and, if it is remembered, a new remember-me cookie. */
+/** Cookies of a renewed session: a new session id and, if remembered, a new remember-me cookie. */
 interface Renewed {
   sessionId: string
   rememberCookie: string | null
@@ -69,8 +69,8 @@ interface Renewed {
 }
 
 /**
- * Renews the request's own session for a password that it changed: a copy of the old session id or remember-me cookie is
- * worth nothing. Send the result with `sendRenewed` after the commit.
+ * Renews the request's session after a password change, which invalidates copies of its cookies. Send the result with
+ * `sendRenewed` after the commit.
  */
 export async function renewForPassword(tx: Tx, request: FastifyRequest, password: string): Promise<Renewed> {
   const row = request.session?.state?.row
@@ -86,7 +86,7 @@ export async function renewForPassword(tx: Tx, request: FastifyRequest, password
   return { sessionId, rememberCookie: token?.cookie ?? null, found: { user: row.user, password } }
 }
 
-/** Sends the cookies of a renewed session and lets the request go on with it. */
+/** Sends the cookies of a renewed session and continues the request with it. */
 export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, renewed: Renewed): Promise<void> {
   const { remember, loginLimiter } = request.server
   remember.sendCookie(request, reply, renewed.rememberCookie)
@@ -94,15 +94,15 @@ export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, 
   await become(request, reply, renewed.sessionId)
 }
 
-/** How the user proved who they are, as values of RFC 8176. */
+/** Returns the authentication methods as values of RFC 8176. */
 function methodsOf({ method = 'password', userVerified, completes }: SignIn): string[] {
   const first = withProof([], method === 'passkey' && userVerified ? 'verified_passkey' : method)
   return completes ? withProof(first, 'code') : first
 }
 
 /**
- * Starts the user's session under a new id in place of the visitor's old one, and sends the cookies; false when there was
- * nothing to complete. Throws 401 when the account was disabled or its password changed after the proof was checked.
+ * Starts the user's session under a new id in place of the old one, and sends the cookies. Returns false if nothing was
+ * pending. Throws 401 if the account was disabled or its password changed after the proof was checked.
  */
 export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
   const { server: app } = request
@@ -121,7 +121,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       rememberTokenId: token?.id ?? null,
       proof: { at: app.clock.now(), methods: methodsOf(login) },
     })
-    // After the new one began: what follows this browser goes on with it, where the user is the same.
+    // After the new session began, so that listeners can continue with it if the user is the same.
     await app.sessionListener.ended(tx, ended)
     await recordEvent(tx, eventContext(request), {
       type: 'login',
@@ -138,7 +138,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   return true
 }
 
-/** Puts an anonymous session that keeps some data in place of the visitor's, under a new id, and records why. */
+/** Starts an anonymous session with the given data under a new id, and records why. */
 export async function beginAnonymous(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -158,7 +158,7 @@ export async function beginAnonymous(
   await become(request, reply, sessionId)
 }
 
-/** Gives the request's own session, which goes on, a new id, and records why; throws 401 when it was ended meanwhile. */
+/** Gives the request's session a new id and records why. Throws 401 if it was ended meanwhile. */
 export async function renewSession(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -175,7 +175,7 @@ export async function renewSession(
   await become(request, reply, sessionId)
 }
 
-/** Ends the request's session and everything that follows it; what the browser holds of it opens nothing any more. */
+/** Ends the request's session and everything that depends on it. */
 export async function endOwnSession(request: FastifyRequest): Promise<void> {
   const { server: app } = request
   const userId = request.caller?.user?.id ?? null
@@ -186,7 +186,7 @@ export async function endOwnSession(request: FastifyRequest): Promise<void> {
   })
 }
 
-/** Ends the session; the browser is left with a new anonymous one. */
+/** Ends the session and starts a new anonymous one. */
 export async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { server: app } = request
   await endOwnSession(request)

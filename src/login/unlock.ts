@@ -6,15 +6,15 @@ import { HttpError } from '../errors.ts'
 import type { EventContext } from '../users/events.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 
-/** How long a link works and how often one is mailed at most, in milliseconds: the window of the account's failures. */
+/** Lifetime of a link and minimum interval between mails, in milliseconds: the window of the failure limit. */
 const validity = 3_600_000
 
 const once = { max: 1, window: validity, block: 'window' } as const
 
-/** svc's page that unlocks the sign-in of a user. */
+/** Page that unlocks the sign-in of a user. */
 export const unlockPath = '/oauth/unlock/:id'
 
-/** What the link in the mail says and proves: for whom and until when (unix milliseconds). */
+/** Contents of the mailed link: user, expiry (Unix milliseconds) and signature. */
 interface UnlockLink {
   id: string
   expires: string
@@ -23,11 +23,11 @@ interface UnlockLink {
 
 const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.secret, 'unlock-sign-in')
 
-/** Bound to address and password: a change of either voids the link. */
+/** Bound to address and password, so that changing either invalidates the link. */
 const signedText = ({ user, password }: UserWithPassword, expires: string): string =>
   [user.id, user.email, passwordFingerprint(password), expires].join('\0')
 
-/** Mails the owner of a locked account the link that unlocks it: to a verified address, once in a window. */
+/** Mails the unlock link to the owner of a locked account: only to a verified address, once per window. */
 export async function mailUnlock(app: FastifyInstance, origin: EventContext, found: UserWithPassword): Promise<void> {
   const { user } = found
   if (user.email_verified_at === null || user.disabled) return
@@ -45,12 +45,12 @@ export async function mailUnlock(app: FastifyInstance, origin: EventContext, fou
         await app.mail.queue(tx, { to: user.email, template: 'unlock-sign-in', data, expiresAt }, cause)
     })
   } catch (error) {
-    // The mailbox got as much mail as it may.
+    // The mail budget of the mailbox is spent.
     if (!(error instanceof HttpError) || error.statusCode !== 429) throw error
   }
 }
 
-/** The user whom svc sent the link, if it still works; it is not used up by looking. */
+/** Returns the user of a valid link without using it up. */
 export async function unlockedUser(app: FastifyInstance, link: UnlockLink): Promise<UserWithPassword | null> {
   const now = app.clock.now()
   if (!/^\d{1,15}$/.test(link.expires) || Number(link.expires) <= now) return null
@@ -61,7 +61,7 @@ export async function unlockedUser(app: FastifyInstance, link: UnlockLink): Prom
   return (await app.limits.blockedUntil(usedName(link), now)) === null ? found : null
 }
 
-/** Uses the link up; false when it was used before. */
+/** Uses the link up; false if it was used before. */
 export async function useUnlock(app: FastifyInstance, link: UnlockLink): Promise<boolean> {
   return (await app.limits.reserve(usedName(link), once, app.clock.now())).allowed
 }

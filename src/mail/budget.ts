@@ -4,9 +4,9 @@ import type { Rate } from '../config/units.ts'
 import type { Tx } from '../database/database.ts'
 import { limitedAddress } from '../http/client-address.ts'
 
-/** Who causes a mail. Its budgets are counted under each of these and under the recipient's mailbox. */
+/** Cause of a mail. Budgets count by each of these and by the recipient's mailbox. */
 export interface MailCause {
-  /** The signed-in user, or the user whom a notice is about. */
+  /** The signed-in user, or the subject of a notice. */
   userId: number | null
   ipAddress: string | null
 }
@@ -17,7 +17,7 @@ interface Rule {
   block: 'window' | 'growing'
 }
 
-/** The counters that budgets need. */
+/** Counters for the budgets. */
 export interface Counters {
   within(tx: Tx): {
     reserve(name: string, rule: Rule, now: number): Promise<{ allowed: true } | { allowed: false; until: number }>
@@ -28,16 +28,13 @@ export interface Counters {
 const hour = 3_600_000
 const day = 24 * hour
 
-/** How long equal notices are held back after one was sent, in milliseconds. */
+/** How long equal notices are delayed after one was sent, in milliseconds. */
 const quietTime = hour
 
-/** Many people may share one address, so it may cause this many times the mails of one user. */
+/** Users may share an address, so its budget is this multiple of a user's. */
 const addressShare = 10
 
-/**
- * The mailbox of an address: sub-addressing (`+tag`), quotes and the two spellings of an international domain lead to
- * the same one.
- */
+/** Returns the mailbox of an address: without sub-address (`+tag`), quotes and international spelling. */
 export function mailboxOf(email: string): string {
   const at = email.lastIndexOf('@')
   const local = email
@@ -49,7 +46,7 @@ export function mailboxOf(email: string): string {
   return `${name}@${domainToASCII(domain) || domain}`.normalize('NFKC').toLowerCase()
 }
 
-/** Limits mail by recipient, by source address and by user. Refused mail is not counted. */
+/** Limits mail by recipient, source address and user. Rejected mail does not count. */
 export class MailBudget {
   readonly #config: CurrentConfig
   readonly #counters: Counters
@@ -59,7 +56,10 @@ export class MailBudget {
     this.#counters = counters
   }
 
-  /** Counts a mail of this kind in the transaction of its cause; null, or the time (unix milliseconds) until which it may not go out. */
+  /**
+   * Counts a mail in the transaction of its cause; returns null, or the time (Unix milliseconds) from which it may be
+   * sent.
+   */
   async spend(tx: Tx, kind: MailKind, to: string, cause: MailCause, now: number): Promise<number | null> {
     const rate = this.#config.current().rate_limits.mail
     if (!rate) return null
@@ -76,7 +76,7 @@ export class MailBudget {
     return null
   }
 
-  /** Notes a notice; null when no equal one was sent lately, else the time (unix milliseconds) at which the next may go out. */
+  /** Records a notice; returns null, or the time (Unix milliseconds) from which an equal one may be sent. */
   async hold(tx: Tx, equal: string, now: number): Promise<number | null> {
     const rule = { max: 1, window: quietTime, block: 'window' } as const
     const counted = await this.#counters.within(tx).reserve(`notice:${equal}`, rule, now)
@@ -84,10 +84,10 @@ export class MailBudget {
   }
 }
 
-/** A notice does not use up what its user may ask for: only the mailbox counts both together. */
+/** Notices do not use up the user's budget; only the mailbox counts both together. */
 type MailKind = 'mail' | 'notice'
 
-/** The budgets of a mail, always in the same order, so that transactions do not wait for each other in a circle. */
+/** The budgets of a mail, in a fixed order that prevents deadlocks. */
 function budgetsOf(
   { max }: Rate,
   kind: MailKind,

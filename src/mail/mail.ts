@@ -11,18 +11,18 @@ import { addressed, oneLine, type Transport } from './message.ts'
 import { renderMail } from './templates.ts'
 import { openTransport } from './transport.ts'
 
-/** A mail as svc means it: rendered and sent after the answer. */
+/** A mail to render and send after the response. */
 export interface MailDraft {
   /** One address. */
   to: string
   template: 'unlock-sign-in' | 'verify-email' | 'reset-password' | 'security-notice' | 'confirmation-code'
-  /** What the template shows as `it.data`. */
+  /** Template data, available as `it.data`. */
   data: Record<string, string | number | null>
-  /** Unix milliseconds after which nobody needs it any more. */
+  /** Unix milliseconds after which the mail is dropped. */
   expiresAt?: number
 }
 
-/** A mail as it waits: what is the same in every attempt to send it. */
+/** A queued mail: everything that all delivery attempts share. */
 interface QueuedMail extends MailDraft {
   id: string
   /** When it was queued, in unix milliseconds. */
@@ -38,15 +38,15 @@ interface MailParts {
   limits: Counters
 }
 
-/** What a notice has in common with others. */
+/** Keys that merge notices. */
 interface NoticeKeys {
-  /** With those that report the same. */
+  /** Same for notices with the same content. */
   equal: string
-  /** With those of the same kind to the same address. */
+  /** Same for notices of one kind to one address. */
   alike: string
 }
 
-/** Puts mail into the outbox, within the budgets of its recipient and its cause. */
+/** Queues mail in the outbox, within the budgets of recipient and cause. */
 export class Mail {
   readonly #outbox: Outbox
   readonly #clock: Clock
@@ -58,7 +58,7 @@ export class Mail {
     this.#budget = new MailBudget(config, limits)
   }
 
-  /** Queues a mail that its recipient waits for, in the transaction of its cause; throws 429 when a budget is spent. */
+  /** Queues a requested mail in the transaction of its cause. Throws 429 when a budget is spent. */
   async queue(tx: Tx, draft: MailDraft, cause: MailCause): Promise<void> {
     const now = this.#clock.now()
     const until = await this.#budget.spend(tx, 'mail', draft.to, cause, now)
@@ -69,9 +69,9 @@ export class Mail {
   }
 
   /**
-   * Queues a notice in the transaction of its cause. Notices are never refused: when an equal one was sent recently or a
-   * budget is spent, the notice waits. Equal ones are merged into it and counted. When the budget is spent, all notices
-   * that are alike are merged, so that the number of waiting mails has a maximum.
+   * Queues a notice in the transaction of its cause. Notices are never rejected: a notice waits if an equal one was
+   * sent recently or a budget is spent, and merges with equal ones. With a spent budget, all alike notices merge, which
+   * bounds the number of queued mails.
    */
   async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { equal, alike }: NoticeKeys): Promise<void> {
     const now = this.#clock.now()
@@ -85,7 +85,7 @@ export class Mail {
   }
 }
 
-/** Made once, so that a repetition has the same Message-ID; random, so that the id does not count svc's mails. */
+/** Created once, so that retries keep the Message-ID; random, so that it does not reveal the number of mails. */
 const queued = (draft: MailDraft, now: number): QueuedMail => ({ id: randomAlphanumeric(24), at: now, ...draft })
 
 /** Sends the mail of the outbox. */
@@ -107,8 +107,7 @@ class Postman {
   }
 
   async #deliver({ id, to, template, data, at, expiresAt }: QueuedMail, { signal, times }: Delivery): Promise<void> {
-    if (expiresAt !== undefined && this.#clock.now() > expiresAt)
-      throw new UndeliverableError('The mail is out of date.')
+    if (expiresAt !== undefined && this.#clock.now() > expiresAt) throw new UndeliverableError('The mail has expired.')
     const { app, mail, templates } = this.#config.current()
     const facts = Object.entries({ ...data, times }).map(([key, value]) => [
       key,
@@ -125,12 +124,12 @@ class Postman {
 
   async #transport(url: string): Promise<Transport> {
     const transport = this.#open?.url === url ? null : await openTransport(url)
-    // Of two that begin at once the second uses what the first opened.
+    // A concurrent call may have opened the transport meanwhile.
     if (transport && this.#open?.url !== url) {
       this.close()
       this.#open = { url, transport }
     } else transport?.close()
-    if (!this.#open) throw new Error('The mail server was changed meanwhile.')
+    if (!this.#open) throw new Error('The mail server changed during delivery.')
     return this.#open.transport
   }
 }
@@ -147,7 +146,7 @@ export function addMail(app: FastifyInstance): void {
   app.decorate('mail', new Mail({ outbox, clock, config, limits }))
   const postman = new Postman({ outbox, clock, config })
   app.addHook('onClose', async () => {
-    // Hooks of closing run last to first, and what the outbox has under way goes through these connections.
+    // Close hooks run last to first, and running jobs use these connections.
     await outbox.close()
     postman.close()
   })

@@ -8,14 +8,14 @@ interface Mailbox {
   address: string
 }
 
-/** A mail in full, ready for any transport. */
+/** A complete mail for any transport. */
 export interface Message extends MailContent {
   from: Mailbox
   to: string
-  /** With its angle brackets. */
+  /** Including angle brackets. */
   messageId: string
   date: Date
-  /** The same at each attempt: what the file of it is called. */
+  /** File name; the same for each attempt. */
   name: string
 }
 
@@ -28,7 +28,7 @@ export interface Transport {
 
 interface Parts extends MailContent {
   id: string
-  /** When it was queued, in unix milliseconds. */
+  /** Removes line breaks and other control characters, which headers must not contain (RFC 5322 section 2.2). */
   at: number
   from: string
   to: string
@@ -38,9 +38,9 @@ interface Parts extends MailContent {
 /** The text without line breaks and other control characters, which have no place in a header (RFC 5322 section 2.2). */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
 
-/** Puts the headers to a rendered mail; an address that is none can never be sent to. */
+/** Adds the headers to a rendered mail. Throws for an invalid address. */
 export function addressed({ id, at, from, to, host, subject, text, html }: Parts): Message {
-  if (!isEmail(to)) throw new UndeliverableError('The address is none.')
+  if (!isEmail(to)) throw new UndeliverableError('Invalid email address.')
   return {
     from: mailboxOf(from),
     to,
@@ -53,7 +53,7 @@ export function addressed({ id, at, from, to, host, subject, text, html }: Parts
   }
 }
 
-/** The message as nodemailer takes it; nothing in it is read as a list of addresses, a path or a URL. */
+/** Converts the message for nodemailer; nothing in it is parsed as an address list, path or URL. */
 export const composed = ({ from, to, subject, text, html, messageId, date }: Message): SendMailOptions => ({
   from,
   to: { name: '', address: to },
@@ -63,13 +63,13 @@ export const composed = ({ from, to, subject, text, html, messageId, date }: Mes
   html,
   messageId,
   date,
-  // RFC 3834: out-of-office notices are not sent in answer to these.
+  // RFC 3834: suppresses automatic replies.
   headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
   disableFileAccess: true,
   disableUrlAccess: true,
 })
 
-/** Reads `svc <no-reply@example.com>`, or a bare address. */
+/** Parses `svc <no-reply@example.com>` or a bare address. */
 function mailboxOf(text: string): Mailbox {
   const [, name = '', address = text] = /^(.*)<([^<>]+)>$/su.exec(text) ?? []
   return { name: oneLine(name).replace(/^"(.*)"$/u, '$1'), address: oneLine(address) }

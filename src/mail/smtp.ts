@@ -2,7 +2,7 @@ import { createTransport, type NodemailerError } from 'nodemailer'
 import { UndeliverableError } from '../jobs/outbox.ts'
 import { composed, type Transport } from './message.ts'
 
-/** Sends by SMTP over a few connections that are kept, encrypted from the start (smtps:) or wherever the server offers it. */
+/** Sends over a small SMTP pool, with TLS from the start (smtps:) or STARTTLS if offered. */
 export function smtpTransport(url: URL): Transport {
   const user = decoded(url.username)
   const pass = decoded(url.password)
@@ -19,7 +19,7 @@ export function smtpTransport(url: URL): Transport {
     socketTimeout: 30_000,
     socketCloseTimeout: 1_000,
     idleTimeout: 30_000,
-    // The outbox repeats: of a connection that broke nobody knows whether the mail had been taken.
+    // The outbox retries: after a broken connection it is unknown whether the server accepted the mail.
     maxRequeues: 0,
   })
   return {
@@ -34,7 +34,7 @@ export function smtpTransport(url: URL): Transport {
   }
 }
 
-/** What went wrong, in the server's words; none of the secrets is in it, should the server repeat one. */
+/** Converts an SMTP error, with secrets removed in case the server repeats one. */
 function failureOf(error: unknown, secrets: string[]): Error {
   if (!(error instanceof Error)) return new Error('The mail was not sent.')
   const forms = secrets.flatMap((text) => [text, encodeURIComponent(text), base64(text)])
@@ -43,15 +43,15 @@ function failureOf(error: unknown, secrets: string[]): Error {
 }
 
 /**
- * Whether the server refused this recipient or this message for good (RFC 5321 section 4.2.1): a reply 5xx to RCPT or DATA.
- * What it says to our name, password or sender (53x, RFC 4954 section 6) the operator can mend, and then the mail goes out.
+ * Tests for a permanent rejection of the recipient or message (RFC 5321 section 4.2.1): 5xx to RCPT or DATA. Errors
+ * about credentials or the sender (53x, RFC 4954 section 6) are retried, because the operator can fix them.
  */
 const isRefusal = (error: NodemailerError): boolean =>
   error.permanent === true && /^(RCPT|DATA)\b/.test(error.command ?? '') && !/^53/.test(String(error.responseCode))
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-/** Percent-decoded; a text with a lone % is taken as it stands. */
+/** Percent-decodes a text; keeps it if invalid. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 
-/** What a template makes of its data. */
+/** A rendered template. */
 export interface MailContent {
   subject: string
   text: string
@@ -12,7 +12,7 @@ export interface MailContent {
 
 interface Rendering {
   template: string
-  /** Whose files replace the built-in ones of the same name; null for none. */
+  /** Directory with templates that replace built-in ones; null for none. */
   directory: string | null
   it: { app: { name: string; url: string }; data: Record<string, unknown> }
 }
@@ -22,12 +22,12 @@ const builtIn = fileURLToPath(new URL('../templates/mail/', import.meta.url))
 const plain = new Eta({ autoEscape: false, autoTrim: false, cache: false })
 const escaping = new Eta({ autoEscape: true, autoTrim: false, cache: false })
 
-/** Renders the text and the HTML part; fails on a template that is broken or says no subject. */
+/** Renders the text and HTML parts. Throws for a broken template or a missing subject. */
 export async function renderMail({ template, directory, it }: Rendering): Promise<MailContent> {
-  if (!/^[a-z]+(-[a-z]+)*$/.test(template)) throw new Error('No template has such a name.')
+  if (!/^[a-z]+(-[a-z]+)*$/.test(template)) throw new Error('Invalid template name.')
   const read = (file: string) => readTemplate(directory, file)
   const written = await rendered(`${template}.txt.eta`, read, plain, it)
-  // One line, whatever stands in it: what follows can only be text.
+  // Only the first line is the subject, so later text cannot add headers.
   const [, subject, text] = /^Subject: *(\S[^\r\n]*)\r?\n(.*)$/s.exec(written) ?? []
   if (subject === undefined || text === undefined) {
     throw new Error(`The mail template ${template}.txt.eta does not begin with a line "Subject: …".`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { forTerminal } from '../observability/terminal.ts'
 import { composed, type Transport } from './message.ts'
 
-/** The transport of a `mail.url`; what it needs is loaded with the first mail. */
+/** A way to send mail. */
 export async function openTransport(url: string): Promise<Transport> {
   if (url === 'log:') return printing
   if (url.startsWith('file:')) return writingTo(url.slice('file:'.length))
@@ -12,7 +12,7 @@ export async function openTransport(url: string): Promise<Transport> {
   return smtpTransport(new URL(url))
 }
 
-/** Prints what a person reads of a mail. */
+/** Prints the readable part of a mail. */
 const printing: Transport = {
   send: async ({ from, to, subject, text }) => {
     const lines = [`From: ${from.name} <${from.address}>`, `To: ${to}`, `Subject: ${subject}`, '', text.trimEnd()]
@@ -28,7 +28,8 @@ async function writingTo(directory: string): Promise<Transport> {
     send: async (message) => {
       const { message: bytes } = await composer.sendMail(composed(message))
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      // Whoever watches the directory never finds half a mail, and a repetition replaces the first.
+      // Written to a temporary file and renamed, so that readers never see a partial mail and a retry replaces the
+      // file.
       const draft = join(directory, `.${randomUUID()}.tmp`)
       await writeFile(draft, bytes, { mode: 0o600 })
       await rename(draft, join(directory, `${message.name}.eml`))

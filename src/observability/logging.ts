@@ -7,26 +7,26 @@ import { sentTraceId } from './tracing/trace-id.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether forwarded headers came from an address that may not set them: perhaps a proxy that is not configured. */
+    /** Whether untrusted forwarded headers were received, perhaps from a proxy that is not configured. */
     isForwardedUntrusted: boolean
   }
 }
 
-/** What a log line says of an error: no field of a driver's error, which may hold the values of a row. */
+/** Log fields of an error, without driver fields, which may contain row values. */
 const errorFacts = (error: unknown): Record<string, unknown> => {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack } = error
   return { type: name, message, stack, ...('code' in error ? { code: error.code } : {}) }
 }
 
-/** The logger: JSON lines, which headers, bodies and queries never enter. */
+/** Creates the logger: JSON lines without headers, bodies or queries. */
 export const createLogger = (level: string, destination: DestinationStream): Logger =>
   pino({ level, base: null, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
 
-/** Standard output without waiting for whoever reads it; what is left is written when the process ends. */
+/** Buffered standard output, flushed when the process ends. */
 export const standardOutput = () => pino.destination({ fd: 1, sync: false })
 
-/** What may be told of a path that no route has: long parts and token-like ones could be secrets. */
+/** Path of an unmatched request for the log, without long or token-like segments, which could be secrets. */
 export const unmatchedPath = (url: string): string =>
   (url.split('?')[0] ?? '')
     .split('/')
@@ -34,7 +34,7 @@ export const unmatchedPath = (url: string): string =>
     .join('/')
     .slice(0, 200)
 
-/** Logs one line for each answer: the route's pattern, never its values; and the trace it belongs to, if any. */
+/** Logs one line per response, with the route pattern instead of the path, and the trace id if any. */
 export function addAccessLog(app: FastifyInstance): void {
   app.addHook('onResponse', (request: FastifyRequest, reply, done) => {
     const { method, raw } = request
@@ -54,7 +54,7 @@ export function addAccessLog(app: FastifyInstance): void {
   })
 }
 
-/** Marks requests whose forwarded headers come from an address outside `server.trust_proxy`, and warns once. */
+/** Marks requests with forwarded headers from outside `server.trust_proxy`, and warns once. */
 export function addForwardedWarning(app: FastifyInstance): void {
   const trusted = new AddressRanges(app.config.current().server.trust_proxy)
   let isWarned = false

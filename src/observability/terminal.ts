@@ -9,8 +9,5 @@ const escaped = (character: string): string =>
         (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
       ).join('')
 
-/**
- * The text as a terminal can show it: what it would interpret is written as JSON escapes, except line breaks and tabs.
- * JSON keeps its meaning.
- */
+/** Escapes characters that a terminal would interpret, except line breaks and tabs. JSON keeps its meaning. */
 export const forTerminal = (text: string): string => text.replace(interpreted, escaped)

@@ -1,6 +1,6 @@
 import type { TextName } from './texts.ts'
 
-/** The texts of each field that was refused, as an `HttpError` carries them; shown above the form. */
+/** Messages by field, as in an `HttpError`; shown above the form. */
 type FormErrors = Readonly<Record<string, readonly string[]>>
 
 interface Link {
@@ -8,32 +8,32 @@ interface Link {
   label: string
 }
 
-/** A way to sign in at another identity provider. */
+/** A sign-in button of a provider. */
 export interface SocialLink extends Link {
-  /** A drawing in one colour, as an SVG element takes it. */
+  /** SVG path in one colour. */
   mark: { viewBox: string; path: string } | null
-  /** The first letter of the label, shown where there is no mark. */
+  /** First letter of the label, shown without a mark. */
   letter: string
 }
 
-/** What each page is made from; the name is that of its template in `src/templates/pages`. */
+/** Data of each page; the key is the name of its template in `src/templates/pages`. */
 export interface PageData {
   /** Posts `email`, `password`, `remember` and, unless it is null, `return_to`. */
   login: {
     action: string
-    /** A path of svc to go on to; also where the passkey's script goes. */
+    /** Path of svc to continue to, also for the passkey script. */
     returnTo: string | null
-    /** What was typed before. */
+    /** The email address entered before. */
     email: string
     remember: boolean
     errors: FormErrors
-    /** Something good to know, such as that the password was reset. */
+    /** A notice, such as that the password was reset. */
     notice: TextName | null
-    /** Why another way to sign in did not work. */
+    /** Why another sign-in method failed. */
     alert?: TextName | null
-    /** The page for a forgotten password; null where there is none. */
+    /** Page for a forgotten password; null if there is none. */
     forgotHref: string | null
-    /** Whether the page offers passkeys, to browsers that have them. */
+    /** Whether to offer passkeys, if the browser supports them. */
     passkeys: boolean
     social: readonly SocialLink[]
   }
@@ -42,19 +42,19 @@ export interface PageData {
     action: string
     returnTo: string | null
     errors: FormErrors
-    /** The page on which to begin anew. */
+    /** Page to start over. */
     loginHref: string
   }
   /** Asks a signed-in user for a second factor: posts `code` or `recovery_code`, or confirms by passkey. */
   'step-up': {
-    /** Also where the passkey's script goes. */
+    /** Also used by the passkey script. */
     action: string
     /** Whether the user has an authenticator app. */
     code: boolean
     /** Whether the user has a passkey. */
     passkey: boolean
     errors: FormErrors
-    /** Where to sign in as somebody else. */
+    /** Link to sign in with another account. */
     switchHref: string
   }
   /** Posts `email`. */
@@ -62,7 +62,7 @@ export interface PageData {
     action: string
     email: string
     errors: FormErrors
-    /** What is said in place of the form once the mail is on its way. */
+    /** Message in place of the form after the mail was requested. */
     sent: string | null
     loginHref: string
   }
@@ -72,32 +72,32 @@ export interface PageData {
     token: string
     email: string
     errors: FormErrors
-    /** The fewest characters of a new password, told beside the field. */
+    /** Minimum length of a new password, shown beside the field. */
     minLength: number
   }
-  /** Posts nothing but the token: unlocks the sign-in of an account. */
+  /** Posts only the token; unlocks the sign-in of an account. */
   unlock: {
     action: string
   }
   home: {
     user: { name: string; email: string; verified: boolean } | null
-    /** Whether the visitor comes from the link in a verification mail. */
+    /** Whether the visitor followed the link of a verification mail. */
     justVerified: boolean
     loginHref: string
-    /** Where the sign-out form is posted to. */
+    /** Target of the sign-out form. */
     signOutAction: string
   }
-  /** Posts `decision`, `approve` or `deny`: what a client may do for the user. */
+  /** Posts `decision`, `approve` or `deny`: the client's access to the account. */
   consent: {
     action: string
     client: string
-    /** The host that the browser goes on to; null for an app on the same device. */
+    /** Host that the browser continues to; null for an app on the same device. */
     host: string | null
-    /** Whether it is for a device that shows a code, and not for this browser. */
+    /** Whether the request comes from a device that shows a code. */
     isForDevice?: boolean
     user: { name: string; email: string }
     scopes: readonly { name: string; description: string }[]
-    /** Where to sign in as somebody else. */
+    /** Link to sign in with another account. */
     switchHref: string
   }
   /** Posts `xsrf` and `user_code`: the code that a device shows. */
@@ -105,10 +105,10 @@ export interface PageData {
     action: string
     secret: string
     userCode: string
-    /** What became of the code that was entered before. */
+    /** Result of the previous code. */
     error: 'aborted' | 'expired' | 'limited' | 'unknown' | null
   }
-  /** Posts `xsrf`, `user_code` and `confirm`, or `abort`: which client asks, and from where. */
+  /** Posts `xsrf`, `user_code`, and `confirm` or `abort`. Shows the client and the origin of the request. */
   'device-confirm': {
     action: string
     secret: string
@@ -124,17 +124,17 @@ export interface PageData {
   logout: {
     action: string
     secret: string
-    /** The client that asks for it. */
+    /** The client that requests the sign-out. */
     client: string | null
     user: string | null
   }
   'logged-out': {
     href: string
   }
-  /** Posts nothing but the button. */
+  /** Posts only the button. */
   'undo-email': {
     action: string
-    /** The old address, which is restored. */
+    /** The old address, which will be restored. */
     email: string
   }
   message: {
@@ -143,7 +143,7 @@ export interface PageData {
     link: Link | null
   }
   error: {
-    /** What went wrong, in a few words and in a sentence. */
+    /** Short and full description of the error. */
     heading: string
     texts: readonly string[]
     homeHref: string
@@ -157,5 +157,5 @@ export interface PageData {
   }
 }
 
-/** A page that svc has. */
+/** Name of a page. */
 export type PageName = keyof PageData

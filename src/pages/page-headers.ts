@@ -4,8 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { logoSource } from './theme.ts'
 
 /**
- * Where forms may lead: browsers hold redirects after a form to this list too, so it names the front end, to which a
- * sign-in and a verified address go on.
+ * Origins that forms may redirect to. Browsers apply form-action to redirects too, so the list includes the front end.
  */
 function formTargets({ app, links }: Config): string {
   const pages = [links.after_verify, links.login ?? ''].filter((link) => link.startsWith('http'))
@@ -14,7 +13,7 @@ function formTargets({ app, links }: Config): string {
     .join(' ')
 }
 
-/** Devices and features that no page of svc uses; passkeys stay allowed. */
+/** Browser features that no page of svc uses. Passkeys stay allowed. */
 const permissionsPolicy = [
   'accelerometer',
   'browsing-topics',
@@ -32,8 +31,8 @@ const permissionsPolicy = [
   .join(', ')
 
 /**
- * Gives the pages of one scope their security headers: a strict CSP with a nonce for styles, no framing, and
- * `Referrer-Policy: same-origin`, by which a page's own requests are known as first-party. API answers do not pay for it.
+ * Adds security headers to the pages of a scope: a strict CSP with a style nonce, no framing, and `Referrer-Policy:
+ * same-origin`, which identifies first-party requests. API responses skip this cost.
  */
 export async function addPageHeaders(scope: FastifyInstance): Promise<void> {
   const config = () => scope.config.current()
@@ -65,7 +64,9 @@ export async function addPageHeaders(scope: FastifyInstance): Promise<void> {
 
 const policyHeader = 'content-security-policy'
 
-/** The policy of a page whose forms may also end at this URI: at its origin, or its scheme where a policy has no words for that. */
+/**
+ * Adds a URI to the allowed form targets of a policy: its origin, or its scheme if a policy cannot express the origin.
+ */
 export function withFormTarget(policy: string, uri: string): string {
   if (!URL.canParse(uri)) return policy
   const { origin, protocol, hostname } = new URL(uri)
@@ -73,7 +74,7 @@ export function withFormTarget(policy: string, uri: string): string {
   return policy.replace('form-action', `form-action ${source}`)
 }
 
-/** Lets the forms of the page that is answered end at a URI too, which was checked before. */
+/** Allows the forms of this page to redirect to a validated URI. */
 export function allowFormTarget(reply: FastifyReply, uri: string): void {
   reply.header(policyHeader, withFormTarget(String(reply.getHeader(policyHeader) ?? ''), uri))
 }

@@ -11,12 +11,12 @@ import { colorStyle, type TextLookup, textsOf, unknownTexts } from './theme.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Answers with a page of svc; 200 unless a status is given. Exists in scopes that called `addPages`. */
+    /** Sends a page of svc, with status 200 by default. Available in scopes that called `addPages`. */
     page<Name extends PageName>(name: Name, data: PageData[Name], status?: number): FastifyReply
   }
 }
 
-/** A page among the answers of a route, for the API description. */
+/** A page among a route's responses, for the API description. */
 export const pageAnswer = (description: string) => ({
   description,
   content: { 'text/html': { schema: { type: 'string' } } },
@@ -26,8 +26,8 @@ const templates = new Templates()
 const warned = new WeakSet<object>()
 
 /**
- * Makes a scope one of pages: their security headers, `reply.page`, and errors as pages where a browser navigates.
- * A scope that also answers programs keeps answering them in JSON.
+ * Turns a scope into one of pages: security headers, `reply.page`, and error pages for browser navigations. Other
+ * clients still get JSON.
  */
 export async function addPages(scope: FastifyInstance): Promise<void> {
   await addPageHeaders(scope)
@@ -54,20 +54,20 @@ const sendPage = <Name extends PageName>(
 const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyReply =>
   reply.code(status).type('text/html; charset=utf-8').serializer(String).send(html)
 
-/** The HTML of the page that an error is to a person. */
+/** Returns the HTML of an error page. */
 export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
   const config = reply.request.server.config.current()
   return renderPage(reply, 'error', { ...wordsOf(error, textsOf(config)), homeHref: startPage(config) })
 }
 
-/** The HTML of a page inside the layout; what all templates have is `text`, `app`, `xsrf` and `lang`. */
+/** Renders a page inside the layout. All templates receive `text`, `app`, `xsrf` and `lang`. */
 export function renderPage<Name extends PageName>(reply: FastifyReply, name: Name, data: PageData[Name]): string {
   const { request } = reply
   const config = request.server.config.current()
   if (!warned.has(config)) {
     warned.add(config)
     const unknown = unknownTexts(config)
-    if (unknown.length > 0) request.log.warn(`theme.texts names what no page has: ${unknown.join(', ')}`)
+    if (unknown.length > 0) request.log.warn(`theme.texts contains unknown names: ${unknown.join(', ')}`)
   }
   const render = (file: string, values: object): string =>
     templates.render(file, values, config.templates.pages, (error, path) =>
@@ -93,11 +93,11 @@ function titleOf(name: PageName, data: object, text: TextLookup): string {
   return 'title' in data && typeof data.title === 'string' ? data.title : 'Test page'
 }
 
-/** The value of the hidden field `_token`: of the session that the browser has once it has this answer. */
+/** Value of the hidden field `_token`, for the session after this response. */
 const xsrfOf = ({ server, session }: FastifyRequest): string =>
   session ? server.sessions.xsrf.token(session.sessionId) : ''
 
-/** What an error is to a person: our words for its kind, or where we have none what it says itself. */
+/** Heading and text of an error: the page's texts for its code, otherwise the error message. */
 function wordsOf({ code, message, errors }: HttpError, text: TextLookup): { heading: string; texts: string[] } {
   const known = (name: string): name is TextName => isTextName(name)
   const [heading, explanation] = [`error.${code}`, `error.${code}_text`]

@@ -9,15 +9,12 @@ interface Cached {
 
 const builtIn = join(import.meta.dirname, '..', 'templates', 'pages')
 
-/** Templates of a directory of the operator's over svc's own, file by file; each is read again when its file changes. */
+/** Templates of the operator's directory over the built-in ones, file by file; reloaded when a file changes. */
 export class Templates {
   readonly #eta = new Eta({ autoEscape: true })
   readonly #cache = new Map<string, Cached>()
 
-  /**
-   * Fills a template. One of the operator's that is broken never costs the visitor a page: the built-in one takes its
-   * place, and `onBroken` is told.
-   */
+  /** Renders a template. If the operator's template is broken, renders the built-in one and calls `onBroken`. */
   render(
     file: string,
     data: object,
@@ -38,7 +35,7 @@ export class Templates {
     return own(data)
   }
 
-  /** The template of a file, or null where there is none. */
+  /** Returns the compiled template of a file, or null. */
   #load(path: string): Cached['render'] | null {
     const mtime = statSync(path, { throwIfNoEntry: false })?.mtimeMs
     if (mtime === undefined) return null

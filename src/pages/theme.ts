@@ -2,10 +2,10 @@ import type { Config } from '../config/schema.ts'
 import { themeColors } from '../config/theme-colors.ts'
 import { defaultTexts, isTextName, type TextName } from './texts.ts'
 
-/** Looks a text up by name and puts values in place of the names in braces. */
+/** Looks up a text by name and fills its placeholders. */
 export type TextLookup = (name: TextName, values?: Readonly<Record<string, string | number>>) => string
 
-/** The texts of one configuration. */
+/** Texts of one configuration. */
 export function textsOf({ app, theme }: Config): TextLookup {
   return (name, values = {}) => {
     const known: Readonly<Record<string, string | number>> = { ...values, app: app.name }
@@ -14,11 +14,11 @@ export function textsOf({ app, theme }: Config): TextLookup {
   }
 }
 
-/** The names of `theme.texts` that no page has; those of mails are not meant. */
+/** Names in `theme.texts` that no page uses, except those of mails. */
 export const unknownTexts = ({ theme }: Config): string[] =>
   Object.keys(theme.texts).filter((name) => !isTextName(name) && !name.startsWith('mail.'))
 
-/** The custom properties that `theme.colors` sets. The configuration's check lets nothing but colours through. */
+/** CSS custom properties from `theme.colors`. The configuration check allows only colours. */
 export function colorStyle({ theme }: Config): string {
   const declared = (suffix: '' | '-dark'): string => {
     const declarations = themeColors.flatMap((name) => {
@@ -31,11 +31,11 @@ export function colorStyle({ theme }: Config): string {
   return [declared(''), dark && `@media (prefers-color-scheme: dark) { ${dark} }`].filter(Boolean).join('\n')
 }
 
-/** The origin that the logo is loaded from, as a CSP source; null for svc's own and for what is no address. */
+/** Origin of the logo as a CSP source; null for svc's own origin or an invalid URL. */
 export function logoSource({ app, theme }: Config): string | null {
   if (theme.logo === null || !URL.canParse(theme.logo, app.url)) return null
   const { protocol, origin } = new URL(theme.logo, app.url)
   if (protocol === 'data:') return 'data:'
-  // A host may hold characters that end a directive.
+  // A host may contain characters that end a directive.
   return origin !== app.url && /^https?:\/\/[\w.:[\]-]+$/.test(origin) ? origin : null
 }

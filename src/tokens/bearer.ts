@@ -9,7 +9,7 @@ import type { User } from '../users/user.ts'
 import { revokeToken } from './revoke.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
 
-/** The caller of an API token, limited to the abilities of the token. */
+/** Caller with an API token, limited to the token's abilities. */
 class ApiTokenCaller implements TokenCaller {
   readonly kind = 'api_token'
   readonly profileScopes = null
@@ -40,12 +40,12 @@ class ApiTokenCaller implements TokenCaller {
   }
 
   async revoke(request: FastifyRequest): Promise<void> {
-    // Another request revoked it after the guard had accepted it.
+    // Another request revoked the token after the guard accepted it.
     if (!(await revokeToken(request, this.user.id, this.#row.id))) throw unauthenticated('invalid')
   }
 }
 
-/** When a token expires, by its own date or the global age: unix ms, null for never, 0 when its age is unknown. */
+/** Expiry of a token, by its own date or the global age: Unix ms, null for never, 0 if its age is unknown. */
 function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): number | null {
   const own = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
   const byAge =
@@ -58,7 +58,10 @@ function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): n
   return end === Number.POSITIVE_INFINITY ? null : end
 }
 
-/** The guard's check for `<id>|<secret>` and for secrets without an id. Three parts with dots are left to the check for JWTs. */
+/**
+ * Guard check for `<id>|<secret>` and for legacy secrets without an id. Leaves texts with three dot-separated parts to
+ * the JWT check.
+ */
 export const tokenBearer: BearerCheck = (bearer, request) => {
   if (!bearer.includes('|') && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(bearer)) return undefined
   const key = parseToken(bearer)
@@ -73,7 +76,7 @@ async function callerOf(key: TokenKey, { server: app }: FastifyRequest): Promise
   return new ApiTokenCaller(row, user, end)
 }
 
-/** A valid token with its owner and lifetime (unix ms; `end` null for never); null for any other text. */
+/** Returns a valid token with its owner and expiry (Unix ms; null for never), or null. */
 export async function liveToken(text: string, app: FastifyInstance) {
   const key = parseToken(text)
   const live = key && (await findLive(key, app))

@@ -9,14 +9,14 @@ import { notify } from '../users/notices.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 import { createToken, type NewAccessToken } from './store.ts'
 
-/** What a caller asks for. */
+/** Requested token. */
 export interface TokenRequest {
   name: string
   abilities: readonly string[] | null
   expiresAt: string | null
 }
 
-/** What a new token gets. */
+/** Granted token. */
 export interface TokenGrant {
   abilities: readonly string[]
   expiresAt: number | null
@@ -27,8 +27,8 @@ export interface TokenGrant {
 }
 
 /**
- * What the caller may get: a token passes on only abilities that it has, and no later expiry than its own.
- * Throws 403 for other abilities, 422 for a date that is past or later than the caller's own expiry.
+ * Limits a grant to the caller's own: a token passes on only its abilities and no later expiry. Throws 403 for other
+ * abilities, 422 for a date in the past or after the caller's expiry.
  */
 export function decideGrant(asked: TokenRequest, caller: Caller, defaults: readonly string[], now: number): TokenGrant {
   const narrow = caller.kind === 'session' ? null : caller
@@ -47,13 +47,16 @@ export function decideGrant(asked: TokenRequest, caller: Caller, defaults: reado
   return { abilities, expiresAt: wanted ?? own, credential }
 }
 
-/** The user whose API tokens the caller manages. Throws 403 for JWTs, because only sessions and API tokens manage API tokens. */
+/**
+ * Returns the user whose API tokens the caller manages. Throws 403 for JWTs: only sessions and API tokens manage API
+ * tokens.
+ */
 export function tokenOwner(caller: Caller): number {
   if (!caller.user || (caller.kind !== 'session' && caller.kind !== 'api_token')) throw forbidden()
   return caller.user.id
 }
 
-/** Issues a token to a user and records it; throws 401 when the session, token or password it rests on no longer holds. */
+/** Issues a token and records it. Throws 401 if the underlying session, token or password is no longer valid. */
 export function issueToken(
   request: FastifyRequest,
   userId: number,
@@ -80,7 +83,7 @@ export function issueToken(
   })
 }
 
-/** Issues a token with the default abilities for a user who just signed in; returns its plain text. */
+/** Issues a token with default abilities after a sign-in; returns its plain text. */
 export async function issueForSignIn(
   request: FastifyRequest,
   { user, password }: UserWithPassword,

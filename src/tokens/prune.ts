@@ -4,13 +4,13 @@ import { deleteExpired } from './store.ts'
 
 const hour = 3_600_000
 
-/** The most rows that one statement deletes, so that pruning never holds a lock for long. */
+/** Maximum number of rows per statement, so that pruning holds locks only briefly. */
 const batch = 1_000
 
-/** Deletes API tokens that expired more than `hours` ago, by their own date or by the global age; answers how many. */
+/** Deletes API tokens that expired more than `hours` ago, by their own date or the global age; returns the count. */
 export async function pruneExpiredTokens(db: Database, config: Config, hours: number, now: number): Promise<number> {
   const { expiration } = config
-  // However many hours are asked for, the date stays one that a database takes.
+  // Keeps the date valid for a database, however large `hours` is.
   const ago = (age: number) => new Date(Math.max(0, now - age))
   const createdBefore = expiration === null ? null : ago(expiration * 60_000 + hours * hour)
   const limits = { expiredBefore: ago(hours * hour), createdBefore }

@@ -4,7 +4,7 @@ import { eventContext, recordEvent } from '../users/events.ts'
 import { lockUser } from '../users/lock.ts'
 import { deleteToken, deleteTokens } from './store.ts'
 
-/** Revokes one token of the user; false when the user has no token with this id. */
+/** Revokes a token of the user; false if the user has no token with this id. */
 export function revokeToken(request: FastifyRequest, userId: number, id: bigint): Promise<boolean> {
   const { database } = request.server
   return database.transaction(async (tx) => {
@@ -16,7 +16,7 @@ export function revokeToken(request: FastifyRequest, userId: number, id: bigint)
   })
 }
 
-/** Revokes one token of the user; throws 404 when the user has no token with this id. */
+/** Revokes a token of the user. Throws 404 if the user has no token with this id. */
 export async function requireRevoked(request: FastifyRequest, userId: number, id: bigint): Promise<void> {
   if (!(await revokeToken(request, userId, id))) throw notFound('Token not found.')
 }

@@ -36,7 +36,7 @@ const tokenOf = (row: PersonalAccessToken): ApiToken => ({
 
 const ownedBy = (userId: number) => ({ tokenableType: 'user', tokenableId: BigInt(userId) })
 
-/** Issues an API token: only the hash of its secret is stored. */
+/** Creates an API token. Stores only the hash of its secret. */
 export async function createToken(tx: Tx, facts: TokenFacts): Promise<NewAccessToken> {
   const { userId, name, abilities, expiresAt, prefix, now } = facts
   const secret = newSecret(prefix)
@@ -68,12 +68,12 @@ export async function deleteToken(tx: Tx, userId: number, id: bigint): Promise<b
   return count > 0
 }
 
-/** Deletes every token of the user; answers how many there were. */
+/** Deletes all tokens of the user; returns the count. */
 export async function deleteTokens(tx: Tx, userId: number): Promise<number> {
   return (await tx.personalAccessToken.deleteMany({ where: ownedBy(userId) })).count
 }
 
-/** Deletes a batch of tokens whose own date passed before `expiredBefore`, or, if given, that were created before `createdBefore`. */
+/** Deletes a batch of tokens that expired before `expiredBefore` or, if given, were created before `createdBefore`. */
 export async function deleteExpired(
   { prisma }: Database,
   { expiredBefore, createdBefore }: { expiredBefore: Date; createdBefore: Date | null },

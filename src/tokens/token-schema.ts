@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 const nullableDate = (description: string) =>
   Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description })
 
-/** An API token as clients see it, without its secret. */
+/** An API token in responses, without its secret. */
 export const TokenSchema = Type.Object(
   {
     id: Type.Integer(),
@@ -11,8 +11,8 @@ export const TokenSchema = Type.Object(
     tokenable_id: Type.Integer(),
     name: Type.String(),
     abilities: Type.Array(Type.String()),
-    last_used_at: nullableDate('Written at most once a minute.'),
-    expires_at: nullableDate('Null for no expiry of its own.'),
+    last_used_at: nullableDate('Updated at most once a minute.'),
+    expires_at: nullableDate('Null if the token has no expiry date of its own.'),
     created_at: nullableDate('When the token was issued.'),
     updated_at: nullableDate('When the token was last changed.'),
   },

@@ -2,24 +2,24 @@ import { crc32 } from 'node:zlib'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
 
-/** What a bearer of this shape asks for: a row by id with this secret, or (from before ids were part of it) by hash alone. */
+/** Lookup key of a bearer token: id and secret, or only the hash for legacy tokens. */
 export type TokenKey = { id: bigint; hash: string } | { id: null; hash: string }
 
 const largestId = 2n ** 63n - 1n
 
-/** A new secret: prefix, 40 random characters, and the CRC-32 of those 40 in hex, by which secret scanners know it. */
+/** Creates a secret: prefix, 40 random characters, and their CRC-32 in hex, which secret scanners recognise. */
 export function newSecret(prefix: string): string {
   const entropy = randomAlphanumeric(40)
   return `${prefix}${entropy}${checksum(entropy)}`
 }
 
-/** CRC-32 (zlib) of the text as 8 lower-case hex digits. */
+/** CRC-32 (zlib) of the text as 8 lowercase hex digits. */
 export const checksum = (entropy: string): string => crc32(entropy).toString(16).padStart(8, '0')
 
-/** What is stored of a secret: SHA-256 (hex) of the whole of it, prefix and checksum included. */
+/** Stored hash: SHA-256 (hex) of the whole secret, including prefix and checksum. */
 export const secretHash = (secret: string): string => sha256Hex(secret)
 
-/** The lookup key of a bearer; null for what no row can have, so that nothing malformed reaches a query. */
+/** Parses a bearer token to its lookup key; null for malformed text, which never reaches a query. */
 export function parseToken(bearer: string): TokenKey | null {
   const bar = bearer.indexOf('|')
   if (bar < 0) return { id: null, hash: secretHash(bearer) }

@@ -1,4 +1,4 @@
-/** The more telling first: each browser names the ones that it wants to be taken for as well. */
+/** Most specific first: browsers also name the ones they imitate. */
 const browsers = [
   [/\bEdg(?:A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -18,8 +18,8 @@ const systems = [
 ] as const
 
 /**
- * What a user agent says of its browser and system, in words of ours alone; null for one that is not known.
- * Its own text is whatever the client wrote, and has no place in a mail that svc vouches for.
+ * Describes the browser and system of a user agent in fixed words; null if unknown. Mails must not contain the user
+ * agent, because the client chooses it.
  */
 export function browserName(userAgent: string): string | null {
   const named = (names: typeof browsers | typeof systems) => names.find(([pattern]) => pattern.test(userAgent))?.[1]

@@ -11,7 +11,7 @@ const text = ({ options }: CommandContext, name: string): string => String(optio
 
 const line = ({ disabled, ...user }: User): string => JSON.stringify({ ...user, disabled })
 
-/** The 422 body that the same mistake gets over HTTP. */
+/** Prints the 422 body that the API returns for the same error. */
 function refuse(errors: FieldErrors): never {
   const { message, code } = validationFailed(errors)
   throw new CommandError(JSON.stringify({ message, code, errors }))
@@ -52,7 +52,7 @@ async function update(context: CommandContext): Promise<void> {
   const { database, now, options } = context
   const email = text(context, 'email')
   if (email === '') refuse({ email: ['The email field is required.'] })
-  if (options.disable && options.enable) throw new CommandError('--disable and --enable exclude each other.')
+  if (options.disable && options.enable) throw new CommandError('--disable and --enable cannot be combined.')
   const changes: UserChanges = {
     ...(options.role === undefined ? {} : { role: text(context, 'role') }),
     ...(options.verify ? { verified: true } : {}),
@@ -60,7 +60,7 @@ async function update(context: CommandContext): Promise<void> {
     ...(options['reset-two-factor'] ? { resetTwoFactor: true } : {}),
   }
   if (changes.role === '') refuse({ role: ['The role field is required.'] })
-  if (Object.keys(changes).length === 0) throw new CommandError('Nothing to change: name an option.')
+  if (Object.keys(changes).length === 0) throw new CommandError('Nothing to change. Pass at least one option.')
   const user = await database.transaction(async (tx) => {
     const before = await findUserByEmail({ prisma: tx }, email)
     const updated = await updateUser(tx, email, changes, now)
@@ -76,23 +76,23 @@ async function update(context: CommandContext): Promise<void> {
   context.print(line(user))
 }
 
-/** The commands by which an administrator keeps the users. */
+/** Commands for managing users. */
 export const userCommands: readonly Command[] = [
   {
     name: 'svc:user:create',
-    summary: 'Create a user; the password is asked for, or read as one line of standard input',
+    summary: 'Create a user; prompts for the password, or reads one line from standard input',
     options: ['--email=a@b.c', '--name="A B"', '[--role=admin]', '[--verified]'],
     run: create,
   },
   {
     name: 'svc:user:update',
-    summary: 'Change a user; --disable also revokes sessions, tokens and grants, which --enable does not restore',
+    summary: 'Change a user; --disable also revokes sessions, tokens and grants, and --enable does not restore them',
     options: ['--email=a@b.c', '[--role=admin]', '[--verify]', '[--disable', '| --enable]', '[--reset-two-factor]'],
     run: update,
   },
   {
     name: 'svc:user:list',
-    summary: 'Print every user, one line of JSON each',
+    summary: 'List users, one JSON object per line',
     options: [],
     run: async ({ database, print }) => {
       for (const user of await listUsers(database)) print(line(user))

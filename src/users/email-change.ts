@@ -5,24 +5,24 @@ import type { Tx } from '../database/database.ts'
 import { ownLink } from '../pages/links.ts'
 import type { User } from './user.ts'
 
-/** How long a change of address can be undone, in milliseconds. */
+/** How long an address change can be undone, in milliseconds. */
 const undoTime = 7 * 86_400_000
 
-/** A change of address, and when it can no longer be undone. */
+/** An address change and the end of its undo period. */
 interface Change {
   from: string
   to: string
   now: number
 }
 
-/** Whether another user may get this address back by undoing a change. */
+/** Tests whether another user may get this address back by undoing a change. */
 export async function isHeldForUndo(tx: Tx, email: string, userId: number | null, now: number): Promise<boolean> {
   const others = userId === null ? {} : { userId: { not: BigInt(userId) } }
   const applied = { oldEmail: email, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } }
   return (await tx.emailChange.count({ where: { ...applied, ...others } })) > 0
 }
 
-/** Notes that a change waits for its verification, in place of one that waited before; answers its id. */
+/** Records a pending change in place of an earlier one; returns its id. */
 async function notePendingChange(tx: Tx, userId: number, { from, to, now }: Change): Promise<bigint> {
   const waiting = await tx.emailChange.findFirst({ where: { userId: BigInt(userId), appliedAt: null } })
   const facts = { oldEmail: from, newEmail: to, expiresAt: new Date(now + undoTime) }
@@ -33,26 +33,26 @@ async function notePendingChange(tx: Tx, userId: number, { from, to, now }: Chan
   return waiting.id
 }
 
-/** Notes that a change took effect; answers its id. Its link stays the one that was mailed while it was pending. */
+/** Records an applied change; returns its id. The undo link mailed while it was pending stays valid. */
 async function noteAppliedChange(tx: Tx, userId: number, change: Change): Promise<bigint> {
   const id = await notePendingChange(tx, userId, change)
   await tx.emailChange.update({ where: { id }, data: { appliedAt: new Date(change.now) } })
   return id
 }
 
-/** A change of address that was requested. */
+/** A requested address change. */
 interface Requested {
-  /** Whether it took effect at once; else it waits for its verification. */
+  /** Whether it took effect immediately; otherwise it waits for verification. */
   isApplied: boolean
-  /** The user after it. */
+  /** The changed user. */
   user: User
-  /** Null where it cannot be undone, because the old address was never verified. */
+  /** Null if it cannot be undone, because the old address was never verified. */
   changeId: bigint | null
 }
 
 /**
- * Changes the user's address, or notes it as pending in place of an earlier pending one. The caller has locked and read
- * the user in this transaction. Null when it is the user's address already; a unique clash breaks the transaction.
+ * Changes the user's address, or stores it as pending in place of an earlier one. The caller has locked and read the
+ * user in this transaction. Returns null if the address is unchanged; a unique violation aborts the transaction.
  */
 export async function requestEmailChange(
   tx: Tx,
@@ -76,15 +76,17 @@ export async function requestEmailChange(
   return { isApplied: true, user: { ...rest, email: to, email_verified_at: null }, changeId }
 }
 
-/** Makes every undo link of the user invalid. */
+/** Invalidates all undo links of the user. */
 export async function forgetEmailChanges(tx: Tx, userId: number): Promise<void> {
   await tx.emailChange.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
-/** What applying a pending address came to: `overtaken` when it was replaced meanwhile, `done` when another request applied it. */
+/**
+ * Result of applying a pending address: `overtaken` if it was replaced meanwhile, `done` if another request applied it.
+ */
 type Applied = { outcome: 'applied'; user: User; changeId: bigint } | { outcome: 'taken' | 'done' | 'overtaken' }
 
-/** Makes the pending address the user's own. A unique clash breaks the transaction. */
+/** Applies the pending address. A unique violation aborts the transaction. */
 export async function applyPendingEmail(tx: Tx, user: User, now: number): Promise<Applied> {
   const { id, email: from, pending_email: to } = user
   if (to === undefined) return { outcome: 'overtaken' }
@@ -94,7 +96,7 @@ export async function applyPendingEmail(tx: Tx, user: User, now: number): Promis
     where: { id: BigInt(id), email: from, pendingEmail: to },
     data: { email: to, pendingEmail: null, emailVerifiedAt: date, updatedAt: date },
   })
-  // Of two requests with one link at once, the second finds the address in place.
+  // A concurrent request with the same link already applied the address.
   if (count === 0)
     return { outcome: (await tx.user.count({ where: { id: BigInt(id), email: to } })) > 0 ? 'done' : 'overtaken' }
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(id) } })
@@ -105,7 +107,7 @@ export async function applyPendingEmail(tx: Tx, user: User, now: number): Promis
 
 const keysOf = (app: Pick<FastifyInstance, 'config'>) => deriveKeys(app.config.current().app.secret, 'undo-email')
 
-/** What an undo link stands for. */
+/** The change that an undo link refers to. */
 interface Undoable {
   id: bigint
   oldEmail: string
@@ -113,12 +115,12 @@ interface Undoable {
 
 const signedText = ({ id, oldEmail }: Undoable): string => `${id}\0${oldEmail}`
 
-/** The link that undoes a change, for the mail to the old address. Its signature is not stored anywhere. */
+/** Returns the undo link for the mail to the old address. Its signature is not stored. */
 export function undoLink(app: Pick<FastifyInstance, 'config'>, change: Undoable): string {
   const signature = keysOf(app)[0]?.sign(signedText(change)) ?? ''
   return ownLink(app.config.current(), `/email/undo/${change.id}/${signature}`)
 }
 
-/** Whether svc signed the undo link of this change. */
+/** Tests the signature of an undo link. */
 export const isUndoSignature = (app: Pick<FastifyInstance, 'config'>, change: Undoable, signature: string): boolean =>
   keysOf(app).some((key) => constantTimeEqual(key.sign(signedText(change)), signature))

@@ -56,7 +56,7 @@ type EventType =
   | 'user_updated'
   | 'verification_sent'
 
-/** Where an event came from: a request, or (all null) a command, whose output is its log. */
+/** Origin of an event: a request, or a command (all null), which logs its output. */
 export interface EventContext {
   ipAddress: string | null
   userAgent: string | null
@@ -66,7 +66,7 @@ export interface EventContext {
   now: number
 }
 
-/** The origin of what an administrator does at the command line. */
+/** Origin of changes at the command line. */
 export const commandOrigin = (now: number): EventContext => ({
   ipAddress: null,
   userAgent: null,
@@ -83,7 +83,7 @@ interface EventFacts {
   data?: Record<string, string | number | boolean | null>
 }
 
-/** The origin of everything this request causes. */
+/** Returns the origin of events that this request causes. */
 export const eventContext = (request: FastifyRequest): EventContext => ({
   ipAddress: clientAddress(request),
   userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
@@ -93,19 +93,19 @@ export const eventContext = (request: FastifyRequest): EventContext => ({
   now: request.server.clock.now(),
 })
 
-/** Clears what the events of a deleted user say about the person: addresses, browsers and names. */
+/** Removes personal data (addresses, browsers, names) from the events of a deleted user. */
 export async function clearEventsOf(tx: Tx, userId: number): Promise<void> {
   const owner = { userId: BigInt(userId) }
   await tx.event.updateMany({ where: owner, data: { ipAddress: null, userAgent: null, repeatKey: null } })
   await tx.event.updateMany({ where: { ...owner, data: { contains: '"name":' } }, data: { data: '{}' } })
 }
 
-/** How long repeats of a failed sign-in are counted in one row, in milliseconds. */
+/** How long repeated failed sign-ins share one row, in milliseconds. */
 const repeatWindow = 3_600_000
 
 /**
- * Records a security event: a row in the transaction of its change, a log line, and a count. Only the first of equal
- * failed sign-ins within an hour gets a row, which then counts the others, so that guessing cannot fill the table.
+ * Records a security event: a row in the transaction of its change, a log line and a metric. Equal failed sign-ins
+ * within an hour share one row with a count, so that guessing cannot fill the table.
  */
 export async function recordEvent(
   tx: Tx,
@@ -133,13 +133,13 @@ export async function recordEvent(
 }
 
 /**
- * Records events that come with no other change, in a transaction of their own. It locks the user, so that the deletion of
- * an account clears them. If the account is gone already, they name no address and no browser.
+ * Records events without another change, in a separate transaction. Locks the user, so that deleting the account clears
+ * them. For a deleted account, they contain no address or browser.
  */
 export async function recordEvents(database: Database, origin: EventContext, ...events: EventFacts[]): Promise<void> {
   await database.transaction(async (tx) => {
     for (const event of events) {
-      // The same statements for an unknown user as for a known one.
+      // Runs the same statements for unknown and known users.
       const id = event.userId ?? 0
       await lockUser(database, tx, id)
       const isGone = (await tx.user.count({ where: { id: BigInt(id) } })) === 0 && event.userId !== null

@@ -5,7 +5,7 @@ import { browserName } from './browser-name.ts'
 import type { EventContext } from './events.ts'
 import type { User } from './user.ts'
 
-/** The changes of an account that svc notifies its owner of. */
+/** Account changes that svc notifies the user of. */
 export type NoticeKind =
   | 'account_deleted'
   | 'email_change_requested'
@@ -27,9 +27,9 @@ export type NoticeKind =
   | 'two_factor_reset'
 
 interface NoticeFacts {
-  /** For changes of the address, of which the old one is notified: the new one, of which the mail shows a little. */
+  /** For address changes: the new address, partially masked in the mail. */
   newEmail?: string
-  /** For changes of the address: the link that undoes it. */
+  /** For address changes: the undo link. */
   undo?: string
   /** For `social_linked` and `social_unlinked`: the provider's label. */
   provider?: string
@@ -39,12 +39,12 @@ interface NoticeFacts {
   resetLink?: string
 }
 
-/** Who gets a notice. */
+/** Recipient of a notice. */
 type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at'>
 
 /**
- * Queues a mail that notifies an account's owner of a change, in the transaction of that change. Only verified addresses
- * get one: anyone can register with an address of someone else.
+ * Queues a notice in the transaction of its change. Only verified addresses get notices, because anyone can register
+ * with another person's address.
  */
 export async function notify(
   { mail }: { mail: Pick<Mail, 'queueNotice'> },
@@ -55,7 +55,7 @@ export async function notify(
   { newEmail, undo, provider, application, resetLink }: NoticeFacts = {},
 ): Promise<void> {
   if (user.email_verified_at === null) return
-  // No names and nothing that a client says of itself: both are text that an attacker could choose and have mailed.
+  // No names or client-supplied text, which an attacker could choose.
   const data = {
     kind,
     when: new Date(origin.now).toUTCString(),
@@ -69,14 +69,14 @@ export async function notify(
   }
   const cause = { userId: user.id, ipAddress: origin.ipAddress }
   const facts = [newEmail ?? '', provider ?? '', application ?? '']
-  // Two sign-ins are equal only if they look alike: one from elsewhere must not wait for the other's hour to end.
+  // A sign-in from another browser or network is not equal, so its notice is not delayed.
   if (kind === 'new_sign_in') facts.push(data.userAgent ?? '', limitedAddress(origin.ipAddress ?? ''))
   const alike = [user.email, kind].join('\0')
   const draft = { to: user.email, template: 'security-notice', data } as const
   await mail.queueNotice(tx, draft, cause, { equal: [alike, ...facts].join('\0'), alike })
 }
 
-/** Enough of an address for its owner to know it: `a…@example.com`. */
+/** Masks an address so that its owner recognises it: `a…@example.com`. */
 const masked = (email: string): string => {
   const at = email.lastIndexOf('@')
   return `${[...email.slice(0, at)][0] ?? ''}…${email.slice(at)}`

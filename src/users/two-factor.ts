@@ -1,11 +1,11 @@
 import type { Database, Tx } from '../database/database.ts'
 
-/** A user's second factor as it is stored: the texts are encrypted. */
+/** A stored second factor; texts are encrypted. */
 export interface StoredTwoFactor {
   secret: string | null
   recoveryCodes: string | null
   confirmed: boolean
-  /** The 30-second step of the last code that was accepted. */
+  /** 30-second step of the last accepted code. */
   lastStep: number | null
 }
 
@@ -16,7 +16,7 @@ const columns = {
   twoFactorLastStep: true,
 } as const
 
-/** The user's second factor; null when there is no such user. */
+/** Returns the user's second factor, or null for an unknown user. */
 export async function findTwoFactor(db: Database | { prisma: Tx }, userId: number): Promise<StoredTwoFactor | null> {
   const row = await db.prisma.user.findUnique({ where: { id: BigInt(userId) }, select: columns })
   return (
@@ -29,7 +29,7 @@ export async function findTwoFactor(db: Database | { prisma: Tx }, userId: numbe
   )
 }
 
-/** Puts an unconfirmed second factor in place of the one that was read; false when another was put there meanwhile. */
+/** Replaces the factor that was read by an unconfirmed one; false if it changed meanwhile. */
 export async function replaceTwoFactor(
   tx: Tx,
   userId: number,
@@ -48,7 +48,7 @@ export async function replaceTwoFactor(
   return count > 0
 }
 
-/** Takes the second factor away, or only one that was not confirmed before `since`; false when there was none. */
+/** Removes the second factor, or only an unconfirmed one from before `since`; false if there was none. */
 export async function clearTwoFactor(tx: Tx, userId: number, since?: Date): Promise<boolean> {
   const recent = since ? { OR: [{ twoFactorConfirmedAt: null }, { twoFactorConfirmedAt: { gte: since } }] } : {}
   const { count } = await tx.user.updateMany({
@@ -63,7 +63,10 @@ export async function clearTwoFactor(tx: Tx, userId: number, since?: Date): Prom
   return count > 0
 }
 
-/** Uses a step up, of this secret: of two requests with one code only one gets true. `confirmedAt` also confirms the factor. */
+/**
+ * Marks a step of this secret as used; only one of two concurrent calls returns true. `confirmedAt` also confirms the
+ * factor.
+ */
 export async function consumeStep(
   tx: Tx,
   userId: number,
@@ -81,7 +84,7 @@ export async function consumeStep(
   return count > 0
 }
 
-/** Replaces the recovery codes that were read; false when they were replaced meanwhile. */
+/** Replaces the recovery codes that were read; false if they changed meanwhile. */
 export async function replaceRecoveryCodes(tx: Tx, userId: number, found: string, fresh: string): Promise<boolean> {
   const { count } = await tx.user.updateMany({
     where: { id: BigInt(userId), twoFactorRecoveryCodes: found },

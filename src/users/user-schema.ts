@@ -1,16 +1,18 @@
 import { type Static, Type } from 'typebox'
 import type { User } from './user.ts'
 
-/** The user JSON, the same in every answer. */
+/** User JSON, the same in all responses. */
 export const UserSchema = Type.Object(
   {
     id: Type.Integer(),
     name: Type.String(),
     email: Type.String(),
-    // A list of types, not a union: a union is told apart by running a validator on every answer.
+    // A type list instead of a union, because the serialiser would validate a union on every response.
     email_verified_at: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
     pending_email: Type.Optional(
-      Type.String({ description: 'A new address that takes effect once it is verified; only while there is one.' }),
+      Type.String({
+        description: 'The new address, which takes effect once it is verified. Present only while a change is pending.',
+      }),
     ),
     role: Type.String(),
     two_factor_enabled: Type.Boolean(),
@@ -20,7 +22,7 @@ export const UserSchema = Type.Object(
   { title: 'User', description: 'The signed-in user.' },
 )
 
-/** The user JSON as a caller sees it: a third-party client reads only the fields of its scopes. */
+/** User JSON for a caller. A third-party client sees only the fields of its scopes. */
 export const SeenUserSchema = Type.Object(
   { id: UserSchema.properties.id, ...Type.Partial(Type.Omit(UserSchema, ['id'])).properties },
   { title: 'SeenUser', description: 'The signed-in user. Only `id` is always present.' },
@@ -28,14 +30,14 @@ export const SeenUserSchema = Type.Object(
 
 type Field = keyof typeof UserSchema.properties
 
-/** Which fields a scope opens; no scope opens the others. */
+/** User fields by scope. */
 const fieldsOfScope: Readonly<Record<string, readonly Field[]>> = {
   profile: ['name', 'created_at', 'updated_at'],
   email: ['email', 'email_verified_at'],
   roles: ['role'],
 }
 
-/** What a caller with these OpenID scopes sees of its user; everything with null. */
+/** Returns the user fields that these OpenID scopes allow; all fields for null. */
 export function seenUser(user: User, scopes: readonly string[] | null): Static<typeof SeenUserSchema> {
   if (scopes === null) return user
   const fields = scopes.flatMap((scope) => fieldsOfScope[scope] ?? [])

@@ -1,13 +1,13 @@
 import type { User as UserRow } from '../generated/postgresql/client.ts'
 import { wireDate } from './wire-date.ts'
 
-/** A user as it goes on the wire, and whether the account is disabled; the password hash is not part of it. */
+/** A user in API format, and whether the account is disabled; without the password hash. */
 export interface User {
   id: number
   name: string
   email: string
   email_verified_at: string | null
-  /** The address that takes effect once it is verified; only where there is one. */
+  /** Pending address, if any; takes effect once verified. */
   pending_email?: string
   role: string
   two_factor_enabled: boolean
@@ -16,7 +16,7 @@ export interface User {
   disabled: boolean
 }
 
-/** The user of a database row. */
+/** Converts a database row to a user. */
 export const toUser = (row: UserRow): User => ({
   id: Number(row.id),
   name: row.name,
@@ -30,5 +30,5 @@ export const toUser = (row: UserRow): User => ({
   disabled: row.disabledAt !== null,
 })
 
-/** An address in the one form in which it is stored and compared: trimmed, NFKC, lower case. */
+/** Normalises an address for storage and comparison: trimmed, NFKC, lower case. */
 export const canonicalEmail = (email: string): string => email.trim().normalize('NFKC').toLowerCase()

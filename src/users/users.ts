@@ -5,13 +5,13 @@ import { isHeldForUndo } from './email-change.ts'
 import { clearTwoFactor } from './two-factor.ts'
 import { canonicalEmail, toUser, type User } from './user.ts'
 
-/** A user with what a password check needs. */
+/** A user with the password hash. */
 export interface UserWithPassword {
   user: User
   password: string | null
 }
 
-/** What a new user starts with. */
+/** Data of a new user. */
 export interface NewUser {
   name: string
   email: string
@@ -21,7 +21,7 @@ export interface NewUser {
   now: number
 }
 
-/** What an administrator may change of a user. */
+/** Changes that an administrator can make. */
 export interface UserChanges {
   role?: string
   verified?: true
@@ -29,31 +29,31 @@ export interface UserChanges {
   resetTwoFactor?: true
 }
 
-/** The user of this address, with the password hash. */
+/** Finds a user with password hash by address. */
 export async function findUserByEmail(db: Database | { prisma: Tx }, email: string): Promise<UserWithPassword | null> {
   const row = await db.prisma.user.findUnique({ where: { email: canonicalEmail(email) } })
   return row && { user: toUser(row), password: row.password }
 }
 
-/** The user of this id, with the password hash. */
+/** Finds a user with password hash by id. */
 export async function findUserById(db: Database | { prisma: Tx }, id: number): Promise<UserWithPassword | null> {
   const row = await db.prisma.user.findUnique({ where: { id: BigInt(id) } })
   return row && { user: toUser(row), password: row.password }
 }
 
-/** Every user, oldest first. */
+/** Returns all users, oldest first. */
 export async function listUsers(db: Database): Promise<User[]> {
   return (await db.prisma.user.findMany({ orderBy: { id: 'asc' } })).map(toUser)
 }
 
-/** The new user, or null when the address is taken. */
+/** Creates a user; null if the address is taken. */
 export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewUser): Promise<User | null> {
   const date = new Date(now)
   const address = canonicalEmail(email)
   const { name, password, role } = rest
   if (await isHeldForUndo(tx, address, null, now)) return null
   const verifiedAt = verified ? date : null
-  // One statement: of two that want the address at once, the second is told so, and no transaction breaks.
+  // A single statement: two concurrent requests for one address do not abort a transaction.
   const created = await tx.$executeRaw`
     INSERT INTO users (name, email, password, role, email_verified_at, created_at, updated_at)
     VALUES (${name}, ${address}, ${password}, ${role}, ${verifiedAt}, ${date}, ${date})
@@ -61,7 +61,7 @@ export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewU
   return created === 0 ? null : toUser(await tx.user.findUniqueOrThrow({ where: { email: address } }))
 }
 
-/** The changed user, or null when there is none of this address. Who disables a user also revokes their access. */
+/** Changes a user; null for an unknown address. The caller revokes the access of a disabled user. */
 export async function updateUser(tx: Tx, email: string, changes: UserChanges, now: number): Promise<User | null> {
   const found = await findUserByEmail({ prisma: tx }, email)
   if (!found) return null
@@ -77,10 +77,10 @@ export async function updateUser(tx: Tx, email: string, changes: UserChanges, no
   return changed
 }
 
-/** The most kinds of legacy hashes that are looked for. */
+/** Maximum number of legacy hash kinds. */
 const maxKinds = 20
 
-/** One stored hash of every algorithm and set of parameters that is not today's. */
+/** Returns one stored hash per legacy algorithm and parameter set. */
 export async function legacyHashes({ prisma }: Database): Promise<string[]> {
   const isHash = { OR: [{ password: { startsWith: '$2' } }, { password: { startsWith: '$argon2' } }] }
   const found: string[] = []
@@ -95,18 +95,18 @@ export async function legacyHashes({ prisma }: Database): Promise<string[]> {
   return found
 }
 
-/** What all hashes of one algorithm and set of parameters begin with; of anything else, all of it. */
+/** Prefix that identifies algorithm and parameters; the whole text if the format is unknown. */
 const prefixOf = (stored: string): string =>
   /^\$2[abxy]\$\d\d\$|^\$argon2id?\$(?:v=\d+\$)?[^$]+\$/.exec(stored)?.[0] ?? stored
 
-/** A stored hash, the one to replace it, and what sessions keep of each. */
+/** A stored hash, its replacement, and the session fingerprints of both. */
 interface HashReplacement {
   stored: string
   replacement: string
   marks: { from: string; to: string }
 }
 
-/** Replaces the stored hash by one of the same password; false when the password was changed meanwhile. */
+/** Rehashes a password; false if it changed meanwhile. */
 export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashReplacement): Promise<boolean> {
   const id = BigInt(userId)
   const { stored, replacement, marks } = hashes
@@ -118,19 +118,19 @@ export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashRe
   return true
 }
 
-/** Puts a new password in place; sessions and remember tokens that began with the old one no longer count. */
+/** Sets a new password, which invalidates sessions and remember tokens of the old one. */
 export async function setPassword(tx: Tx, userId: number, password: string, now: number): Promise<void> {
   await tx.user.update({ where: { id: BigInt(userId) }, data: { password, updatedAt: new Date(now) } })
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
-/** Takes the password away, if there is one: nothing that began before counts any more. */
+/** Removes the password, if any, which invalidates sessions and remember tokens of the old one. */
 export async function clearPassword(tx: Tx, userId: number, now: number): Promise<void> {
   await tx.user.update({ where: { id: BigInt(userId) }, data: { password: noPassword(), updatedAt: new Date(now) } })
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
-/** Marks the address as verified; false when it was already, or is another by now. */
+/** Marks the address as verified; false if it was verified before or has changed. */
 export async function markVerified(tx: Tx, userId: number, email: string, now: number): Promise<boolean> {
   const date = new Date(now)
   const { count } = await tx.user.updateMany({

@@ -6,10 +6,10 @@ import { linkTo } from '../pages/links.ts'
 import { type EventContext, recordEvent } from './events.ts'
 import type { User } from './user.ts'
 
-/** How long a verification link works, in milliseconds. */
+/** Lifetime of a verification link in milliseconds. */
 const validity = 3_600_000
 
-/** What a verification link says and proves: whom it is for, which address (hashed), until when (unix seconds). */
+/** Contents of a verification link: user, hashed address and expiry (Unix seconds). */
 interface VerificationLink {
   id: string
   hash: string
@@ -22,9 +22,8 @@ const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.sec
 const signedText = ({ id, hash, expires }: Omit<VerificationLink, 'signature'>): string => `${id}\0${hash}\0${expires}`
 
 /**
- * Queues the mail with the link that verifies the user's pending address, or else the current one: for this user, this
- * address and an hour. Throws 429
- * when a mail budget is spent: of the mailbox alone for a registration, else of the user and the source address too.
+ * Queues the mail that verifies the user's pending or current address, with a link valid for one hour. Throws 429 when
+ * a mail budget is spent: for a registration only the mailbox's, otherwise also the user's and the source address's.
  */
 export async function sendVerification(
   app: FastifyInstance,
@@ -45,13 +44,13 @@ export async function sendVerification(
   await recordEvent(tx, origin, { type: 'verification_sent', userId: user.id })
 }
 
-/** Whether svc signed the link and its time has not passed. */
+/** Tests the signature and expiry of a link. */
 export function isSigned(app: FastifyInstance, link: VerificationLink): boolean {
   if (!/^\d{1,12}$/.test(link.expires) || Number(link.expires) * 1000 <= app.clock.now()) return false
   return keysOf(app).some((key) => constantTimeEqual(key.sign(signedText(link)), link.signature))
 }
 
-/** Which address of the user the link verifies; null when it is for another user or address. */
+/** Returns which address the link verifies; null if it belongs to another user or address. */
 export function addressOf({ id, hash }: VerificationLink, user: User): 'current' | 'pending' | null {
   if (id !== String(user.id)) return null
   if (constantTimeEqual(hash, sha256Hex(user.email))) return 'current'

@@ -1,4 +1,4 @@
-/** ISO 8601 in UTC with six fractional digits, as clients of this contract parse it: `2026-11-20T11:32:46.000000Z`. */
+/** Formats ISO 8601 in UTC with six fractional digits, as Laravel does: `2026-11-20T11:32:46.000000Z`. */
 export function wireDate(date: Date): string
 export function wireDate(date: Date | null): string | null
 export function wireDate(date: Date | null): string | null {

@@ -4,7 +4,7 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 const said = ({ logs }: TestApp) =>
   logs
     .map((line): { level: number; msg: string } => JSON.parse(line))
-    .filter(({ msg }) => msg.startsWith('nobody was let in'))
+    .filter(({ msg }) => msg.startsWith('authentication failed'))
     .map(({ msg }) => msg)
 
 t.test('logs why authentication failed in development', async (t) => {
@@ -27,8 +27,8 @@ t.test('logs why authentication failed in development', async (t) => {
     /came from https:\/\/app\.example\.com, which/,
     /without Origin and Referer/,
     /the token that came is not live/,
-    /neither a session cookie nor/,
-    /no session cookie came/,
+    /has neither a session cookie nor/,
+    /sent no session cookie/,
     /no signed-in user/,
   ])
   t.equal(reasons.length, 7, 'and nothing for an authenticated request')

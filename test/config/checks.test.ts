@@ -13,7 +13,7 @@ table('app', [
   ['app: { url: auth.example.com }', 'app.url'],
   ["app: { frontend_url: 'https://a.example/app' }", 'app.frontend_url'],
   ["app: { url: 'https://a.example:8443/', environment: development }"],
-  ["app: { url: 'https://a.example' }", 'app.environment', /is required, because app\.url is not loopback/],
+  ["app: { url: 'https://a.example' }", 'app.environment', /is required because app\.url is not loopback/],
   ["app: { url: 'https://a.example', environment: null }", 'app.environment', /is required/],
   ["app: { url: 'http://192.168.1.5:8000' }", 'app.environment', /is required/],
   ["app: { url: 'http://localhost.example.com' }", 'app.environment', /is required/],
@@ -25,8 +25,8 @@ table('app', [
   ["app: { url: 'http://[::1]:8000' }"],
   ["app: { url: 'http://localhost:3000', environment: null }"],
   ['app: { environment: staging }', 'app.environment', /one of development, production, null \(found "staging"\)/],
-  ['app: { secret: x123456789012345678901234567890 }', 'app.secret', /32 bytes/],
-  [`app: { secret: [${SECRET}, short] }`, 'app.secret[1]', /32 bytes/],
+  ['app: { secret: x123456789012345678901234567890 }', 'app.secret', /32 random bytes/],
+  [`app: { secret: [${SECRET}, short] }`, 'app.secret[1]', /32 random bytes/],
   [`app: { secret: ${SECRET} }`],
 ])
 
@@ -42,7 +42,7 @@ table('server and outbound', [
 ])
 
 table('stateful', [
-  ['stateful: [https://a.example]', 'stateful[0]', /a host, perhaps with a port/],
+  ['stateful: [https://a.example]', 'stateful[0]', /a host with an optional port/],
   ['stateful: [a.example/x]', 'stateful[0]'],
   ['stateful: [a.example, "a.example:0"]', 'stateful[1]'],
   ['stateful: ["a.example:65536"]', 'stateful[0]'],
@@ -61,16 +61,16 @@ table('session', [
   [`${HTTPS}\nsession: { cookie: __Host-svc }`],
   [`${HTTPS}\nsession: { domain: other.example.com }`, 'session.domain', /auth\.example\.com/],
   [`${HTTPS}\nsession: { domain: .ample.com }`, 'session.domain'],
-  [`${HTTPS}\nsession: { domain: com }`, 'session.domain', /anybody/],
+  [`${HTTPS}\nsession: { domain: com }`, 'session.domain', /public suffix/],
   [
     'app: { url: https://a.github.io, environment: development }\nsession: { domain: .github.io }',
     'session.domain',
-    /anybody/,
+    /public suffix/,
   ],
   [
     'app: { url: https://a.shop.co.uk, environment: development }\nsession: { domain: co.uk }',
     'session.domain',
-    /anybody/,
+    /public suffix/,
   ],
   [`${HTTPS}\nsession: { domain: .example.com }`],
   [`${HTTPS}\nsession: { domain: auth.example.com }`],
@@ -78,7 +78,7 @@ table('session', [
   [`${HTTPS}\nsession: { same_site: none }`],
   ['session: { absolute_lifetime: 30 days }', 'session.absolute_lifetime', /15m/],
   ['session: { absolute_lifetime: 0d }', 'session.absolute_lifetime'],
-  ['session: { lifetime: 1.5 }', 'session.lifetime', /whole number of minutes/],
+  ['session: { lifetime: 1.5 }', 'session.lifetime', /integer of at least 1 \(minutes\)/],
   ['session: { login_failure_status: 403 }', 'session.login_failure_status', /401 or 422/],
 ])
 
@@ -93,8 +93,8 @@ table('accounts and mail', [
   ['mail: { from: nobody }', 'mail.from', /address/],
   ['links: { verify: /verify }', 'links.verify', /\{id\} and \{hash\}/],
   ["links: { reset: '{frontend_url}/{tokn}/{token}' }", 'links.reset', /\{tokn\}/],
-  ['links: { login: //evil.example }', 'links.login', /path beginning with one slash/],
-  ['templates: { mail: ./nowhere }', 'templates.mail', /exists \(found "\/srv\/nowhere"\)/],
+  ['links: { login: //evil.example }', 'links.login', /path that begins with a single slash/],
+  ['templates: { mail: ./nowhere }', 'templates.mail', /existing directory \(found "\/srv\/nowhere"\)/],
   ["theme: { colors: { accent: 'red; }' } }", 'theme.colors.accent', /colour/],
   ["theme: { colors: { accent: 'rgb(0 0 0' } }", 'theme.colors.accent', /colour/],
   ["theme: { colors: { accent: 'url(//evil.example/x)' } }", 'theme.colors.accent', /colour/],
@@ -112,7 +112,7 @@ table('limits', [
 ])
 
 table('scopes', [
-  ["scopes: { '*': Everything }", 'scopes["*"]', /not a scope/],
+  ["scopes: { '*': Everything }", 'scopes["*"]', /list each scope/],
   ["scopes: { 'a b': Two }", 'scopes["a b"]', /without spaces/],
 ])
 

@@ -81,7 +81,7 @@ t.test('accepts every secret from a random generator', async (t) => {
 
 t.test('requires 32 bytes for a secret in every environment', async (t) => {
   const short = SECRET.slice(0, 31)
-  const message = 'app.secret: must be at least 32 bytes long, random ones'
+  const message = 'app.secret: must be at least 32 random bytes'
   for (const environment of ['development', 'production']) {
     t.strictSame(complaints(short, {}, environment), [message])
     t.strictSame(complaints(SECRET.slice(0, 32), {}, environment), [])
@@ -121,7 +121,11 @@ t.test('rejects guessable client secrets and their hashes in production', async 
   }
   for (const secret of ['secret', 'password123', 'dragon', 'a-secret-for-trying-things-out', 'gX1fBat3bV']) {
     const client = { secret: undefined, secret_hash: hashOf(secret) }
-    t.match(complaints(SECRET, client), [/^clients\[0\]\.secret_hash: must not be the hash of a secret/], secret)
+    t.match(
+      complaints(SECRET, client),
+      [/^clients\[0\]\.secret_hash: must not be the hash of a published secret/],
+      secret,
+    )
     t.strictSame(complaints(SECRET, client, 'development'), [])
   }
   t.strictSame(complaints(SECRET, { secret: undefined, secret_hash: hashOf(SECRET) }), [])

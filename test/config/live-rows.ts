@@ -246,5 +246,5 @@ export const rows: readonly Row[] = [
   ['rate_limits.authorization', '1/1h', tries((svc) => startDevice(svc, '192.0.2.7')), 'unlimited', 1],
   ['rate_limits.authorization_total', '1/1h', tries((svc) => startDevice(svc, '192.0.2.8')), 'unlimited', 1],
   ['rate_limits.global', '1000/1m', header(({ app }) => app.inject('/health/live')), undefined, '1000'],
-  ['guard.diagnose', false, logged(/nobody was let in/), true, false],
+  ['guard.diagnose', false, logged(/authentication failed/), true, false],
 ]

@@ -129,7 +129,7 @@ t.test('names the variable in errors about the environment', (t) => {
     [
       'environment: PORT: must be a port number from 0 to 65535 (found "eighty")',
       'environment: DATABASE_URL: must be file:<path> or postgresql://user:password@host:port/name',
-      'environment: SVC_SECRET: must be at least 32 bytes long, random ones',
+      'environment: SVC_SECRET: must be at least 32 random bytes',
     ],
   )
   t.end()
@@ -159,8 +159,8 @@ tokens: { prefix: \${NONE:-} }
 
 t.test('reports missing variables and broken references with their line', (t) => {
   t.strictSame(linesOf('app:\n  name: ${GONE}\nserver:\n  host: "${1}"\n  port: ${WORD:-x}'), [
-    'svc.yaml:2: app.name: the environment variable GONE is not set, and there is no default',
-    'svc.yaml:4: server.host: ${ must be followed by a name and }, as in ${NAME} or ${NAME:-default}; $${ is a plain ${',
+    'svc.yaml:2: app.name: the environment variable GONE is not set and has no default',
+    'svc.yaml:4: server.host: invalid reference; expected ${NAME} or ${NAME:-default}, or $${ for a literal ${',
     'svc.yaml:5: server.port: must be a port number from 0 to 65535 (found "x")',
   ])
   t.strictSame(linesOf('server: { port: "8000" }'), [
@@ -205,7 +205,7 @@ t.test('treats a blank key as missing, and null as a value', (t) => {
   t.strictSame(config.rate_limits.login, { max: 5, window: MINUTE })
   t.equal(config.rate_limits.token, null)
   t.strictSame(linesOf('session: { lifetime: null }'), [
-    'svc.yaml:1: session.lifetime: must be a whole number of minutes, 1 or more (found null)',
+    'svc.yaml:1: session.lifetime: must be an integer of at least 1 (minutes) (found null)',
   ])
   t.end()
 })
@@ -216,13 +216,13 @@ t.test('checks unused keys, and warns when one is set', (t) => {
     warningsOf("webhooks: [{ url: 'https://x.example', secret: a-secret-of-32-characters-at-least, events: ['*'] }]", {
       REDIS_URL: 'redis://c',
     }),
-    ['webhooks is set, but this version does not use it yet'],
+    ['webhooks is set, but has no effect in this version'],
   )
   t.strictSame(
     warningsOf("metrics: { port: 9100 }\nclients: []\nrate_limits: { token: 60/1m }\nmail: { url: 'log:' }"),
     [],
   )
-  t.match(warningsOf('', { PORT: '9000' }), [/^app.url is still http:\/\/localhost:8000, but svc listens on port 9000/])
+  t.match(warningsOf('', { PORT: '9000' }), [/^app.url is http:\/\/localhost:8000, but svc listens on port 9000/])
   t.strictSame(warningsOf('app: { url: http://localhost:9000 }', { PORT: '9000' }), [])
   t.strictSame(warningsOf('', { PORT: '0' }), [])
   const withSecret = (secret: string) =>

@@ -87,7 +87,7 @@ t.test('accepts a file that uses every section', (t) => {
   const { config, warnings } = loadConfig({ env, cwd: new URL('.', root).pathname })
   t.equal(config.app.environment, 'production')
   t.equal(config.clients.length, 7)
-  t.ok(warnings.includes('webhooks is set, but this version does not use it yet'))
+  t.ok(warnings.includes('webhooks is set, but has no effect in this version'))
   const used = parseDocument(text).toJS() as Record<string, unknown>
   t.strictSame(Object.keys(used).sort(), Object.keys(schema.properties ?? {}).sort())
   for (const name of Object.keys(schema.properties ?? {})) {

@@ -16,19 +16,19 @@ clients:
   - { client_id: b, type: confidential, grants: [client_credentials], jwks_uri: http://b/, allow_private_addresses: true }
 `
   t.strictSame(linesOf(text), [
-    'svc.yaml:1: app.secret: is required in production: at least 32 random bytes',
-    'svc.yaml:3: app.url: must be https in production (found "http://auth.example.com")',
+    'svc.yaml:1: app.secret: is required in production; expected at least 32 random bytes',
+    'svc.yaml:3: app.url: must use https in production (found "http://auth.example.com")',
     'svc.yaml:4: test_page: must be false in production',
-    'svc.yaml:5: cors.origins[1]: must be https in production (found "http://b.example")',
-    'svc.yaml:6: stateful[1]: must not stand for everybody\'s hosts in production (found "*")',
-    'svc.yaml:8: mail.url: must be smtp(s)://… or file:<directory> in production; log: prints links that sign people in',
-    'svc.yaml:10: clients[0].jwks_uri: must be https in production, unless allow_private_addresses is true (found "http://a.example/keys")',
+    'svc.yaml:5: cors.origins[1]: must use https in production (found "http://b.example")',
+    'svc.yaml:6: stateful[1]: must not match public hosts in production (found "*")',
+    'svc.yaml:8: mail.url: must be smtp(s)://… or file:<directory> in production; log: prints links that sign users in',
+    'svc.yaml:10: clients[0].jwks_uri: must use https in production, unless allow_private_addresses is true (found "http://a.example/keys")',
   ])
   t.strictSame(problemsOf(text.replace('production', 'development')), [], 'development accepts all of it')
   const short = `${text.replace('environment', 'secret: short\n  environment')}`
   t.match(
     linesOf(short).find((line) => line.includes('secret')),
-    /app\.secret: must be at least 32 bytes/,
+    /app\.secret: must be at least 32 random bytes/,
   )
   t.end()
 })
@@ -42,13 +42,13 @@ stateful: ['*.com', '*.github.io:443', '*.example.com']
 mail: { url: 'file:mails' }
 `
   t.strictSame(linesOf(text), [
-    'svc.yaml:4: app.secret: must be random, but this one repeats characters or is too short: openssl rand -base64 32 makes one',
-    'svc.yaml:5: stateful[0]: must not stand for everybody\'s hosts in production (found "*.com")',
-    'svc.yaml:5: stateful[1]: must not stand for everybody\'s hosts in production (found "*.github.io:443")',
+    'svc.yaml:4: app.secret: must be random, but this one repeats characters or is too short; generate one with: openssl rand -base64 32',
+    'svc.yaml:5: stateful[0]: must not match public hosts in production (found "*.com")',
+    'svc.yaml:5: stateful[1]: must not match public hosts in production (found "*.github.io:443")',
   ])
   for (const name of ['XSRF-TOKEN', 'svc_remember', 'svc_browser', 'svc_flash']) {
     t.strictSame(linesOf(`session: { cookie: ${name} }`), [
-      `svc.yaml:1: session.cookie: must not be ${name}, which is another cookie of svc`,
+      `svc.yaml:1: session.cookie: must not be ${name}, which svc uses for another cookie`,
     ])
   }
   t.end()
@@ -63,13 +63,13 @@ clients:
   - { client_id: bad, type: confidential, grants: [client_credentials], secret: '${'a'.repeat(40)}' }
 `
   const weakClient =
-    'svc.yaml:6: clients[2].secret: must be random, but this one repeats characters or is too short: svc client:secret makes one'
+    'svc.yaml:6: clients[2].secret: must be random, but this one repeats characters or is too short; generate one with: svc client:secret'
   t.strictSame(linesOf(text(SECRET)), [weakClient])
   const weakest = linesOf(text('a'.repeat(32)))
   t.match(weakest, [/^svc\.yaml:1: app\.secret: must be random, but this one repeats/, weakClient])
   t.equal(weakest.length, 2)
   const short = linesOf(text('a'.repeat(31)))
-  t.match(short, [/^svc\.yaml:1: app\.secret: must be at least 32 bytes/])
+  t.match(short, [/^svc\.yaml:1: app\.secret: must be at least 32 random bytes/])
   t.equal(short.filter((line) => line.includes('app.secret')).length, 1, 'a short secret is reported once')
   t.end()
 })
@@ -79,7 +79,7 @@ t.test('accepts plain http on loopback in production, without a list of origins'
     `app: { environment: production, url: https://auth.example.com, secret: '${SECRET}' }\nmail: { url: 'file:mails' }\n${cors}`
   t.strictSame(problemsOf(text('')), [])
   t.strictSame(problemsOf(text("cors: { origins: ['http://localhost:5173', 'https://a.example'] }")), [])
-  t.match(linesOf(text("cors: { origins: ['http://127.example.com'] }")), [/cors\.origins\[0\]: must be https/])
+  t.match(linesOf(text("cors: { origins: ['http://127.example.com'] }")), [/cors\.origins\[0\]: must use https/])
   t.end()
 })
 

@@ -222,7 +222,7 @@ if (testEngine === 'sqlite') {
       '4_orphan': 'DELETE FROM parents;',
     })
     await t.rejects(db.migrate(folder), {
-      message: /4_orphan.*1 rows without their parent/,
+      message: /4_orphan.*1 rows violate a foreign key/,
     })
     t.equal((await db.rows('SELECT id FROM parents')).length, 1)
   })

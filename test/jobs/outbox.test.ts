@@ -65,7 +65,7 @@ t.test('retries failed work with growing delays, and finally gives up', async (t
   const lines = svc.logs.filter((line) => line.includes('outbox')).map((line) => JSON.parse(line))
   t.same(
     lines.map(({ level, msg }) => [level, msg]),
-    [...waits.map(() => [40, 'outbox: failed, and will be tried again']), [50, 'outbox: given up']],
+    [...waits.map(() => [40, 'outbox job failed, will retry']), [50, 'outbox job failed permanently']],
   )
   t.notMatch(svc.logs.join(''), /secret-link/)
 
@@ -111,7 +111,11 @@ t.test('encrypts stored work for its kind only, and supports secret rotation', a
   const other = await buildTestApp(t, { database: svc.where, env: { SVC_SECRET: `another-${secret}` } })
   other.app.outbox.handle('test', async (payload) => void read.push(payload))
   await other.app.outbox.deliverDue()
-  t.match(await rowsOf(svc), [{ failedAt: null, lastError: 'No secret of app.secret decrypts it.' }], 'it is not lost')
+  t.match(
+    await rowsOf(svc),
+    [{ failedAt: null, lastError: 'No secret in app.secret decrypts the payload.' }],
+    'it is not lost',
+  )
   other.clock.advance(minute)
   const rotated = await buildTestApp(t, {
     database: svc.where,

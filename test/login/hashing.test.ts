@@ -1,6 +1,6 @@
 // engine: none
 import t, { type Test } from 'tap'
-import { needsRehash, nobodysHash } from '../../src/crypto/password.ts'
+import { needsRehash, unknownUserHash } from '../../src/crypto/password.ts'
 import { PasswordHashing } from '../../src/login/hashing.ts'
 
 const lane = { kind: 'address', key: '192.0.2.1' } as const
@@ -18,8 +18,8 @@ t.test('accepts a password for its own hash, and checks unknown users against a 
   t.equal(await hashing.verify(stored, 'correct horse', lane), true)
   t.equal(await hashing.verify(stored, 'wrong', lane), false)
   t.equal(await hashing.verify(null, 'wrong', lane), false)
-  t.equal(needsRehash(nobodysHash), false)
-  t.equal(nobodysHash.split('$').length, stored.split('$').length)
+  t.equal(needsRehash(unknownUserHash), false)
+  t.equal(unknownUserHash.split('$').length, stored.split('$').length)
 })
 
 t.test('rejects every password for an invalid hash, and the empty password always', async (t) => {

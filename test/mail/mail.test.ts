@@ -57,7 +57,7 @@ t.test('names event, time and device in a notice, without personal data', async 
     new_sign_in: 'New sign-in to your account',
     two_factor_enabled: 'Two-factor authentication was turned on',
     two_factor_disabled: 'Two-factor authentication was turned off',
-    recovery_codes_generated: 'New recovery codes were made',
+    recovery_codes_generated: 'New recovery codes were generated',
     recovery_code_used: 'A recovery code was used',
     passkey_added: 'A passkey was added',
     passkey_removed: 'A passkey was removed',
@@ -89,8 +89,8 @@ t.test('names event, time and device in a notice, without personal data', async 
     t.match(mail?.html, />Firefox on Windows</)
     t.notMatch(mail?.raw, /grace|evil/i)
     const canStillReset = !['account_deleted', 'email_changed'].includes(kind)
-    t.equal(mail?.text.includes('reset your password at once'), canStillReset, kind)
-    t.equal(mail?.html.includes('reset your password at once'), canStillReset)
+    t.equal(mail?.text.includes('reset your password immediately'), canStillReset, kind)
+    t.equal(mail?.html.includes('reset your password immediately'), canStillReset)
   }
   const silent = { ...origin, ipAddress: null, userAgent: 'Your account is locked: https://evil.example' }
   await svc.database.transaction((tx) => notify(svc.app, tx, silent, recipient(to), 'passkey_added'))
@@ -135,7 +135,7 @@ t.test('prevents header injection through names, templates and values', async (t
   t.equal((await svc.mailbox.all()).length, 2, 'nothing was sent')
   t.match(
     await failures(svc),
-    evil.map(() => ({ attempts: 1, failedAt: Date, lastError: 'The address is none.' })),
+    evil.map(() => ({ attempts: 1, failedAt: Date, lastError: 'Invalid email address.' })),
   )
   const from = 'Evil "x", eve@example.com <sender@example.com>'
   svc.config.swap({ ...svc.config.current(), mail: { ...svc.config.current().mail, from } })
@@ -196,7 +196,7 @@ t.test('sends no outdated mail, and none with an unknown template', async (t) =>
   await svc.database.transaction((tx) => svc.app.outbox.add(tx, 'mail', elsewhere))
   t.equal((await svc.mailbox.all()).length, 1)
   t.match(await failures(svc), [
-    { lastError: 'The mail is out of date.', failedAt: Date },
-    { lastError: 'No template has such a name.' },
+    { lastError: 'The mail has expired.', failedAt: Date },
+    { lastError: 'Invalid template name.' },
   ])
 })

@@ -102,7 +102,7 @@ t.test('reports errors in a user as over HTTP, and changes nothing', async (t) =
   invalid(t, await update('--email=b@example.com', '--verify'), unknown)
   invalid(t, await update('--verify'), { email: ['The email field is required.'] })
   invalid(t, await update('--email=ada@example.com', '--role='), { role: ['The role field is required.'] })
-  failed(t, await update('--email=ada@example.com', '--enable', '--disable'), /exclude each other/)
+  failed(t, await update('--email=ada@example.com', '--enable', '--disable'), /cannot be combined/)
   failed(t, await update('--email=ada@example.com'), /^Nothing to change/)
   const { stdout } = await run('', 'user:list')
   t.equal(stdout.trim().split('\n').length, 1)

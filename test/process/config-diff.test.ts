@@ -51,7 +51,7 @@ webhooks: [{ url: "https://a.example", secret: hook-secret-two, events: ["*"] }]
   const found = await run('new.yaml', '--against=old.yaml')
   t.equal(found.code, 0, found.stderr)
   t.same(lines(found), [
-    'new.yaml, compared with old.yaml:',
+    'new.yaml compared with old.yaml:',
     '  live     app.name: One → Two',
     '  restart  app.url: http://localhost:8000 → http://localhost:9000',
     '  restart  app.secret: changed',
@@ -69,12 +69,12 @@ webhooks: [{ url: "https://a.example", secret: hook-secret-two, events: ["*"] }]
     '  live     rate_limits.login: 5/1m → null',
     '  live     rate_limits.global: 60/1m → 30/1m',
     '  live     webhooks: changed',
-    '15 take effect when it is reloaded, 2 with a restart.',
+    '15 take effect on reload, 2 after a restart.',
   ])
   t.notMatch(found.stdout, /secret-(one|two)|pass-(one|two)|the-(first|second)-secret/)
   t.equal((await run('new.yaml', '--against=old.yaml', '--exit-code')).code, 1)
   const same = await run('new.yaml', '--against=new.yaml', '--exit-code')
-  t.same([same.code, same.stdout], [0, 'new.yaml is the same as new.yaml.\n'])
+  t.same([same.code, same.stdout], [0, 'new.yaml is identical to new.yaml.\n'])
 
   file('bad.yaml', 'app: { name: 7 }\nnonsense: 1\n')
   for (const words of [
@@ -103,7 +103,7 @@ t.test('compares a file with the active configuration of the server', async (t) 
     }
   }
   // Recorded a moment after the process listens.
-  t.match(await until(/same/), { code: 0, stdout: /^svc\.yaml is the same as what is in force since 20\S+Z\.\n$/ })
+  t.match(await until(/same/), code: 0, stdout: /^svc\.yaml is the same as what is in force since 20\S+Z\.\n$/ )
 
   writeFileSync(
     join(svc.cwd, 'candidate.yaml'),
@@ -112,7 +112,7 @@ t.test('compares a file with the active configuration of the server', async (t) 
   const candidate = await run('candidate.yaml')
   t.match(candidate.stdout, '  live     clients.first: removed\n')
   t.match(candidate.stdout, `  restart  app.url: ${svc.url} → https://id.example.com\n`)
-  t.match(candidate.stdout, /A reload will refuse it.*\n {2}passkeys\.rp_id: /)
+  t.match(candidate.stdout, /A reload will fail.*\n {2}passkeys\.rp_id: /)
 
   replaceFile(svc, { ...settings, app: { url: 'http://localhost:1' }, clients: [robot('second')] })
   svc.child.kill('SIGHUP')
@@ -128,6 +128,6 @@ t.test('compares a file with the active configuration of the server', async (t) 
     env: { ...env, SVC_SECRET: 'another-secret-of-more-than-32-bytes' },
   })
   t.equal(other.code, 1)
-  t.match(other.stderr, /^The configuration in force was noted under another app\.secret/)
+  t.match(other.stderr, /^The active configuration was saved with another app\.secret/)
   await svc.stop()
 })

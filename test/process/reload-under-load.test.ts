@@ -104,7 +104,7 @@ t.test('fails no request during fifty reloads under load', async (t) => {
   const settings = settingsOf(svc)
   let done = 0
   svc.child.stdout?.on('data', (text: string) => {
-    done += text.split('"msg":"the configuration was reloaded"').length - 1
+    done += text.split('"msg":"configuration reloaded"').length - 1
   })
   for (let n = 1; n <= reloads; n++) {
     const changed = { app: { url: svc.url, name: `Name ${n}` }, clients: [web, robot('robot'), robot(`robot${n}`)] }

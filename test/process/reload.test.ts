@@ -31,7 +31,7 @@ t.test('applies valid changes on SIGHUP, lists those that need a restart, and ot
   })
   svc.child.kill('SIGHUP')
   t.match(await nthLine(svc, 3), { level: warn, keys: ['app.url', 'session.cookie'] })
-  t.match(configLines(svc)[1], { level: info, msg: 'the configuration was reloaded' })
+  t.match(configLines(svc)[1], { level: info, msg: 'configuration reloaded' })
   t.same(configLines(svc)[1]?.changed, ['app.name', 'session.lifetime', 'clients.second', 'clients.first'])
   t.notMatch(svc.stdout(), 'another-secret', 'no value is logged')
   const cookie = String((await browser.get('/api/user')).headers['set-cookie'])

@@ -144,7 +144,7 @@ t.test('stops in spite of a request that never ends', async (t) => {
   await isRead(svc)
   const { code, stdout } = await svc.stop()
   t.equal(code, 1, 'it logs that some requests were not finished')
-  t.match(stdout, 'stopping although requests are still in flight')
+  t.match(stdout, 'stopping with requests still in flight')
 })
 
 t.test('stops immediately while it waits for the database', async (t) => {

@@ -35,16 +35,13 @@ t.test('logs that the collector is away, and delays no request', async (t) => {
   t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
   const { code, stdout, stderr } = await svc.stop()
   t.same([code, stderr], [0, ''])
-  t.match(stdout, /"msg":"traces: the last of them could not be sent"/)
+  t.match(stdout, /"msg":"traces: the last traces could not be sent"/)
 })
 
 t.test('rejects an invalid collector address at start', async (t) => {
   const { code, stderr } = await runMain(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'user:secret@collector:4318' } })
   t.equal(code, 78)
-  t.equal(
-    stderr,
-    'environment: OTEL_EXPORTER_OTLP_ENDPOINT: must be the address of a collector, http://… or https://…\n',
-  )
+  t.equal(stderr, 'environment: OTEL_EXPORTER_OTLP_ENDPOINT: must be the http or https URL of a collector\n')
 })
 
 t.test('is turned off by the standard variables of OpenTelemetry', async (t) => {

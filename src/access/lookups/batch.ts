@@ -5,13 +5,13 @@ interface Waiter<Row> {
   reject(error: unknown): void
 }
 
-/** How many queries of one kind may be under way: while they are, later lookups gather into a larger batch. */
+/** Maximum number of concurrent queries of one kind. Meanwhile, further lookups collect in a larger batch. */
 const concurrent = 2
 
-/** The most keys in one query. */
+/** Maximum number of keys in one query. */
 const maxBatch = 500
 
-/** Gathers the lookups of one turn of the event loop into one query; nothing outlives its query. */
+/** Combines the lookups of one event loop turn into one query. Nothing is cached. */
 export class Batch<Key, Row> {
   readonly #query: (keys: Key[]) => Promise<Row[]> | Row[]
   readonly #keyOf: (row: Row) => Key
@@ -19,13 +19,13 @@ export class Batch<Key, Row> {
   #running = 0
   #scheduled = false
 
-  /** `query` answers the rows that exist, in any order; `keyOf` is the key a row was asked by. */
+  /** `query` returns the existing rows in any order; `keyOf` returns the key of a row. */
   constructor(query: (keys: Key[]) => Promise<Row[]> | Row[], keyOf: (row: Row) => Key) {
     this.#query = query
     this.#keyOf = keyOf
   }
 
-  /** The row of this key as it is in the database now, or null. */
+  /** Returns the current row of this key, or null. */
   find(key: Key): Promise<Row | null> {
     return new Promise((resolve, reject) => {
       const waiters = this.#waiting.get(key)
@@ -56,7 +56,7 @@ export class Batch<Key, Row> {
       }
       for (const waiters of batch.values()) for (const waiter of waiters) waiter.resolve(null)
     } catch (error) {
-      // A database that does not answer says nothing about a credential: 503, never 401.
+      // An unavailable database says nothing about a credential: 503, never 401.
       const refusal = unavailable(error)
       for (const waiters of batch.values()) for (const waiter of waiters) waiter.reject(refusal)
     } finally {

@@ -17,15 +17,15 @@ import {
   userById,
 } from './rows.ts'
 
-/** How an engine answers many keys of one kind at once. */
+/** Runs a batch query on an engine. */
 export type Query = <Key, Row>(kind: LookupKind<Key, Row>) => (keys: Key[]) => Promise<Row[]> | Row[]
 
-/** Where what is looked up is told. */
+/** Receivers of metrics and traces. */
 export type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
 
 type Run<Key, Row> = (keys: Key[]) => Promise<Row[]> | Row[]
 
-/** The same query, counted and timed. */
+/** Wraps a query to count and time it. */
 const counted =
   <Key, Row>(name: string, run: Run<Key, Row>, metrics: Metrics): Run<Key, Row> =>
   async (keys) => {
@@ -37,13 +37,13 @@ const counted =
     }
   }
 
-/** The lookups over an engine's query, each kind with batches of its own. */
+/** Builds the lookups on an engine's query, with separate batches per kind. */
 export function batchedLookups(query: Query, close: () => Promise<void>, { metrics, tracing }: Watch): Lookups {
   const batched = <Key, Row>(kind: LookupKind<Key, Row>) => {
     const run = query(kind)
     const batch = new Batch(metrics ? counted(kind.name, run, metrics) : run, kind.keyOf)
     const find = (key: Key) => batch.find(key)
-    // In a span of the request that asks: the query itself is that of many.
+    // In a span of the calling request, because the query itself serves many.
     return tracing ? (key: Key) => tracing.span(`lookup ${kind.name}`, {}, () => find(key)) : find
   }
   const denial = batched(oauthDenial)

@@ -1,6 +1,6 @@
 import type { User } from '../../users/user.ts'
 
-/** An API token's record with its owner; dates as the wire shows them. */
+/** An API token with its owner; dates in API format. */
 export interface TokenRow {
   id: bigint
   tokenableType: string
@@ -10,11 +10,11 @@ export interface TokenRow {
   lastUsedAt: string | null
   expiresAt: string | null
   createdAt: string | null
-  /** Null when the owner is gone. */
+  /** Null if the owner was deleted. */
   user: User | null
 }
 
-/** A session's record with its user; dates in unix milliseconds. */
+/** A session with its user; dates in Unix milliseconds. */
 export interface SessionRow {
   id: string
   publicId: string
@@ -24,11 +24,11 @@ export interface SessionRow {
   createdAt: number
   lastSeenAt: number
   user: User | null
-  /** The user's password hash as it is now. */
+  /** Current password hash of the user. */
   password: string | null
 }
 
-/** A remembered device's record with its user. */
+/** A remembered device with its user. */
 export interface RememberRow {
   id: bigint
   tokenHash: string
@@ -39,20 +39,20 @@ export interface RememberRow {
   password: string | null
 }
 
-/** A record of the OAuth server; times in unix milliseconds. */
+/** An OAuth record; times in Unix milliseconds. */
 export interface OauthRecordRow {
   id: string
   kind: string
   payload: string
-  /** The hash by which it was asked for. */
+  /** The hash used as lookup key. */
   key: string
   consumedAt: number | null
   expiresAt: number | null
-  /** The public id of the browser session that it follows. */
+  /** Public id of the browser session that the record depends on. */
   sessionId: string | null
 }
 
-/** How a pool of connections is doing at the moment. */
+/** State of a connection pool. */
 interface PoolState {
   readonly totalCount: number
   readonly idleCount: number
@@ -61,27 +61,27 @@ interface PoolState {
 }
 
 /**
- * The lookups of the hot path: each asks the database, and those that arrive in one turn of the event loop share a query.
- * Keys are parsed before they come here, so that none can fail the others; a failed query rejects with 503.
+ * Lookups of the hot path. Each reads the database; lookups in one event loop turn share a query. Callers parse keys
+ * first, so that one invalid key cannot fail the others. A failed query rejects with 503.
  */
 export interface Lookups {
   tokenById(id: bigint): Promise<TokenRow | null>
-  /** By SHA-256 (hex): tokens from before ids were part of the text. */
+  /** By SHA-256 (hex), for legacy tokens without an id. */
   tokenByHash(hash: string): Promise<TokenRow | null>
   /** By SHA-256 (hex) of the id in the cookie. */
   session(hash: string): Promise<SessionRow | null>
   rememberToken(id: bigint): Promise<RememberRow | null>
   user(id: bigint): Promise<User | null>
-  /** By public id: sessions that something else refers to. */
+  /** By public id. */
   sessionByPublicId(publicId: string): Promise<SessionRow | null>
   oauthRecord(id: string): Promise<OauthRecordRow | null>
   oauthRecordByUid(hash: string): Promise<OauthRecordRow | null>
   oauthRecordByCode(hash: string): Promise<OauthRecordRow | null>
-  /** Whether the JWT with this SHA-256 (hex) of its jti was revoked. */
+  /** Tests whether the JWT with this SHA-256 (hex) of its jti was revoked. */
   isDenied(hash: string): Promise<boolean>
-  /** Whether there is still a personal access token of this jti. */
+  /** Tests whether the personal access token with this jti exists. */
   hasPersonalToken(jti: string): Promise<boolean>
-  /** The connections of its own, where it has any. */
+  /** Separate connection pool, if there is one. */
   pool?: PoolState
   close(): Promise<void>
 }

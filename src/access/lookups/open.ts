@@ -2,15 +2,15 @@ import type { FastifyInstance } from 'fastify'
 import type { Lookups } from './lookups.ts'
 import { postgresqlLookups } from './postgresql.ts'
 
-/** Opens the lookups of the engine in use. */
+/** Opens the lookups of the configured engine. */
 export async function openLookups(
   app: Pick<FastifyInstance, 'config' | 'log' | 'metrics' | 'tracing'>,
 ): Promise<Lookups> {
   const { engine, url, file } = app.config.current().database
   if (engine === 'postgresql') {
-    return postgresqlLookups(url, app, (error) => app.log.warn({ err: error }, 'lost a database connection'))
+    return postgresqlLookups(url, app, (error) => app.log.warn({ err: error }, 'database connection lost'))
   }
-  // Loaded only where it is used: the native driver would cost a server on PostgreSQL its memory.
+  // Loaded on demand: the native driver would cost memory on PostgreSQL.
   const { sqliteLookups } = await import('./sqlite.ts')
   return sqliteLookups(file ?? '', app)
 }

@@ -3,10 +3,10 @@ import { batchedLookups, type Watch } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
 
-// Every value stays the text that PostgreSQL sent: parsing only what is looked at is what makes a batch cheap.
+// Values stay text; parsing only the used ones keeps batches cheap.
 const asText = { getTypeParser: () => (value: string) => value }
 
-/** Batched lookups on a small pool of their own: one prepared `= ANY($1)` for all keys of a turn. */
+/** Batched lookups on a small separate pool, with one prepared `= ANY($1)` per batch. */
 export function postgresqlLookups(url: string, watch: Watch, onError: (error: Error) => void): Lookups {
   const pool = new Pool({
     connectionString: url,

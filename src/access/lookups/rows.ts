@@ -1,7 +1,7 @@
 import type { User } from '../../users/user.ts'
 import type { OauthRecordRow, RememberRow, SessionRow, TokenRow } from './lookups.ts'
 
-/** A column's value as its driver gives it: text on PostgreSQL, text or a number on SQLite. */
+/** Column value from the driver: text on PostgreSQL, text or a number on SQLite. */
 export type Value = string | number | bigint | null
 
 const userColumns =
@@ -18,17 +18,19 @@ const fromRememberTokens = `SELECT r.id, r.token_hash, r.previous_hash, r.passwo
 const text = (value: Value | undefined): string | null => (value === null || value === undefined ? null : String(value))
 const string = (value: Value | undefined): string => String(value ?? '')
 
-/** Both engines' timestamps, `2026-11-20 11:32:46.5` and `2026-11-20T11:32:46.500+00:00`, as the wire shows them. */
+/**
+ * Converts the timestamps of both engines, `2026-11-20 11:32:46.5` and `2026-11-20T11:32:46.500+00:00`, to API format.
+ */
 function wireTimestamp(value: Value | undefined): string | null {
   if (value === null || value === undefined) return null
   const stamp = String(value)
-  // As nearly all are: with milliseconds, on either engine.
+  // Fast path for the usual form with milliseconds.
   if (stamp.length === 23 || stamp.length === 29) return `${stamp.slice(0, 10)}T${stamp.slice(11, 23)}000Z`
   const fraction = stamp.length > 20 ? stamp.slice(20, 23).replace(/\+.*/, '') : ''
   return `${stamp.slice(0, 10)}T${stamp.slice(11, 19)}.${fraction.padEnd(6, '0')}Z`
 }
 
-/** The same timestamps in unix milliseconds. */
+/** Converts the same timestamps to Unix milliseconds. */
 const milliseconds = (value: Value | undefined): number => Date.parse(wireTimestamp(value) ?? '')
 
 function userAt(row: readonly Value[], offset: number): User | null {
@@ -82,10 +84,10 @@ const rememberOf = (row: readonly Value[]): RememberRow => ({
   password: text(row[5 + userWidth]),
 })
 
-/** One kind of lookup: what is selected, by which column, and what a row of it is. */
+/** One kind of lookup: columns, key column and row conversion. */
 export interface LookupKind<Key, Row> {
   name: string
-  /** Without its WHERE. */
+  /** Without its WHERE clause. */
   select: string
   column: string
   type: 'bigint' | 'text'
@@ -173,7 +175,7 @@ export const oauthRecord = oauthRecords('oauth-record', 'r.id')
 export const oauthRecordByUid = oauthRecords('oauth-record-by-uid', 'r.uid_hash')
 export const oauthRecordByCode = oauthRecords('oauth-record-by-code', 'r.code_hash')
 
-/** Rows of which only their being there matters. */
+/** Lookups that only test for existence. */
 const existence = (name: string, table: string): LookupKind<string, string> => ({
   name,
   select: `SELECT id FROM ${table}`,

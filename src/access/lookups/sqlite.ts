@@ -3,13 +3,13 @@ import { batchedLookups, type Watch } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
 
-/** Batched lookups on the synchronous driver: one prepared statement, run for each key of a turn. */
+/** Batched lookups on the synchronous driver: one prepared statement, run per key. */
 export function sqliteLookups(file: string, watch: Watch): Lookups {
   const reader = openSqliteReader(file)
 
   return batchedLookups(
     ({ select, column, rowOf }) => {
-      // 64-bit ids do not fit a number.
+      // 64-bit ids exceed the range of a number.
       const statement = reader.prepare(`${select} WHERE ${column} = ?`).raw().safeIntegers(true)
       return (keys) =>
         keys.flatMap((key) => {

@@ -4,7 +4,7 @@ import { clientChecks } from './clients.ts'
 import { sectionChecks } from './sections.ts'
 import { socialChecks } from './social.ts'
 
-/** Everything wrong in how valid keys go together. */
+/** Returns all problems between keys that are valid on their own. */
 export function crossFindings(config: Config): Finding[] {
   const findings: Finding[] = []
   const report: Report = (path, message) => findings.push({ path, message })

@@ -30,7 +30,7 @@ const rules: readonly Rule[] = [
   scopesExist,
 ]
 
-/** What must hold for the client registry, one rule each. */
+/** Rules for the client registry. */
 export const clientChecks: readonly ((config: Config, sink: Sink) => void)[] = [
   idsAreUnique,
   (config, sink) => {
@@ -46,14 +46,15 @@ function idsAreUnique({ clients }: Config, sink: Sink): void {
   for (const [index, id] of ids.entries()) {
     const first = ids.indexOf(id)
     if (first === index) continue
-    sink(['clients', index, 'client_id'], `must be unique, and clients[${first}] has it already (found "${id}")`)
+    sink(['clients', index, 'client_id'], `must be unique; clients[${first}] already uses it (found "${id}")`)
   }
 }
 
 function idIsOurs({ client_id }: Client, report: Report): void {
-  if (/^\d+$/.test(client_id)) report('client_id', `must not be digits only, like a user's id (found "${client_id}")`)
+  if (/^\d+$/.test(client_id))
+    report('client_id', `must not consist of digits only, because user ids do (found "${client_id}")`)
   if (client_id.startsWith('svc-')) {
-    report('client_id', `must not begin with svc-, which is kept for built-in clients (found "${client_id}")`)
+    report('client_id', `must not begin with svc-, which is reserved for built-in clients (found "${client_id}")`)
   }
 }
 
@@ -68,13 +69,13 @@ function logoutUrisAreSafe(client: Client, report: Report): void {
 function urisAreSafe(client: Client, key: 'redirect_uris' | 'post_logout_redirect_uris', report: Report): void {
   for (const [index, uri] of client[key].entries()) {
     if (!URL.canParse(uri)) continue
-    if (uri.includes('#')) report([key, index], `must have no fragment (found "${uri}")`)
+    if (uri.includes('#')) report([key, index], `must not have a fragment (found "${uri}")`)
     const complaint = uriComplaints[client.application_type]?.(new URL(uri))
     if (complaint) report([key, index], `${complaint} (found "${uri}")`)
   }
 }
 
-// A mistyped application_type has no rule.
+// An invalid application_type has no rule; the schema reports it.
 const uriComplaints: Readonly<Record<string, (uri: URL) => string | undefined>> = {
   web: webUriComplaint,
   native: nativeUriComplaint,
@@ -82,31 +83,29 @@ const uriComplaints: Readonly<Record<string, (uri: URL) => string | undefined>> 
 
 function webUriComplaint({ protocol, hostname }: URL): string | undefined {
   if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return undefined
-  return 'must be https, or http on localhost, 127.0.0.1 or [::1], unless application_type is native'
+  return 'must use https, or http on localhost, 127.0.0.1 or [::1], unless application_type is native'
 }
 
-/** Where any port may be asked for (RFC 8252 section 7.3); the OAuth library knows these alone. */
+/** Hosts on which any port matches (RFC 8252 section 7.3). oidc-provider supports only these. */
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 function nativeUriComplaint({ protocol, hostname }: URL): string | undefined {
   if (protocol === 'http:') {
-    return loopbackHosts.has(hostname) ? undefined : 'must be https, or http on localhost, 127.0.0.1 or [::1]'
+    return loopbackHosts.has(hostname) ? undefined : 'must use https, or http on localhost, 127.0.0.1 or [::1]'
   }
-  if (protocol === 'https:') return isLoopback(hostname) ? 'must be http on loopback' : undefined
-  return protocol.includes('.')
-    ? undefined
-    : 'must have a scheme that is a reversed domain, such as com.example.app:/cb'
+  if (protocol === 'https:') return isLoopback(hostname) ? 'must use http on loopback' : undefined
+  return protocol.includes('.') ? undefined : 'must use a reverse domain name as scheme, such as com.example.app:/cb'
 }
 
 function codeGrantHasRedirectUris({ grants, redirect_uris }: Client, report: Report): void {
   if (!grants.includes('authorization_code') || redirect_uris.length > 0) return
-  report('redirect_uris', 'is required by the grant authorization_code: a list of at least one absolute URI')
+  report('redirect_uris', 'is required for the grant authorization_code; expected at least one absolute URI')
 }
 
 function publicClientKeepsNoSecret(client: Client, report: Report): void {
   if (client.type !== 'public') return
   for (const key of ['secret', 'secret_hash'] as const) {
-    if (client[key] !== undefined) report(key, 'must not be given to a public client, which cannot keep it')
+    if (client[key] !== undefined) report(key, 'is not allowed for a public client, which cannot keep it secret')
   }
   const method = client.token_endpoint_auth_method
   if (method !== null && method !== 'none') {
@@ -117,50 +116,50 @@ function publicClientKeepsNoSecret(client: Client, report: Report): void {
 function publicClientActsForUsersOnly(client: Client, report: Report): void {
   if (client.type !== 'public') return
   const index = client.grants.indexOf('client_credentials')
-  if (index >= 0) report(['grants', index], 'must not be client_credentials for a public client, which has none')
-  if (client.fapi) report('fapi', 'must be false for a public client: FAPI 2.0 allows none')
-  if (client.introspect) report('introspect', 'must be false for a public client, which anybody can pose as')
+  if (index >= 0)
+    report(['grants', index], 'must not be client_credentials for a public client, which has no credentials')
+  if (client.fapi) report('fapi', 'must be false for a public client; FAPI 2.0 requires confidential clients')
+  if (client.introspect) report('introspect', 'must be false for a public client, which anyone can impersonate')
 }
 
 function confidentialClientHasCredentials(client: Client, report: Report): void {
   if (client.type !== 'confidential' || hasSecret(client) || hasKeys(client)) return
-  report('secret', 'is required of a confidential client, unless it has secret_hash, jwks or jwks_uri')
+  report('secret', 'is required for a confidential client without secret_hash, jwks or jwks_uri')
 }
 
 function oneSecretOnly({ secret, secret_hash }: Client, report: Report): void {
-  if (secret !== undefined && secret_hash !== undefined) report('secret_hash', 'must not stand beside secret: keep one')
+  if (secret !== undefined && secret_hash !== undefined) report('secret_hash', 'cannot be combined with secret')
 }
 
 function secretCanBeSent({ secret }: Client, report: Report): void {
   if (secret !== undefined && /[^\x20-\x7e]/.test(secret)) {
-    report('secret', 'must be of printable ASCII characters: clients cannot send others (RFC 6749 appendix A.2)')
+    report('secret', 'must contain only printable ASCII characters (RFC 6749 appendix A.2)')
   }
 }
 
 function oneKeySetOnly({ jwks, jwks_uri }: Client, report: Report): void {
-  if (jwks !== undefined && jwks_uri !== undefined) report('jwks_uri', 'must not stand beside jwks: keep one')
+  if (jwks !== undefined && jwks_uri !== undefined) report('jwks_uri', 'cannot be combined with jwks')
 }
 
 const privateParts = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 function keysArePublic({ jwks }: Client, report: Report): void {
   if (jwks?.keys.some((key) => privateParts.some((part) => part in key)))
-    report('jwks', "must hold public keys only: the private parts are the client's alone")
+    report('jwks', 'must contain only public keys; remove the private parts')
 }
 
 function keysCanSign({ jwks }: Client, report: Report): void {
   if (!jwks) return
   const broken = jwks.keys.findIndex((key) => kindOf(key) === null)
-  if (broken >= 0)
-    report(['jwks', 'keys', broken], 'must be a key that can be read: some part of it is missing or wrong')
+  if (broken >= 0) report(['jwks', 'keys', broken], 'is not a valid key: a parameter is missing or invalid')
   else if (!jwks.keys.some((key) => !('use' in key && key.use === 'enc') && signers.has(kindOf(key) ?? ''))) {
-    report('jwks', 'must hold a key that signs: RSA of at least 2048 bits, EC on P-256, or OKP on Ed25519')
+    report('jwks', 'must contain a signing key: RSA with at least 2048 bits, EC on P-256, or OKP on Ed25519')
   }
 }
 
 const signers = new Set(['rsa', 'prime256v1', 'ed25519'])
 
-/** What kind of key it is; null when it cannot be read. */
+/** Returns the key type, or null for an invalid key. */
 function kindOf(jwk: Readonly<Record<string, unknown>>): string | null {
   const labels = [jwk.alg, jwk.kid, jwk.use]
   if (labels.some((label) => label !== undefined && (typeof label !== 'string' || label === ''))) return null
@@ -187,21 +186,21 @@ function authMethodHasItsCredentials(client: Client, report: Report): void {
 
 function fapiHasKeys(client: Client, report: Report): void {
   if (client.fapi && !hasKeys(client))
-    report('fapi', 'must be false without jwks or jwks_uri: FAPI 2.0 allows no secrets')
+    report('fapi', 'must be false without jwks or jwks_uri; FAPI 2.0 does not allow secrets')
 }
 
 function fapiHasNoSecret(client: Client, report: Report): void {
   const key = client.secret === undefined ? 'secret_hash' : 'secret'
-  if (client.fapi && hasKeys(client) && hasSecret(client)) report(key, 'must not be given to a FAPI 2.0 client')
+  if (client.fapi && hasKeys(client) && hasSecret(client)) report(key, 'is not allowed for a FAPI 2.0 client')
 }
 
-/** The proof of a key is checked by the library, for its own grants; these two are svc's. */
+/** oidc-provider checks the proof for its own grants only; svc implements these two. */
 function boundClientGetsBoundTokens({ dpop, fapi, grants }: Client, report: Report): void {
   if (!dpop && !fapi) return
   for (const [index, grant] of grants.entries()) {
     if (grant !== 'password' && grant !== 'token_exchange') continue
     const kind = fapi ? 'a FAPI 2.0 client' : 'a client with dpop: true'
-    report(['grants', index], `must not be ${grant} for ${kind}: its tokens are bound to no key`)
+    report(['grants', index], `must not be ${grant} for ${kind}: this grant issues tokens without a key binding`)
   }
 }
 
@@ -217,7 +216,7 @@ function exchangeNamesClients({ exchange, grants }: Client, report: Report, { cl
 
 function scopesExist({ scopes }: Client, report: Report, config: Config): void {
   for (const [index, scope] of scopes.entries()) {
-    if (scope === '*') report(['scopes', index], 'must not be *, which is not a scope: name each one')
+    if (scope === '*') report(['scopes', index], 'must not be *; list each scope')
     else if (!Object.hasOwn(config.scopes, scope) && !OPENID_SCOPES.includes(scope)) {
       report(['scopes', index], `must be a key of scopes, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`)
     }

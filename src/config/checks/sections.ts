@@ -5,10 +5,10 @@ import type { Config } from '../schema.ts'
 
 type Check = (config: Config, report: Report) => void
 
-/** The least length of svc's secret. */
+/** Minimum length of `app.secret`, in bytes. */
 export const SECRET_BYTES = 32
 
-/** What must hold between the keys of the plain sections, one rule each. */
+/** Rules between keys of the other sections. */
 export const sectionChecks: readonly Check[] = [
   secretsAreLong,
   cookieDomainCoversUs,
@@ -27,7 +27,7 @@ function secretsAreLong({ app }: Config, report: Report): void {
   for (const [index, secret] of app.secret.entries()) {
     if (Buffer.byteLength(secret) >= SECRET_BYTES) continue
     const path = app.secret.length > 1 ? ['app', 'secret', index] : ['app', 'secret']
-    report(path, `must be at least ${SECRET_BYTES} bytes long, random ones`)
+    report(path, `must be at least ${SECRET_BYTES} random bytes`)
   }
 }
 
@@ -36,34 +36,40 @@ function cookieDomainCoversUs({ app, session }: Config, report: Report): void {
   const domain = session.domain.replace(/^\./, '').toLowerCase()
   const host = new URL(app.url).hostname
   if (!isWithin(host, domain)) {
-    report(['session', 'domain'], `must be app.url's host ${host} or a domain above it (found "${session.domain}")`)
+    report(
+      ['session', 'domain'],
+      `must be the host of app.url, ${host}, or a parent domain (found "${session.domain}")`,
+    )
   } else if (isPublicSuffix(domain)) {
     report(
       ['session', 'domain'],
-      `must not be a suffix under which anybody may register names (found "${session.domain}")`,
+      `must not be a public suffix, where anyone can register names (found "${session.domain}")`,
     )
   }
 }
 
 function crossSiteCookiesAreSecure({ session }: Config, report: Report): void {
   if (session.same_site !== 'none' || session.secure) return
-  report(['session', 'same_site'], 'must not be none unless cookies are secure: browsers drop such cookies over http')
+  report(['session', 'same_site'], 'must not be none unless cookies are secure; browsers reject such cookies over http')
 }
 
 function cookiePrefixIsHonoured({ session }: Config, report: Report): void {
   if (/^__(Secure|Host)-/i.test(session.cookie) && !session.secure) {
-    report(['session', 'cookie'], `must not begin so unless cookies are secure (found "${session.cookie}")`)
+    report(
+      ['session', 'cookie'],
+      `must not begin with __Secure- or __Host- unless cookies are secure (found "${session.cookie}")`,
+    )
   } else if (/^__Host-/i.test(session.cookie) && session.domain !== null) {
     report(['session', 'cookie'], `must not begin with __Host- when session.domain is set (found "${session.cookie}")`)
   }
 }
 
-/** Names that other cookies of svc have. */
+/** Cookie names that svc already uses. */
 const OWN_COOKIES = /^(XSRF-TOKEN|svc_(remember|browser|flash|oauth_.*|social_.*))$/
 
 function cookieIsNoOther({ session }: Config, report: Report): void {
   if (OWN_COOKIES.test(session.cookie.replace(/^__(Secure|Host)-/i, ''))) {
-    report(['session', 'cookie'], `must not be ${session.cookie}, which is another cookie of svc`)
+    report(['session', 'cookie'], `must not be ${session.cookie}, which svc uses for another cookie`)
   }
 }
 
@@ -82,7 +88,7 @@ function passkeyDomainCoversUs({ app, passkeys }: Config, report: Report): void 
   if (isPublicSuffix(domain) || !hosts.some((host) => isWithin(host, domain))) {
     report(
       ['passkeys', 'rp_id'],
-      `must be the host of app.url or app.frontend_url, or a domain above it that is no public suffix (found "${domain}")`,
+      `must be the host of app.url or app.frontend_url, or a parent domain that is not a public suffix (found "${domain}")`,
     )
   }
 }
@@ -112,7 +118,7 @@ function linkPlaceholdersExist({ links }: Config, report: Report): void {
 function templateDirectoriesExist({ templates }: Config, report: Report): void {
   for (const [key, directory] of Object.entries(templates)) {
     if (directory === null || statSync(directory, { throwIfNoEntry: false })?.isDirectory()) continue
-    report(['templates', key], `must be a directory that exists (found "${directory}")`)
+    report(['templates', key], `must be an existing directory (found "${directory}")`)
   }
 }
 
@@ -122,5 +128,5 @@ function portsDiffer({ server, metrics }: Config, report: Report): void {
 }
 
 function everythingIsNoScope({ scopes }: Config, report: Report): void {
-  if (Object.hasOwn(scopes, '*')) report(['scopes', '*'], 'is not a scope: name each one')
+  if (Object.hasOwn(scopes, '*')) report(['scopes', '*'], 'is not allowed; list each scope')
 }

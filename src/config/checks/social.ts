@@ -6,7 +6,7 @@ type Provider = Config['social'][string]
 type Report = (key: string | readonly [string, number], message: string) => void
 type Rule = (id: string, provider: Provider, report: Report, config: Config) => void
 
-/** Providers whose endpoints are known. */
+/** Providers with built-in endpoints. */
 const PRESETS = [
   'google',
   'microsoft',
@@ -23,7 +23,7 @@ const PRESETS = [
 
 const ENDPOINTS = ['authorization_url', 'token_url', 'userinfo_url'] as const
 
-/** Keys that mean something to one preset only. */
+/** Keys that apply to one preset only. */
 const KEYS_OF = {
   microsoft: { required: ['tenant'], allowed: ['tenant'] },
   gitlab: { required: [], allowed: ['host'] },
@@ -39,7 +39,7 @@ const rules: readonly Rule[] = [
   openIdHasIssuer,
 ]
 
-/** What must hold for identity providers, one rule each. */
+/** Rules for identity providers. */
 export const socialChecks: readonly ((config: Config, sink: Sink) => void)[] = [
   (config, sink) => {
     for (const [id, provider] of Object.entries(config.social)) {
@@ -52,36 +52,36 @@ export const socialChecks: readonly ((config: Config, sink: Sink) => void)[] = [
 function providerIsKnownOrDescribed(id: string, provider: Provider, report: Report): void {
   const given = ENDPOINTS.filter((key) => provider[key] !== undefined)
   if (provider.issuer !== undefined) {
-    for (const key of given) report(key, 'must not stand beside issuer, whose discovery document names it')
+    for (const key of given) report(key, 'cannot be combined with issuer, whose discovery document contains it')
     return
   }
   if (PRESETS.includes(id) && given.length === 0) return
   if (given.length === 0) {
     report(
       'issuer',
-      `is required of a provider other than ${PRESETS.join(', ')}, unless it has ${ENDPOINTS.join(', ')}`,
+      `is required for providers other than ${PRESETS.join(', ')}, unless it has ${ENDPOINTS.join(', ')}`,
     )
     return
   }
   for (const key of ENDPOINTS) {
-    if (provider[key] === undefined) report(key, `is required beside ${given.join(' and ')}`)
+    if (provider[key] === undefined) report(key, `is required together with ${given.join(' and ')}`)
   }
 }
 
 function secretIsGiven(id: string, { client_secret }: Provider, report: Report): void {
   if (id === 'apple') {
-    if (client_secret !== undefined) report('client_secret', 'must not be given: it is made from private_key')
+    if (client_secret !== undefined) report('client_secret', 'is not allowed; svc creates it from private_key')
   } else if (client_secret === undefined) {
-    report('client_secret', 'is required: text, or { file: <path> }')
+    report('client_secret', 'is required; expected text or { file: <path> }')
   }
 }
 
 function presetKeysFit(id: string, provider: Provider, report: Report): void {
   for (const [preset, { required, allowed }] of Object.entries(KEYS_OF)) {
     if (preset === id) {
-      for (const key of required) if (provider[key] === undefined) report(key, `is required of ${id}`)
+      for (const key of required) if (provider[key] === undefined) report(key, `is required for ${id}`)
     } else {
-      for (const key of allowed) if (provider[key] !== undefined) report(key, `is for ${preset} only`)
+      for (const key of allowed) if (provider[key] !== undefined) report(key, `applies to ${preset} only`)
     }
   }
 }
@@ -92,11 +92,11 @@ function plainHttpIsLocal(_id: string, provider: Provider, report: Report, { app
     if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== 'http:') continue
     const isLocal = isLoopback(new URL(url).hostname) && app.environment === 'development'
     if (isLocal && provider.allow_private_addresses) continue
-    report(key, `must be https, except in development on loopback with allow_private_addresses: true (found "${url}")`)
+    report(key, `must use https, except on loopback in development with allow_private_addresses: true (found "${url}")`)
   }
 }
 
-/** The token request repeats the URI: in one spelling, and without what the answer adds to it. */
+/** The token request repeats the URI exactly, so it needs one spelling and no parameters of its own. */
 function redirectUrisAreBare(_id: string, { redirect_uris }: Provider, report: Report): void {
   for (const [index, uri] of redirect_uris.entries()) {
     if (!URL.canParse(uri)) continue
@@ -111,5 +111,5 @@ function redirectUrisAreBare(_id: string, { redirect_uris }: Provider, report: R
 function openIdHasIssuer(_id: string, { authorization_url, scopes = [] }: Provider, report: Report): void {
   const index = scopes.indexOf('openid')
   if (authorization_url === undefined || index === -1) return
-  report(['scopes', index], 'must not be openid beside authorization_url: an OpenID provider is given by its issuer')
+  report(['scopes', index], 'must not be openid together with authorization_url; set issuer for an OpenID provider')
 }

@@ -5,7 +5,7 @@ const STATEFUL = ['localhost', 'localhost:3000', 'localhost:5173', '127.0.0.1', 
 
 /** Sessions, API tokens and the origins that may use them. */
 export const accessSections = {
-  stateful: list(text({ format: 'stateful-host', description: 'A host, perhaps with a port.' }), {
+  stateful: list(text({ format: 'stateful-host', description: 'A host with an optional port.' }), {
     default: STATEFUL,
     description:
       'Hosts of your front ends, whose pages may use session cookies. The host of app.url is always included.',
@@ -17,7 +17,7 @@ export const accessSections = {
   expiration: nullable(
     integer({
       minimum: 1,
-      expected: 'a whole number of minutes, 1 or more, or null',
+      expected: 'an integer of at least 1 (minutes), or null',
       description: 'Minutes after which every API token expires. null means never.',
     }),
   ),
@@ -41,7 +41,7 @@ export const accessSections = {
     prune_after_hours: integer({
       default: 24,
       minimum: 0,
-      expected: 'a whole number of hours, 0 or more',
+      expected: 'an integer of at least 0 (hours)',
       description: 'Hours after which the daily pruning deletes an expired token.',
     }),
   }),
@@ -56,7 +56,7 @@ export const accessSections = {
       default: 120,
       minimum: 1,
       maximum: 5_256_000,
-      expected: 'a whole number of minutes, 1 or more',
+      expected: 'an integer of at least 1 (minutes)',
       description: 'Minutes without a request after which a session expires.',
     }),
     absolute_lifetime: duration({
@@ -87,7 +87,7 @@ export const accessSections = {
       default: 400,
       minimum: 1,
       maximum: 3_650,
-      expected: 'a whole number of days from 1 to 3650',
+      expected: 'an integer from 1 to 3650 (days)',
       description: 'Days that a remembered browser stays signed in.',
     }),
     login_failure_status: Type.Unsafe<401 | 422>({
@@ -110,7 +110,7 @@ export const accessSections = {
     prefixes: list(
       text({
         pattern: '^(?!oauth$)[a-z][a-z0-9-]*$',
-        expected: 'one path segment of small letters, digits and -, other than oauth',
+        expected: 'one path segment of lowercase letters, digits and -, except oauth',
         description: 'One path segment.',
       }),
       {

@@ -2,17 +2,17 @@ import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { type FormatName, formats } from '../formats.ts'
 import type { Rate } from '../units.ts'
 
-/** What every key says about itself; a change is live unless `reload` says that it needs a restart. */
+/** Metadata of a key. Changes are live unless `reload` requires a restart. */
 interface Key<Value> {
   description: string
   reload?: 'restart'
   default?: Value
   expected?: string
-  /** No message repeats what stands there. */
+  /** Error messages do not quote the value. */
   hidden?: true
 }
 
-/** Free text, unless a format or a pattern narrows it. */
+/** Text, optionally limited by a format or a pattern. */
 export function text(
   key: Key<string> & { format?: FormatName; pattern?: string; minLength?: number; maxLength?: number },
 ) {
@@ -32,35 +32,35 @@ export function choice<const Values extends string[]>(values: readonly [...Value
   return Type.Unsafe<Values[number]>({ type: 'string', enum: [...values], ...annotated(key) })
 }
 
-/** Written as `15m`; a number of milliseconds in the snapshot. */
+/** Duration such as `15m`; milliseconds in the snapshot. */
 export function duration(key: Key<string> & { zero?: boolean }) {
   const { zero, ...rest } = key
   return Type.Unsafe<number>({
     type: 'string',
     pattern: zero ? '^\\d{1,6}[smhd]$' : '^0*[1-9]\\d{0,5}[smhd]$',
     'x-svc-kind': 'duration',
-    'x-svc-expected': `a duration such as 30s, 15m, 2h or 30d${zero ? '' : ', longer than nothing'}`,
+    'x-svc-expected': `a duration such as 30s, 15m, 2h or 30d${zero ? '' : ', greater than zero'}`,
     ...annotated(rest),
   })
 }
 
-/** Written as `5/1m`; attempts and milliseconds in the snapshot, null for no limit. */
+/** Rate such as `5/1m`; attempts and milliseconds in the snapshot, null for no limit. */
 export function rate(key: Key<string | null>) {
   return Type.Unsafe<Rate | null>({
     type: ['string', 'null'],
     pattern: '^[1-9]\\d{0,8}/[1-9]\\d{0,5}[smhd]$',
     'x-svc-kind': 'rate',
-    'x-svc-expected': 'a limit such as 5/1m (five in one minute), or null for none',
+    'x-svc-expected': 'a limit such as 5/1m (five per minute), or null for no limit',
     ...annotated(key),
   })
 }
 
-/** Text that may also stand in a file, and that no message ever repeats. */
+/** Secret text, also readable from a file. Error messages never quote it. */
 export function secret(key: Omit<Key<string>, 'default'>) {
   return Type.Unsafe<string>({ ...fileable, ...annotated({ ...key, hidden: true }) })
 }
 
-/** A URL that usually carries a password: it may stand in a file, and no message ever repeats it. */
+/** URL that may contain a password, also readable from a file. Error messages never quote it. */
 export function secretUrl(key: Key<string> & { format: FormatName }) {
   return Type.Unsafe<string>({
     ...fileable,
@@ -68,18 +68,18 @@ export function secretUrl(key: Key<string> & { format: FormatName }) {
   })
 }
 
-/** One secret or a list of them, newest first. */
+/** One secret or a list, newest first. */
 export function secrets(key: Omit<Key<string>, 'default'>) {
   return Type.Unsafe<string | string[]>({
     ...fileable,
     type: ['string', 'array', 'object'],
     items: { ...fileable, 'x-svc-secret': true, 'x-svc-expected': 'text, or { file: <path> }' },
     default: [],
-    ...annotated({ ...key, expected: 'text, { file: <path> }, or a list of these', hidden: true }),
+    ...annotated({ ...key, expected: 'text, { file: <path> } or a list of these', hidden: true }),
   })
 }
 
-/** The same key, where `null` (also its default) means that it is not set. */
+/** Makes a key nullable, with null as default. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
   const { type, enum: values } = schema as { type?: string | string[]; enum?: unknown[] }
   return Type.Unsafe<Static<Schema> | null>({
@@ -97,7 +97,7 @@ export function list<Item extends TSchema>(
   return Type.Array(items, annotated(key))
 }
 
-/** Names chosen by the operator, each with a value of the same kind. */
+/** Mapping from operator-defined names to values of one kind. */
 export function named<Value extends TSchema>(names: Names, value: Value, key: Omit<Key<never>, 'default'>) {
   const { pattern, expected } = names
   return Type.Record(Type.String({ pattern }), value, {
@@ -113,12 +113,12 @@ interface Names {
   expected: string
 }
 
-/** A group of keys; all of a section may be left out. */
+/** Section of keys. All of it is optional. */
 export function section<Properties extends Record<string, TSchema>>(description: string, properties: Properties) {
   return Type.Object(properties, { description, default: {}, additionalProperties: false })
 }
 
-/** A group of keys that is one entry of a list or of a mapping. */
+/** Group of keys that forms one entry of a list or mapping. */
 export function entry<Properties extends Record<string, TSchema>>(description: string, properties: Properties) {
   return Type.Object(properties, { description, additionalProperties: false })
 }

@@ -42,7 +42,7 @@ const client = entry('One OAuth client.', {
     text({
       pattern: '^sha256:[0-9a-f]{64}$',
       hidden: true,
-      expected: 'sha256: and 64 small hexadecimal digits',
+      expected: 'sha256: and 64 lowercase hexadecimal digits',
       description: 'The hash of the client secret, instead of secret.',
     }),
   ),

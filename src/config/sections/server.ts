@@ -193,18 +193,18 @@ export const operationSections = {
   ),
 }
 
-const TEXT_NAMES = { pattern: '^[a-z][a-z0-9_.-]*$', expected: 'small letters, digits, _, . and -' }
+const TEXT_NAMES = { pattern: '^[a-z][a-z0-9_.-]*$', expected: 'lowercase letters, digits, _, . and -' }
 
 const COLOR_NAMES = {
   pattern: `^(${themeColors.join('|')})(-dark)?$`,
-  expected: `one of ${themeColors.join(', ')}, perhaps with -dark behind it`,
+  expected: `one of ${themeColors.join(', ')}, optionally followed by -dark`,
 }
 
-/** Rejects anything that could end a CSS declaration, and URLs. */
+/** Rejects URLs and anything that could end a CSS declaration. */
 const COLOR =
   '^(#[0-9A-Fa-f]{3,8}|[A-Za-z]+|(rgb|hsl)a?\\([\\w.,%\\s/+-]+\\)|(hwb|(ok)?(lab|lch))\\([\\w.,%\\s/+-]+\\))$'
 
-/** The appearance and the texts of pages and mails. */
+/** Appearance and texts of pages and mails. */
 export const appearanceSections = {
   templates: section('Directories with templates that replace the built-in ones, file by file.', {
     mail: nullable(text({ description: 'A directory of mail templates.' })),

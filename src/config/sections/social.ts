@@ -14,7 +14,7 @@ const provider = entry('An identity provider. Known providers need only credenti
   host: Type.Optional(
     text({
       pattern: '^[\\w.-]+(:\\d+)?$',
-      expected: 'a host, perhaps with a port',
+      expected: 'a host with an optional port',
       description: 'gitlab: the host. By default gitlab.com.',
     }),
   ),
@@ -50,10 +50,10 @@ const provider = entry('An identity provider. Known providers need only credenti
   allow_private_addresses: flag({ default: false, description: 'Whether the provider may be on private addresses.' }),
 })
 
-// /auth/providers is the list of them.
+// `providers` is reserved: /auth/providers lists them.
 const PROVIDER_NAMES = {
   pattern: '^(?!providers$)[a-z][a-z0-9_-]*$',
-  expected: 'small letters, digits, _ and -, beginning with a letter, and not providers',
+  expected: 'lowercase letters, digits, _ and -, beginning with a letter, except providers',
 }
 
 /** Sign-in through other identity providers. */

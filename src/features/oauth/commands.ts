@@ -23,21 +23,21 @@ async function list({ config, print }: CommandContext): Promise<void> {
 
 async function makeSecret({ print }: CommandContext): Promise<void> {
   const secret = randomId()
-  print(`For the client, shown this once: ${secret}`)
-  print(`For the configuration: secret_hash: ${secretHash(secret)}`)
+  print(`Client secret (shown only once): ${secret}`)
+  print(`Configuration: secret_hash: ${secretHash(secret)}`)
 }
 
-/** The commands of OAuth clients. */
+/** Commands for OAuth clients. */
 export const clientCommands: readonly Command[] = [
   {
     name: 'svc:client:list',
-    summary: 'Print every OAuth client of the configuration, one line of JSON each, without secrets',
+    summary: 'List the configured OAuth clients without secrets, one JSON object per line',
     options: [],
     run: list,
   },
   {
     name: 'svc:client:secret',
-    summary: 'Print a new client secret, and its hash for the configuration; nothing is stored',
+    summary: 'Generate a client secret and its hash for the configuration; stores nothing',
     options: [],
     run: makeSecret,
   },

@@ -1,20 +1,20 @@
 import { type Command, CommandError } from '../../commands.ts'
 import { pruneExpiredTokens } from '../../tokens/prune.ts'
 
-/** The commands of API tokens. */
+/** Commands for API tokens. */
 export const tokenCommands: readonly Command[] = [
   {
     name: 'svc:prune-expired',
-    summary: 'Delete API tokens that expired more than so many hours ago (the server does it daily by itself)',
+    summary: 'Delete API tokens that expired more than the given hours ago (the server does this daily)',
     options: ['[--hours=24]'],
     run: async ({ config, database, now, options, print }) => {
       const settings = config.current()
       const given = String(options.hours ?? 24)
-      // A century is more than any token's age, and still a date.
-      if (!/^\d{1,6}$/.test(given)) throw new CommandError('--hours must be a whole number from 0 to 999999.')
+      // A century exceeds the age of any token and is still a valid date.
+      if (!/^\d{1,6}$/.test(given)) throw new CommandError('--hours must be an integer from 0 to 999999.')
       const count = await pruneExpiredTokens(database, settings, Number(given), now)
       if (settings.expiration === null)
-        print('No global expiration is set: tokens without a date of their own are kept.')
+        print('No global expiration is set. Tokens without an expiration date are kept.')
       print(`${count} expired token${count === 1 ? '' : 's'} deleted.`)
     },
   },

@@ -1,7 +1,7 @@
-/** The label's value as the text format wants it (Prometheus exposition format 0.0.4). */
+/** Escapes a label value (Prometheus exposition format 0.0.4). */
 const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 
-/** The observations of one set of labels; `counts` has one more place than there are bounds. */
+/** Observations of one label set; `counts` has one more entry than there are bounds. */
 interface Series {
   labels: string
   counts: number[]
@@ -9,8 +9,8 @@ interface Series {
 }
 
 /**
- * A histogram that costs a request next to nothing: plain numbers until somebody asks. That of prom-client makes and
- * sorts a key at each observation, which is many times as much.
+ * A histogram with minimal cost per request: plain numbers, formatted on demand. The one of prom-client builds and
+ * sorts a key per observation, which costs many times as much.
  */
 export class Histogram {
   readonly #name: string
@@ -26,7 +26,7 @@ export class Histogram {
     this.#bounds = bounds
   }
 
-  /** Counts a value under labels, in the order of their names. */
+  /** Counts a value; labels are in the order of their names. */
   observe(value: number, ...labels: string[]): void {
     const key = labels.join('\n')
     let series = this.#series.get(key)
@@ -41,7 +41,7 @@ export class Histogram {
     series.sum += value
   }
 
-  /** Everything observed so far, in Prometheus' text format. */
+  /** Formats all observations for Prometheus. */
   toString(): string {
     const lines = [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} histogram`]
     for (const { labels, counts, sum } of this.#series.values()) {

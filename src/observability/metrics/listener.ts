@@ -2,17 +2,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { FastifyInstance } from 'fastify'
 import type { Metrics } from './metrics.ts'
 
-/** The port of the metrics cannot be listened on; the message says what to do. */
+/** The metrics port is not available; the message says what to do. */
 export class MetricsPortError extends Error {}
 
-/** How long whoever is being answered may take when the process ends, in milliseconds. */
+/** How long an open response may take on shutdown, in milliseconds. */
 const closeTimeout = 1_000
 
-/** Serves the metrics under their own port from the app's start to its end: `GET /metrics`, and nothing else. */
+/** Serves `GET /metrics` on a separate port while the app runs. */
 export function serveMetrics(app: FastifyInstance, metrics: Metrics, where: { host: string; port: number }): void {
   const server = createServer({ requestTimeout: 10_000 }, (request, response) => {
     answer(metrics, request, response).catch((error) => {
-      app.log.error({ err: error }, 'the metrics cannot be told')
+      app.log.error({ err: error }, 'collecting metrics failed')
       response.writeHead(500).end()
     })
   })

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { Histogram } from './histogram.ts'
 
-/** What became of somebody's attempt to sign in. */
+/** Result of a sign-in attempt. */
 export type LoginOutcome =
   | 'succeeded'
   | 'failed'
@@ -10,10 +10,10 @@ export type LoginOutcome =
   | 'second_factor_needed'
   | 'second_factor_failed'
 
-/** What the guard found. */
+/** Result of the guard. */
 export type Verdict = 'session' | 'api_token' | 'user_jwt' | 'machine' | 'none' | 'invalid' | 'error'
 
-/** What is told of a security event: the facts that are recorded with it. */
+/** Data recorded with a security event. */
 type EventData = Readonly<Record<string, string | number | boolean | null>>
 
 /** Sets one value of a gauge. */
@@ -25,7 +25,7 @@ const sizes = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 const text = (value: EventData[string] | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined
 
-/** What each event says of an attempt to sign in. */
+/** Sign-in result by event. */
 const outcomes: Readonly<Record<string, LoginOutcome>> = {
   login: 'succeeded',
   login_remembered: 'succeeded',
@@ -37,25 +37,25 @@ const outcomes: Readonly<Record<string, LoginOutcome>> = {
   two_factor_failed: 'second_factor_failed',
 }
 
-/** Events of one door alone. */
+/** Entry point of events that only one entry point causes. */
 const doors: Readonly<Record<string, string>> = {
   login_remembered: 'remembered',
   passkey_failed: 'passkey',
   social_login_failed: 'social',
 }
 
-/** The figures of one process, for Prometheus; docs/observability.md says what each means. */
+/** Metrics of one process for Prometheus; docs/observability.md explains each. */
 export class Metrics {
   readonly #registry = new Registry()
   readonly #requests = new Histogram(
     'svc_http_request_duration_seconds',
-    'Answers by method, pattern of the route and status; from the first byte to the last.',
+    'Responses by method, route pattern and status, with their duration.',
     ['method', 'route', 'status'],
     latency,
   )
   readonly #guard = new Histogram(
     'svc_guard_duration_seconds',
-    'Verdicts of the guard and how long they took, by route family.',
+    'Guard results and their duration, by route family.',
     ['family', 'verdict'],
     latency,
   )
@@ -68,43 +68,41 @@ export class Metrics {
   readonly #batches = new Histogram('svc_lookup_batch_size', 'Keys in one batched query.', ['lookup'], sizes)
   readonly #hashingWait = new Histogram(
     'svc_hashing_wait_seconds',
-    'How long a password waited for a thread.',
+    'Time that a password check waited for a thread.',
     [],
     latency,
   )
   readonly #hashing = new Histogram(
     'svc_hashing_duration_seconds',
-    'How long a thread worked on a password.',
+    'Time that a thread worked on a password.',
     [],
     latency,
   )
-  readonly #hashingRefused = this.#counter('svc_hashing_refused_total', 'Passwords refused: the queue was full.', [])
+  readonly #hashingRefused = this.#counter(
+    'svc_hashing_refused_total',
+    'Password checks rejected because the queue was full.',
+    [],
+  )
   readonly #events = this.#counter('svc_security_events_total', 'Recorded security events by type.', ['event'])
-  readonly #logins = this.#counter('svc_logins_total', 'Attempts to sign in, by channel and outcome.', [
+  readonly #logins = this.#counter('svc_logins_total', 'Sign-in attempts by channel and outcome.', [
     'channel',
     'outcome',
   ])
-  readonly #tokens = this.#counter('svc_tokens_issued_total', 'Issued tokens, by kind and what they rest on.', [
-    'kind',
-    'grant',
-  ])
-  readonly #refusals = this.#counter('svc_token_requests_refused_total', 'Refused requests of the token endpoint.', [
-    'grant',
-    'error',
-  ])
+  readonly #tokens = this.#counter('svc_tokens_issued_total', 'Issued tokens by kind and grant.', ['kind', 'grant'])
+  readonly #refusals = this.#counter('svc_token_requests_refused_total', 'Rejected token requests.', ['grant', 'error'])
 
   constructor(facts: Record<string, string>) {
     const names = Object.keys(facts)
-    this.gauge('svc_build_info', 'Always 1; its labels say what runs.', names, (set) => set(1, facts))
+    this.gauge('svc_build_info', 'Always 1; the labels identify the build.', names, (set) => set(1, facts))
     collectDefaultMetrics({ register: this.#registry })
   }
 
-  /** Counts an answer. */
+  /** Counts a response. */
   request(method: string, route: string, status: number, seconds: number): void {
     this.#requests.observe(seconds, method, route, String(status))
   }
 
-  /** Counts what the guard of a route family found. */
+  /** Counts a guard result. */
   verdict(family: string, verdict: Verdict, seconds: number): void {
     this.#guard.observe(seconds, family, verdict)
   }
@@ -121,7 +119,7 @@ export class Metrics {
     this.#hashing.observe(worked)
   }
 
-  /** Counts a password that nobody had time for. */
+  /** Counts a password check rejected by a full queue. */
   hashingRefused(): void {
     this.#hashingRefused.inc()
   }
@@ -136,24 +134,24 @@ export class Metrics {
     this.#tokens.inc({ kind, grant })
   }
 
-  /** Counts a refused token request. */
+  /** Counts a rejected token request. */
   tokenRefused(grant: string, error: string): void {
     this.#refusals.inc({ grant, error })
   }
 
-  /** Counts a security event, and the attempt to sign in or the token that it tells of. */
+  /** Counts a security event, and the sign-in attempt or token that it reports. */
   event(event: string, data: EventData): void {
     this.#events.inc({ event })
     const outcome = outcomes[event]
     if (outcome) this.login(doors[event] ?? text(data.channel) ?? text(data.method) ?? 'other', outcome)
     if (event !== 'token_created') return
-    // A door is told where the token is what somebody signed in for.
+    // The event names a channel when the sign-in issues a token.
     const channel = text(data.channel)
     if (channel !== undefined) this.login(channel, 'succeeded')
     this.token('api_token', channel === undefined ? 'created' : 'sign_in')
   }
 
-  /** Adds a gauge whose values are read when somebody asks; one that cannot be read then has none. */
+  /** Adds a gauge that is read on each scrape; a failed read has no value. */
   gauge(name: string, help: string, labelNames: string[], read: (set: SetValue) => void | Promise<void>): void {
     new Gauge({
       name,
@@ -171,7 +169,7 @@ export class Metrics {
     })
   }
 
-  /** Everything as of now, in Prometheus' text format. */
+  /** Returns all metrics in Prometheus text format. */
   async text(): Promise<string> {
     const histograms = [this.#requests, this.#guard, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
     return [await this.#registry.metrics(), ...histograms].join('\n')

@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/** Adds `app.metrics`; the library is loaded only where they are wanted. */
+/** Adds `app.metrics`; the library loads only if metrics are on. */
 export async function openMetrics(app: FastifyInstance): Promise<void> {
   const { config, database } = app
   if (config.current().metrics.port === null) return void app.decorate('metrics', null)
@@ -19,7 +19,7 @@ export async function openMetrics(app: FastifyInstance): Promise<void> {
   app.decorate('metrics', new Metrics({ version, node: process.versions.node, database: database.engine }))
 }
 
-/** Counts each answer by the pattern of its route: what no route has is one, whatever was asked for. */
+/** Counts responses by route pattern. Unmatched paths share one label. */
 export function addRequestMetrics(app: FastifyInstance): void {
   const { metrics } = app
   if (!metrics) return

@@ -2,8 +2,8 @@ import { type Context, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node'
 
 /**
- * The span as it may leave: a status without the error's message, which may quote what was sent. That of a request is
- * settled by its answer: what the caller did wrong is no failure of svc (semantic conventions of HTTP spans).
+ * Removes the error message from a span, because it may quote input. The response decides the status of a request:
+ * client errors are not failures of svc (semantic conventions for HTTP spans).
  */
 function discreet(span: ReadableSpan): ReadableSpan {
   const hasFailed =
@@ -14,7 +14,7 @@ function discreet(span: ReadableSpan): ReadableSpan {
   return Object.create(span, { status: { value: { code }, enumerable: true } })
 }
 
-/** Hands spans on without what they should not tell. */
+/** Passes spans on without sensitive data. */
 export class DiscreetProcessor implements SpanProcessor {
   readonly #next: SpanProcessor
 

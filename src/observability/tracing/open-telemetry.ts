@@ -18,10 +18,10 @@ import { unmatchedPath } from '../logging.ts'
 import { DiscreetProcessor } from './discreet-processor.ts'
 import type { SpanFacts, Tracing } from './tracing.ts'
 
-/** How long the end of the process waits for the collector, in milliseconds. */
+/** How long shutdown waits for the collector, in milliseconds. */
 const flushTimeout = 3_000
 
-/** Names a request's span after its route: the instrumentation would tell the whole URL, with the codes and tokens in it. */
+/** Names a request's span by its route. The instrumentation would record the URL, including codes and tokens. */
 function nameAfterRoute(span: Span, request: FastifyRequest): void {
   const { url } = request.routeOptions
   const isMatched = url !== undefined && url !== '*'
@@ -29,7 +29,7 @@ function nameAfterRoute(span: Span, request: FastifyRequest): void {
   span.setAttribute('url.path', isMatched ? url : unmatchedPath(request.raw.url ?? ''))
 }
 
-/** Sends traces to where OpenTelemetry's environment variables say, from now to the app's end: a span for each request. */
+/** Starts sending traces as configured by OpenTelemetry's variables, with one span per request. */
 export async function startTracing(app: FastifyInstance): Promise<Tracing> {
   const warn = (text: string) => app.log.warn(`traces: ${text.slice(0, 300)}`)
   diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN)
@@ -53,7 +53,7 @@ export async function startTracing(app: FastifyInstance): Promise<Tracing> {
       () => true,
       () => false,
     )
-    if (!(await Promise.race([sent, late]))) warn('the last of them could not be sent')
+    if (!(await Promise.race([sent, late]))) warn('the last traces could not be sent')
     for (const api of [trace, context, propagation, diag]) api.disable()
   })
 
@@ -78,7 +78,7 @@ export async function startTracing(app: FastifyInstance): Promise<Tracing> {
     headers: () => {
       const carrier: Record<string, string> = {}
       propagation.inject(context.active(), carrier)
-      // Baggage is whatever somebody sent along: nobody else's business.
+      // Baggage from callers is not passed on.
       const { traceparent, tracestate } = carrier
       return { ...(traceparent ? { traceparent } : {}), ...(tracestate ? { tracestate } : {}) }
     },

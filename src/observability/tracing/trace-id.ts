@@ -1,6 +1,6 @@
 const isZero = (hex: string | undefined): boolean => hex === undefined || /^0+$/.test(hex)
 
-/** The trace that a caller says a request belongs to; undefined for what is no `traceparent` (W3C Trace Context section 3.2). */
+/** Returns the trace id of a `traceparent` header (W3C Trace Context section 3.2); undefined if invalid. */
 export function sentTraceId(traceparent: unknown): string | undefined {
   if (typeof traceparent !== 'string') return undefined
   const [, version, id, parent, rest] =

@@ -2,8 +2,8 @@ import type { OutboundFetch } from '../../http/outbound.ts'
 import type { Tracing } from './tracing.ts'
 
 /**
- * The same calls, each in a span that tells the host and nothing else of the URL. `passesOn` is for services of the
- * operator's own: to anybody else `traceparent` would tell which of the calls belong together.
+ * Wraps a fetch in spans that contain only the host. `passesOn` forwards `traceparent`, which third parties must not
+ * receive because it links requests.
  */
 export function tracedFetch(fetch: OutboundFetch, tracing: Tracing | null, passesOn: boolean): OutboundFetch {
   if (!tracing) return fetch

@@ -1,23 +1,23 @@
 import type { FastifyRequest } from 'fastify'
 
-/** What is told of a piece of work: nothing that somebody sent, and no secret. */
+/** Attributes of a span, without user input or secrets. */
 export type SpanFacts = Record<string, string | number>
 
-/** Traces of what svc does, for whoever collects them. */
+/** Traces of svc's work. */
 export interface Tracing {
-  /** Does work in a span of its own, inside that of the request that it is for; `note` adds what is known only then. */
+  /** Runs work in a span of the current request; `note` adds attributes during the work. */
   span<T>(name: string, facts: SpanFacts, work: (note: (facts: SpanFacts) => void) => Promise<T>): Promise<T>
   /** The same for a call to another service. */
   call<T>(name: string, facts: SpanFacts, work: (note: (facts: SpanFacts) => void) => Promise<T>): Promise<T>
-  /** The headers by which another service goes on with the trace (W3C Trace Context). */
+  /** Headers that propagate the trace (W3C Trace Context). */
   headers(): Record<string, string>
-  /** The trace that a request belongs to. */
+  /** Returns the trace id of a request. */
   idOf(request: FastifyRequest): string | undefined
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Null where nobody collects traces. */
+    /** Null without a trace collector. */
     tracing: Tracing | null
   }
 }

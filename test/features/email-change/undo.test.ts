@@ -87,7 +87,7 @@ t.test('restores the account of the old owner after an attacker changed the addr
   t.equal(await svc.database.prisma.event.count({ where: { type: 'email_change_undone', userId: BigInt(ada.id) } }), 1)
   for (const answer of [await open(svc, link), await press(svc, link)]) {
     t.equal(answer.statusCode, 403, 'the link works once')
-    t.match(answer.body, 'This link does not work')
+    t.match(answer.body, 'This link is invalid')
   }
 })
 

@@ -154,7 +154,7 @@ t.test('accepts a link for one user, one address and one hour, and rejects forge
   const shown = await grace.spa.get(at({ query: '' }), page)
   t.equal(shown.statusCode, 403)
   t.match(shown.headers['content-type'], 'text/html')
-  t.match(shown.body, 'This link does not work')
+  t.match(shown.body, 'This link is invalid')
   t.match((await mallory.spa.get(grace.link, page)).body, 'This link is for another account')
   const foreign = await mallory.spa.get(grace.link)
   t.equal(foreign.statusCode, 403)

@@ -41,7 +41,7 @@ t.test('shows a sign-in link to visitors and the account to users, with a form t
   const forged = await browser.post('/oauth/sign-out', encode({ _token: 'wrong' }), form)
   t.equal(forged.statusCode, 419)
   t.match(forged.body, '<title>Error · svc</title>')
-  t.match(forged.body, 'This page is out of date')
+  t.match(forged.body, 'This page has expired')
   t.equal(await svc.database.prisma.session.count({ where: { userId: BigInt(user.id) } }), 1)
 
   const left = await browser.post('/oauth/sign-out', encode({ _token: hiddenToken(shown.body) }), form)

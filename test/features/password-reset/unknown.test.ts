@@ -190,5 +190,5 @@ t.test('drops a mail that could not be sent in time', async (t) => {
   t.equal((await waiting()).failedAt, null, 'attempted, and to be retried')
   svc.clock.advance(10 * minute + second)
   await svc.app.outbox.deliverDue()
-  t.match(await waiting(), { failedAt: Date, lastError: 'The mail is out of date.' })
+  t.match(await waiting(), { failedAt: Date, lastError: 'The mail has expired.' })
 })

@@ -231,7 +231,7 @@ t.test('explains a failed provider sign-in', async (t) => {
     const { body } = await visitor.open(`${login}?error=${encodeURIComponent(code)}`)
     return /role="alert" id="form-error"><div><p>([^<]*)/.exec(body)?.[1] ?? null
   }
-  t.match(await alert('account_exists'), 'There is an account with this email address already')
+  t.match(await alert('account_exists'), 'An account with this email address already exists')
   t.match(await alert('access_denied'), 'Access was denied')
   const other = await alert('provider_error')
   t.match(other, 'did not work')

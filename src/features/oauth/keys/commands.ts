@@ -7,7 +7,7 @@ import { KeySeal } from './seal.ts'
 import { listKeys } from './store.ts'
 import { type MadeKey, makeKeys } from './succession.ts'
 
-/** How a key is replaced: in its time, at once, or with everything that its algorithm signed. */
+/** How to replace a key: on schedule, immediately, or immediately with all older keys deleted. */
 type Haste = 'planned' | 'now' | 'withdraw'
 
 const date = (at: number): string => wireDate(new Date(at))
@@ -19,7 +19,7 @@ function algorithmsOf({ options }: CommandContext): readonly Algorithm[] {
   return [found]
 }
 
-/** The successors to make: in its time, none for an algorithm whose next key waits already. */
+/** Keys to create. With `planned`, an algorithm whose next key is already published gets none. */
 function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], haste: Haste, now: number, lead: number) {
   return names.flatMap((algorithm): WantedKey[] => {
     const line = lineOf(keys, algorithm)
@@ -31,18 +31,18 @@ function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], hast
 }
 
 const meanings: Readonly<Record<Haste, string>> = {
-  planned: 'The keys before them sign until then, and stay published until everything they signed has ended.',
+  planned: 'Until then, the previous keys sign. They stay published until everything they signed has expired.',
   now:
-    'The keys before them stay published until everything they signed has ended. An API that caches the key set may ' +
-    'refuse new tokens until it fetches the set again.',
+    'The previous keys stay published until everything they signed has expired. An API that caches the key set may ' +
+    'reject new tokens until it fetches the set again.',
   withdraw:
-    'Every older key was deleted: the tokens they signed are refused from now on, within 15 seconds by every replica, ' +
-    'and by APIs as soon as they fetch the key set again. Refresh tokens and sessions still work.',
+    'All older keys were deleted. Every replica rejects the tokens they signed within 15 seconds, ' +
+    'and APIs reject them after fetching the key set again. Refresh tokens and sessions still work.',
 }
 
 async function rotate(context: CommandContext): Promise<void> {
   const { config, database, now, options, print } = context
-  if (options.now && options.withdraw) throw new CommandError('--now and --withdraw exclude each other.')
+  if (options.now && options.withdraw) throw new CommandError('--now and --withdraw cannot be combined.')
   const haste = options.withdraw ? 'withdraw' : options.now ? 'now' : 'planned'
   const names = algorithmsOf(context)
   const settings = config.current()
@@ -55,7 +55,7 @@ async function rotate(context: CommandContext): Promise<void> {
 
 function outcome(algorithm: Algorithm, made: readonly MadeKey[]): string {
   const key = made.find((one) => one.algorithm === algorithm)
-  if (!key) return `${algorithm}: its next key is published already. Use --now to have another one sign at once.`
+  if (!key) return `${algorithm}: the next key is already published. Use --now to sign with a new key immediately.`
   return `${algorithm}: the new key ${key.kid} signs from ${date(key.signsFrom)}.`
 }
 
@@ -77,19 +77,19 @@ async function list({ config, database, now, print }: CommandContext): Promise<v
   }
 }
 
-/** The commands of the keys that sign tokens. */
+/** Commands for the signing keys. */
 export const keyCommands: readonly Command[] = [
   {
     name: 'svc:keys:list',
-    summary: 'Print every signing key, one line of JSON each, without its private part',
+    summary: 'List the signing keys without their private parts, one JSON object per line',
     options: [],
     run: list,
   },
   {
     name: 'svc:keys:rotate',
     summary:
-      'Make new signing keys, published at once and signing an hour later (the server does it by itself); --now: ' +
-      'signing in 30 seconds; --withdraw: at once and with the older keys deleted, which ends all that they signed',
+      'Publish new signing keys, which sign an hour later (the server does this on schedule); --now: ' +
+      'sign in 30 seconds; --withdraw: sign immediately and delete the older keys, which invalidates everything they signed',
     options: ['[--algorithm=ES256]', '[--now', '| --withdraw]'],
     run: rotate,
   },

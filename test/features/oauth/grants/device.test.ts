@@ -162,7 +162,7 @@ t.test('fills in the code from a link, and requires a click', async (t) => {
   const { pathname, search } = new URL(begun.verification_uri_complete)
   const shown = await ada.go(pathname + search)
   t.match(shown.answer.body, `value="${begun.user_code}"`)
-  t.match(shown.answer.body, 'Never enter a code that somebody else gave you')
+  t.match(shown.answer.body, 'Never enter a code that someone else gave you')
   t.notMatch(shown.answer.body, 'submit()', 'no script sends it')
   const evil = await ada.go(`/oauth/device?user_code=${encodeURIComponent('"><script>x</script>')}`)
   t.notMatch(evil.answer.body, '<script>x')

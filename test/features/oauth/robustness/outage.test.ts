@@ -15,7 +15,7 @@ const device = { method: 'POST', url: '/oauth/device/code', payload: { client_id
 /** A failure that a program or a browser may retry. */
 const isOutage = ({ statusCode, headers, body }: LightMyRequestResponse): boolean => {
   if (statusCode !== 503 || !/^\d+$/.test(String(headers['retry-after']))) return false
-  if (String(headers['content-type']).startsWith('text/html')) return body.includes('Briefly unavailable')
+  if (String(headers['content-type']).startsWith('text/html')) return body.includes('Temporarily unavailable')
   return /"(error":"temporarily_unavailable|code":"unavailable)"/.test(body)
 }
 
