@@ -158,7 +158,7 @@ t.test('rolls back a broken script completely', async (t) => {
   const failure = await db.migrate(folder).catch((error: unknown) => error)
   t.ok(failure instanceof MigrationError && failure.cause)
   t.match(failure, {
-    message: /2_broken failed and left nothing behind.*nowhere/,
+    message: /2_broken failed and was rolled back.*nowhere/,
   })
   t.same(await db.rows('SELECT id FROM parents'), [])
   for (const table of ['children', 'after', 'third']) await t.rejects(db.rows(`SELECT * FROM ${table}`), table)
