@@ -26,10 +26,10 @@ t.test('logs why authentication failed in development', async (t) => {
     /http:\/\/localhost:5174, which is not in the stateful list/,
     /came from https:\/\/app\.example\.com, which/,
     /without Origin and Referer/,
-    /the token that came is not live/,
+    /the token is unknown, revoked, expired or malformed/,
     /has neither a session cookie nor/,
     /sent no session cookie/,
-    /no signed-in user/,
+    /anonymous, ended or expired/,
   ])
   t.equal(reasons.length, 7, 'and nothing for an authenticated request')
   t.notMatch(reasons.join(), 'a-secret')
