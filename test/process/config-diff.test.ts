@@ -103,7 +103,10 @@ t.test('compares a file with the active configuration of the server', async (t) 
     }
   }
   // Recorded a moment after the process listens.
-  t.match(await until(/same/), code: 0, stdout: /^svc\.yaml is the same as what is in force since 20\S+Z\.\n$/ )
+  t.match(await until(/identical/), {
+    code: 0,
+    stdout: /^svc\.yaml is identical to the configuration active since 20\S+Z\.\n$/,
+  })
 
   writeFileSync(
     join(svc.cwd, 'candidate.yaml'),
@@ -120,7 +123,7 @@ t.test('compares a file with the active configuration of the server', async (t) 
   const left = await until(/0 take effect/)
   t.same(
     lines(left).slice(1),
-    [`  restart  app.url: ${svc.url} → http://localhost:1`, '0 take effect when it is reloaded, 1 with a restart.'],
+    [`  restart  app.url: ${svc.url} → http://localhost:1`, '0 take effect on reload, 1 after a restart.'],
     'a key that waits for a restart still differs',
   )
   const other = await runCli(['config:diff'], {

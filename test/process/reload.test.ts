@@ -64,7 +64,7 @@ t.test('applies valid changes on SIGHUP, lists those that need a restart, and ot
   svc.child.kill('SIGHUP')
   t.match(await nthLine(svc, 5), {
     level: error,
-    msg: 'the configuration is invalid beside what waits for a restart (app.url, app.environment): nothing was changed',
+    msg: 'the configuration is invalid without the keys that need a restart (app.url, app.environment), keeping the active configuration',
     problems: [/^passkeys\.rp_id: /],
   })
   t.equal((await ask(svc.url, { url: '/openapi.json' })).json().info.title, 'Acme')

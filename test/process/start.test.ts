@@ -74,7 +74,7 @@ t.test('reports an incomplete secret instead of using it', async (t) => {
   writeFileSync(join(cwd, 'data/svc.secret'), 'short\n')
   const { code, stderr } = await runMain(t, { cwd, env: await unconfigured(t) })
   t.equal(code, 1)
-  t.match(stderr, /^\S+svc\.secret holds no secret of at least 32 bytes\. .*\n$/)
+  t.match(stderr, /^\S+svc\.secret does not contain a secret of at least 32 bytes\. .*\n$/)
 })
 
 t.test('exits with 78 and every error on an invalid configuration, like the check', async (t) => {

@@ -21,16 +21,16 @@ const ListedSession = Type.Object(
     user_agent: Type.Union([Type.String(), Type.Null()]),
     created_at: Type.String({ format: 'date-time' }),
     last_seen_at: Type.String({ format: 'date-time' }),
-    current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
+    current: Type.Boolean({ description: 'Whether this request uses the session.' }),
   },
-  { title: 'Session', description: 'A browser in which the user is signed in.' },
+  { title: 'Session', description: 'A browser session of the user.' },
 )
 
 const MessageAnswer = Type.Object({ message: Type.String() })
 
 const own = { access: { family: 'session', caller: 'required' } } as const
 
-/** Throws unless the body holds the user's password; a user without one must have confirmed lately (423). */
+/** Throws unless the body contains the user's password. A user without a password needs a recent confirmation (423). */
 async function requirePassword(request: FastifyRequest<{ Body: { password?: unknown } }>, user: User): Promise<void> {
   const { password } = request.body
   if (typeof password === 'string' && password !== '' && (await authenticateAgain(request, user, password, 'confirm')))
@@ -40,7 +40,7 @@ async function requirePassword(request: FastifyRequest<{ Body: { password?: unkn
   throw validationFailed({ password: ['The provided password was incorrect.'] })
 }
 
-/** The browsers in which the user is signed in. */
+/** Management of the user's browser sessions. */
 const sessions: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/user/sessions',
@@ -61,7 +61,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: own,
       schema: {
-        summary: 'End one of your sessions: its next request is 401',
+        summary: 'End one of your sessions; its next request gets 401',
         params: Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) }),
         response: { 200: MessageAnswer },
       },
@@ -87,8 +87,8 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { ...own, alsoAnswers: [423] },
       schema: {
-        summary: 'End all your sessions but this one',
-        description: 'A user without a password confirms by passkey first (423).',
+        summary: 'End all your other sessions',
+        description: 'A user without a password must confirm by passkey first (423).',
         body: Type.Object({ password: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
         response: { 200: MessageAnswer },
       },

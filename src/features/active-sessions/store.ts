@@ -3,7 +3,7 @@ import { endDevice } from '../../login/end-sessions.ts'
 import type { SessionListener } from '../../login/session-listener.ts'
 import { wireDate } from '../../users/wire-date.ts'
 
-/** A session as its user sees it; `id` is a public one, of no use to anybody else. */
+/** A session as its user sees it. `id` is the public id and grants no access. */
 export interface ListedSession {
   id: string
   ip_address: string | null
@@ -13,7 +13,7 @@ export interface ListedSession {
   current: boolean
 }
 
-/** The user's sessions that still count, the last seen first. */
+/** Returns the user's live sessions, the most recent first. */
 export async function listSessions(
   { prisma }: Database,
   userId: number,
@@ -34,7 +34,7 @@ export async function listSessions(
   }))
 }
 
-/** Ends one session of the user, the remembered device it is of, and what follows it; false when the user has none of this id. */
+/** Ends a session of the user with its remembered device and everything that depends on it; false for an unknown id. */
 export async function endSession(
   follower: SessionListener,
   tx: Tx,

@@ -11,20 +11,20 @@ async function askForPasskey() {
   return startAuthentication({ optionsJSON: options })
 }
 
-/** Offers passkeys among the suggestions; nobody misses them where they cannot be had. */
+/** Offers passkeys in the autofill suggestions; failures are silent. */
 async function suggestPasskeys() {
   const suggested = await fetchSuggestion().catch(() => undefined)
   if (suggested) await signIn(suggested).catch(report)
 }
 
-/** Stays open until one is chosen; the button ends it, and is not ended by it when the click was quicker. */
+/** Pends until the user chooses a passkey. The button aborts it, and a click that came first prevents it. */
 async function fetchSuggestion() {
   if (!(await browserSupportsWebAuthnAutofill())) return
   const { options } = await fetchJson('/passkeys/login/options')
   if (!button.disabled) return startAuthentication({ optionsJSON: options, useBrowserAutofill: true })
 }
 
-/** Where the second factor is asked for, after a passkey that did not verify who holds it. */
+/** Page for the second factor after a passkey without user verification. */
 function challengePage() {
   const url = new URL(document.getElementById('login-submit').form.action)
   if (button.dataset.returnTo) url.searchParams.set('return_to', button.dataset.returnTo)

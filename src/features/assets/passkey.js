@@ -1,4 +1,4 @@
-// What the pages with passkeys share.
+// Shared code of the pages with passkeys.
 export async function fetchJson(url, options = {}) {
   const headers = { accept: 'application/json', ...options.headers }
   const answer = await fetch(url, { ...options, headers, cache: 'no-store', credentials: 'same-origin' })
@@ -6,23 +6,23 @@ export async function fetchJson(url, options = {}) {
   return answer.json()
 }
 
-/** The value that proves to svc that this page asks; it changes with the session, so it is read each time. */
+/** CSRF token, read on each use because it changes with the session. */
 function xsrfToken() {
   const cookie = document.cookie.split('; ').find((pair) => pair.startsWith('XSRF-TOKEN='))
   return decodeURIComponent(cookie?.slice('XSRF-TOKEN='.length) ?? '')
 }
 
-/** Posts JSON as this page's own request. */
+/** Posts JSON with the CSRF token. */
 export function postJson(url, body) {
   const headers = { 'content-type': 'application/json', 'x-xsrf-token': xsrfToken() }
   return fetchJson(url, { method: 'POST', headers, body: JSON.stringify(body) })
 }
 
-/** The button of a page: hidden until the browser is known to have passkeys, and busy while one is asked for. */
+/** The page's passkey button: hidden until the browser supports passkeys, and disabled during a request. */
 export function passkeyButton(button) {
   const failure = document.getElementById('passkey-error')
 
-  /** Shows that a passkey did not work, unless the user cancelled. */
+  /** Shows an error, unless the user cancelled. */
   function report(error) {
     if (!['AbortError', 'NotAllowedError'].includes(error.name)) failure.hidden = false
   }

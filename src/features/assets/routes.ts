@@ -4,35 +4,35 @@ import { dirname, join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { sha256Hex } from '../../crypto/hash.ts'
 
-/** The package offers only its modules by name; the bundle for browsers lies beside them. */
+/** The package exports only modules; the browser bundle is in the same directory. */
 const webauthn = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
 
 const scripts = [
   {
     url: '/assets/webauthn.js',
     file: join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
-    summary: "Script: the browser's side of WebAuthn",
+    summary: 'Script: WebAuthn in the browser',
   },
   {
     url: '/assets/passkey.js',
     file: join(import.meta.dirname, 'passkey.js'),
-    summary: 'Script: what the pages with passkeys share',
+    summary: 'Script: shared passkey code',
   },
   {
     url: '/assets/passkey-confirm.js',
     file: join(import.meta.dirname, 'passkey-confirm.js'),
-    summary: 'Script: the second factor by passkey',
+    summary: 'Script: passkey as second factor',
   },
   {
     url: '/assets/passkey-login.js',
     file: join(import.meta.dirname, 'passkey-login.js'),
-    summary: 'Script: sign-in by passkey on the sign-in page',
+    summary: 'Script: passkey on the sign-in page',
   },
 ]
 
 const javascript = { content: { 'text/javascript': { schema: { type: 'string' } } } }
 
-/** The scripts of svc's pages: the same for everybody, and asked for again only when they changed (RFC 9110 section 13.1.2). */
+/** Scripts of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
 const assets: FastifyPluginAsyncTypebox = async (app) => {
   for (const { url, file, summary } of scripts) {
     const content = await readFile(file, 'utf8')

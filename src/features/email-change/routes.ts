@@ -13,17 +13,17 @@ const path = '/email/undo/:id/:signature'
 
 const forgotPage = '/oauth/forgot-password'
 
-/** Ways in that were added this long before a change are removed with it: an attacker prepares before the change. */
+/** An undo also removes sign-in methods added this long before the change, because an attacker prepares first. */
 const suspect = 7 * 86_400_000
 
 const Params = Type.Object({ id: Type.String({ maxLength: 20 }), signature: Type.String({ maxLength: 64 }) })
 
 interface EmailChangeOptions {
-  /** Revokes everything that was issued to the user, and removes the ways in that were added since then. */
+  /** Revokes everything issued to the user, and removes sign-in methods added since then. */
   secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
 }
 
-/** Rolls an undo back that came too late. */
+/** Rolls back an undo that came too late. */
 class NotUndone extends Error {
   readonly why: 'taken' | 'used'
 
@@ -34,14 +34,13 @@ class NotUndone extends Error {
 }
 
 /**
- * The link that the old address of an account gets when the address is changed. It needs no session, because whoever
- * changed the address may have taken the account over. Following it changes nothing, because mail scanners follow links:
- * only the button does.
+ * The undo link that svc mails to the old address. It needs no session, because an attacker may have taken over the
+ * account. Opening it changes nothing, because mail scanners open links; only the button does.
  */
 const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, { secureAccount }) => {
   await addPages(app)
 
-  /** The change of a link that svc signed and that still works. */
+  /** Returns the change of a valid, unexpired link. */
   async function changeOf({ id, signature }: { id: string; signature: string }): Promise<UndoableChange | null> {
     if (!/^[1-9]\d{0,17}$/.test(id)) return null
     const change = await findChange(app.database, BigInt(id), app.clock.now())
@@ -62,9 +61,12 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
       schema: {
         summary: 'Page: undo a change of the email address',
         description:
-          'The link of the mail to the old address. It works for 7 days, without a session, and changes nothing.',
+          'Target of the link in the mail to the old address. Works for 7 days without a session, and changes nothing.',
         params: Params,
-        response: { 200: pageAnswer('The button.'), 403: pageAnswer('The link is invalid, used or too old.') },
+        response: {
+          200: pageAnswer('The page with the button.'),
+          403: pageAnswer('The link is invalid, used or expired.'),
+        },
       },
     },
     async (request, reply) => {
@@ -81,12 +83,12 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
       schema: {
         summary: 'Form: undo a change of the email address',
         description:
-          'Restores the old address, ends every session, revokes every token and grant, and removes the password and the ways in that were added since a week before the change. A password reset by the old address opens the account.',
+          'Restores the old address, ends all sessions and revokes all tokens and grants. Also removes the password, and sign-in methods added since a week before the change. The user then sets a new password by mail to the old address.',
         params: Params,
         response: {
           200: pageAnswer('The old address is restored.'),
-          403: pageAnswer('The link is invalid, used or too old.'),
-          409: pageAnswer('Another account has the old address.'),
+          403: pageAnswer('The link is invalid, used or expired.'),
+          409: pageAnswer('Another account uses the old address.'),
         },
       },
     },

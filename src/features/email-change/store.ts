@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../../database/database.ts'
 import { clearPassword } from '../../users/users.ts'
 
-/** A change of address that can be undone. */
+/** An address change that can be undone. */
 export interface UndoableChange {
   id: bigint
   userId: number
@@ -9,15 +9,15 @@ export interface UndoableChange {
   createdAt: Date
 }
 
-/** The change of this id; null when it is unknown, undone or too old. */
+/** Returns the change; null if it is unknown, undone or expired. */
 export async function findChange({ prisma }: Database, id: bigint, now: number): Promise<UndoableChange | null> {
   const row = await prisma.emailChange.findFirst({ where: { id, expiresAt: { gt: new Date(now) } } })
   return row && { id: row.id, userId: Number(row.userId), oldEmail: row.oldEmail, createdAt: row.createdAt }
 }
 
 /**
- * Gives the user the old address back, verified, without a pending one and without a password. Uses the change up, and
- * every later one: their links went to addresses that this one does not trust. `used` when another request was first.
+ * Restores the user's old address as verified, without a pending address or password. Also invalidates this and all
+ * later changes, because their links went to untrusted addresses. Returns `used` if another request was first.
  */
 export async function restoreAddress(
   tx: Tx,

@@ -17,7 +17,7 @@ import { findUserById } from '../../users/users.ts'
 import { addressOf, isSigned, sendVerification } from '../../users/verification.ts'
 import { applyAddress, verifyAddress } from './store.ts'
 
-/** Answers 403 that the link does not count: as a page where a person looks at it, else with the text that clients know. */
+/** Rejects an invalid link with 403: a page for browsers, Laravel's message for other clients. */
 function refuseLink(request: FastifyRequest, reply: FastifyReply, why: 'invalid' | 'not_yours'): FastifyReply {
   if (!isNavigation(request)) {
     const message = why === 'invalid' ? 'Invalid signature.' : 'This action is unauthorized.'
@@ -29,15 +29,15 @@ function refuseLink(request: FastifyRequest, reply: FastifyReply, why: 'invalid'
   return reply.page('error', { ...words, homeHref: startPage(config) }, 403)
 }
 
-/** Who follows the link without a session signs in first and comes back; the link alone verifies nothing. */
+/** Without a session, the user signs in first and returns; the link alone verifies nothing. */
 async function askForSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (request.caller) return
   if (!isNavigation(request)) throw unauthenticated()
-  // A request line may hold a whole URL (RFC 9112 section 3.2.2), which is no place to come back to.
+  // A request line may contain an absolute URL (RFC 9112 section 3.2.2), which is not a local path.
   await reply.redirect(signInPage(request.server.config.current(), localPath(request.url) ?? '/'), 302)
 }
 
-/** Verification of an address by a signed link, in both shapes that clients know. */
+/** Email verification by signed link, in both URL formats of Laravel clients. */
 const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
 
@@ -48,17 +48,17 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         config: { access: { family: 'session', caller: 'guest' }, limit: 'link', alsoAnswers: [401, 403, 422] },
         onRequest: askForSession,
         schema: {
-          summary: 'Verify the address that the link was sent to',
+          summary: 'Verify an email address',
           description:
-            'Needs the session of the user whom the link is for; a browser without one is sent to sign in. A pending address becomes the address of the account; 422 when another account has it by now.',
+            'Requires a session of the user that the link belongs to; redirects other browsers to sign in. A pending address becomes the address of the account, or 422 if another account uses it.',
           params: Type.Object({ id: Type.String({ maxLength: 20 }), hash: Type.String({ maxLength: 128 }) }),
           querystring: Type.Object({
             expires: Type.Optional(Type.String({ description: 'Unix seconds.' })),
             signature: Type.Optional(Type.String()),
           }),
           response: {
-            204: Type.Null({ description: 'Verified, now or before.' }),
-            302: Type.Null({ description: 'A browser: to `links.after_verify`, or to sign in and back.' }),
+            204: Type.Null({ description: 'Verified now or already.' }),
+            302: Type.Null({ description: 'For browsers: to `links.after_verify` or the sign-in page.' }),
           },
         },
       },
@@ -91,7 +91,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Send the verification mail again',
         response: {
           202: Type.Object({ status: Type.Literal('verification-link-sent'), message: Type.String() }),
-          204: Type.Null({ description: 'The address is verified already, and no other one is pending.' }),
+          204: Type.Null({ description: 'The address is already verified, and none is pending.' }),
         },
       },
     },
@@ -105,7 +105,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 
-  /** Makes the pending address the user's own; false when it was replaced meanwhile, 422 when another account has it. */
+  /** Applies the pending address; false if it was replaced meanwhile. Throws 422 if another account uses it. */
   async function applyPending(request: FastifyRequest, user: User): Promise<boolean> {
     const origin = eventContext(request)
     const outcome = await applyAddress(app.database, user, origin, {

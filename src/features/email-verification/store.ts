@@ -5,7 +5,7 @@ import { type EventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { markVerified } from '../../users/users.ts'
 
-/** Marks the user's address as verified and records it; nothing happens the second time. */
+/** Marks the address as verified and records the event once. */
 export function verifyAddress(database: Database, user: User, origin: EventContext): Promise<void> {
   return database.transaction(async (tx) => {
     const isNew = await markVerified(tx, user.id, user.email, origin.now)
@@ -19,7 +19,7 @@ interface ApplySteps {
   notifyOld: (tx: Tx, changeId: bigint, newEmail: string) => Promise<void>
 }
 
-/** Makes the pending address the user's own, verified, and records it. */
+/** Applies the pending address as verified, and records the event. */
 export async function applyAddress(
   database: Database,
   user: User,

@@ -7,22 +7,22 @@ const Readiness = Type.Object({
   checks: Type.Record(Type.String(), Type.String()),
 })
 
-/** How long the database may take to answer, in milliseconds: whoever asks does not wait for ever either. */
+/** Database timeout in milliseconds, so that health checks return in time. */
 const timeout = 2_000
 
-/** Rejects when the patience is over. */
+/** Rejects after the timeout. */
 const silence = (): Promise<never> =>
   new Promise((_resolve, reject) => {
     setTimeout(() => reject(new Error(`no answer within ${timeout} ms`)), timeout).unref()
   })
 
-/** Whether the process lives, and whether it can serve. */
+/** Liveness and readiness. */
 const health: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/health/live',
     {
       config: open,
-      schema: { summary: 'The process answers', response: { 200: Type.Object({ status: Type.Literal('ok') }) } },
+      schema: { summary: 'Liveness check', response: { 200: Type.Object({ status: Type.Literal('ok') }) } },
     },
     async () => ({ status: 'ok' as const }),
   )
@@ -31,7 +31,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
     '/health/ready',
     {
       config: open,
-      schema: { summary: 'The process can serve requests', response: { 200: Readiness, 503: Readiness } },
+      schema: { summary: 'Readiness check', response: { 200: Readiness, 503: Readiness } },
     },
     async (request, reply) => {
       app.stopping.askedAt = performance.now()
@@ -40,7 +40,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
         await Promise.race([app.database.ping(), silence()])
         return { status: 'ok', checks: { database: 'ok' } }
       } catch (error) {
-        request.log.warn({ err: error }, 'the database does not answer')
+        request.log.warn({ err: error }, 'database not responding')
         return reply.code(503).send({ status: 'unavailable', checks: { database: 'unavailable' } })
       }
     },

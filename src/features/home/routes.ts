@@ -5,7 +5,7 @@ import { signOut } from '../../login/sign-in.ts'
 import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
 import { addPages } from '../../pages/pages.ts'
 
-/** The page at `/` where there is no front end to be there: who is signed in, and signing out. */
+/** The page at `/` without a separate front end: shows the user and a sign-out button. */
 const home: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
 
@@ -14,8 +14,8 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
       schema: {
-        summary: 'Page: who is signed in',
-        description: 'Only where `app.frontend_url` is `app.url`; elsewhere 404.',
+        summary: 'Page: your account',
+        description: '404 unless `app.frontend_url` equals `app.url`.',
       },
     },
     async (request, reply) => {
@@ -34,11 +34,11 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/oauth/sign-out',
     {
-      // A guest too: the second of two clicks is no error.
+      // Guests too, so that a double click is not an error.
       config: { access: { family: 'session', caller: 'guest' } },
       schema: {
         summary: 'Form: end the session',
-        response: { 303: Type.Null({ description: 'To the page at `/`, or to the front end.' }) },
+        response: { 303: Type.Null({ description: 'To `/` or the front end.' }) },
       },
     },
     async (request, reply) => {

@@ -1,10 +1,10 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { validationFailed } from '../../errors.ts'
 
-/** The longest credential id that there is: 1023 bytes (WebAuthn section 4) in base64url. */
-const longestId = 1364
+/** Maximum length of a credential id: 1023 bytes (WebAuthn section 4) in base64url. */
+const maxIdLength = 1364
 
-/** More than any client data or assertion has; attestations are as long as a body may be. */
+/** More than any client data or assertion has. The body limit applies to attestations. */
 const maxLength = 100_000
 
 const longestHandle = 86
@@ -17,17 +17,17 @@ const isMapping = (value: unknown): value is Record<string, unknown> =>
 const isBase64url = (value: unknown, most: number): value is string =>
   typeof value === 'string' && value.length <= most && /^[\w-]+$/.test(value)
 
-/** 422 at the credential. */
+/** 422 on the field `credential`. */
 export const credentialRefused = (text: string) => validationFailed({ credential: [text] })
 
-/** What both kinds of credentials have; null for anything else. */
+/** Fields of both kinds of credentials; null for an invalid one. */
 function partsOf({ id, rawId, type, response }: Record<string, unknown>) {
-  if (!isBase64url(id, longestId) || id !== rawId || type !== 'public-key' || !isMapping(response)) return null
+  if (!isBase64url(id, maxIdLength) || id !== rawId || type !== 'public-key' || !isMapping(response)) return null
   const { clientDataJSON } = response
   return isBase64url(clientDataJSON, maxLength) ? { id, response, clientDataJSON } : null
 }
 
-/** The assertion in a body, with only what is verified of it; throws 422 for what is none. */
+/** Returns the assertion in a body, with only the verified fields. Throws 422 for an invalid one. */
 export function assertionOf(credential: Record<string, unknown>): AuthenticationResponseJSON {
   const parts = partsOf(credential)
   const { authenticatorData, signature, userHandle } = parts?.response ?? {}
@@ -45,7 +45,7 @@ export function assertionOf(credential: Record<string, unknown>): Authentication
   return { id, rawId: id, type: 'public-key', response, clientExtensionResults: {} }
 }
 
-/** The attestation in a body, with only what is verified or kept of it; throws 422 for what is none. */
+/** Returns the attestation in a body, with only the verified or stored fields. Throws 422 for an invalid one. */
 export function attestationOf(credential: Record<string, unknown>): RegistrationResponseJSON {
   const parts = partsOf(credential)
   const { attestationObject, transports } = parts?.response ?? {}

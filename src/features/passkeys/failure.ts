@@ -3,25 +3,25 @@ import type { HttpError } from '../../errors.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 import { credentialRefused } from './credential.ts'
 
-/** An answer that was refused although its passkey is known. */
+/** A rejected response for a known passkey. */
 interface Failure {
   ceremony: 'register' | 'login' | 'confirm'
-  /** Whose passkey it is, or would have become. */
+  /** Owner of the passkey, or the user who registers it. */
   userId: number
   reason: 'counter' | 'disabled' | 'no_user_verification' | 'other_user' | 'verification'
   text: string
 }
 
-/** The most that the log says of what a verification found wrong. */
+/** Maximum length of a logged reason. */
 const maxReasonLength = 200
 
-/** Logs what was wrong with a credential: a line for the operator, nothing of it for the caller. */
+/** Logs why a credential was rejected. The caller does not see the reason. */
 export function logRefusal(request: FastifyRequest, error: unknown): void {
   const text = error instanceof Error ? error.message : String(error)
-  request.log.info({ reason: text.slice(0, maxReasonLength) }, 'passkey refused')
+  request.log.info({ reason: text.slice(0, maxReasonLength) }, 'passkey rejected')
 }
 
-/** Records the failure, and answers what to throw. */
+/** Records the failure and returns the error to throw. */
 export async function failed(request: FastifyRequest, { text, userId, ...data }: Failure): Promise<HttpError> {
   const { database } = request.server
   await recordEvents(database, eventContext(request), { type: 'passkey_failed', userId, data })

@@ -3,10 +3,10 @@ import { tooManyRequests } from '../../errors.ts'
 import { limitedAddress } from '../../http/client-address.ts'
 import type { LimitRule } from '../../login/failure-limits.ts'
 
-/** Anybody may ask for options, and each asking stores a challenge. */
+/** Anyone can request options, and each request stores a challenge. */
 const rule: LimitRule = { max: 60, window: 60_000, block: 'window' }
 
-/** Counts a request for options by its address; throws 429 with the seconds to wait after 60 in a minute. */
+/** Counts an options request by address. Throws 429 after 60 in a minute. */
 export async function limitOptions(request: FastifyRequest): Promise<void> {
   const { clock, limits } = request.server
   const now = clock.now()

@@ -5,20 +5,20 @@ import { type Asking, keepChallenge } from './challenges/store.ts'
 import { listCredentials, userHandle } from './store.ts'
 import { webauthn } from './webauthn.ts'
 
-/** ES256, then RS256: what every authenticator has at least one of. */
+/** ES256, then RS256: every authenticator supports at least one. */
 export const algorithms = [-7, -257]
 
-/** Milliseconds that a browser shows its dialogue. */
+/** Timeout of the browser dialogue in milliseconds. */
 const timeout = 60_000
 
-/** The session that asks or answers, as challenges are bound to it. */
+/** The session that a challenge is bound to. */
 export const askingOf = (request: FastifyRequest, ceremony: Asking['ceremony'], userId: number | null): Asking => ({
   ceremony,
   sessionHash: sha256Hex(request.session.sessionId),
   userId,
 })
 
-/** Options for signing in with whatever passkey the person picks. */
+/** Options for signing in with any passkey. */
 export async function loginOptions(request: FastifyRequest) {
   const { clock, config, database } = request.server
   const { rp_id: rpID, user_verification: userVerification } = config.current().passkeys
@@ -28,7 +28,7 @@ export async function loginOptions(request: FastifyRequest) {
   return options
 }
 
-/** Options for confirming, with one of their passkeys, that the session's user is there. */
+/** Options for confirming the session's user with one of their passkeys. */
 export async function confirmOptions(request: FastifyRequest, { id }: User) {
   const { clock, config, database } = request.server
   const { rp_id: rpID, user_verification: userVerification } = config.current().passkeys
@@ -39,7 +39,7 @@ export async function confirmOptions(request: FastifyRequest, { id }: User) {
   return options
 }
 
-/** Options for a new passkey of the session's user. */
+/** Options for registering a passkey of the session's user. */
 export async function registrationOptions(request: FastifyRequest, user: User) {
   const { server: app } = request
   const { app: about, passkeys } = app.config.current()

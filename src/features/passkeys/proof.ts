@@ -8,7 +8,7 @@ import { askingOf } from './options.ts'
 import { findPasskey, notePasskeyUse, type StoredPasskey } from './store.ts'
 import { verifyAssertion } from './verification.ts'
 
-/** Somebody who proved to hold a passkey, and whether the authenticator verified that it is its user. */
+/** A user who authenticated with a passkey, and whether the authenticator verified the user. */
 interface Proof extends UserWithPassword {
   userVerified: boolean
 }
@@ -21,8 +21,8 @@ const texts = {
 }
 
 /**
- * Who answered this session's challenge with a passkey: anybody, or, where `userId` says so, that user alone.
- * Whatever is wrong throws 422 at the credential; the challenges are used up before anything of it is looked at.
+ * Verifies a passkey response to this session's challenge; with `userId`, only for that user. Throws 422 for any error.
+ * Always uses up the challenges first.
  */
 export async function proveByPasskey(
   request: FastifyRequest,
@@ -45,13 +45,13 @@ export async function proveByPasskey(
     logRefusal(request, error)
     throw await failed(request, { ...owner, reason: 'verification', text: texts.refused })
   })
-  // Read before the passkey's row is written: what removes all passkeys also changes the password, which ends sessions
-  // that begin with the old one.
+  // Read before the passkey's row is written: removing all passkeys also changes the password, which ends sessions with
+  // the old one.
   const found = await findUserById(database, passkey.userId)
   if (!found) throw credentialRefused(texts.unknown)
   if (found.user.disabled) throw await failed(request, { ...owner, reason: 'disabled', text: texts.disabled })
   const { newCounter: counter, credentialBackedUp: backedUp, userVerified } = verified
-  // A confirmation without it would be worth less than the sign-in was.
+  // A confirmation without user verification would be weaker than the sign-in.
   if (userId !== null && app.secondFactor.isAskedOf(found.user) && !userVerified) {
     throw await failed(request, { ...owner, reason: 'no_user_verification', text: texts.refused })
   }
@@ -69,6 +69,6 @@ async function verify(
 ) {
   const { server: app } = request
   const { userHandle: handle } = response.response
-  if (handle !== undefined && handle !== passkey.userHandle) throw new Error('the user handle is another')
+  if (handle !== undefined && handle !== passkey.userHandle) throw new Error('the user handle does not match')
   return verifyAssertion(response, passkey, { challenges, passkeys: app.config.current().passkeys })
 }

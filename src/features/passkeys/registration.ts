@@ -11,8 +11,8 @@ import { insertPasskey } from './store.ts'
 import { verifyAttestation } from './verification.ts'
 
 /**
- * Registers the credential as a passkey of the session's user, and answers its id.
- * Whatever is wrong throws 422 at the credential; the challenges are used up before anything of it is looked at.
+ * Registers a passkey for the session's user and returns its id. Throws 422 for any error. Always uses up the
+ * challenges first.
  */
 export async function registerPasskey(
   request: FastifyRequest,

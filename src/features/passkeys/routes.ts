@@ -37,7 +37,7 @@ import { deletePasskey, listPasskeys, ownerOf, renamePasskey } from './store.ts'
 const guest = { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] } as const
 const session = { access: { family: 'session', caller: 'required' }, alsoAnswers: [404] } as const
 
-/** Whoever holds somebody's unlocked browser must not add a key of their own to it, or take one away. */
+/** An attacker at an unlocked browser must not be able to add or remove a passkey. */
 const management = {
   ...session,
   recentPassword: (config: Config) => config.passkeys.confirm_password,
@@ -46,7 +46,7 @@ const management = {
 
 const lastWayIn = 'This passkey is the only way into the account. Set a password or add another passkey first.'
 
-/** The rule `boolean`: everything else is an error, not false. */
+/** Laravel's `boolean` rule: any other value is an error, not false. */
 function flagOf(value: unknown): boolean {
   if (value === undefined || value === false || value === 0 || value === '0') return false
   if (value === true || value === 1 || value === '1') return true
@@ -61,7 +61,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
 
   const home = () => new URL('/', app.config.current().app.frontend_url).href
 
-  /** Refuses another's passkey with 403 and an unknown one with 404, before the body is looked at. */
+  /** Rejects other users' passkeys with 403 and unknown ones with 404, before the body is validated. */
   const requireOwn = async (request: FastifyRequest<{ Params: { id: string } }>) => {
     const { id } = request.params
     const owner = /^\d{1,19}$/.test(id) ? await ownerOf(app.database, BigInt(id), requireUser(request).id) : 'none'
@@ -91,7 +91,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       const remember = flagOf(request.body.remember)
       const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
       const login = { user, password, remember, method: 'passkey', userVerified, channel: 'passkey' } as const
-      // A passkey whose user was verified is two factors in one; without that it is only the first.
+      // A user-verified passkey counts as two factors; otherwise it is only the first.
       if (app.secondFactor.isAskedOf(user) && !userVerified) {
         await beginChallenge(request, reply, login)
         return { two_factor: true, redirect: linkTo(app.config.current(), 'two_factor') }

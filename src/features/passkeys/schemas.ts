@@ -14,7 +14,7 @@ const Assertion = credential(
   'What `startAuthentication()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts.',
 )
 
-const PasskeyName = Type.String({ ...nameField, description: 'What the user knows it by.' })
+const PasskeyName = Type.String({ ...nameField, description: 'Name chosen by the user.' })
 
 export const LoginBody = Type.Object(
   {
@@ -54,7 +54,7 @@ export const RequestOptionsAnswer = Type.Object({
   options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(
     Type.Object(
       {
-        challenge: Type.String({ description: 'Good for one answer within five minutes.' }),
+        challenge: Type.String({ description: 'Valid once, for five minutes.' }),
         rpId: Type.String(),
         timeout: Type.Integer({ description: 'Milliseconds.' }),
         userVerification: Type.String(),
@@ -69,7 +69,7 @@ export const CreationOptionsAnswer = Type.Object({
   options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(
     Type.Object(
       {
-        challenge: Type.String({ description: 'Good for one answer within five minutes.' }),
+        challenge: Type.String({ description: 'Valid once, for five minutes.' }),
         rp: Type.Object({ id: Type.String(), name: Type.String() }),
         user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }),
         pubKeyCredParams: Type.Array(Type.Object({ type: Type.String(), alg: Type.Integer() })),
@@ -89,13 +89,15 @@ export const CreationOptionsAnswer = Type.Object({
 })
 
 export const LoginAnswer = Type.Object({
-  redirect: Type.Optional(Type.String({ description: 'Where a browser may go now.' })),
+  redirect: Type.Optional(Type.String({ description: 'Where to redirect the browser.' })),
   two_factor: Type.Optional(
-    Type.Boolean({ description: 'True: the authenticator verified nobody, and a second factor is still asked for.' }),
+    Type.Boolean({
+      description: 'Whether a second factor is still required, because the authenticator did not verify the user.',
+    }),
   ),
 })
 
-export const ConfirmAnswer = Type.Object({ redirect: Type.String({ description: 'Where a browser may go now.' }) })
+export const ConfirmAnswer = Type.Object({ redirect: Type.String({ description: 'Where to redirect the browser.' }) })
 
 export const RegisterAnswer = Type.Object({ id: Type.String(), name: Type.String(), status: Type.String() })
 
@@ -103,11 +105,11 @@ export const PasskeyRecord = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
-    backed_up: Type.Boolean({ description: 'Whether the authenticator syncs it between devices.' }),
+    backed_up: Type.Boolean({ description: 'Whether the passkey is synced between devices.' }),
     last_used_at: nullableDate('Null for never.'),
-    created_at: nullableDate('When it was registered.'),
+    created_at: nullableDate('When the passkey was registered.'),
   },
-  { title: 'Passkey', description: 'A passkey, without its key.' },
+  { title: 'Passkey', description: 'A passkey, without its public key.' },
 )
 
 export const RenameAnswer = Type.Object({ passkey: PasskeyRecord })

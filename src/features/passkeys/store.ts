@@ -8,18 +8,18 @@ import type { PasskeyRecord } from './schemas.ts'
 
 type Record = Static<typeof PasskeyRecord>
 
-/** What a verification needs of a stored passkey. */
+/** Fields of a stored passkey that verification needs. */
 export interface StoredPasskey {
   id: bigint
   userId: number
   credentialId: string
   publicKey: Uint8Array<ArrayBuffer>
   counter: number
-  /** What the authenticator knows its user by, base64url. */
+  /** User handle of the authenticator, base64url. */
   userHandle: string | null
 }
 
-/** A credential that was verified and is to be stored. */
+/** A verified credential to store. */
 export interface NewPasskey {
   userId: number
   name: string
@@ -31,7 +31,7 @@ export interface NewPasskey {
   now: number
 }
 
-/** What an assertion tells of its passkey. */
+/** State of a passkey from an assertion. */
 export interface PasskeyUse {
   counter: number
   backedUp: boolean
@@ -48,7 +48,7 @@ const recordOf = (row: Passkey): Record => ({
   created_at: wireDate(row.createdAt),
 })
 
-/** The passkey of a credential id (base64url without padding). */
+/** Finds a passkey by credential id (base64url without padding). */
 export async function findPasskey({ prisma }: Database, credentialId: string): Promise<StoredPasskey | null> {
   const row = await prisma.passkey.findUnique({
     where: { credentialId },
@@ -66,7 +66,10 @@ export async function findPasskey({ prisma }: Database, credentialId: string): P
   )
 }
 
-/** The handle by which authenticators know the user (WebAuthn section 14.6.1): made once, random, so that it says nothing to others. Throws 401 when the user is gone. */
+/**
+ * Returns the user handle for authenticators (WebAuthn section 14.6.1): random and created once. Throws 401 if the user
+ * was deleted.
+ */
 export async function userHandle({ prisma }: Database, userId: number): Promise<string> {
   const id = BigInt(userId)
   await prisma.user.updateMany({ where: { id, passkeyHandle: null }, data: { passkeyHandle: randomId() } })
@@ -81,11 +84,11 @@ export async function listPasskeys({ prisma }: Database, userId: number): Promis
   return rows.map(recordOf)
 }
 
-/** Whether the user has a passkey. */
+/** Tests whether the user has a passkey. */
 export const hasPasskey = async ({ prisma }: Database, userId: number): Promise<boolean> =>
   (await prisma.passkey.findFirst({ where: { userId: BigInt(userId) }, select: { id: true } })) !== null
 
-/** The user's credentials as a browser is told of them: id and transports. */
+/** Returns the id and transports of the user's credentials, for the browser. */
 export async function listCredentials(
   { prisma }: Database,
   userId: number,
@@ -94,13 +97,13 @@ export async function listCredentials(
   return rows.map((row) => ({ id: row.credentialId, transports: JSON.parse(row.transports) }))
 }
 
-/** Stores a passkey and answers its id; null when the credential is registered already, whosever it is. */
+/** Stores a passkey and returns its id; null if the credential is already registered. */
 export async function insertPasskey(tx: Tx, passkey: NewPasskey): Promise<bigint | null> {
   const { name, credentialId, backedUp } = passkey
   const [userId, counter, date] = [BigInt(passkey.userId), BigInt(passkey.counter), new Date(passkey.now)]
   const publicKey = Buffer.from(passkey.publicKey).toString('base64url')
   const transports = JSON.stringify(passkey.transports)
-  // One statement: of two that register one credential at once, the second is told so, and no transaction breaks.
+  // A single statement: two concurrent registrations of one credential do not abort a transaction.
   const count = await tx.$executeRaw`
     INSERT INTO passkeys
       (user_id, name, credential_id, public_key, counter, transports, backed_up, created_at, updated_at)
@@ -110,7 +113,7 @@ export async function insertPasskey(tx: Tx, passkey: NewPasskey): Promise<bigint
   return (await tx.passkey.findUniqueOrThrow({ where: { credentialId }, select: { id: true } })).id
 }
 
-/** Notes a use if the signature counter went up, or neither side counts; false for a rollback or a passkey that is gone. */
+/** Records a use if the signature counter increased, or is unused; false for a rollback or a deleted passkey. */
 export async function notePasskeyUse(tx: Tx, id: bigint, { counter, backedUp, now }: PasskeyUse): Promise<boolean> {
   const isCounting = counter > 0
   const { count } = await tx.passkey.updateMany({
@@ -120,7 +123,7 @@ export async function notePasskeyUse(tx: Tx, id: bigint, { counter, backedUp, no
   return count > 0
 }
 
-/** Whose passkey an id names: the user's own, another's, or nobody's. */
+/** Owner of a passkey: this user, another user, or unknown id. */
 export async function ownerOf({ prisma }: Database, id: bigint, userId: number): Promise<'own' | 'other' | 'none'> {
   if (id > largestId) return 'none'
   const row = await prisma.passkey.findUnique({ where: { id }, select: { userId: true } })
@@ -128,7 +131,7 @@ export async function ownerOf({ prisma }: Database, id: bigint, userId: number):
   return row.userId === BigInt(userId) ? 'own' : 'other'
 }
 
-/** The user's passkey under its new name, or null when it is gone. */
+/** Renames the user's passkey; null if it was deleted. */
 export async function renamePasskey(
   tx: Tx,
   { id, userId, name, now }: { id: bigint; userId: number; name: string; now: number },
@@ -143,7 +146,7 @@ export async function deletePasskey(tx: Tx, { id, userId }: { id: bigint; userId
   return (await tx.passkey.deleteMany({ where: { id, userId: BigInt(userId) } })).count > 0
 }
 
-/** Deletes every passkey of the user. */
+/** Deletes all passkeys of the user. */
 export async function deletePasskeysOf(tx: Tx, userId: number, since?: Date): Promise<void> {
   const recent = since ? { createdAt: { gte: since } } : {}
   await tx.passkey.deleteMany({ where: { userId: BigInt(userId), ...recent } })

@@ -5,18 +5,18 @@ import { algorithms } from './options.ts'
 import type { StoredPasskey } from './store.ts'
 import { decoders, webauthn } from './webauthn.ts'
 
-/** What an answer is checked against: the hashes of the challenges that waited for it, and the configuration. */
+/** Expected values: hashes of the open challenges, and the configuration. */
 interface Expected {
   /** SHA-256 (hex). */
   challenges: readonly string[]
   passkeys: Config['passkeys']
 }
 
-/** What is the same in both ceremonies. */
+/** Options of both ceremonies. */
 const common = ({ challenges, passkeys }: Expected) => ({
   expectedChallenge: (challenge: string): boolean => {
-    // Said in our own words: the library's would put the challenge in the log.
-    if (!challenges.includes(sha256Hex(challenge))) throw new Error('the challenge is not one of those that waited')
+    // A separate message, because the library's would log the challenge.
+    if (!challenges.includes(sha256Hex(challenge))) throw new Error('the challenge is unknown or expired')
     return true
   },
   expectedOrigin: [...passkeys.origins],
@@ -24,7 +24,7 @@ const common = ({ challenges, passkeys }: Expected) => ({
   requireUserVerification: passkeys.user_verification === 'required',
 })
 
-/** A page of ours inside somebody else's: what its user touched may have been painted over. */
+/** Rejects embedded pages, where the user may have been tricked into the gesture. */
 async function refuseEmbedded(clientDataJSON: string): Promise<void> {
   const { decodeClientDataJSON } = await decoders()
   const { crossOrigin, topOrigin } = decodeClientDataJSON(clientDataJSON)
@@ -32,18 +32,18 @@ async function refuseEmbedded(clientDataJSON: string): Promise<void> {
 }
 
 /**
- * Only what was asked for: no attestation, or a key that vouches for itself (WebAuthn section 5.1.3).
- * Certificates prove nothing that is asked here, and looking into them would fetch whatever addresses they name.
+ * Accepts only requested formats: none, or self attestation (WebAuthn section 5.1.3). Certificates add nothing here,
+ * and checking them would fetch arbitrary URLs.
  */
 async function refuseCertificates(attestationObject: string): Promise<void> {
   const { decodeAttestationObject } = await decoders()
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')))
   const format = attestation.get('fmt')
   if (format === 'none' || (format === 'packed' && attestation.get('attStmt').get('x5c') === undefined)) return
-  throw new Error('the attestation has a format that was not asked for')
+  throw new Error('the attestation format was not requested')
 }
 
-/** Verifies an assertion (WebAuthn section 7.2) but for the counter; throws an error that says why it is not good. */
+/** Verifies an assertion (WebAuthn section 7.2) except the counter. Throws an error with the reason. */
 export async function verifyAssertion(
   response: AuthenticationResponseJSON,
   passkey: StoredPasskey,
@@ -54,14 +54,14 @@ export async function verifyAssertion(
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     ...common(expected),
     response,
-    // Its counter is compared when it is stored, by one conditional write: here two at once would both fit.
+    // A conditional write compares the counter later; here two concurrent uses would both pass.
     credential: { id: passkey.credentialId, publicKey: passkey.publicKey, counter: 0 },
   })
-  if (!verified) throw new Error('the signature does not fit')
+  if (!verified) throw new Error('the signature is invalid')
   return authenticationInfo
 }
 
-/** Verifies a new credential (WebAuthn section 7.1); throws an error that says why it is not good. */
+/** Verifies a new credential (WebAuthn section 7.1). Throws an error with the reason. */
 export async function verifyAttestation(response: RegistrationResponseJSON, expected: Expected) {
   await refuseEmbedded(response.response.clientDataJSON)
   await refuseCertificates(response.response.attestationObject)
@@ -71,7 +71,7 @@ export async function verifyAttestation(response: RegistrationResponseJSON, expe
     response,
     supportedAlgorithmIDs: algorithms,
   })
-  if (!verified) throw new Error('the attestation does not fit')
-  if (registrationInfo.credential.id !== response.id) throw new Error('the credential has another id')
+  if (!verified) throw new Error('the attestation is invalid')
+  if (registrationInfo.credential.id !== response.id) throw new Error('the credential id does not match')
   return registrationInfo
 }

@@ -1,4 +1,4 @@
-/** The library, loaded with the first ceremony: until then it would only cost the process some 25 MB of memory. */
+/** Loaded with the first ceremony, because it takes about 25 MB of memory. */
 export const webauthn = () => import('@simplewebauthn/server')
 
 /** The library's decoders. */

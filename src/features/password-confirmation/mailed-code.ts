@@ -7,12 +7,12 @@ import type { User } from '../../users/user.ts'
 
 declare module 'fastify' {
   interface Session {
-    /** The code that was mailed last, as a keyed hash. Only this session accepts it. */
+    /** Keyed hash of the last mailed code. Only this session accepts it. */
     confirmationCode?: { mac: string; expiresAt: number }
   }
 }
 
-/** How long a code works, in milliseconds. */
+/** Lifetime of a code in milliseconds. */
 const validity = 600_000
 
 /** Letters and digits without I, O, 0 and 1. Eight of them are 40 bits: too many to guess in ten minutes. */
@@ -24,7 +24,7 @@ const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.sec
 
 const signedText = (code: string, expiresAt: number): string => `${expiresAt}\0${code}`
 
-/** Mails a new code to the user. It replaces the session's earlier one. */
+/** Mails a new code to the user and invalidates the earlier one. */
 export async function mailCode(request: FastifyRequest, user: User): Promise<void> {
   const { server: app, session } = request
   const origin = eventContext(request)
@@ -36,12 +36,12 @@ export async function mailCode(request: FastifyRequest, user: User): Promise<voi
     await app.mail.queue(tx, mail, { userId: user.id, ipAddress: origin.ipAddress })
     await recordEvent(tx, origin, { type: 'confirmation_code_sent', userId: user.id })
   })
-  // Only now: a mail that the limits refuse leaves the earlier code as it is.
+  // Stored last, so that a rejected mail keeps the earlier code.
   session.confirmationCode = { mac: keysOf(app)[0]?.sign(signedText(code, expiresAt)) ?? '', expiresAt }
   await session.save()
 }
 
-/** Whether the text is the code that was mailed for this session, which is then used up. Spaces, dashes and case do not matter. */
+/** Checks a code mailed for this session and uses it up. Ignores spaces, dashes and case. */
 export function redeemCode({ server: app, session }: FastifyRequest, text: string): boolean {
   const sent = session.confirmationCode
   if (!sent || app.clock.now() >= sent.expiresAt) return false

@@ -16,7 +16,7 @@ const wrong = 'The provided password was incorrect.'
 const wrongCode = 'The provided code was incorrect or has expired.'
 const hasPassword = 'This account has a password. Confirm it instead of a code.'
 
-/** The user if a mailed code may confirm them: they have no password, and the address is proved to be theirs. */
+/** Returns the user if a mailed code may confirm them: no password, and a verified address. */
 async function codeUserOf(request: FastifyRequest): Promise<User> {
   const { user } = callerOf(request)
   const found = user && (await findUserById(request.server.database, user.id))
@@ -43,7 +43,7 @@ async function confirmByCode(request: FastifyRequest<{ Body: { code?: unknown } 
   return 'mail'
 }
 
-/** Asks for the password once more before sensitive changes, or for a mailed code where there is no password. */
+/** Confirmation before sensitive changes: by password, or by a mailed code for users without one. */
 const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/user/confirm-password',
@@ -88,7 +88,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         summary: 'Mail a confirmation code to a user without a password',
         description:
-          'The code works for ten minutes, once, in this session: `POST /user/confirm-password` with `code`.',
+          'The code is valid once, for ten minutes, in this session: `POST /user/confirm-password` with `code`.',
         response: { 202: Type.Object({ status: Type.Literal('confirmation-code-sent'), message: Type.String() }) },
       },
     },
@@ -104,11 +104,11 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'session', caller: 'required' } },
       schema: {
-        summary: 'Whether the password was confirmed lately',
-        description: 'When it was, the header `X-Retry-After` holds how many seconds ago.',
+        summary: 'Password confirmation status',
+        description: 'After a confirmation, the header `X-Retry-After` contains its age in seconds.',
         querystring: Type.Object({
           seconds: Type.Optional(
-            Type.String({ description: 'The age that counts as lately, instead of the configured.' }),
+            Type.String({ description: 'Maximum age in seconds, instead of the configured one.' }),
           ),
         }),
         response: { 200: Type.Object({ confirmed: Type.Boolean() }) },

@@ -8,18 +8,18 @@ import type { User } from '../../users/user.ts'
 import { findUserByEmail } from '../../users/users.ts'
 import { replaceReset } from './store.ts'
 
-/** What the forgotten password's form is told, whatever the address. */
+/** Message of the form, the same for every address. */
 export const linkSent = 'We have emailed your password reset link.'
 
 const kind = 'password-reset-request'
 
-/** Who asked, and for which address. */
+/** Origin and address of a request. */
 type Requested = Pick<EventContext, 'ipAddress' | 'userAgent' | 'requestId'> & { email: string }
 
 /**
- * Takes a request for a reset link, and does the same for every address: one row of work for later.
- * What is known, unknown, disabled or throttled differs only after the answer, and so do the times.
- * With `passwords.reveal_unknown_email` it is done at once, and throws 422 for an unknown or throttled address.
+ * Accepts a request for a reset link. For every address it queues one job, so that neither response nor timing reveals
+ * whether the account exists. With `passwords.reveal_unknown_email` it runs immediately, and throws 422 for an unknown
+ * or throttled address.
  */
 export async function requestReset(request: FastifyRequest, email: string): Promise<void> {
   const { server: app } = request
@@ -37,7 +37,7 @@ export async function requestReset(request: FastifyRequest, email: string): Prom
   if (!isSent) throw validationFailed({ email: ['Please wait before retrying.'] })
 }
 
-/** Does what `requestReset` left for later. */
+/** Handles the jobs that `requestReset` queued. */
 export function answerRequests(app: FastifyInstance): void {
   app.outbox.handle<Requested>(kind, async ({ email, ...from }) => {
     const found = await findUserByEmail(app.database, email)
@@ -46,14 +46,17 @@ export function answerRequests(app: FastifyInstance): void {
     try {
       await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
     } catch (error) {
-      // A spent mail budget: the request is dropped, and its link before stays as it was.
+      // The mail budget is spent: drop the request and keep the earlier link.
       if (!(error instanceof HttpError) || error.statusCode !== 429) throw error
-      app.log.info({ userId: found.user.id }, 'password reset mail not sent: the mail limit is reached')
+      app.log.info({ userId: found.user.id }, 'password reset mail not sent, mail limit reached')
     }
   })
 }
 
-/** Mails the link; false when the last one is too young, 429 when a mail budget is spent. The link comes from the configuration alone, never from a Host header. */
+/**
+ * Mails the link; false if throttled, 429 if a mail budget is spent. The URL comes from the configuration, never from a
+ * Host header.
+ */
 async function sendLink(app: FastifyInstance, tx: Tx, origin: EventContext, user: User): Promise<boolean> {
   const config = app.config.current()
   const { reset_throttle: throttle, reset_expires: validity } = config.passwords

@@ -8,10 +8,10 @@ import { notify } from '../../users/notices.ts'
 import { findUserByEmail, markVerified, setPassword } from '../../users/users.ts'
 import { hasReset, takeReset } from './store.ts'
 
-/** What the form of a new password is told in the end. */
+/** Message after a successful reset. */
 export const passwordReset = 'Your password has been reset.'
 
-/** What the form of a new password posts. */
+/** Body of the reset form. */
 export interface ResetForm {
   email: string
   token: string
@@ -19,20 +19,20 @@ export interface ResetForm {
   password_confirmation?: unknown
 }
 
-/** What other slices do when a password is reset, in its transaction. */
+/** Effects of a reset in other features, in its transaction. */
 export interface ResetEffects {
-  /** Takes everything from an account that somebody else may have made with this address. */
+  /** Removes everything that another person may have added with this address. */
   claimAccount: (tx: Tx, userId: number) => Promise<void>
   revokeTokens: (tx: Tx, userId: number) => Promise<void>
-  /** Ends what applications may do for the user. */
+  /** Ends the access of applications. */
   revokeGrants: (tx: Tx, userId: number) => Promise<void>
 }
 
 const badToken = (): FieldErrors => ({ email: ['This password reset token is invalid.'] })
 
 /**
- * Puts a new password in place by the token of a mailed link, once; every session of the user ends.
- * Throws 422: for the token before anything is said of the password, and a refused password leaves the token as it was.
+ * Sets a new password with the token of a mailed link, once, and ends all sessions. Throws 422 for an invalid token
+ * before it validates the password. A rejected password does not use up the token.
  */
 export async function resetPassword(request: FastifyRequest, form: ResetForm, effects: ResetEffects): Promise<void> {
   const { server: app } = request
@@ -44,7 +44,7 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
   if (!found && reveal_unknown_email) {
     throw validationFailed({ email: ["We can't find a user with that email address."] })
   }
-  // An unknown address is looked for too, under an id that nobody has: the same work, the same answer.
+  // Unknown addresses do the same work, with an id that does not exist.
   const account = found?.user ?? { id: 0, email: form.email }
   const isGood = await hasReset(app.database.prisma, account, form.token, validity, origin.now)
   if (!found || !isGood) throw validationFailed(badToken())
@@ -57,7 +57,7 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
   const isReset = await app.database.transaction(async (tx) => {
     if (!(await takeReset(tx, account, form.token, validity, origin.now))) return false
     const isClaimed = await markVerified(tx, userId, user.email, origin.now)
-    // The mail proves whose address it is. What was there before that proof may be another's: nothing of it stays.
+    // The mail proves ownership of the address. Everything from before may belong to another person and is removed.
     if (isClaimed) {
       await effects.claimAccount(tx, userId)
       await recordEvent(tx, origin, { type: 'account_claimed', userId })
@@ -66,7 +66,7 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
     await endSessionsOf(app, tx, userId)
     await setPassword(tx, userId, hash, origin.now)
     await recordEvent(tx, origin, { type: 'password_reset', userId })
-    // Whoever has the link has the mailbox.
+    // The link proves access to the mailbox.
     const verified = { ...user, email_verified_at: new Date(origin.now).toISOString() }
     await notify(app, tx, origin, verified, 'password_reset')
     return true

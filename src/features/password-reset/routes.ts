@@ -14,7 +14,7 @@ const ResetBody = Type.Object(
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: Type.String({
       minLength: 1,
-      description: 'Its rules are looked at after the token, which they do not use up.',
+      description: 'Validated after the token. An invalid password does not use up the token.',
     }),
     password_confirmation: Type.Optional(Type.Unknown()),
   },
@@ -23,7 +23,7 @@ const ResetBody = Type.Object(
 
 const Answer = Type.Object({ message: Type.String(), status: Type.String({ description: 'The same text.' }) })
 
-/** A forgotten password: the mailed link, and the new password that it leads to. */
+/** Password reset by mailed link. */
 const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {
   answerRequests(app)
 
@@ -33,7 +33,7 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
       config: { access: { family: 'session', caller: 'guest' }, limit: 'mail' },
       schema: {
         summary: 'Mail a link that resets the password',
-        description: 'Answers alike for every address, unless `passwords.reveal_unknown_email` is set.',
+        description: 'The response is the same for every address, unless `passwords.reveal_unknown_email` is set.',
         body: ForgotBody,
         response: { 200: Answer },
       },
@@ -49,8 +49,8 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
     {
       config: { access: { family: 'session', caller: 'guest' } },
       schema: {
-        summary: 'Reset the password by the token of a mailed link',
-        description: 'Ends every session of the user, and signs nobody in.',
+        summary: 'Reset the password with the token of a mailed link',
+        description: 'Ends all sessions of the user. Does not sign the user in.',
         body: ResetBody,
         response: { 200: Answer },
       },

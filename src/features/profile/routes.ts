@@ -49,14 +49,14 @@ const wrongPassword = () =>
   validationFailed({ current_password: ['The provided password does not match your current password.'] })
 
 interface ProfileOptions {
-  /** Deletes what other slices keep of a user, in the transaction that deletes the user. */
+  /** Deletes the user's data in other features, in the same transaction. */
   forgetUser: (tx: Tx, userId: number) => Promise<void>
   revokeTokens: (tx: Tx, userId: number) => Promise<void>
-  /** Ends what applications may do for the user. */
+  /** Ends the access of applications. */
   revokeGrants: (tx: Tx, userId: number) => Promise<void>
 }
 
-/** What users change of their own accounts. */
+/** Changes that users make to their own accounts. */
 const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts) => {
   app.put(
     '/user/profile-information',
@@ -65,7 +65,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       schema: {
         summary: 'Change name and address',
         description:
-          'Another address needs a recently confirmed password (423) and counts as a mail. It is `pending_email` until its owner follows the mailed link; a user whose address was never verified changes it at once, as does everyone with `registration.email_change: immediate`. The old address is notified.',
+          'A new address requires a recently confirmed password (423) and counts as a mail. It stays `pending_email` until verified by the mailed link. It takes effect immediately if the old address was never verified, or with `registration.email_change: immediate`. svc notifies the old address.',
         body: ProfileBody,
         response: { 200: EmptyAnswer },
       },
@@ -76,7 +76,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       const email = [user.email, user.pending_email].includes(address) ? null : address
       if (email !== null) {
         requireRecentPassword(request)
-        // It mails any address that its caller names.
+        // It sends mail to any address that the caller names.
         await countRequest(request, reply, 'mail')
       }
       const origin = eventContext(request)
@@ -122,7 +122,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       const origin = eventContext(request)
       const renewed = await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
-        // Of two changes at once the second no longer knows the current password.
+        // The second of two concurrent changes no longer has the current password.
         if (!(await holdAccount(app.database, tx, user.id, { password: found.password }))) return null
         await setPassword(tx, user.id, hash, origin.now)
         await endSessionsOf(app, tx, user.id, request)
@@ -146,7 +146,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
     {
       config: { ...own, unverified: 'allowed', recentPassword: () => true },
       schema: {
-        summary: 'Delete the account and everything of it',
+        summary: 'Delete the account and all its data',
         response: { 200: Type.Object({ message: Type.String() }) },
       },
     },

@@ -4,13 +4,13 @@ import { requestEmailChange } from '../../users/email-change.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
 
-/** What became of a change of profile; `gone` when the user was deleted meanwhile. */
+/** Result of a profile change; `gone` if the user was deleted meanwhile. */
 type ProfileOutcome = 'changed' | 'taken' | 'gone'
 
 interface ProfileChange {
   userId: number
   name: string
-  /** The new address in its stored form; null where it stays. */
+  /** Normalised new address; null if unchanged. */
   email: string | null
   mode: 'verified' | 'immediate'
   now: number
@@ -22,7 +22,7 @@ interface ProfileSteps {
   also: (tx: Tx, before: User, change: Awaited<ReturnType<typeof requestEmailChange>>) => Promise<void>
 }
 
-/** Changes a profile, and does what belongs to it in the same transaction. */
+/** Changes a profile, with related changes in the same transaction. */
 export async function updateProfile(
   database: Database,
   { userId, name, email, mode, now }: ProfileChange,
@@ -45,7 +45,7 @@ export async function updateProfile(
   }
 }
 
-/** Deletes the user; what refers to the row goes with it. False when another request was first. */
+/** Deletes the user and all rows that refer to it; false if another request was first. */
 export async function deleteUser(tx: Tx, userId: number): Promise<boolean> {
   return (await tx.user.deleteMany({ where: { id: BigInt(userId) } })).count > 0
 }

@@ -22,7 +22,7 @@ const RegisterBody = Type.Object(
 
 const taken = () => validationFailed({ email: ['The email has already been taken.'] })
 
-/** New accounts by the people themselves. */
+/** Self-registration. */
 const registration: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async () => {
     if (!app.config.current().registration.enabled) throw notFound()
@@ -38,7 +38,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       },
       schema: {
         summary: 'Create an account and sign the browser in',
-        description: 'Sends the verification mail. That an address is taken is told here, and nowhere else.',
+        description: 'Sends the verification mail. Only this endpoint reveals that an address is taken.',
         body: RegisterBody,
         response: { 201: EmptyAnswer },
       },
@@ -46,7 +46,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       if (request.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
       const { name, email, password, remember } = request.body
-      // Before the hash, which is what an attempt costs.
+      // Before hashing, which is the expensive part.
       if (await findUserByEmail(app.database, email)) throw taken()
       const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
       const origin = eventContext(request)

@@ -5,7 +5,7 @@ import { callerOf } from '../../access/caller.ts'
 import { forbidden, notFound } from '../../errors.ts'
 import { createTask, listTasks, putServer } from './store.ts'
 
-/** Ids are numbers on the wire: a larger one would not come back as it was sent. */
+/** Ids are JSON numbers; larger ones would lose precision. */
 const largestId = BigInt(Number.MAX_SAFE_INTEGER)
 
 const orders = [
@@ -15,7 +15,7 @@ const orders = [
 
 const TaskSchema = Type.Object({ id: Type.Integer(), title: Type.String() })
 
-/** Routes that show how abilities protect an API: a manual check, all of a list, one of a list. */
+/** Sample routes that show how abilities protect an API: a manual check, all of a list, any of a list. */
 const samples: FastifyPluginAsyncTypebox = async (app) => {
   app.put(
     '/server/:id',
@@ -48,7 +48,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
       schema: {
-        summary: 'Sample: orders (abilities `check-status` and `place-orders`; with `any=1` one of them)',
+        summary: 'Sample: orders (abilities `check-status` and `place-orders`; with `any=1` either)',
         querystring: Type.Object({ any: Type.Optional(Type.String()) }),
         response: { 200: Type.Array(Type.Object({ id: Type.Integer(), status: Type.String() })) },
       },

@@ -11,21 +11,21 @@ interface Task {
   title: string
 }
 
-/** The renamed server, created for the user when there is none of this id; null when it is somebody else's. */
+/** Renames the server, or creates it for the user; null if it belongs to another user. */
 export async function putServer(
   { prisma }: Database,
   id: bigint,
   name: string,
   userId: number,
 ): Promise<Server | null> {
-  // One statement: who comes second must not rename what the first has just made.
+  // A single statement, so that a concurrent request cannot rename another user's server.
   const count = await prisma.$executeRaw`
     INSERT INTO sample_servers (id, name, user_id) VALUES (${id}, ${name}, ${BigInt(userId)})
     ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE sample_servers.user_id = excluded.user_id`
   return count === 0 ? null : { id: Number(id), name, user_id: userId }
 }
 
-/** The tasks of a user, or (null) those that machines made. */
+/** Returns the tasks of a user, or those of machines (null). */
 export async function listTasks({ prisma }: Database, userId: number | null): Promise<Task[]> {
   const where = { userId: userId === null ? null : BigInt(userId) }
   const rows = await prisma.sampleTask.findMany({ where, orderBy: { id: 'asc' }, take: 100 })

@@ -18,12 +18,12 @@ import type { TextName } from '../../pages/texts.ts'
 const path = '/oauth/login'
 
 const Query = Type.Object({
-  return_to: Type.Optional(Type.Unknown({ description: 'A path of svc to go on to.' })),
-  restart: Type.Optional(Type.Unknown({ description: 'Asks for the password again although a code is waited for.' })),
-  prompt: Type.Optional(Type.Unknown({ description: '`login` asks for the password although somebody is signed in.' })),
-  login_hint: Type.Optional(Type.Unknown({ description: 'The address to begin with.' })),
-  reset: Type.Optional(Type.Unknown({ description: 'Says that the password was reset.' })),
-  error: Type.Optional(Type.Unknown({ description: 'Why a sign-in by another provider came to nothing.' })),
+  return_to: Type.Optional(Type.Unknown({ description: 'A path of svc to continue to.' })),
+  restart: Type.Optional(Type.Unknown({ description: 'Starts over, although a second factor is pending.' })),
+  prompt: Type.Optional(Type.Unknown({ description: '`login` shows the form even if the user is signed in.' })),
+  login_hint: Type.Optional(Type.Unknown({ description: 'Prefills the address.' })),
+  reset: Type.Optional(Type.Unknown({ description: 'Shows that the password was reset.' })),
+  error: Type.Optional(Type.Unknown({ description: 'Error code of a failed provider sign-in.' })),
 })
 
 const FormBody = Type.Object(
@@ -32,7 +32,7 @@ const FormBody = Type.Object(
     email: Type.Optional(Type.Unknown()),
     password: Type.Optional(Type.Unknown()),
     remember: Type.Optional(Type.Unknown()),
-    code: Type.Optional(Type.Unknown({ description: 'The second form: in place of address and password.' })),
+    code: Type.Optional(Type.Unknown({ description: 'The second form, instead of address and password.' })),
     recovery_code: Type.Optional(Type.Unknown()),
   },
   { additionalProperties: false },
@@ -42,7 +42,7 @@ type Form = Static<typeof FormBody>
 
 const wrongCredentials: FieldErrors = { email: ['These credentials do not match our records.'] }
 
-/** What is said of a code that a sign-in by another provider ended with. */
+/** Text for the error code of a failed provider sign-in. */
 function alertOf(code: unknown): TextName | null {
   switch (code) {
     case undefined:
@@ -61,20 +61,20 @@ function alertOf(code: unknown): TextName | null {
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** svc's own path of this page with where to go on to. */
+/** URL of this page with its destination. */
 const withReturn = (returnTo: string | null, more: Record<string, string> = {}): string => {
   const query = new URLSearchParams({ ...more, ...(returnTo === null ? {} : { return_to: returnTo }) }).toString()
   return query === '' ? path : `${path}?${query}`
 }
 
 interface SignInPageOptions {
-  /** Where a path to go on to ends in the browser, if that is out of svc. */
+  /** Returns the external URL where a path finally redirects, or null. */
   formTarget: (request: FastifyRequest, returnTo: string | null) => Promise<string | null>
-  /** Links to other identity providers, which lead back to a path of svc; `isAnew` where people are to prove again who they are. */
+  /** Links to identity providers that return to a path of svc. `isAnew` forces a new sign-in at the provider. */
   socialButtons: (returnTo: string | null, isAnew: boolean) => SocialLink[]
 }
 
-/** svc's own sign-in: password, second factor and passkey, as forms that work without JavaScript. */
+/** Sign-in pages for password, second factor and passkey; they work without JavaScript. */
 const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { formTarget, socialButtons }) => {
   await addPages(app)
 
@@ -114,7 +114,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       status,
     )
 
-  /** Lets the forms lead all the way: browsers hold every redirect after a form to the list of targets. */
+  /** Allows the final redirect target, because browsers apply form-action to redirects. */
   async function allowReturn(reply: FastifyReply, returnTo: string | null): Promise<void> {
     const target = await formTarget(reply.request, returnTo)
     if (target !== null) allowFormTarget(reply, target)
@@ -131,9 +131,9 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         summary: 'Page: sign in',
         querystring: Query,
         response: {
-          200: pageAnswer('The form for the password, or for the second factor that is waited for.'),
+          200: pageAnswer('The form for the password or the pending second factor.'),
           302: Type.Null({ description: "To `links.login`, the application's own page." }),
-          303: Type.Null({ description: 'Signed in already: on to `return_to`.' }),
+          303: Type.Null({ description: 'Already signed in: to `return_to`.' }),
         },
       },
     },
@@ -160,10 +160,10 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         summary: 'Form: sign in by password, then by second factor',
         body: FormBody,
         response: {
-          303: Type.Null({ description: 'On to `return_to`, or to the form for the second factor.' }),
+          303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }),
           401: pageAnswer('The form again.'),
           422: pageAnswer('The form again.'),
-          429: pageAnswer('The form again; `Retry-After` tells when to try.'),
+          429: pageAnswer('The form again; see `Retry-After`.'),
         },
       },
     },
@@ -205,7 +205,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
   async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
     const proof = { code: text(request.body.code), recovery_code: text(request.body.recovery_code) }
     if (await completeChallenge(request, reply, proof)) return goOn(reply, returnTo)
-    // Nothing waits any more: whoever comes too late begins anew.
+    // The challenge has expired, so the user starts over.
     if (!(await challengedUser(request))) return reply.redirect(withReturn(returnTo), 303)
     return challengePage(reply, returnTo, secondFactorErrors(proof), 422)
   }
@@ -215,12 +215,12 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     {
       config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
       schema: {
-        summary: 'Page: the second factor of a sign-in that waits for it',
-        description: 'Only where `app.frontend_url` is `app.url`; elsewhere 404.',
+        summary: 'Page: second factor of a pending sign-in',
+        description: '404 unless `app.frontend_url` equals `app.url`.',
         querystring: Query,
         response: {
           200: pageAnswer('The form for the code.'),
-          302: Type.Null({ description: 'To sign in: nothing waits for a code.' }),
+          302: Type.Null({ description: 'To the sign-in page: no second factor is pending.' }),
         },
       },
     },

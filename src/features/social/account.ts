@@ -18,16 +18,16 @@ import { socialFailure } from './failure.ts'
 import type { SocialProvider } from './provider.ts'
 import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
 
-/** What an account goes through when another's claim to it ends, in the transaction of that change. */
+/** Effects on an account that another person claims, in the same transaction. */
 export type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
 
-/** How often it is decided anew when another request changed what the decision rests on. */
+/** Maximum number of retries when another request changed the facts. */
 const maxTries = 5
 
-/** Rolls a decision back whose facts another request changed. */
+/** Rolls back a decision when another request changed its facts. */
 class Overtaken extends Error {}
 
-/** Whose account was opened, and whether this request created it. */
+/** The account, and whether this request created it. */
 export interface Opened extends UserWithPassword {
   isNewAccount: boolean
 }
@@ -39,7 +39,9 @@ interface Wish {
   claimAccount: ClaimAccount
 }
 
-/** Brings about what the identity opens, in one transaction, and answers whose account it is; throws the refusal. */
+/**
+ * Applies the decision for an identity in one transaction and returns the account. Throws if the decision is a refusal.
+ */
 export async function openAccount(request: FastifyRequest, wish: Wish): Promise<Opened> {
   const { database } = request.server
   for (let tries = 1; ; tries++) {
@@ -91,7 +93,7 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
   return { ...found, isNewAccount: decision.action === 'create' }
 }
 
-/** Makes the account of somebody who comes for the first time. */
+/** Creates an account for a new user. */
 async function create(request: FastifyRequest, tx: Tx, { identity, provider }: Wish): Promise<number> {
   const { role } = request.server.config.current().registration
   const origin = eventContext(request)
@@ -111,7 +113,7 @@ async function link(
 ): Promise<void> {
   const origin = eventContext(request)
   if (decision.action === 'link' && decision.claim) {
-    // Who made the account beforehand had not proved whose address it is: nothing of theirs stays.
+    // The earlier owner had not verified the address, so everything of theirs is removed.
     await claimAccount(tx, userId)
     await clearPassword(tx, userId, origin.now)
     await recordEvent(tx, origin, { type: 'account_claimed', userId })
@@ -121,7 +123,7 @@ async function link(
   if (!linked) throw new Overtaken()
   if (decision.action === 'link' && decision.claim) await markVerified(tx, userId, linked.user.email, origin.now)
   await recordEvent(tx, origin, { type: 'social_linked', userId, data: { provider: provider.id } })
-  // Whoever makes an account by it knows.
+  // A new account needs no notice about its first link.
   if (decision.action === 'link') {
     const owner = (await findUserById({ prisma: tx }, userId))?.user ?? linked.user
     await notify(request.server, tx, origin, owner, 'social_linked', { provider: provider.label })

@@ -1,10 +1,10 @@
 import { importPKCS8, SignJWT } from 'jose'
 import type { ProviderConfig } from './provider.ts'
 
-/** How long a secret of Apple's kind is good, in seconds: longer than it is kept. */
+/** Lifetime of Apple's client secret in seconds, longer than it is cached. */
 const validity = 86_400
 
-/** The client secret that Apple asks for: a JWT that the private key signs (ES256). Throws for a key that is none. */
+/** Creates Apple's client secret: a JWT signed by the private key (ES256). Throws for an invalid key. */
 export async function appleSecret(config: ProviderConfig, now: number): Promise<string> {
   const { client_id, team_id = '', key_id = '', private_key = '' } = config
   const issuedAt = Math.floor(now / 1000)

@@ -3,7 +3,7 @@ import type { SocialLink } from '../../pages/page-data.ts'
 import { markOf } from './marks.ts'
 import { listProviders } from './provider.ts'
 
-/** The links of every configured provider, which lead back to a path of svc; `isAnew` where people are to prove again who they are. */
+/** Links to all configured providers that return to a path of svc. `isAnew` forces a new sign-in at the provider. */
 export function socialButtons(config: Config, returnTo: string | null, isAnew: boolean): SocialLink[] {
   const query = new URLSearchParams({
     page: '1',

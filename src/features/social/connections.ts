@@ -18,10 +18,10 @@ import type { Tracing } from '../../observability/tracing/tracing.ts'
 import { appleSecret } from './apple-secret.ts'
 import type { ProviderConfig, SocialProvider } from './provider.ts'
 
-/** What a sign-in needs of a provider. */
+/** A connection to a provider. */
 interface Connection {
   configuration: Configuration
-  /** The keys that sign its ID tokens; null for plain OAuth 2.0. */
+  /** Keys that verify its ID tokens; null for plain OAuth 2.0. */
   keys: JWTVerifyGetKey | null
 }
 
@@ -31,27 +31,26 @@ interface Attempt {
   made: Promise<Connection>
 }
 
-/** How long what was discovered is used before it is looked up again, in milliseconds. */
+/** How long a discovery document is cached, in milliseconds. */
 const freshness = 3_600_000
 
-/** How long published keys are used before they are fetched again, in milliseconds. */
+/** How long published keys are cached, in milliseconds. */
 const keyFreshness = 300_000
 
-/** How often an unknown key may make svc fetch the published keys, in milliseconds. */
+/** Minimum interval between fetches for unknown keys, in milliseconds. */
 const keyPause = 10_000
 
-/** How long a provider that cannot be reached is left alone, in milliseconds. */
+/** Retry delay for an unreachable provider, in milliseconds. */
 const pause = 15_000
 
 /**
- * What the library needs of each provider, made at its first use: a provider that cannot be reached fails by itself,
- * and is tried again at the next use.
+ * Connections to providers, created on first use. An unreachable provider fails alone, and is retried on the next use.
  */
 export class Connections {
   readonly #config: CurrentConfig
   readonly #clock: Clock
   readonly #tracing: Tracing | null
-  /** By the provider's part of the configuration: a changed one begins anew. */
+  /** By the provider's configuration, so that a changed provider reconnects. */
   readonly #made = new WeakMap<ProviderConfig, Attempt>()
 
   constructor(parts: { config: CurrentConfig; clock: Clock; tracing: Tracing | null }) {
@@ -60,7 +59,7 @@ export class Connections {
     this.#tracing = parts.tracing
   }
 
-  /** The library's configuration for this provider; rejects when its discovery document cannot be had. */
+  /** Returns the connection to a provider. Rejects if its discovery document is unavailable. */
   async to(provider: SocialProvider): Promise<Connection> {
     const now = this.#clock.now()
     const known = this.#made.get(provider.config)
@@ -71,9 +70,9 @@ export class Connections {
     try {
       return await made
     } catch (error) {
-      // Whoever asks meanwhile does not make svc ask as often.
+      // Delays the retries of concurrent requests too.
       attempt.until = now + pause
-      // What was good an hour ago is better than nothing.
+      // An outdated document is better than none.
       if (!known) throw error
       attempt.made = known.made
       return known.made
@@ -114,7 +113,7 @@ export class Connections {
   }
 
   #fetchFor(provider: ProviderConfig): CustomFetch {
-    // Looked at with each call: a connection lasts longer than a configuration may.
+    // Read on each call, because a connection outlives a configuration.
     const isListed = (address: string) => new AddressRanges(this.#config.current().outbound.allow_private).has(address)
     const reach = outboundFetch((address) => provider.allow_private_addresses || isListed(address))
     const fetch = tracedFetch(reach, this.#tracing, false)
@@ -123,7 +122,7 @@ export class Connections {
   }
 }
 
-/** The URL of the keys; throws unless the browser and svc may be sent to every endpoint of the discovery document. */
+/** Returns the URL of the keys. Throws unless every endpoint of the discovery document is allowed. */
 function requireEndpoints(made: Configuration, isPlain: boolean): { jwks_uri: string } {
   const { authorization_endpoint, token_endpoint, jwks_uri = '', userinfo_endpoint } = made.serverMetadata()
   const urls = [authorization_endpoint, token_endpoint, jwks_uri, ...(userinfo_endpoint ? [userinfo_endpoint] : [])]
@@ -135,7 +134,9 @@ function requireEndpoints(made: Configuration, isPlain: boolean): { jwks_uri: st
   return { jwks_uri }
 }
 
-/** The secret in the preferred way, or in the other one where the server names that alone (RFC 6749 section 2.3.1). */
+/**
+ * Uses the preferred authentication method, or the other one if the server supports only that (RFC 6749 section 2.3.1).
+ */
 const chosenByServer = (secret: string, preferred: 'basic' | 'body'): ClientAuth => {
   const [basic, body] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
   return (server, ...rest) => {

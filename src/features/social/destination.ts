@@ -5,19 +5,19 @@ import type { Flow } from './state.ts'
 
 type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo'>
 
-/** Where a browser goes that has done what it came for: to a path of the front end, or, from svc's own page, of svc. */
+/** Where a browser goes after a completed flow: a path of the front end, or of svc for svc's own page. */
 export function arrival(config: Config, { mode, returnTo }: Place): string {
   if (mode === 'page') return returnTo ?? startPage(config)
   return new URL(returnTo ?? '/', config.app.frontend_url).href
 }
 
-/** Where a second factor is asked for. */
+/** Page that asks for the second factor. */
 export const challengePage = (config: Config, { mode, returnTo }: Place): string =>
   mode === 'page'
     ? ownSignIn(returnTo)
     : linkTo(config, 'two_factor', {}, returnTo === null ? {} : { return_to: returnTo })
 
-/** Where a browser learns why its flow came to nothing: at a page to sign in where there is one, else at the front end. */
+/** Page that shows a failed flow: the sign-in page if there is one, otherwise the front end. */
 export function failurePage(config: Config, place: Place | null, code: ErrorCode): string {
   const returnTo = place?.returnTo ?? null
   if (place?.mode === 'page') return ownSignIn(returnTo, code)
@@ -33,7 +33,7 @@ function withError(url: URL, code: ErrorCode): string {
   return url.href
 }
 
-/** svc's own page. */
+/** svc's own sign-in page. */
 function ownSignIn(returnTo: string | null, code?: ErrorCode): string {
   const query = new URLSearchParams({
     ...(returnTo === null ? {} : { return_to: returnTo }),

@@ -11,13 +11,13 @@ import type { Connections } from './connections.ts'
 import { type Claims, claimsOf, primaryEmail, profileOf, type SocialProfile } from './profile.ts'
 import type { SocialProvider } from './provider.ts'
 
-/** What a code was worth. */
+/** Result of a code exchange. */
 export interface Exchanged {
   profile: SocialProfile
   tokens: { access_token: string; refresh_token: string | null; scope: string | null; expires_in: number | null }
 }
 
-/** Redeems the code of an authorization response and reads whose it is; rejects whatever is wrong with any of it. */
+/** Redeems the code of an authorization response and reads the profile. Rejects for any error. */
 export async function exchange(
   connections: Connections,
   provider: SocialProvider,
@@ -28,10 +28,10 @@ export async function exchange(
   const answer = await authorizationCodeGrant(configuration, response, { ...checks, idTokenExpected: keys !== null })
   const token = answer.access_token
   const claims = answer.claims()
-  // The library checks the claims and leaves the signature of a token that came over TLS unchecked.
+  // The library checks the claims but not the signature of a token received over TLS.
   if (keys) await compactVerify(answer.id_token ?? '', keys)
   const profile = claims
-    ? // Who issued it, of many tenants too: two of them may know somebody by the same id.
+    ? // The actual issuer: with several tenants, two may use the same user id.
       { ...profileOf(provider, await openIdClaims(configuration, token, claimsOf(claims))), issuer: claims.iss }
     : await oauth2Profile(configuration, provider, token)
   return {
@@ -45,7 +45,10 @@ export async function exchange(
   }
 }
 
-/** The claims of the id_token, and what the user info endpoint adds: never the address of one with the word of the other. */
+/**
+ * Combines the claims of the id_token and the user info endpoint. Address and verification always come from the same
+ * source.
+ */
 async function openIdClaims(connection: Configuration, token: string, claims: Claims): Promise<Claims> {
   const isComplete = claims.email !== undefined && claims.name !== undefined
   if (isComplete || !connection.serverMetadata().userinfo_endpoint) return claims
@@ -66,21 +69,21 @@ async function oauth2Profile(
     url.searchParams.set('appsecret_proof', proof.digest('hex'))
   }
   const answer = await read(connection, token, url)
-  if (answer.status !== 200) throw new Error(`the profile was answered with ${answer.status}`)
+  if (answer.status !== 200) throw new Error(`the profile endpoint returned ${answer.status}`)
   const profile = profileOf(provider, claimsOf(await answer.json()))
   if (provider.emails === null) return profile
   const list = new URL(url)
   list.pathname += '/emails'
   const addresses = await read(connection, token, list)
-  // What was not allowed to be read names nobody new; who is known comes in without.
+  // Without access to addresses, only known users can sign in.
   if ([403, 404].includes(addresses.status)) return { ...profile, email: null }
-  if (addresses.status !== 200) throw new Error(`the addresses were answered with ${addresses.status}`)
+  if (addresses.status !== 200) throw new Error(`the address endpoint returned ${addresses.status}`)
   const email = primaryEmail(provider.emails, await addresses.json())
   return { ...profile, email: email && { ...email, verified: email.verified && provider.config.trust_email !== false } }
 }
 
 function read(connection: Configuration, token: string, url: URL): Promise<Response> {
-  // GitHub answers nobody who does not say who is asking.
+  // GitHub requires a user agent.
   const headers = new Headers({ accept: 'application/json', 'user-agent': 'svc' })
   return fetchProtectedResource(connection, token, url, 'GET', null, headers)
 }

@@ -19,24 +19,27 @@ import { cookieAge, type Flow, flowTtl, newFlow, proofsOf } from './state.ts'
 import type { StoredIdentity } from './store.ts'
 import type { Wish } from './wish.ts'
 
-/** What every flow needs. */
+/** Dependencies of a flow. */
 export interface FlowParts {
   connections: Connections
-  /** Encrypts what is kept of a provider's tokens. */
+  /** Encrypts stored provider tokens. */
   tokenCipher: Cipher
   claimAccount: ClaimAccount
 }
 
-/** The URI that a provider sends browsers back to. */
+/** Path of a provider's redirect URI. */
 export const callbackPath = (provider: string): string => `/auth/${provider}/callback`
 
-/** The query of a request as it came, without its question mark. */
+/** The raw query of a request, without question mark. */
 export const queryOf = ({ url }: FastifyRequest): string => url.split('?').slice(1).join('?')
 
-/** What providers call it that somebody declined. */
+/** Error codes of providers when the user declines. */
 const denials = new Set(['access_denied', 'user_cancelled_login', 'user_cancelled_authorize'])
 
-/** Begins a flow: where the browser goes, and what it has to keep. Throws `provider_error` when the provider cannot be had. */
+/**
+ * Starts a flow; returns the URL for the browser and the flow to store. Throws `provider_error` if the provider is
+ * unavailable.
+ */
 export async function beginFlow(
   request: FastifyRequest,
   { connections }: FlowParts,
@@ -58,14 +61,14 @@ export async function beginFlow(
       ...provider.authorize,
       ...(flow.isAnew ? provider.reauthenticate : {}),
     })
-    // Some take a plus sign for itself; `%20` is read alike by all.
+    // Some providers take a plus sign literally; all decode `%20`.
     return { url: url.href.replaceAll('+', '%20'), flow }
   } catch (error) {
     throw socialFailure('provider_error', error)
   }
 }
 
-/** Whom the identity opens that the provider answered with; throws the failure. The flow is used up before anything of the answer is looked at. */
+/** Finishes a flow and returns the account. Throws the failure. Always uses up the flow first. */
 export async function finishFlow(
   request: FastifyRequest,
   parts: FlowParts,
@@ -84,13 +87,13 @@ export async function finishFlow(
   const asker = askerOf(request, flow)
   const response = new URL(callbackPath(provider.id), config.current().app.url)
   response.search = queryOf(request)
-  // Whose answer it is shows the path: each provider has its own (RFC 9700 section 4.4.2).
+  // The path identifies the provider: each has its own (RFC 9700 section 4.4.2).
   if (provider.endpoints) response.searchParams.delete('iss')
   const exchanged = await redeem(parts, provider, response, {
     expectedState: state,
     ...(provider.usesNonce ? { expectedNonce: nonce } : {}),
     ...(provider.usesPkce ? { pkceCodeVerifier: verifier } : {}),
-    // The provider must state that the user authenticated after the flow began; half a minute is for its clock.
+    // The provider must prove that the user authenticated after the flow began, with 30 seconds of clock tolerance.
     ...(flow.isAnew && provider.provesTime ? { maxAge: Math.ceil((clock.now() - flow.startedAt) / 1000) + 30 } : {}),
   })
   const { profile } = exchanged
@@ -98,7 +101,7 @@ export async function finishFlow(
   return open(request, parts, provider, { ...exchanged, profile: { ...profile, name } }, asker)
 }
 
-/** Redeems what a provider answered; whatever is wrong with it is a failure of the contract. */
+/** Redeems the provider's response; converts every error to a failure code. */
 async function redeem(
   { connections }: FlowParts,
   provider: SocialProvider,
@@ -113,7 +116,7 @@ async function redeem(
   }
 }
 
-/** A code that a mobile app got by itself, and what proves that it was this app. */
+/** A code that a mobile app received, and the proof of that app. */
 export interface MobileCode {
   code: string
   redirectUri: string
@@ -121,7 +124,7 @@ export interface MobileCode {
   nonce: string | null
 }
 
-/** Whom a code of a mobile app opens. */
+/** Returns the account for a mobile app's code. */
 export async function finishMobile(
   request: FastifyRequest,
   parts: FlowParts,
@@ -131,7 +134,7 @@ export async function finishMobile(
   const response = new URL(redirectUri)
   response.search = ''
   response.searchParams.set('code', code)
-  // The app has received the answer, and checked its issuer.
+  // The app received the response and checked its issuer.
   if (!provider.endpoints) {
     const { configuration } = await parts.connections.to(provider).catch((error: unknown) => {
       throw socialFailure('provider_error', error)
@@ -145,7 +148,7 @@ export async function finishMobile(
   return open(request, parts, provider, exchanged, null)
 }
 
-/** The signed-in user whom the flow concerns; throws when it is not the session any more that began it. */
+/** Returns the signed-in user of the flow. Throws if another session began it. */
 function askerOf({ caller }: FastifyRequest, { intent, session }: Flow): LinkFacts['asker'] {
   if (intent === 'sign_in') return null
   const isSame = caller?.kind === 'session' && caller.credentialId === session
@@ -170,7 +173,7 @@ async function open(
   try {
     return await openAccount(request, { provider, identity, asker, claimAccount })
   } catch (error) {
-    // The session ended while the provider was asked.
+    // The session ended during the request to the provider.
     if (error instanceof HttpError && error.statusCode === 401) throw socialFailure('invalid_state', error)
     throw error
   }

@@ -5,8 +5,8 @@ import { isSocialFailure, reasonOf } from './failure.ts'
 import type { SocialProvider } from './provider.ts'
 
 /**
- * Logs why a flow came to nothing, and answers what to tell; what is no failure of the contract is thrown on.
- * It is recorded where somebody had come as far as to begin one: others cost no row.
+ * Logs why a flow failed and returns its error; rethrows other errors. Records an event only if the flow began in this
+ * browser, so that forged callbacks store no rows.
  */
 export async function reportFailure(
   request: FastifyRequest,

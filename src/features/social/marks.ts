@@ -26,7 +26,7 @@ const icons: Readonly<Record<string, IconDefinition>> = {
   x: faXTwitter,
 }
 
-/** The mark of a provider that everybody knows by one, or null. */
+/** Logo of a well-known provider, or null. */
 export function markOf(id: string): SocialLink['mark'] {
   const icon = Object.hasOwn(icons, id) ? icons[id]?.icon : undefined
   if (!icon) return null

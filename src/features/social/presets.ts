@@ -1,29 +1,29 @@
-/** What is known of every provider whose credentials are all that its configuration needs. */
+/** Built-in facts about a provider. */
 interface Known {
   label: string
   scopes: readonly string[]
-  /** A space unless it says otherwise (RFC 6749 section 3.3). */
+  /** Default: space (RFC 6749 section 3.3). */
   scopeSeparator?: ','
-  /** Whether its word that an address is verified counts by default. */
+  /** Whether to trust its verified addresses by default. */
   trustEmail: boolean
-  /** Further parameters of every authorization request. */
+  /** Additional parameters of authorization requests. */
   authorize?: Readonly<Record<string, string>>
-  /** Parameters that make it ask again who sits there; without them it is only asked to come back. */
+  /** Parameters that force a new sign-in, if the provider supports it. */
   reauthenticate?: Readonly<Record<string, string>>
 }
 
 /** A provider of OpenID Connect, whose discovery document names the endpoints. */
 export interface OpenIdPreset extends Known {
   issuer: (given: { tenant?: string | undefined; host?: string | undefined }) => string
-  /** What it does not take part in although the protocol says so. */
+  /** Protocol features that it does not support. */
   lacks?: readonly ('nonce' | 'pkce')[]
-  /** Whether it tells when the user proved who they are (`auth_time`), which is then checked. */
+  /** Whether it returns and svc checks the time of authentication (`auth_time`). */
   provesTime?: true
-  /** Whether it writes true as a text. */
+  /** Whether it sends booleans as text. */
   flagsAsText?: true
 }
 
-/** Where a profile keeps what; dots lead into objects. */
+/** Fields of a profile; dots select nested fields. */
 export interface ProfileMap {
   id: string
   email: string
@@ -38,17 +38,17 @@ export interface OAuth2Preset extends Known {
   token_url: string
   userinfo_url: string
   map: Partial<ProfileMap>
-  /** How the list below `userinfo_url` is read that says which addresses are verified. */
+  /** Format of the list of verified addresses below `userinfo_url`. */
   emails?: 'github' | 'bitbucket'
-  /** How the client authenticates; in the body unless it says otherwise. */
+  /** Client authentication method. Default: in the body. */
   clientAuthentication?: 'basic'
-  /** Whether calls carry a proof that the client holds its secret (Facebook's `appsecret_proof`). */
+  /** Whether requests prove the client secret (Facebook's `appsecret_proof`). */
   appSecretProof?: true
 }
 
 const openid = ['openid', 'profile', 'email'] as const
 
-/** OpenID providers by the key of the configuration that stands for them. */
+/** OpenID providers by configuration key. */
 export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
   google: {
     label: 'Google',
@@ -61,7 +61,7 @@ export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
     label: 'Microsoft',
     issuer: ({ tenant }) => `https://login.microsoftonline.com/${tenant}/v2.0`,
     scopes: openid,
-    // Administrators of any tenant write what they like there.
+    // Administrators of any tenant can set any address.
     trustEmail: false,
     reauthenticate: { prompt: 'login' },
   },
@@ -70,7 +70,7 @@ export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
     issuer: () => 'https://appleid.apple.com',
     scopes: ['openid', 'name', 'email'],
     trustEmail: true,
-    // Required beside these scopes.
+    // Required with these scopes.
     authorize: { response_mode: 'form_post' },
     flagsAsText: true,
   },
@@ -87,7 +87,7 @@ export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
     issuer: () => 'https://www.linkedin.com/oauth',
     scopes: openid,
     trustEmail: true,
-    // Its tokens carry no nonce, and it refuses a verifier of apps that are not registered as native ones.
+    // Its tokens have no nonce, and it rejects PKCE for web apps.
     lacks: ['nonce', 'pkce'],
   },
   slack: {
@@ -98,7 +98,7 @@ export const openIdPresets: Readonly<Record<string, OpenIdPreset>> = {
   },
 }
 
-/** What holds for an OpenID provider of the operator's own. */
+/** Defaults of a custom OpenID provider. */
 export const ownOpenId: Omit<OpenIdPreset, 'label' | 'issuer'> = {
   scopes: openid,
   trustEmail: true,
@@ -106,7 +106,7 @@ export const ownOpenId: Omit<OpenIdPreset, 'label' | 'issuer'> = {
   provesTime: true,
 }
 
-/** Plain OAuth 2.0 providers by the key of the configuration that stands for them. */
+/** Plain OAuth 2.0 providers by configuration key. */
 export const oauth2Presets: Readonly<Record<string, OAuth2Preset>> = {
   github: {
     label: 'GitHub',
@@ -163,7 +163,7 @@ export const oauth2Presets: Readonly<Record<string, OAuth2Preset>> = {
   },
 }
 
-/** Where the profile of a plain OAuth 2.0 provider keeps what, unless it says otherwise. */
+/** Default profile fields of plain OAuth 2.0 providers. */
 export const plainMap: ProfileMap = {
   id: 'id',
   email: 'email',

@@ -3,32 +3,33 @@ import { canonicalEmail } from '../../users/user.ts'
 import type { ProfileMap } from './presets.ts'
 import type { SocialProvider } from './provider.ts'
 
-/** Who somebody is at a provider. */
+/** A user's profile at a provider. */
 export interface SocialProfile {
   provider: string
   issuer: string
   providerId: string
-  /** Null where the provider gives none that is an address. */
+  /** Null without a valid address. */
   email: { address: string; verified: boolean } | null
   name: string | null
   /** An https URL. */
   avatar: string | null
 }
 
-/** JSON that a provider sent. */
+/** JSON from a provider. */
 export type Claims = Readonly<Record<string, unknown>>
 
-const longestId = 255
+const maxIdLength = 255
 const longestName = 255
 const longestUrl = 2_048
 
-/** The object that a provider's answer is; throws for anything else. */
+/** Returns the response as an object. Throws for anything else. */
 export function claimsOf(value: unknown): Claims {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('the profile is no object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('the profile is not an object')
   return Object.fromEntries(Object.entries(value))
 }
 
-/** What a field holds; dots lead into objects, and nothing is found that is not the answer's own. */
+/** Returns a field; dots select nested fields, own properties only. */
 function fieldOf(claims: Claims, path: string): unknown {
   let value: unknown = claims
   for (const key of path.split('.')) {
@@ -38,35 +39,35 @@ function fieldOf(claims: Claims, path: string): unknown {
   return value
 }
 
-/** A text without control characters and lone surrogates, not empty and cut to the longest length. */
+/** Returns text without control characters and lone surrogates, truncated to the maximum length; null if empty. */
 function textOf(value: unknown, maxLength: number): string | null {
   if (typeof value !== 'string') return null
   const text = [...withoutControls(value.toWellFormed()).trim()].slice(0, maxLength).join('')
   return text === '' ? null : text
 }
 
-/** The id as text; throws for what cannot tell one account from another. */
+/** Returns the id as text. Throws for an unusable id. */
 function idOf(value: unknown): string {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
-  const isGood = typeof text === 'string' && text !== '' && text.length <= longestId && !/\p{Cc}/u.test(text)
+  const isGood = typeof text === 'string' && text !== '' && text.length <= maxIdLength && !/\p{Cc}/u.test(text)
   if (!isGood || !text.isWellFormed()) throw new Error('the profile has no usable id')
   return text
 }
 
-/** As a URL writes it: without what a database does not take. */
+/** Normalises a URL, which removes characters that databases reject. */
 function urlOf(value: unknown): string | null {
   const url = typeof value === 'string' ? URL.parse(value) : null
   return url?.protocol === 'https:' && url.href.length <= longestUrl ? url.href : null
 }
 
-/** The address if it is one, and whether the provider vouches for it: for this one, and not for another that looks like it. */
+/** Returns a valid address, and whether the provider verified exactly this spelling. */
 const emailOf = (value: unknown, verified: boolean): SocialProfile['email'] => {
   const address = typeof value === 'string' ? value.trim() : ''
   if (!isEmail(address) || !address.isWellFormed()) return null
   return { address, verified: verified && canonicalEmail(address) === address.normalize('NFC').toLowerCase() }
 }
 
-/** The profile that a provider's claims describe; throws where they name nobody. */
+/** Converts claims to a profile. Throws without a usable id. */
 export function profileOf(provider: SocialProvider, claims: Claims): SocialProfile {
   const { map, trustsEmail, flagsAsText, id, issuer } = provider
   const field = (name: keyof ProfileMap) => fieldOf(claims, map[name])
@@ -82,22 +83,22 @@ export function profileOf(provider: SocialProvider, claims: Claims): SocialProfi
   }
 }
 
-/** Where the two lists keep what. */
+/** Fields of the two list formats. */
 const listFields = {
   github: { primary: 'primary', verified: 'verified' },
   bitbucket: { primary: 'is_primary', verified: 'is_confirmed' },
 } as const
 
-/** The primary address of a list that says which addresses the provider verified. */
+/** Returns the primary address of a list with verification status. */
 export function primaryEmail(kind: 'github' | 'bitbucket', answer: unknown): SocialProfile['email'] {
   const list = kind === 'github' ? answer : claimsOf(answer).values
-  if (!Array.isArray(list)) throw new Error('the list of addresses is none')
+  if (!Array.isArray(list)) throw new Error('the response is not a list of addresses')
   const { primary, verified } = listFields[kind]
   const found = list.map(claimsOf).find((entry) => entry[primary] === true)
   return found ? emailOf(found.email, found[verified] === true) : null
 }
 
-/** The name that Apple tells once, beside its code: `{"name": {"firstName": …, "lastName": …}}`. */
+/** The name that Apple sends once, with the code: `{"name": {"firstName": …, "lastName": …}}`. */
 export function appleName(user: string | null): string | null {
   if (user === null) return null
   try {

@@ -3,14 +3,14 @@ import { oauth2Presets, openIdPresets, ownOpenId, type ProfileMap, plainMap } fr
 
 export type ProviderConfig = Config['social'][string]
 
-/** One identity provider: what the configuration says of it, filled from what is known of its name. */
+/** An identity provider: its configuration, completed with the preset. */
 export interface SocialProvider {
   id: string
   label: string
   config: ProviderConfig
-  /** Of OpenID providers; of plain OAuth 2.0 the origin of the operator's own, and empty where it is known. */
+  /** Issuer of an OpenID provider; for custom OAuth 2.0 the origin, for presets empty. */
   issuer: string
-  /** Of plain OAuth 2.0 providers; the others' are discovered. */
+  /** Endpoints of plain OAuth 2.0; OpenID endpoints are discovered. */
   endpoints: { authorization: string; token: string; userinfo: string } | null
   scope: string
   authorize: Readonly<Record<string, string>>
@@ -26,27 +26,27 @@ export interface SocialProvider {
   appSecretProof: boolean
 }
 
-/** The provider of this name in the configuration, or null. */
+/** Returns the configured provider with this id, or null. */
 export function findProvider({ social }: Config, id: string): SocialProvider | null {
   const config = Object.hasOwn(social, id) ? social[id] : undefined
   if (!config) return null
   return isOpenId(id, config) ? openIdProvider(id, config) : oauth2Provider(id, config)
 }
 
-/** Every configured provider, in the order of the file. */
+/** Returns all configured providers in the order of the file. */
 export const listProviders = (config: Config): SocialProvider[] =>
   Object.keys(config.social).flatMap((id) => findProvider(config, id) ?? [])
 
 const isOpenId = (id: string, { issuer, authorization_url }: ProviderConfig): boolean =>
   issuer !== undefined || (authorization_url === undefined && Object.hasOwn(openIdPresets, id))
 
-/** A name on a button where nobody gave one. */
+/** Default label of a button. */
 const titled = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 
 function openIdProvider(id: string, config: ProviderConfig): SocialProvider {
   const preset = openIdPresets[id]
   const known = preset ?? ownOpenId
-  // Somebody else's issuer under a known name behaves as any other does, but for what the name says of its addresses.
+  // A custom issuer under a preset name uses generic behaviour, except for trust in addresses.
   const kind = config.issuer === undefined ? known : { ...ownOpenId, trustEmail: known.trustEmail }
   const { authorize = {}, reauthenticate = {}, lacks = [], provesTime = false, flagsAsText = false } = kind
   return {
@@ -70,7 +70,7 @@ function openIdProvider(id: string, config: ProviderConfig): SocialProvider {
       ...mapped(config),
     },
     emails: null,
-    // All must take it (RFC 6749 section 2.3.1); those that are known take the body, and are used to it.
+    // All servers must support Basic (RFC 6749 section 2.3.1); presets use the body.
     clientAuthentication: config.issuer === undefined ? 'body' : 'basic',
     appSecretProof: false,
   }
@@ -82,7 +82,7 @@ function oauth2Provider(id: string, config: ProviderConfig): SocialProvider {
     id,
     label: config.label ?? preset?.label ?? titled(id),
     config,
-    // Another server under the same name knows other people by the same ids.
+    // Another server under the same name has different users with the same ids.
     issuer: config.userinfo_url === undefined ? '' : new URL(config.userinfo_url).origin,
     endpoints: {
       authorization: config.authorization_url ?? preset?.authorization_url ?? '',
@@ -104,6 +104,6 @@ function oauth2Provider(id: string, config: ProviderConfig): SocialProvider {
   }
 }
 
-/** What the operator says of the fields. */
+/** Configured field names. */
 const mapped = ({ map = {} }: ProviderConfig): Partial<ProfileMap> =>
   Object.fromEntries(Object.entries(map).filter(([, field]) => field !== undefined))

@@ -31,14 +31,14 @@ import { tokenFor, tokenForChallenge } from './second-step.ts'
 import { cookieAge, cookieName, type Flow, oldFlows, openFlow, proofsOf, sealFlow } from './state.ts'
 import { requireFields, type Wish, wishOf } from './wish.ts'
 
-/** What other slices do for this one. */
+/** Dependencies on other features. */
 interface SocialOptions {
   claimAccount: ClaimAccount
 }
 
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
-/** Sign-in through other identity providers, of which svc is a client. */
+/** Sign-in through identity providers, with svc as the client. */
 const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount }) => {
   const { secret } = app.config.current().app
   const cipher = deriveCipher(secret, 'social-flow')
@@ -51,7 +51,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     return provider
   }
 
-  /** Begins a flow, and hands its browser what it has to come back with. */
+  /** Starts a flow and sets its cookie. */
   async function begin(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -61,13 +61,13 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     const { url, flow } = await beginFlow(request, parts, provider, wish)
     for (const name of oldFlows(request.cookies)) app.cookies.clear(request, reply, name)
     const name = cookieName(proofsOf(flow).state)
-    // Providers send browsers back from another site.
+    // The provider's redirect is cross-site, so the cookie must be lax.
     const attributes = { maxAge: cookieAge, sameSite: 'lax' } as const
     app.cookies.set(request, reply, name, sealFlow(cipher, flow, app.cookies.prefix(name)), attributes)
     return url
   }
 
-  /** The flow that this browser comes back to, whose cookie is taken from it; null for one that it did not begin. */
+  /** Returns this browser's flow and deletes its cookie; null if the browser did not start it. */
   function take(request: FastifyRequest, reply: FastifyReply, provider: SocialProvider): Flow | null {
     const states = new URLSearchParams(queryOf(request)).getAll('state')
     const [state = ''] = states
@@ -94,8 +94,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     {
       config: { ...guest, alsoAnswers: [400, 404, 422] },
       schema: {
-        summary: 'Begin a sign-in at a provider',
-        description: 'A browser is sent there; other callers are told where.',
+        summary: 'Start a provider sign-in',
+        description: 'Redirects browsers; other clients receive the URL.',
         params: ProviderParams,
         querystring: RedirectQuery,
         response: { 200: UrlAnswer, 302: Type.Null({ description: 'To the provider.' }) },
@@ -121,18 +121,18 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     {
       config: { ...guest, alsoAnswers: [400, 403, 404, 409, 422] },
       schema: {
-        summary: 'Come back from a provider',
+        summary: 'Provider callback',
         params: ProviderParams,
         querystring: CallbackQuery,
         response: {
           200: TokenAnswer,
-          302: Type.Null({ description: 'On to the front end: signed in, or with `error`.' }),
+          302: Type.Null({ description: 'To the front end, signed in or with `error`.' }),
         },
       },
     },
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
-      // A look at its headers is no sign-in.
+      // HEAD must not use up the flow.
       const flow = request.method === 'HEAD' ? null : take(request, reply, provider)
       try {
         if (!flow) throw socialFailure('invalid_state')
@@ -147,7 +147,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     },
   )
 
-  /** Makes of a flow what it was begun for; answers where the browser goes. */
+  /** Completes a flow and returns the URL for the browser. */
   async function arrive(request: FastifyRequest, reply: FastifyReply, flow: Flow, found: Opened) {
     const config = app.config.current()
     if (flow.intent === 'confirm') {
@@ -168,12 +168,12 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.post(
     '/auth/:provider/callback',
     {
-      // What does not fit into a URL comes from no provider.
+      // No provider sends more than fits in a URL.
       bodyLimit: 8_192,
       config: { access: { family: 'none' } },
       schema: {
-        summary: 'Come back from a provider that posts its answer',
-        description: 'Sent on as a GET: a posted answer of another site brings no cookie.',
+        summary: 'Provider callback by POST',
+        description: 'Redirects to the GET callback, because cross-site POST requests carry no cookie.',
         params: ProviderParams,
         body: CallbackBody,
         response: { 303: Type.Null({ description: 'To the same path with the same parameters.' }) },
@@ -194,8 +194,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     {
       config: { access: { family: 'none' }, limit: 'token', alsoAnswers: [400, 403, 404, 409] },
       schema: {
-        summary: 'Sign a device in: an API token for the code that a mobile app got from a provider',
-        description: 'Where a second factor is asked for, the answer has a `challenge` to hand in with its `code`.',
+        summary: 'Sign in a mobile app: exchange the code of a provider for an API token',
+        description: 'If a second factor is required, the response contains a `challenge` to send with its `code`.',
         params: ProviderParams,
         body: TokenBody,
         response: { 200: TokenAnswer },

@@ -9,7 +9,7 @@ import { issueForSignIn } from '../../tokens/issue.ts'
 import { findUserById, type UserWithPassword } from '../../users/users.ts'
 import { socialFailure } from './failure.ts'
 
-/** A sign-in without a session that waits for its second factor: its client keeps it, encrypted. */
+/** A stateless sign-in that waits for its second factor. The client holds it, encrypted. */
 interface Waiting {
   id: string
   userId: number
@@ -19,14 +19,14 @@ interface Waiting {
   expiresAt: number
 }
 
-/** How long a code may be looked for: ten minutes. */
+/** Lifetime of a challenge: ten minutes. */
 const challengeTtl = 600_000
 
 const place = 'challenge'
 
 const over = () => validationFailed({ challenge: ['The challenge is invalid or has expired.'] })
 
-/** The API token of a user whom a provider vouched for. Throws 422 with a challenge where a second factor is asked for. */
+/** Issues an API token after a provider sign-in. Throws 422 with a challenge if a second factor is required. */
 export async function tokenFor(request: FastifyRequest, cipher: Cipher, found: UserWithPassword, deviceName: string) {
   const { config, clock, secondFactor, metrics } = request.server
   const { user, password } = found
@@ -48,7 +48,7 @@ export async function tokenFor(request: FastifyRequest, cipher: Cipher, found: U
   return { token: await issueForSignIn(request, found, deviceName, 'social'), user }
 }
 
-/** The API token that a challenge and a second factor open; throws 422 for either. */
+/** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
 export async function tokenForChallenge(request: FastifyRequest, cipher: Cipher, challenge: string, proof: Proof) {
   const { database, clock, secondFactor } = request.server
   const text = cipher.decrypt(challenge, place)

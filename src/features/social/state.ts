@@ -2,17 +2,17 @@ import type { Cipher } from '../../crypto/cipher.ts'
 import { sha256Base64url } from '../../crypto/hash.ts'
 import { randomId } from '../../crypto/random.ts'
 
-/** A sign-in under way: the browser that began it keeps it, encrypted, in a cookie of its own. */
+/** A pending sign-in, stored encrypted in a cookie of the browser that started it. */
 export interface Flow {
   provider: string
-  /** What state, nonce and verifier are made of. */
+  /** Source of state, nonce and verifier. */
   secret: string
   intent: 'sign_in' | 'link' | 'confirm'
-  /** The public id of the session that began it, where the intent concerns its user. */
+  /** Public id of the session that started it, if the intent concerns its user. */
   session: string | null
-  /** Where it began: the application, svc's own sign-in page, or a client that wants an API token. */
+  /** Where it started: the application, svc's sign-in page, or a client that wants an API token. */
   mode: 'browser' | 'page' | 'stateless'
-  /** Whether the provider is to ask again who sits there. */
+  /** Whether the provider must ask for a new sign-in. */
   isAnew: boolean
   deviceName: string | null
   returnTo: string | null
@@ -20,21 +20,21 @@ export interface Flow {
   startedAt: number
 }
 
-/** How long the provider may take, in milliseconds. */
+/** Lifetime of a flow in milliseconds. */
 export const flowTtl = 600_000
 
-/** How long the cookie stays, in seconds: longer, so that a late answer is told from one that nobody asked for. */
+/** Lifetime of the cookie in seconds: longer, to distinguish an expired flow from an unknown one. */
 export const cookieAge = 3_600
 
-/** The longest path to go back to that is kept: a browser takes cookies of 4096 bytes. */
-export const longestReturn = 1_500
+/** Maximum length of a stored return path: browsers limit cookies to 4096 bytes. */
+export const maxReturnLength = 1_500
 
-/** A new flow. */
+/** Creates a flow. */
 export const newFlow = (facts: Omit<Flow, 'secret'>): Flow => ({ ...facts, secret: randomId() })
 
 /**
- * The values that go to the provider, or come back from it. None of them reveals another. They have 43 characters: some
- * providers reject longer nonces, and a verifier must not be shorter (RFC 7636 section 4.1).
+ * Values sent to or returned by the provider. None reveals another. They have 43 characters: some providers reject
+ * longer nonces, and a verifier must not be shorter (RFC 7636 section 4.1).
  */
 export const proofsOf = ({ secret }: Flow) => ({
   state: sha256Base64url(`state ${secret}`),
@@ -44,13 +44,16 @@ export const proofsOf = ({ secret }: Flow) => ({
 
 const cookiePrefix = 'svc_social_'
 
-/** What the cookies of flows may take of a request's headers, in bytes: Node reads 16 KiB of all of them together. */
+/** Maximum size of flow cookies in the request headers, in bytes: Node limits all headers to 16 KiB. */
 const maxCookieBytes = 4_096
 
-/** The name of the cookie of a state: many tabs may sign in at once. */
+/** Cookie name of a state, so that several tabs can sign in. */
 export const cookieName = (state: string): string => `${cookiePrefix}${state.slice(0, 16)}`
 
-/** The names of the oldest flows, which leave room for one more; browsers send the oldest cookies of a path first (RFC 6265 section 5.4). */
+/**
+ * Names of the oldest flows to delete for a new one. Browsers send the oldest cookies of a path first (RFC 6265 section
+ * 5.4).
+ */
 export function oldFlows(cookies: Readonly<Record<string, string | undefined>> = {}): string[] {
   let size = 0
   const newestFirst = Object.entries(cookies)
@@ -62,13 +65,13 @@ export function oldFlows(cookies: Readonly<Record<string, string | undefined>> =
   })
 }
 
-/** The cookie's value: good only under the prefix of its name, so that it cannot be planted under one that protects less. */
+/** Encrypts a flow. Bound to the cookie prefix, so that it cannot be planted under a weaker name. */
 export const sealFlow = (cipher: Cipher, flow: Flow, prefix: string): string =>
   cipher.encrypt(JSON.stringify(flow), `${prefix}flow ${proofsOf(flow).state}`)
 
-/** The flow of a state, or null when the cookie is not that one's. */
+/** Decrypts the flow of a state; null if the cookie does not match. */
 export function openFlow(cipher: Cipher, state: string, cookie: string | undefined, prefix: string): Flow | null {
-  // The state is what it is encrypted for: only the one that was made with it opens it.
+  // The state is the encryption context, so no other state decrypts the flow.
   const text = cookie === undefined ? null : cipher.decrypt(cookie, `${prefix}flow ${state}`)
   return text === null ? null : JSON.parse(text)
 }

@@ -6,14 +6,14 @@ import type { SocialAccountRecord } from './schemas.ts'
 
 type Record = Static<typeof SocialAccountRecord>
 
-/** A profile, and the provider's tokens as they are kept: encrypted, or null. */
+/** A profile with the provider's tokens, encrypted or null. */
 export interface StoredIdentity extends SocialProfile {
   tokens: string | null
 }
 
 const largestId = 2n ** 63n - 1n
 
-/** Whose an identity is by the provider's id of it; null for nobody's. */
+/** Returns the owner of an identity by the provider's id, or null. */
 export async function ownerOf(
   tx: Tx,
   { provider, issuer, providerId }: SocialProfile,
@@ -23,11 +23,11 @@ export async function ownerOf(
   return row && { id: row.id, userId: Number(row.userId) }
 }
 
-/** Links the identity to a user; false when it is linked already, to whomever. */
+/** Links the identity to a user; false if it is already linked. */
 export async function insertLink(tx: Tx, userId: number, identity: StoredIdentity, now: number): Promise<boolean> {
   const { provider, issuer, providerId, name, avatar, tokens } = identity
   const [owner, date, email] = [BigInt(userId), new Date(now), identity.email?.address ?? null]
-  // One statement: of two that link one identity at once, the second is told so, and no transaction breaks.
+  // A single statement: two concurrent links of one identity do not abort a transaction.
   const count = await tx.$executeRaw`
     INSERT INTO social_accounts
       (user_id, provider, issuer, provider_id, email, name, avatar, tokens, created_at, updated_at, last_used_at)

@@ -4,7 +4,7 @@ import { isSet } from '../../http/flag.ts'
 import { localPath } from '../../http/return-to.ts'
 import { displayName } from '../../http/validation.ts'
 import type { RedirectQuery, TokenBody } from './schemas.ts'
-import { type Flow, longestReturn } from './state.ts'
+import { type Flow, maxReturnLength } from './state.ts'
 
 /** What somebody begins a flow for. */
 export type Wish = Pick<Flow, 'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session'>
@@ -16,7 +16,7 @@ const longestDeviceName = 255
 /** A path to go back to, unless it is longer than a cookie holds. */
 export function returnOf(value: unknown): string | null {
   const path = localPath(value)
-  return path !== null && path.length <= longestReturn ? path : null
+  return path !== null && path.length <= maxReturnLength ? path : null
 }
 
 /** A confirmation changes the session, so another site must not be able to begin one by a mere navigation. */

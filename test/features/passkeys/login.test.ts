@@ -110,7 +110,7 @@ t.test('rejects every forged response, and signs nobody in', async (t) => {
   t.strictSame((await guest.login(new Authenticator())).json(), refusal(texts.unknown), 'an unknown credential')
   t.equal(await guest.userId(), null)
   t.equal((await guest.login(authenticator, { userHandle: undefined })).statusCode, 200, 'a genuine one signs in')
-  const secrets = svc.logs.filter((line) => line.includes('passkey refused'))
+  const secrets = svc.logs.filter((line) => line.includes('passkey rejected'))
   t.ok(
     secrets.length > 0 && !secrets.some((line) => line.includes(authenticator.id)),
     'the log has the reason and no more',

@@ -1,25 +1,25 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 
-/** What a challenge may be answered for, by which session, and for which user (null where the answer will tell). */
+/** Purpose of a challenge: ceremony, session and user (null if the response identifies the user). */
 export interface Asking {
   ceremony: 'register' | 'login' | 'confirm'
   sessionHash: string
   userId: number | null
 }
 
-/** How long an answer may take: five minutes. */
+/** Lifetime of a challenge: five minutes. */
 const challengeTtl = 300_000
 
-/** Challenges of one session that may wait at once: one for each tab. */
+/** Maximum number of open challenges per session, for several tabs. */
 const maxWaiting = 5
 
-/** The most expired rows that one insert removes. */
+/** Maximum number of expired rows that one insert deletes. */
 const batch = 100
 
 const idOf = (userId: number | null): bigint | null => (userId === null ? null : BigInt(userId))
 
-/** Stores the hash of a challenge until its answer; of more than five per session, the oldest is deleted. */
+/** Stores the hash of a challenge. Beyond five per session, deletes the oldest. */
 export async function keepChallenge(db: Database, asking: Asking, challenge: string, now: number): Promise<void> {
   const { ceremony, sessionHash, userId } = asking
   const date = new Date(now)
@@ -42,10 +42,10 @@ export async function keepChallenge(db: Database, asking: Asking, challenge: str
   })
 }
 
-/** Deletes every challenge that waits for this answer and returns the hashes of those that are still valid. */
+/** Deletes all challenges for this response, and returns the hashes of the valid ones. */
 export async function takeChallenges({ prisma }: Database, asking: Asking, now: number): Promise<string[]> {
   const { ceremony, sessionHash, userId } = asking
-  // One statement: of two answers at the same moment one takes all, and the other none.
+  // A single statement, so that only one of two concurrent responses gets the challenges.
   const taken = await prisma.$queryRaw<{ challenge: string; user: string | null; alive: number | bigint }[]>`
     DELETE FROM passkey_challenges WHERE session_hash = ${sessionHash} AND ceremony = ${ceremony}
     RETURNING challenge, CAST(user_id AS TEXT) AS "user", CASE WHEN expires_at > ${new Date(now)} THEN 1 ELSE 0 END AS alive`
@@ -53,7 +53,7 @@ export async function takeChallenges({ prisma }: Database, asking: Asking, now: 
   return taken.filter(({ user, alive }) => user === owner && Number(alive) === 1).map(({ challenge }) => challenge)
 }
 
-/** Deletes every challenge of the user. */
+/** Deletes all challenges of the user. */
 export async function deleteChallengesOf(tx: Tx, userId: number): Promise<void> {
   await tx.passkeyChallenge.deleteMany({ where: { userId: BigInt(userId) } })
 }

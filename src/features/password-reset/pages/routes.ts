@@ -18,13 +18,13 @@ const Page = { 200: pageAnswer('The form.') }
 const formAnswers = { 422: pageAnswer('The form again.'), 429: pageAnswer('The form again.') }
 const guest = { family: 'session', caller: 'guest' } as const
 
-/** The forms of a forgotten password, for browsers without a front end. */
+/** Password reset pages, for installations without a front end. */
 const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {
   await addPages(app)
 
   app.get(
     forgotPath,
-    { config: { access: guest }, schema: { summary: 'Page: a forgotten password', response: Page } },
+    { config: { access: guest }, schema: { summary: 'Page: request a password reset', response: Page } },
     async (_request, reply) => forgotPage(reply, {}),
   )
 
@@ -35,7 +35,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
       schema: {
         summary: 'Form: mail a link that resets the password',
         body: Type.Object({ email: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
-        response: { 200: pageAnswer('The same, whatever the address.'), ...formAnswers },
+        response: { 200: pageAnswer('The same page for every address.'), ...formAnswers },
       },
     },
     async (request, reply) => {
@@ -54,7 +54,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
   )
 
   const resetPath = '/reset-password/:token'
-  const onlyHere = 'Only where `app.frontend_url` is `app.url`; elsewhere 404.'
+  const onlyHere = '404 unless `app.frontend_url` equals `app.url`.'
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.url === resetPath && !isOwnFrontEnd(app.config.current())) throw notFound()
   })
@@ -90,7 +90,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
           },
           { additionalProperties: false },
         ),
-        response: { 303: Type.Null({ description: 'To sign in.' }), 422: pageAnswer('The form again.') },
+        response: { 303: Type.Null({ description: 'To the sign-in page.' }), 422: pageAnswer('The form again.') },
       },
     },
     async (request, reply) => {

@@ -12,7 +12,7 @@ import { returnOf, type Wish } from '../wish.ts'
 
 interface ConfirmationOptions {
   providerOf: (id: string) => SocialProvider
-  /** Begins a flow and returns the URL that the browser goes to. */
+  /** Starts a flow and returns the URL for the browser. */
   begin: (request: FastifyRequest, reply: FastifyReply, provider: SocialProvider, wish: Wish) => Promise<string>
 }
 
@@ -24,17 +24,17 @@ const texts = {
 
 const refused = (why: keyof typeof texts) => new HttpError(400, 'access_denied', texts[why])
 
-/** A new sign-in at a provider, in place of the password that a user does not have. */
+/** Confirmation by a new provider sign-in, for users without a password. */
 const confirmation: FastifyPluginAsyncTypebox<ConfirmationOptions> = async (app, { begin, providerOf }) => {
   app.post(
     '/auth/:provider/confirm',
     {
-      // POST with CSRF protection: the answer of a provider with a live session may need no click, so a link must not do.
+      // POST with CSRF protection: a provider with a live session may respond without a click.
       config: { access: { family: 'session', caller: 'required' }, unverified: 'allowed', alsoAnswers: [400, 404] },
       schema: {
-        summary: 'Begin to confirm with a provider, for users without a password',
+        summary: 'Start a confirmation by provider, for users without a password',
         description:
-          'Send the browser to the URL. The provider asks for a new sign-in, and the callback counts as a password confirmation. Only OpenID providers that return `auth_time` can confirm.',
+          'Redirect the browser to the URL. The provider requires a new sign-in, and the callback counts as a password confirmation. Only OpenID providers that return `auth_time` can confirm.',
         params: ProviderParams,
         body: BeginBody,
         response: { 200: UrlAnswer },

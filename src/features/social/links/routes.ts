@@ -16,7 +16,7 @@ import { returnOf, type Wish } from '../wish.ts'
 
 interface LinkOptions {
   providerOf: (id: string) => SocialProvider
-  /** Begins a flow; answers where the browser goes. */
+  /** Starts a flow and returns the URL for the browser. */
   begin: (request: FastifyRequest, reply: FastifyReply, provider: SocialProvider, wish: Wish) => Promise<string>
 }
 
@@ -30,13 +30,13 @@ function userOf(request: FastifyRequest): User {
   return user
 }
 
-/** The identities at providers that sign a user in. */
+/** Management of the user's linked provider accounts. */
 const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
   app.get(
     '/user/social-accounts',
     {
       config: session,
-      schema: { summary: 'List your accounts at providers', response: { 200: Type.Array(SocialAccountRecord) } },
+      schema: { summary: 'List your linked provider accounts', response: { 200: Type.Array(SocialAccountRecord) } },
     },
     async (request) => listLinks(app.database, userOf(request).id),
   )
@@ -44,11 +44,11 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
   app.post(
     '/user/social-accounts/:id',
     {
-      // A borrowed browser must not be able to add a way into the account.
+      // An attacker at an unlocked browser must not be able to add a sign-in method.
       config: { ...session, recentPassword: () => true, alsoAnswers: [400, 404] },
       schema: {
-        summary: 'Begin to link an account at a provider',
-        description: 'Send the browser to the answered URL: it comes back to the callback, which links.',
+        summary: 'Start linking a provider account',
+        description: 'Redirect the browser to the returned URL. The callback links the account.',
         params: LinkParams,
         body: BeginBody,
         response: { 200: UrlAnswer },
@@ -72,11 +72,11 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
   app.delete(
     '/user/social-accounts/:id',
     {
-      // A borrowed browser must not be able to lock the owner out.
+      // An attacker at an unlocked browser must not be able to lock the owner out.
       config: { ...session, recentPassword: () => true, alsoAnswers: [422] },
       schema: {
-        summary: 'Unlink one of your accounts at providers',
-        description: 'Never the last way into the account.',
+        summary: 'Unlink a provider account',
+        description: 'The last sign-in method cannot be removed.',
         params: UnlinkParams,
         response: { 200: UnlinkAnswer },
       },
