@@ -81,7 +81,7 @@ export class RecordAdapter implements Adapter {
     const follows = isSession && isOwned ? owner : null
     const isSaved = await write({ ...record, sessionId: follows })
     if (isSaved) return
-    const merged = isSession && storedId ? await this.#mergeSession(saved) : null
+    const merged = isSession ? await this.#mergeSession(saved) : null
     if (!merged) throw new errors.SessionNotFound('the session has ended')
     return this.#saveLasting(id, merged)
 

@@ -44,20 +44,21 @@ export class RecordStore {
     )
   }
 
-  /** Inserts the record unless there is one of its id; true when it was inserted. */
+  /** Inserts the record unless there is one with its id or, for a session, its uid; true when it was inserted. */
   async insert(record: NewRecord): Promise<boolean> {
-    const sql = `INSERT INTO oauth_records ${columns} VALUES ${places} ON CONFLICT (id) DO NOTHING`
+    const sql = `INSERT INTO oauth_records ${columns} VALUES ${places} ON CONFLICT DO NOTHING`
     return (await this.#run('oauth-insert', sql, valuesOf(record))) > 0
   }
 
   /**
-   * Inserts a record of somebody who sits at a browser, if that browser session is still theirs; false when it ended.
-   * Whoever ends the session waits for this, or this for them.
+   * Inserts a record that belongs to a browser session; false if that session is not the user's any more, or if the
+   * record exists. Ending the browser session waits for the insert, or the insert for the end.
    */
   async insertOf(owner: string, record: NewRecord): Promise<boolean> {
     const sql = `INSERT INTO oauth_records ${columns}
       SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10
-      WHERE ${this.#isOwner('$11', '$7')}`
+      WHERE ${this.#isOwner('$11', '$7')}
+      ON CONFLICT DO NOTHING`
     return (await this.#run('oauth-insert-of', sql, [...valuesOf(record), owner])) > 0
   }
 
