@@ -54,7 +54,7 @@ const holdReply = [
   /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
   // The hooks of oidc-provider see a request and its reply only through these.
-  /^features\/oauth\/protocol\/(browser|failures|pages)\.ts$/,
+  /^features\/oauth\/protocol\/(browser|pages|patches\/failures)\.ts$/,
 ]
 
 /** The folder (each slice counts as one) or root file that a source file belongs to. */
@@ -134,6 +134,12 @@ t.test('keeps each library in the module that wraps it', async (t) => {
     files.filter((file) => !allowed.some((place) => place.test(file)))
   t.same(strays(importers(/^oidc-provider/), [/^features\/oauth\/protocol\//]), [], 'the OAuth library')
   t.same(strays(importers(/^(pg|libsql|@prisma\/.*)$/), [/^database\//, /^access\/lookups\//]), [], 'drivers')
+  const changes = /\.prototype\.\w+ = |\b[A-Z]\w+\.\w+ = |Reflect\.set|Object\.defineProperty|provider\.use\(/
+  t.same(
+    holders(changes).filter((file) => file.startsWith('features/oauth/protocol/')),
+    ['features/oauth/protocol/patches/patch.ts'],
+    'changes to the OAuth library',
+  )
   t.same(importers(/(^|\/)app\.ts$/), ['main.ts'], 'only main imports app')
 })
 

@@ -1,5 +1,4 @@
 import { decodeJwt } from 'jose'
-import type Provider from 'oidc-provider'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { isPlainId, oddTimeOf } from '../claim-bounds.ts'
 import { checkFapiClient } from './fapi.ts'
@@ -15,18 +14,12 @@ const refuse = (detail: string): never => {
 }
 
 /**
- * Names the audiences of client assertions: the issuer, the token endpoint and, for a pushed request, its own endpoint
- * (RFC 9126 section 2). The library takes the URL of every other endpoint too.
+ * The audiences of client assertions: the issuer, the token endpoint and, for a pushed request, its own endpoint
+ * (RFC 9126 section 2). The library accepts the URL of every other endpoint too.
  */
-export function limitAssertions({ OIDCContext }: Provider): void {
-  const { prototype } = OIDCContext
-  if (typeof prototype.clientJwtAuthExpectedAudience !== 'function') {
-    throw new Error('The OAuth library checks the audience of assertions elsewhere.')
-  }
-  prototype.clientJwtAuthExpectedAudience = function audiences() {
-    const isPushed = this.route === 'pushed_authorization_request'
-    return new Set([this.issuer, this.urlFor('token'), ...(isPushed ? [this.urlFor(this.route)] : [])])
-  }
+function audiencesOf({ oidc }: KoaContextWithOIDC): unknown[] {
+  const isPushed = oidc.route === 'pushed_authorization_request'
+  return [oidc.issuer, oidc.urlFor('token'), ...(isPushed ? [oidc.urlFor(oidc.route)] : [])]
 }
 
 /** Checks an assertion whose signature is good: one audience, a short life, and times that svc can store. */
@@ -36,6 +29,9 @@ export function checkAssertion(
   header: Record<string, unknown>,
 ): void {
   const { aud, exp, iat, jti } = claims
+  const audiences = audiencesOf(ctx)
+  if (![aud].flat().some((name) => audiences.includes(name)))
+    throw new errors.InvalidClientAuth('aud must be the issuer or the token endpoint')
   if (Array.isArray(aud) && aud.length !== 1) refuse('aud must be one audience: the issuer or the token endpoint')
   if (!isPlainId(jti)) refuse('jti must be a text of at most 256 characters')
   const odd = oddTimeOf(claims)

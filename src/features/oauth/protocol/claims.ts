@@ -1,7 +1,6 @@
-import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import type { User } from '../../../users/user.ts'
-import type { RegisteredClient, Registry } from './clients.ts'
+import type { RegisteredClient } from './clients.ts'
 
 /** The claims that each scope opens (OpenID Connect Core section 5.4). */
 export const claimsByScope = {
@@ -36,16 +35,18 @@ export function claimsOf(user: User, client: RegisteredClient | undefined, scope
   }
 }
 
-type IdToken = InstanceType<Provider['IdToken']> & { scope?: string; client: { clientId: string } }
-
-/** Leaves the claims of scopes out of the ID tokens of clients that are configured so; UserInfo serves them. */
-export function limitIdTokenClaims(provider: Provider, config: Config, registry: Registry): void {
-  const { prototype } = provider.IdToken
-  const { issue } = prototype
-  if (typeof issue !== 'function') throw new Error('The OAuth library issues ID tokens elsewhere.')
-  prototype.issue = function issueLimited(this: IdToken, options: Parameters<typeof issue>[0]) {
-    const carriesClaims = registry.client(this.client.clientId)?.id_token_claims ?? config.oauth.id_token_claims
-    if (options.use === 'idtoken' && !carriesClaims) this.scope = 'openid'
-    return issue.call(this, options)
-  }
+/**
+ * The claims for an ID token. A client that is configured to read claims from UserInfo gets none by scope, only those that
+ * the authorization asked for by name.
+ */
+export function idTokenClaimsOf(
+  config: Config,
+  user: User,
+  client: RegisteredClient | undefined,
+  scope: string,
+  asked: object = {},
+) {
+  const all = claimsOf(user, client, scope)
+  if (client?.id_token_claims ?? config.oauth.id_token_claims) return all
+  return { ...Object.fromEntries(Object.entries(all).filter(([name]) => name in asked)), sub: all.sub }
 }

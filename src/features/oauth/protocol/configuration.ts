@@ -7,16 +7,16 @@ import { acrValues, type Factors } from '../authentication-context.ts'
 import { proofAlgorithms } from '../dpop.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
-import { claimsByScope, claimsOf } from './claims.ts'
+import { claimsByScope, claimsOf, idTokenClaimsOf } from './claims.ts'
 import { servedScopes } from './clients.ts'
 import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionCookieOptions } from './cookie-names.ts'
 import { loadExistingGrant } from './grants.ts'
 import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
 import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
+import { apiTokenGrant } from './patches/token-models.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
-import { apiTokenGrant } from './token-models.ts'
 
 /** What the library's configuration is made from. */
 export interface ProtocolParts extends AdapterParts {
@@ -79,14 +79,19 @@ export function configurationOf(parts: ProtocolParts): Configuration {
         [`${endpoint}_endpoint_auth_signing_alg_values_supported`, [...proofAlgorithms]],
       ]),
     ),
-    // `claims.ts` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
+    // `findAccount` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
     conformIdTokenClaims: false,
     findAccount: async (ctx, sub) => {
       const user = /^\d{1,16}$/.test(sub) ? await lookups.user(BigInt(sub)) : null
       if (!user || user.disabled) return undefined
       return {
         accountId: sub,
-        claims: (_use: string, scope: string) => claimsOf(user, registry.client(ctx.oidc.client?.clientId), scope),
+        claims: (use: string, scope: string, asked?: object) => {
+          const client = registry.client(ctx.oidc.client?.clientId)
+          return use === 'id_token'
+            ? idTokenClaimsOf(config, user, client, scope, asked)
+            : claimsOf(user, client, scope)
+        },
       }
     },
     loadExistingGrant: loadExistingGrant(config, registry, parts.findConsent),

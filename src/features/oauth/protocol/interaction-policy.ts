@@ -34,6 +34,19 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
       return isSame ? NO_NEED_TO_PROMPT : REQUEST_PROMPT
     }),
   )
+  // The library compares whole seconds: with `max_age=0`, it accepts a sign-in in the same second.
+  const maxAgeAt = login?.checks.findIndex(({ reason }) => reason === 'max_age')
+  login?.checks.remove('max_age')
+  login?.checks.add(
+    new Check('max_age', 'End-User authentication could not be obtained', 'login_required', ({ oidc }) => {
+      const maxAge = oidc.params?.max_age
+      if (maxAge === undefined) return NO_NEED_TO_PROMPT
+      if (oidc.session?.accountId === undefined) return REQUEST_PROMPT
+      const isPast = Number(maxAge) === 0 || oidc.session.past(Number(maxAge))
+      return isPast && !oidc.result?.login ? REQUEST_PROMPT : NO_NEED_TO_PROMPT
+    }),
+    maxAgeAt,
+  )
   // The library takes each class for itself; here a stronger one will do, and some users can step up.
   login?.checks.remove('essential_acr')
   login?.checks.remove('essential_acrs')

@@ -3,7 +3,7 @@ import { startPage } from '../../../pages/links.ts'
 import type { PageData, PageName } from '../../../pages/page-data.ts'
 import { renderPage } from '../../../pages/pages.ts'
 import { handedOf } from './browser.ts'
-import { isSeen } from './failures.ts'
+import { isSeen } from './patches/failures.ts'
 
 /** Puts a page of svc into the library's answer. */
 function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: PageData[Name], status = 200): void {

@@ -10,7 +10,7 @@ import { holdAccount } from '../../../users/lock.ts'
 import { acrOf } from '../authentication-context.ts'
 import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
-import { claimsOf } from './claims.ts'
+import { idTokenClaimsOf } from './claims.ts'
 import type { Registry } from './clients.ts'
 import { grantScopes, newGrant } from './grants.ts'
 import { issueToken } from './issued-token.ts'
@@ -86,7 +86,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     ...issued,
     refresh_token: refreshToken,
     id_token: scopes.includes('openid')
-      ? await idTokenOf(ctx, claimsOf(user, registered, facts.scope), facts)
+      ? await idTokenOf(ctx, idTokenClaimsOf(config, user, registered, facts.scope), facts)
       : undefined,
     scope: scopes.join(' '),
   }

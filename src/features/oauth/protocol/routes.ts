@@ -8,10 +8,10 @@ import { answerOf } from '../../../http/error-handler.ts'
 import { addPages, pageAnswer } from '../../../pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
 import { publicClientOf, readForm, withClientId } from './empty-secret.ts'
-import { isSeen, protocolError } from './failures.ts'
 import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
 import type { OAuthServer } from './oauth-server.ts'
+import { isSeen, protocolError } from './patches/failures.ts'
 import { clientFields, type ProtocolPath, protocolPaths } from './paths.ts'
 
 interface ProtocolOptions {

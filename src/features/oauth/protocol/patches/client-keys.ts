@@ -1,6 +1,7 @@
 import { decodeProtectedHeader } from 'jose'
 import Provider from 'oidc-provider'
-import type { Clock } from '../../../clock.ts'
+import type { Clock } from '../../../../clock.ts'
+import { patch } from './patch.ts'
 
 /** The keys of a client that the library fetches from its `jwks_uri`; the types leave them out. */
 interface FetchedKeys extends Iterable<{ kid?: string }> {
@@ -20,10 +21,9 @@ const pause = 10
  * most every ten seconds. By itself the library keeps what it has until an assertion fails after a minute: a new key
  * waits, and a withdrawn one goes on working.
  */
-export function renewClientKeys({ Client }: Provider, clock: Clock): void {
+export function renewClientKeys(provider: Provider, clock: Clock): void {
   const fetchedAt = new WeakMap<object, number>()
-  const find = Client.find.bind(Client)
-  Client.find = async (id: string) => {
+  const findWithKeys = (find: Provider['Client']['find']) => async (id: string) => {
     const client = await find(id)
     const assertion = Provider.ctx?.oidc.params?.client_assertion
     const keys = client && (Reflect.get(client, 'asymmetricKeyStore') as FetchedKeys)
@@ -31,6 +31,7 @@ export function renewClientKeys({ Client }: Provider, clock: Clock): void {
     if (keys?.freshUntil !== undefined && typeof assertion === 'string') await renew(keys, assertion)
     return client
   }
+  patch(provider, ['Client', 'find'], 'fetches keys again when an assertion names an unknown one', findWithKeys)
 
   async function renew(keys: FetchedKeys, assertion: string): Promise<void> {
     const kid = kidOf(assertion)

@@ -1,6 +1,7 @@
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { withFormTarget } from '../../../pages/page-headers.ts'
+import { withFormTarget } from '../../../../pages/page-headers.ts'
+import { patchAnswer } from './patch.ts'
 
 const policyHeader = 'content-security-policy'
 
@@ -18,7 +19,7 @@ function targetOf(oidc: KoaContextWithOIDC['oidc']): string | null {
 
 /** Lets the forms of the library's own pages end at the client's URI: browsers hold redirects after a form to the list of targets. */
 export function allowFormTargets(provider: Provider): void {
-  provider.use(async (ctx, next) => {
+  patchAnswer(provider, 'form-targets', "allows the client's redirect URI as a form target", async (ctx, next) => {
     await next()
     if (ctx.response.type !== 'text/html') return
     const uri = targetOf(ctx.oidc)

@@ -1,12 +1,15 @@
 import Provider, { errors } from 'oidc-provider'
-import type { Clock } from '../../../clock.ts'
-import { limitedAddress } from '../../../http/client-address.ts'
-import type { Limits } from '../../../login/failure-limits.ts'
-import { handedOf } from './browser.ts'
-import { protocolRoutes } from './paths.ts'
-import { type RecordStore, recordId } from './store.ts'
+import type { Clock } from '../../../../clock.ts'
+import { limitedAddress } from '../../../../http/client-address.ts'
+import type { Limits } from '../../../../login/failure-limits.ts'
+import { handedOf } from '../browser.ts'
+import { protocolRoutes } from '../paths.ts'
+import { type RecordStore, recordId } from '../store.ts'
+import { patch, patchAnswer } from './patch.ts'
 
-interface DeviceParts {
+type Find = Provider['DeviceCode']['findByUserCode']
+
+export interface DeviceParts {
   store: RecordStore
   clock: Clock
   codeLimits: Limits
@@ -31,7 +34,7 @@ class TooManyCodes extends errors.CustomOIDCProviderError {
 
 /** Adds to the device flow what the library leaves out: the interval, `slow_down`, and a limit to guessing user codes. */
 export function completeDeviceFlow(provider: Provider, { store, clock, codeLimits }: DeviceParts): void {
-  provider.use(async (ctx, next) => {
+  patchAnswer(provider, 'device-flow', 'adds interval and slow_down (RFC 8628)', async (ctx, next) => {
     // The person sees the code in the form and sends it themselves: the library's page would send it by script.
     if (ctx.method === 'GET' && ctx.path === protocolRoutes.code_verification) {
       const { user_code: _, ...rest } = ctx.query
@@ -51,17 +54,16 @@ export function completeDeviceFlow(provider: Provider, { store, clock, codeLimit
     }
   })
 
-  const { DeviceCode } = provider
-  if (!('remainingTTL' in DeviceCode.prototype))
-    throw new Error('The OAuth library counts the life of a code elsewhere.')
-  const token: object = Object.getPrototypeOf(DeviceCode.prototype)
-  Object.defineProperty(DeviceCode.prototype, 'remainingTTL', {
-    get(this: object): number {
-      return Number(Reflect.get(token, 'remainingTTL', this)) + rememberedFor
-    },
-  })
-  const find = DeviceCode.findByUserCode.bind(DeviceCode)
-  DeviceCode.findByUserCode = async (code, options) => {
+  patch<(this: object) => number>(
+    provider,
+    ['DeviceCode.prototype', 'remainingTTL'],
+    'keeps expired codes for a while, to tell them from wrong ones',
+    (remaining) =>
+      function withMemory(this: object) {
+        return remaining.call(this) + rememberedFor
+      },
+  )
+  const findLimited = (find: Find) => async (code: string, options?: Parameters<Find>[1]) => {
     const { ctx } = Provider
     if (!ctx) return find(code, options)
     const { request, signedIn } = handedOf(ctx.req)
@@ -73,4 +75,5 @@ export function completeDeviceFlow(provider: Provider, { store, clock, codeLimit
     if (found) await codeLimits.release(key)
     return found
   }
+  patch(provider, ['DeviceCode', 'findByUserCode'], 'limits wrong user codes', findLimited)
 }

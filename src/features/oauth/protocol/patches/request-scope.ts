@@ -1,7 +1,8 @@
 import type Provider from 'oidc-provider'
-import type { Config } from '../../../config/schema.ts'
-import { type Registry, servedScopes } from './clients.ts'
-import { settledAcrValues } from './told-authentication.ts'
+import type { Config } from '../../../../config/schema.ts'
+import { type Registry, servedScopes } from '../clients.ts'
+import { settledAcrValues } from './authentication-context.ts'
+import { patch } from './patch.ts'
 
 /** Where a client names the scopes of what it asks for. */
 const asking = new Set(['authorization', 'device_authorization', 'pushed_authorization_request'])
@@ -12,6 +13,8 @@ const scopeList = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/
 type Fields = Record<string, unknown>
 
 type Context = InstanceType<Provider['OIDCContext']>
+
+type Entity = (this: Context, key: string, value: object) => void
 
 /** What the library has read of a request when it learns which client asks. */
 interface Reading {
@@ -28,13 +31,16 @@ interface Reading {
  */
 export function settleScope(provider: Provider, config: Config, registry: Registry): void {
   const known = new Set<string>([...servedScopes, ...Object.keys(config.scopes)])
-  const { prototype } = provider.OIDCContext
-  const { entity } = prototype
-  if (typeof entity !== 'function') throw new Error('The OAuth library notes its entities elsewhere.')
-  prototype.entity = function noteClient(this: Context & Reading, key: string, value: { clientId?: string }) {
-    entity.call(this, key, value)
-    if (key === 'Client') settle(this, value.clientId)
-  }
+  patch<Entity>(
+    provider,
+    ['OIDCContext.prototype', 'entity'],
+    'settles scope and acr_values as soon as the client is known',
+    (entity) =>
+      function noteClient(this: Context & Reading, key: string, value: { clientId?: string }) {
+        entity.call(this, key, value)
+        if (key === 'Client') settle(this, value.clientId)
+      },
+  )
 
   function settle({ route, params, body }: Reading, clientId: string | undefined): void {
     if (!params || (route !== 'token' && !asking.has(route))) return

@@ -1,11 +1,12 @@
 import Provider, { type Session } from 'oidc-provider'
-import type { Config } from '../../../config/schema.ts'
-import { sha256Hex } from '../../../crypto/hash.ts'
-import type { Database } from '../../../database/database.ts'
-import { handedOf } from './browser.ts'
-import { sessionCookie, sessionCookieOptions } from './cookie-names.ts'
-import type { RecordSeal } from './record-seal.ts'
-import type { SignOut } from './session-end.ts'
+import type { Config } from '../../../../config/schema.ts'
+import { sha256Hex } from '../../../../crypto/hash.ts'
+import type { Database } from '../../../../database/database.ts'
+import { handedOf } from '../browser.ts'
+import { sessionCookie, sessionCookieOptions } from '../cookie-names.ts'
+import type { RecordSeal } from '../record-seal.ts'
+import type { SignOut } from '../session-end.ts'
+import { patch } from './patch.ts'
 
 /** What the models of sessions and grants know besides what the library keeps of them. */
 interface Stored {
@@ -34,6 +35,10 @@ export interface SessionParts {
   config: Config
 }
 
+type Find = (id: string, options?: object) => Promise<unknown>
+
+type Save = (this: object, ttl: number) => Promise<unknown>
+
 /** Where an authorization, or a sign-out, begins. */
 const begins = new Set(['authorization', 'code_verification', 'end_session'])
 
@@ -45,14 +50,13 @@ const newSessionSeconds = 3_600
  * authorization begins, and its row names the browser session. Idling out changes nothing of it: that is no sign-out.
  */
 export function followBrowserSessions(provider: Provider, { database, signOut, config }: SessionParts): void {
-  const { Session, Grant, Interaction } = provider
+  const { Session, Interaction } = provider
   const cookieOptions = sessionCookieOptions(config.app.url.startsWith('https://'))
-  keepStored(Session)
-  keepStored(Grant, ['sessionUid', 'endsWithSession'])
+  keepStored(provider, 'Session')
+  keepStored(provider, 'Grant', ['sessionUid', 'endsWithSession'])
   bindToSession(provider)
 
-  const get = Session.get.bind(Session)
-  Session.get = async (ctx) => {
+  const takeOver = (get: typeof Session.get) => async (ctx: Parameters<typeof get>[0]) => {
     let session: FollowingSession = await get(ctx)
     const { signedIn } = handedOf(ctx.req)
     if (!signedIn) return session
@@ -78,27 +82,25 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
     if (session.accountId === undefined || session.accountId === accountId) session.sessionId = signedIn.sessionId
     return session
   }
+  patch(provider, ['Session', 'get'], "takes the user over from svc's own session", takeOver)
 
-  // Saves a session that was never stored, as the library does for the device page of a new visitor, instead of failing.
   // The device page changes the secret of its form after the library has set the cookies of the answer.
-  const { persist } = Session.prototype
-  Session.prototype.persist = async function persistAny(this: FollowingSession & { exp?: number }) {
-    if (this.accountId === undefined) Provider.ctx?.oidc.cookies.set(sessionCookie, this.jti, cookieOptions)
-    if (typeof this.exp === 'number') return persist.call(this)
-    return this.save(newSessionSeconds)
-  }
+  patch<Session['persist']>(
+    provider,
+    ['Session.prototype', 'persist'],
+    'saves a session that was never stored, as on the device page of a new visitor',
+    (persist) =>
+      async function persistAny(this: FollowingSession & { exp?: number }) {
+        if (this.accountId === undefined) Provider.ctx?.oidc.cookies.set(sessionCookie, this.jti, cookieOptions)
+        if (typeof this.exp === 'number') return persist.call(this)
+        return this.save(newSessionSeconds)
+      },
+  )
 
-  // The library compares whole seconds, in which a sign-in that just happened is not in the past.
-  const { past } = Session.prototype
-  Session.prototype.past = function isPast(this: Session, age: number) {
-    return Number(age) === 0 || past.call(this, age)
-  }
-
-  noteBeginnings(Interaction)
+  noteBeginnings(provider)
   // An interaction outlives the sign-out of the session that began it: it goes on for whoever signs in, with nothing of
   // what was decided before. Its two signed cookies still bind it to the browser.
-  const find = Interaction.find.bind(Interaction)
-  Reflect.set(Interaction, 'find', async (id: string, options?: object) => {
+  const forget = (find: Find) => async (id: string, options?: object) => {
     const interaction = await find(id, options)
     if (!(interaction instanceof Interaction) || !interaction.session?.uid) return interaction
     const { uid, accountId } = interaction.session
@@ -106,49 +108,67 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
     Object.assign(interaction, { session: undefined, lastSubmission: undefined, grantId: undefined })
     if (interaction.result?.consent) Object.assign(interaction, { result: undefined })
     return interaction
-  })
+  }
+  patch(provider, ['Interaction', 'find'], 'forgets what another session decided', forget)
 }
 
 /** Lets an interaction know the browser session that it began in: a sign-in after that has another one. */
-function noteBeginnings(model: Provider['Interaction']): void {
-  addFields(model, ['beganIn'])
-  const { save } = model.prototype
-  model.prototype.save = async function noteSession(this: { beganIn?: string | null }, ttl: number) {
-    const { ctx } = Provider
-    if (this.beganIn === undefined && ctx) this.beganIn = handedOf(ctx.req).signedIn?.sessionId ?? null
-    return save.call(this, ttl)
-  }
+function noteBeginnings(provider: Provider): void {
+  addFields(provider, 'Interaction', ['beganIn'])
+  patch<Save>(
+    provider,
+    ['Interaction.prototype', 'save'],
+    'stores the browser session in which the interaction began',
+    (save) =>
+      async function noteSession(this: { beganIn?: string | null }, ttl: number) {
+        const { ctx } = Provider
+        if (this.beganIn === undefined && ctx) this.beganIn = handedOf(ctx.req).signedIn?.sessionId ?? null
+        return save.call(this, ttl)
+      },
+  )
 }
 
 /** Adds fields to what the library stores of a model. */
-function addFields(model: object, names: readonly string[]): void {
-  const fields = Object.getOwnPropertyDescriptor(model, 'IN_PAYLOAD')?.get
-  if (!fields) throw new Error('The OAuth library keeps what a model stores elsewhere.')
-  Object.defineProperty(model, 'IN_PAYLOAD', {
-    get(this: object): string[] {
-      return [...fields.call(this), ...names]
-    },
-  })
+function addFields(provider: Provider, model: string, names: readonly string[]): void {
+  patch<() => string[]>(
+    provider,
+    [model, 'IN_PAYLOAD'],
+    `stores ${names.join(', ')} as well`,
+    (fields) =>
+      function withMore(this: object) {
+        return [...fields.call(this), ...names]
+      },
+  )
 }
 
 /**
  * Ends tokens with the session they are bound to. The library also compares their grant with the session's last one for
  * the client; here a session may have several.
  */
-function bindToSession({ AuthorizationCode, RefreshToken, Session }: Provider): void {
-  for (const model of [AuthorizationCode, RefreshToken]) {
-    const find = model.find.bind(model) as (value: string, options?: object) => Promise<BoundToken | undefined>
-    Reflect.set(model, 'find', async (value: string, options?: object) => {
-      const token = await find(value, { ...options, ignoreSessionBinding: true })
-      if (!token?.expiresWithSession) return token
-      const session = await Session.findByUid(token.sessionUid ?? '')
-      return session && session.accountId === token.accountId ? token : undefined
-    })
+function bindToSession(provider: Provider): void {
+  const { Session } = provider
+  for (const model of ['AuthorizationCode', 'RefreshToken']) {
+    patch<(value: string, options?: object) => Promise<BoundToken | undefined>>(
+      provider,
+      [model, 'find'],
+      'ends with its session, which may have several grants for one client',
+      (find) => async (value: string, options?: object) => {
+        const token = await find(value, { ...options, ignoreSessionBinding: true })
+        if (!token?.expiresWithSession) return token
+        const session = await Session.findByUid(token.sessionUid ?? '')
+        return session && session.accountId === token.accountId ? token : undefined
+      },
+    )
   }
-  // Derived, so that two first authorizations at the same moment get the same one.
-  Session.prototype.ensureClientContainer = function nameClient(this: Session, clientId: string) {
-    if (!this.sidFor(clientId)) this.sidFor(clientId, sha256Hex(`sid\0${this.uid}\0${clientId}`).slice(0, 32))
-  }
+  patch(
+    provider,
+    ['Session.prototype', 'ensureClientContainer'],
+    'derives sid, so that two concurrent first authorizations get the same one',
+    () =>
+      function nameClient(this: Session, clientId: string) {
+        if (!this.sidFor(clientId)) this.sidFor(clientId, sha256Hex(`sid\0${this.uid}\0${clientId}`).slice(0, 32))
+      },
+  )
 }
 
 /** What a code or refresh token says about the session it is bound to. */
@@ -159,14 +179,19 @@ interface BoundToken {
 }
 
 /** Lets the models of a kind know their row, so that a row that has ended is not written again. */
-function keepStored(model: Provider['Session'] | Provider['Grant'], more: readonly string[] = []): void {
-  addFields(model, ['storedId', 'storedPayload', 'storedUntil', 'sessionId', ...more])
-  const { save } = model.prototype
-  model.prototype.save = async function saveStored(this: FollowingSession, ...args: [number]) {
-    if (this.oldId) this.oldId = undefined
-    const value = await save.apply(this, args)
-    // A session without a user may be in a cookie alone.
-    if (this.accountId !== undefined) this.storedId = this.jti
-    return value
-  }
+function keepStored(provider: Provider, model: 'Session' | 'Grant', more: readonly string[] = []): void {
+  addFields(provider, model, ['storedId', 'storedPayload', 'storedUntil', 'sessionId', ...more])
+  patch<Save>(
+    provider,
+    [`${model}.prototype`, 'save'],
+    'remembers its row, so that a row that has ended is not written again',
+    (save) =>
+      async function saveStored(this: FollowingSession, ...args: [number]) {
+        if (this.oldId) this.oldId = undefined
+        const value = await save.apply(this, args)
+        // A session without a user may be in a cookie alone.
+        if (this.accountId !== undefined) this.storedId = this.jti
+        return value
+      },
+  )
 }

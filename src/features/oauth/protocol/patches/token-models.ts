@@ -1,14 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import Provider from 'oidc-provider'
-import type { Lookups } from '../../../access/lookups/lookups.ts'
-import { useOnce } from '../../../access/used-once.ts'
-import type { MacKey } from '../../../crypto/mac.ts'
-import { liveToken } from '../../../tokens/bearer.ts'
-import { revokeToken } from '../../../tokens/revoke.ts'
-import type { AccessTokenClaims } from '../access-token.ts'
-import { handedOf } from './browser.ts'
-import type { Registry } from './clients.ts'
-import type { RecordStore } from './store.ts'
+import type { Lookups } from '../../../../access/lookups/lookups.ts'
+import { useOnce } from '../../../../access/used-once.ts'
+import type { MacKey } from '../../../../crypto/mac.ts'
+import { liveToken } from '../../../../tokens/bearer.ts'
+import { revokeToken } from '../../../../tokens/revoke.ts'
+import type { AccessTokenClaims } from '../../access-token.ts'
+import { handedOf } from '../browser.ts'
+import type { Registry } from '../clients.ts'
+import type { RecordStore } from '../store.ts'
+import { patch, patchAnswer } from './patch.ts'
 
 /** Marks an API token among the library's access tokens. */
 export const apiTokenGrant = 'api_token'
@@ -25,6 +26,14 @@ export interface TokenParts {
   successorKey: MacKey
 }
 
+/** What the library has read of a request. */
+interface Reading {
+  route: string
+  params?: { token?: unknown }
+}
+
+type Find = (value: string, options: object) => Promise<unknown>
+
 /** What is known of a token when it is revoked. */
 interface Denied {
   jti: string
@@ -40,11 +49,10 @@ const hidden = '~'
 
 /**
  * Lets the library's models find, introspect and revoke the JWTs that svc issued without storing them.
- * Each override has a test of its own: an upgrade of the library cannot take one back silently.
  */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   const { store, findLive, successorKey, app, lookups, registry } = parts
-  const { AccessToken, ClientCredentials, RefreshToken, OIDCContext, ReplayDetection } = provider
+  const { AccessToken, ClientCredentials, RefreshToken } = provider
 
   const payloadOf = (claims: AccessTokenClaims) => ({
     jti: claims.jti,
@@ -65,21 +73,28 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   })
   const isMachine = (claims: AccessTokenClaims): boolean => claims.gty === 'client_credentials'
 
-  override(AccessToken, 'find', async (value: string) => {
+  const findAccessToken = async (value: string) => {
     const claims = await findLive(unhidden(value))
     if (!claims) return apiToken(unhidden(value))
     if (isMachine(claims)) return undefined
     const grantId = await ownGrant(claims)
     const asked = await claimsAskedFor(grantId)
     return new AccessToken({ ...payloadOf(claims), accountId: claims.sub, grantId, ...asked } as never)
-  })
-  override(ClientCredentials, 'find', async (value: string) => {
+  }
+  patch(
+    provider,
+    ['AccessToken', 'find'],
+    'finds JWTs, which svc does not store, and API tokens',
+    () => findAccessToken,
+  )
+  const findMachine = async (value: string) => {
     const claims = await findLive(unhidden(value))
     return claims && isMachine(claims) ? new ClientCredentials(payloadOf(claims) as never) : undefined
-  })
-  for (const model of [AccessToken, ClientCredentials]) {
+  }
+  patch(provider, ['ClientCredentials', 'find'], 'finds JWTs, which svc does not store', () => findMachine)
+  for (const model of ['AccessToken', 'ClientCredentials']) {
     // Nothing of these is stored: what is written is that one of them counts no more.
-    model.prototype.destroy = async function deny(this: Denied) {
+    const deny = async function deny(this: Denied) {
       const { ctx } = Provider
       if (this.gty === apiTokenGrant && ctx) {
         await revokeToken(handedOf(ctx.req).request, Number(this.accountId), BigInt(this.jti))
@@ -87,43 +102,57 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
       }
       await store.deny(this.jti, ((this.exp ?? 0) + 60) * 1000)
     }
+    patch(provider, [`${model}.prototype`, 'destroy'], 'denies a JWT by its id, and deletes an API token', () => deny)
   }
-  const entity = OIDCContext.prototype.entity
-  OIDCContext.prototype.entity = function noteEntity(key: string, value: never) {
-    entity.call(this, key, value)
-    const { route, params } = this as { route: string; params?: { token?: unknown } }
-    if (key === 'Client' && params && typeof params.token === 'string' && tellsOfTokens(route)) {
-      params.token = hidden + params.token
-    }
-  }
-  // An API token is no client's: the one that it had to be given for the library is not told.
-  provider.use(async (ctx, next) => {
+  patch<(this: Reading, key: string, value: object) => void>(
+    provider,
+    ['OIDCContext.prototype', 'entity'],
+    'hides JWTs from introspection and revocation, which reject structured tokens',
+    (entity) =>
+      function noteEntity(this: Reading, key: string, value: object) {
+        entity.call(this, key, value)
+        const { route, params } = this
+        if (key === 'Client' && params && typeof params.token === 'string' && tellsOfTokens(route)) {
+          params.token = hidden + params.token
+        }
+      },
+  )
+  patchAnswer(provider, 'api-token', 'an API token has no client_id', async (ctx, next) => {
     await next()
     const { body }: { body?: unknown } = ctx
     const isApiToken = ctx.oidc?.entities?.AccessToken?.gty === apiTokenGrant
     if (isApiToken && typeof body === 'object' && body && 'client_id' in body)
       ctx.body = { ...body, client_id: undefined }
   })
-  const findRefresh = RefreshToken.find.bind(RefreshToken)
-  override(RefreshToken, 'find', async (value: string, options: object) => {
+  const findChecked = (findRefresh: Find) => async (value: string, options: object) => {
     const token = await findRefresh(unhidden(value), options)
     if (token instanceof RefreshToken && currentRoute() === 'token') leaveOutOffline(token.scopes)
     // Everywhere else the library looks for the account and the client itself.
     if (!(token instanceof RefreshToken) || currentRoute() !== 'introspection') return token
     const user = token.accountId === undefined ? null : await lookups.user(BigInt(token.accountId))
     return user && !user.disabled && registry.has(token.clientId ?? '') ? token : undefined
-  })
+  }
+  patch(provider, ['RefreshToken', 'find'], 'checks user and client at introspection', findChecked)
 
-  const newId: unknown = Reflect.get(RefreshToken.prototype, 'generateTokenId')
-  override(RefreshToken.prototype, 'generateTokenId', function successorOrNew(this: object) {
-    const rotated = Provider.ctx?.oidc.entities.RotatedRefreshToken
-    if (rotated?.jti) return successorKey.sign(`refresh\0${rotated.jti}`)
-    return typeof newId === 'function' ? newId.call(this) : undefined
-  })
+  patch<(this: object) => string>(
+    provider,
+    ['RefreshToken.prototype', 'generateTokenId'],
+    'derives the successor, so that concurrent refreshes get the same one',
+    (newId) =>
+      function successorOrNew(this: object) {
+        const rotated = Provider.ctx?.oidc.entities.RotatedRefreshToken
+        return rotated?.jti ? successorKey.sign(`refresh\0${rotated.jti}`) : newId.call(this)
+      },
+  )
 
-  // The library counts a proof's five minutes from now. One that was dated ahead, as far as it may be, is good for twice that.
-  ReplayDetection.unique = (iss: string, jti: string, exp: number) =>
-    useOnce(app.database, 'ReplayDetection', `${iss}\0${jti}`, (exp + 360) * 1000)
+  // The library counts a proof's five minutes from now. A proof dated ahead as far as allowed is valid for twice that.
+  patch(
+    provider,
+    ['ReplayDetection', 'unique'],
+    'uses a jti once, in one statement, on every replica',
+    () => (iss: string, jti: string, exp: number) =>
+      useOnce(app.database, 'ReplayDetection', `${iss}\0${jti}`, (exp + 360) * 1000),
+  )
 
   /** The single claims that the authorization asked for and got: the library keeps them on tokens without a resource alone. */
   async function claimsAskedFor(grantId: string | undefined) {
@@ -177,10 +206,4 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   function unhidden(value: string): string {
     return value.startsWith(hidden) ? value.slice(hidden.length) : value
   }
-}
-
-/** Replaces a method of the library that its types do not know, or know as generic. */
-function override(target: object, name: string, method: (...args: never[]) => unknown): void {
-  if (typeof Reflect.get(target, name) !== 'function') throw new Error(`The OAuth library has no ${name} any more.`)
-  Reflect.set(target, name, method)
 }

@@ -1,11 +1,12 @@
 import type Provider from 'oidc-provider'
-import type { Config } from '../../../config/schema.ts'
-import { servedScopes } from './clients.ts'
-import { protocolRoutes } from './paths.ts'
+import type { Config } from '../../../../config/schema.ts'
+import { servedScopes } from '../clients.ts'
+import { protocolRoutes } from '../paths.ts'
+import { patchAnswer } from './patch.ts'
 
 /** Completes what the library publishes and answers where it leaves something out. */
 export function completeAnswers(provider: Provider, { scopes }: Config, keysMaxAge: number): void {
-  provider.use(async (ctx, next) => {
+  patchAnswer(provider, 'documents', 'completes metadata, cache headers and introspection', async (ctx, next) => {
     await next()
     // A page may read when to try again (RFC 9110 section 10.2.3), which is no header that browsers show by themselves.
     const exposed = ctx.response.get('access-control-expose-headers')

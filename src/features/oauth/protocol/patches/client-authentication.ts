@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import Provider, { errors } from 'oidc-provider'
-import { constantTimeEqual } from '../../../crypto/hash.ts'
-import { handedOf } from './browser.ts'
-import type { ClientLimits } from './client-limits.ts'
-import { type Registry, secretHash } from './clients.ts'
+import { constantTimeEqual } from '../../../../crypto/hash.ts'
+import { handedOf } from '../browser.ts'
+import type { ClientLimits } from '../client-limits.ts'
+import { type Registry, secretHash } from '../clients.ts'
+import { patch, patchAnswer } from './patch.ts'
 
 /** Where clients authenticate. */
 const authenticating = new Set([
@@ -33,6 +34,12 @@ function isSentRaw(authorization: string | undefined, hash: string): boolean {
   return /[+%]/.test(raw) && constantTimeEqual(hash, secretHash(raw))
 }
 
+/** What is read of a client when its secret is compared. */
+interface Secret {
+  clientId: string
+  clientSecret?: string
+}
+
 interface Parts {
   registry: Registry
   limits: ClientLimits
@@ -43,15 +50,12 @@ interface Parts {
  * limits failures (RFC 6749 section 2.3.1).
  */
 export function adaptClientAuthentication(provider: Provider, { registry, limits }: Parts): void {
-  const { Client } = provider
-  if (typeof Client.prototype.compareClientSecret !== 'function')
-    throw new Error('The OAuth library compares secrets elsewhere.')
   const counted = new WeakSet<object>()
 
   const nameOf = ({ req }: { req: IncomingMessage }, clientId: string | undefined): string =>
     limits.nameOf(clientId, handedOf(req).request.ip)
 
-  Client.prototype.compareClientSecret = async function compareHash(actual: string) {
+  async function compareHash(this: Secret, actual: string) {
     const { ctx } = Provider
     if (!ctx) throw new Error('A client secret was compared outside a request.')
     const only = registry.client(this.clientId)?.token_endpoint_auth_method
@@ -66,9 +70,14 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
     }
     return isAccepted
   }
+  patch(
+    provider,
+    ['Client.prototype', 'compareClientSecret'],
+    'compares hashes, allows only the registered method, and limits failures',
+    () => compareHash,
+  )
 
-  const find = Client.find.bind(Client)
-  Client.find = async (id: string) => {
+  const findLimited = (find: Provider['Client']['find']) => async (id: string) => {
     const client = await find(id)
     const { ctx } = Provider
     if (ctx && authenticating.has(ctx.oidc.route) && !ctx.oidc.client) {
@@ -76,17 +85,17 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
     }
     return client
   }
+  patch(provider, ['Client', 'find'], 'limits failures before a client authenticates', findLimited)
 
-  // The library says that something is wrong, and not what.
-  provider.use(async (ctx, next) => {
+  patchAnswer(provider, 'clearer-errors', 'says what is wrong with the Authorization header', async (ctx, next) => {
     await next()
     const { body }: { body?: unknown } = ctx
     if (typeof body !== 'object' || body === null || !('error_description' in body)) return
     body.error_description = clearer[String(body.error_description)] ?? body.error_description
   })
 
-  // What failed otherwise: an unknown client, a bad assertion, another way than the registered one.
-  provider.use(async (ctx, next) => {
+  // Other failures: an unknown client, an invalid assertion, another method than the registered one.
+  patchAnswer(provider, 'client-failures', 'counts failed client authentications', async (ctx, next) => {
     await next()
     if (ctx.status !== 401 || !authenticating.has(ctx.oidc?.route ?? '') || counted.has(ctx.req)) return
     const name = nameOf(ctx, ctx.oidc.client?.clientId)

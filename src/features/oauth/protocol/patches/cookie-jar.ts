@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import Provider from 'oidc-provider'
-import type { CookiePrefix, Cookies, PresentedCookies } from '../../../access/cookies.ts'
-import type { CarriedRecords } from './carried.ts'
-import { interactionCookie, resumeCookie, sessionCookie } from './cookie-names.ts'
+import type { CookiePrefix, Cookies, PresentedCookies } from '../../../../access/cookies.ts'
+import type { CarriedRecords } from '../carried.ts'
+import { interactionCookie, resumeCookie, sessionCookie } from '../cookie-names.ts'
+import { patch } from './patch.ts'
 import type { FollowingSession } from './sessions.ts'
 
 /** The library's cookies, as far as they are used here. */
@@ -33,18 +34,18 @@ const lastSegment = ({ path }: Context): string => path.split('/').at(-1) ?? ''
  * other host can plant one. A cookie that came twice does not count.
  */
 export function adaptCookies(provider: Provider, cookies: Cookies, carried: CarriedRecords): void {
-  const context: object = Reflect.get(provider, 'context')
-  const own = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(context), 'cookies')
-  if (!own?.get) throw new Error('The OAuth library keeps its cookies elsewhere.')
   const jars = new WeakMap<object, Jar>()
-  Object.defineProperty(context, 'cookies', {
-    configurable: true,
-    get(this: Context): Jar {
-      const jar = jars.get(this) ?? adapted(Reflect.apply(own.get as () => Jar, this, []), this, cookies, carried)
-      jars.set(this, jar)
-      return jar
-    },
-  })
+  patch<(this: Context) => Jar>(
+    provider,
+    ['context', 'cookies'],
+    'prefixes cookies, names those of an interaction by its uid, and rejects duplicates',
+    (own) =>
+      function cookiesOf(this: Context): Jar {
+        const jar = jars.get(this) ?? adapted(own.call(this), this, cookies, carried)
+        jars.set(this, jar)
+        return jar
+      },
+  )
 }
 
 function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedRecords): Jar {

@@ -1,0 +1,53 @@
+import type Provider from 'oidc-provider'
+import type { Cookies } from '../../../../access/cookies.ts'
+import { deriveKeys } from '../../../../crypto/keys.ts'
+import type { Limits } from '../../../../login/failure-limits.ts'
+import type { CarriedRecords } from '../carried.ts'
+import type { ClientLimits } from '../client-limits.ts'
+import { tellAuthentication } from './authentication-context.ts'
+import { adaptClientAuthentication } from './client-authentication.ts'
+import { renewClientKeys } from './client-keys.ts'
+import { adaptCookies } from './cookie-jar.ts'
+import { completeDeviceFlow, type DeviceParts } from './device-flow.ts'
+import { completeAnswers } from './documents.ts'
+import { answerFailures } from './failures.ts'
+import { allowFormTargets } from './form-targets.ts'
+import { rejectUnlistedGrants } from './grant-types.ts'
+import { adaptLogout, type SendLogout } from './logout.ts'
+import { settleScope } from './request-scope.ts'
+import { followBrowserSessions, type SessionParts } from './sessions.ts'
+import { adaptTokenModels, type TokenParts } from './token-models.ts'
+
+/** What the patches work with. */
+export interface PatchParts extends SessionParts, DeviceParts, Omit<TokenParts, 'successorKey'> {
+  limits: ClientLimits
+  codeLimits: Limits
+  cookies: Cookies
+  carried: CarriedRecords
+  /** The time in seconds for which clients may cache the published keys. */
+  keysMaxAge: number
+}
+
+/**
+ * Makes every change to oidc-provider that its configuration, its events and `registerGrantType` cannot make. Later
+ * patches wrap earlier ones. A test compares the list, so that a new patch is a deliberate decision.
+ */
+export function applyPatches(provider: Provider, parts: PatchParts): SendLogout {
+  const { config, registry, limits } = parts
+  const [successorKey] = deriveKeys(config.app.secret, 'refresh-successor')
+  if (!successorKey) throw new Error('The OAuth server needs app.secret.')
+  adaptCookies(provider, parts.cookies, parts.carried)
+  followBrowserSessions(provider, parts)
+  tellAuthentication(provider)
+  const sendLogout = adaptLogout(provider, parts)
+  adaptTokenModels(provider, { ...parts, successorKey })
+  settleScope(provider, config, registry)
+  completeDeviceFlow(provider, parts)
+  completeAnswers(provider, config, parts.keysMaxAge)
+  rejectUnlistedGrants(provider)
+  answerFailures(provider)
+  allowFormTargets(provider)
+  adaptClientAuthentication(provider, { registry, limits })
+  renewClientKeys(provider, parts.clock)
+  return sendLogout
+}
