@@ -172,6 +172,18 @@ t.test('handles replies only in routes and hooks', async (t) => {
     )
 })
 
+t.test('allows no sign-in to skip the checks after its first factor', async (t) => {
+  const importers = (name: string) =>
+    sources
+      .filter(({ text }) => new RegExp(`import\\s+\\{[^}]*\\b${name}\\b[^}]*\\}`).test(code(text)))
+      .map(({ file }) => file)
+  // Everything else starts sessions by `continueSignIn`. Resuming a remembered browser has no first factor.
+  t.same(importers('signIn'), ['login/challenge.ts'])
+  t.same(importers('insertSession'), ['login/remember.ts'])
+  // `issueForSignIn` takes only what `checkTokenSignIn` returned.
+  t.same(importers('createToken'), ['tokens/issue.ts'])
+})
+
 t.test('requires routes in every slice, and descriptive file names', async (t) => {
   const slices = new Set(sources.filter(({ file }) => file.startsWith('features/')).map(({ file }) => partOf(file)))
   t.ok(slices.size > 3)

@@ -26,10 +26,31 @@ declare module 'fastify' {
 const challengeTtl = 600_000
 
 /**
+ * Continues the sign-in of a browser after its first factor: begins the challenge where the account has a second factor,
+ * otherwise starts the session. Every sign-in of a browser goes through here. Throws 401 when the account was disabled or
+ * its password changed meanwhile. A session may begin with an unverified address: `access/verified-address` checks it on
+ * each request.
+ */
+export async function continueSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Omit<SignIn, 'completes'>,
+): Promise<'signed_in' | 'challenged'> {
+  // A passkey that verified its user is two factors in one.
+  const isBothFactors = login.method === 'passkey' && login.userVerified === true
+  if (request.server.secondFactor.isAskedOf(login.user) && !isBothFactors) {
+    await beginChallenge(request, reply, login)
+    return 'challenged'
+  }
+  await signIn(request, reply, login)
+  return 'signed_in'
+}
+
+/**
  * Starts a challenge in a new anonymous session. If the visitor is signed in, it keeps that session, because a first
  * factor alone must not replace it.
  */
-export async function beginChallenge(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
+async function beginChallenge(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<void> {
   const pendingLogin: PendingLogin = {
     userId: login.user.id,
     passwordFingerprint: passwordFingerprint(login.password),

@@ -3,10 +3,11 @@ import type { Caller } from '../access/caller.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../errors.ts'
 import { millisecondsOf } from '../http/formats.ts'
 import type { Channel } from '../login/login-limiter.ts'
+import type { TokenSignIn } from '../login/token-sign-in.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
 import { type Credential, holdAccount } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
-import { findUserById, type UserWithPassword } from '../users/users.ts'
+import { findUserById } from '../users/users.ts'
 import { createToken, type NewAccessToken } from './store.ts'
 
 /** Requested token. */
@@ -83,12 +84,11 @@ export function issueToken(
   })
 }
 
-/** Issues a token with default abilities after a sign-in; returns its plain text. */
+/** Issues a token with the default abilities for a sign-in that passed its checks; returns the token's plain text. */
 export async function issueForSignIn(
   request: FastifyRequest,
-  { user, password }: UserWithPassword,
+  { user, password, channel }: TokenSignIn,
   name: string,
-  channel: Channel,
 ): Promise<string> {
   const { default_abilities: abilities } = request.server.config.current().tokens
   const grant = { abilities, expiresAt: null, credential: { password }, channel }

@@ -5,9 +5,8 @@ import { requireUser } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
 import { addProof } from '../../login/authentication-methods.ts'
-import { beginChallenge } from '../../login/challenge.ts'
+import { continueSignIn } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
-import { signIn } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo } from '../../pages/links.ts'
 import { eventContext, recordEvent, recordEvents } from '../../users/events.ts'
@@ -91,13 +90,9 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       const remember = flagOf(request.body.remember)
       const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
       const login = { user, password, remember, method: 'passkey', userVerified, channel: 'passkey' } as const
-      // A user-verified passkey counts as two factors; otherwise it is only the first.
-      if (app.secondFactor.isAskedOf(user) && !userVerified) {
-        await beginChallenge(request, reply, login)
-        return { two_factor: true, redirect: linkTo(app.config.current(), 'two_factor') }
-      }
-      await signIn(request, reply, login)
-      return { redirect: home() }
+      const outcome = await continueSignIn(request, reply, login)
+      if (outcome === 'signed_in') return { redirect: home() }
+      return { two_factor: true, redirect: linkTo(app.config.current(), 'two_factor') }
     },
   )
 

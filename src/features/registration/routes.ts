@@ -4,7 +4,7 @@ import { HttpError, notFound, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
 import { isSet } from '../../http/flag.ts'
 import { NewPassword, nameField } from '../../http/validation.ts'
-import { signIn } from '../../login/sign-in.ts'
+import { continueSignIn } from '../../login/challenge.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { createUser, findUserByEmail } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
@@ -60,7 +60,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       })
       if (!user) throw taken()
       const login = { user, password: hash, remember: isSet(remember), channel: 'registration' } as const
-      await signIn(request, reply, { ...login, isNewAccount: true })
+      await continueSignIn(request, reply, { ...login, isNewAccount: true })
       return sendEmpty(reply, 201)
     },
   )

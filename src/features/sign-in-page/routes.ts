@@ -6,9 +6,8 @@ import { isSet } from '../../http/flag.ts'
 import { isEmail } from '../../http/formats.ts'
 import { localPath } from '../../http/return-to.ts'
 import { authenticate } from '../../login/authenticate.ts'
-import { beginChallenge, challengedUser, completeChallenge } from '../../login/challenge.ts'
+import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
-import { signIn } from '../../login/sign-in.ts'
 import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
 import type { SocialLink } from '../../pages/page-data.ts'
 import { allowFormTarget } from '../../pages/page-headers.ts'
@@ -194,12 +193,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     const found = await authenticate(request, { email, password, channel: 'page' })
     if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
-    if (app.secondFactor.isAskedOf(found.user)) {
-      await beginChallenge(request, reply, login)
-      return reply.redirect(withReturn(returnTo), 303)
-    }
-    await signIn(request, reply, login)
-    return goOn(reply, returnTo)
+    const outcome = await continueSignIn(request, reply, login)
+    return outcome === 'challenged' ? reply.redirect(withReturn(returnTo), 303) : goOn(reply, returnTo)
   }
 
   async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {

@@ -4,9 +4,8 @@ import { Type } from 'typebox'
 import { deriveCipher } from '../../crypto/keys.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { isNavigation } from '../../http/navigation.ts'
-import { beginChallenge } from '../../login/challenge.ts'
+import { continueSignIn } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
-import { signIn } from '../../login/sign-in.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 import type { ClaimAccount, Opened } from './account.ts'
 import confirmationRoutes from './confirmation/routes.ts'
@@ -157,12 +156,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     }
     if (flow.intent !== 'sign_in') return arrival(config, flow)
     const login = { ...found, remember: false, method: 'social', channel: 'social' } as const
-    if (app.secondFactor.isAskedOf(found.user)) {
-      await beginChallenge(request, reply, login)
-      return challengePage(config, flow)
-    }
-    await signIn(request, reply, login)
-    return arrival(config, flow)
+    const outcome = await continueSignIn(request, reply, login)
+    return outcome === 'challenged' ? challengePage(config, flow) : arrival(config, flow)
   }
 
   app.post(

@@ -5,6 +5,7 @@ import type { Cipher } from '../../crypto/cipher.ts'
 import { randomId } from '../../crypto/random.ts'
 import { validationFailed } from '../../errors.ts'
 import { type Proof, secondFactorErrors } from '../../login/second-factor.ts'
+import { checkTokenSignIn } from '../../login/token-sign-in.ts'
 import { issueForSignIn } from '../../tokens/issue.ts'
 import { findUserById, type UserWithPassword } from '../../users/users.ts'
 import { socialFailure } from './failure.ts'
@@ -28,12 +29,11 @@ const over = () => validationFailed({ challenge: ['The challenge is invalid or h
 
 /** Issues an API token after a provider sign-in. Throws 422 with a challenge if a second factor is required. */
 export async function tokenFor(request: FastifyRequest, cipher: Cipher, found: UserWithPassword, deviceName: string) {
-  const { config, clock, secondFactor, metrics } = request.server
+  const { clock } = request.server
   const { user, password } = found
-  if (config.current().registration.require_verified_email && user.email_verified_at === null) {
-    throw socialFailure('email_unverified')
-  }
-  if (secondFactor.isAskedOf(user)) {
+  const signIn = await checkTokenSignIn(request, found, { channel: 'social' })
+  if (signIn === 'email_unverified') throw socialFailure('email_unverified')
+  if (signIn === 'second_factor') {
     const waiting: Waiting = {
       id: randomId(),
       userId: user.id,
@@ -41,11 +41,10 @@ export async function tokenFor(request: FastifyRequest, cipher: Cipher, found: U
       deviceName,
       expiresAt: clock.now() + challengeTtl,
     }
-    metrics?.login('social', 'second_factor_needed')
     const challenge = cipher.encrypt(JSON.stringify(waiting), place)
     throw validationFailed({ code: ['The two factor authentication code is required.'] }, { challenge })
   }
-  return { token: await issueForSignIn(request, found, deviceName, 'social'), user }
+  return { token: await issueForSignIn(request, signIn, deviceName), user }
 }
 
 /** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
@@ -58,9 +57,9 @@ export async function tokenForChallenge(request: FastifyRequest, cipher: Cipher,
   if (!found || found.user.disabled || !passwordFingerprintMatches(waiting.passwordFingerprint, found.password))
     throw over()
   if (!secondFactor.isAskedOf(found.user)) throw over()
-  if (!(await secondFactor.check(request, found.user, proof, 'social'))) {
-    throw validationFailed(secondFactorErrors(proof))
-  }
+  const signIn = await checkTokenSignIn(request, found, { channel: 'social', proof })
+  if (signIn === 'email_unverified') throw socialFailure('email_unverified')
+  if (signIn === 'second_factor') throw validationFailed(secondFactorErrors(proof))
   if (!(await useOnce(database, 'SocialChallenge', waiting.id, waiting.expiresAt))) throw over()
-  return { token: await issueForSignIn(request, found, waiting.deviceName, 'social'), user: found.user }
+  return { token: await issueForSignIn(request, signIn, waiting.deviceName), user: found.user }
 }

@@ -4,8 +4,8 @@ import { callerOf } from '../../access/caller.ts'
 import { forbidden, HttpError } from '../../errors.ts'
 import { isSet } from '../../http/flag.ts'
 import { authenticate } from '../../login/authenticate.ts'
-import { beginChallenge } from '../../login/challenge.ts'
-import { signIn, signOut } from '../../login/sign-in.ts'
+import { continueSignIn } from '../../login/challenge.ts'
+import { signOut } from '../../login/sign-in.ts'
 import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
 import { LoginAnswer, LoginBody, MessageAnswer } from './schemas.ts'
 
@@ -50,12 +50,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
         throw new HttpError(status, code, wrongCredentials, { errors: { email: [wrongCredentials] } })
       }
       const login = { ...found, remember: isSet(remember), channel: 'login' } as const
-      // A password alone opens nothing where a second factor was confirmed.
-      if (app.secondFactor.isAskedOf(found.user)) {
-        await beginChallenge(request, reply, login)
-        return { two_factor: true }
-      }
-      await signIn(request, reply, login)
+      if ((await continueSignIn(request, reply, login)) === 'challenged') return { two_factor: true }
       return { two_factor: false, user: found.user, message: 'Logged in.' }
     },
   )

@@ -3,7 +3,8 @@ import { Type } from 'typebox'
 import { callerOf } from '../../access/caller.ts'
 import { forbidden } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
-import { signIn } from '../../login/sign-in.ts'
+import { continueSignIn } from '../../login/challenge.ts'
+import { checkTokenSignIn } from '../../login/token-sign-in.ts'
 import { addPageHeaders } from '../../pages/page-headers.ts'
 import { addPages, pageAnswer } from '../../pages/pages.ts'
 import { issueForSignIn, tokenOwner } from '../../tokens/issue.ts'
@@ -61,11 +62,16 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const found = await authenticate(request, { ...request.body, channel: 'test_page' })
-      if (!found || app.secondFactor.isAskedOf(found.user)) {
+      const checked = found && (await checkTokenSignIn(request, found, { channel: 'test_page' }))
+      if (checked === 'email_unverified') {
+        return reply.page('test-login', { errors: { email: ['Your email address is not verified.'] } }, 401)
+      }
+      if (!checked || checked === 'second_factor') {
         return reply.page('test-login', { errors: { email: [wrongCredentials] } }, 401)
       }
-      await signIn(request, reply, { ...found, remember: false, channel: 'test_page' })
-      const token = await issueForSignIn(request, found, 'test-token', 'test_page')
+      const { user, password, channel } = checked
+      await continueSignIn(request, reply, { user, password, remember: false, channel })
+      const token = await issueForSignIn(request, checked, 'test-token')
       setFlash(request, reply, { message: 'Token test-token created. It is shown this once:', token })
       return reply.redirect('/test-tokens', 302)
     },

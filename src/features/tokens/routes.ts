@@ -4,6 +4,7 @@ import { callerOf } from '../../access/caller.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
+import { checkTokenSignIn } from '../../login/token-sign-in.ts'
 import { decideGrant, issueForSignIn, issueToken, tokenOwner } from '../../tokens/issue.ts'
 import { requireRevoked, revokeTokens } from '../../tokens/revoke.ts'
 import { listTokens } from '../../tokens/store.ts'
@@ -36,15 +37,10 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
         const { email, password, device_name, ...proof } = request.body
         const found = await authenticate(request, { email, password, channel: 'token' })
         if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
-        const { user } = found
-        const { registration } = app.config.current()
-        if (registration.require_verified_email && user.email_verified_at === null) {
-          throw validationFailed({ email: ['Your email address is not verified.'] })
-        }
-        if (app.secondFactor.isAskedOf(user) && !(await app.secondFactor.check(request, user, proof, 'token'))) {
-          throw validationFailed(secondFactorErrors(proof))
-        }
-        return { token: await issueForSignIn(request, found, device_name, 'token'), user }
+        const signIn = await checkTokenSignIn(request, found, { channel: 'token', proof })
+        if (signIn === 'email_unverified') throw validationFailed({ email: ['Your email address is not verified.'] })
+        if (signIn === 'second_factor') throw validationFailed(secondFactorErrors(proof))
+        return { token: await issueForSignIn(request, signIn, device_name), user: found.user }
       },
     )
   }

@@ -117,6 +117,16 @@ t.test('shows the form again after a wrong password, and rejects users with a se
   t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
 })
 
+t.test('rejects an unverified address where the configuration requires a verified one', async (t) => {
+  const svc = await buildTestApp(t, { settings: { registration: { require_verified_email: true } } })
+  const { email } = await svc.createUser({ verified: false })
+  const answer = await signIn(openBrowser(svc), email)
+  t.equal(answer.statusCode, 401)
+  t.match(answer.body, 'Your email address is not verified.')
+  t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 0)
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
+})
+
 t.test('runs no foreign scripts on the page, and forbids framing', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()

@@ -5,6 +5,7 @@ import { authenticate } from '../../../login/authenticate.ts'
 import { withProof } from '../../../login/authentication-methods.ts'
 import { noticeApplication } from '../../../login/new-device.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
+import { checkTokenSignIn } from '../../../login/token-sign-in.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { holdAccount } from '../../../users/lock.ts'
 import { acrOf } from '../authentication-context.ts'
@@ -42,19 +43,15 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
   const { request } = handedOf(ctx.req)
-  const { database, secondFactor, clock } = request.server
+  const { database, clock } = request.server
   if (!isEmail(username.trim())) throw refused()
   const found = await authenticate(request, { email: username, password, channel: 'password_grant' })
   if (!found) throw refused()
-  const { user } = found
-  if (config.registration.require_verified_email && user.email_verified_at === null) {
-    throw refused('Your email address is not verified.')
-  }
-  const isTwoFactor = secondFactor.isAskedOf(user)
-  if (isTwoFactor && !(await secondFactor.check(request, user, { code: otp }, 'password_grant'))) {
-    throw refused(secondFactorErrors({}).code?.[0])
-  }
+  const signIn = await checkTokenSignIn(request, found, { channel: 'password_grant', proof: { code: otp } })
+  if (signIn === 'email_unverified') throw refused('Your email address is not verified.')
+  if (signIn === 'second_factor') throw refused(secondFactorErrors({}).code?.[0])
 
+  const { user } = signIn
   const accountId = String(user.id)
   const audience = audienceOf(config, registered)
   const grant = newGrant(provider, { accountId, clientId: client.clientId })
@@ -62,7 +59,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const grantId = await grant.save()
   // Written first and looked at again then: a password that is reset meanwhile leaves no grant behind.
   const isTheirs = await database.transaction(async (tx) => {
-    if (!(await holdAccount(database, tx, user.id, { password: found.password }))) return false
+    if (!(await holdAccount(database, tx, user.id, { password: signIn.password }))) return false
     const data = { method: 'password_grant', client_id: client.clientId }
     await recordEvent(tx, eventContext(request), { type: 'login', userId: user.id, data })
     await noticeApplication(tx, request, user, { id: client.clientId, name: registered?.name ?? client.clientId })
@@ -74,7 +71,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   }
 
   const first = withProof([], 'password')
-  const amr = isTwoFactor ? withProof(first, 'code') : first
+  const amr = signIn.usedSecondFactor ? withProof(first, 'code') : first
   const [acr, authTime] = [acrOf(amr), seconds(clock.now())]
   const authentication = { acr, auth_time: authTime }
   const issued = await issueToken(ctx, config, registry, { accountId, grantId, gty, scopes, authentication })

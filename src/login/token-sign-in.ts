@@ -1,0 +1,36 @@
+import type { FastifyRequest } from 'fastify'
+import type { UserWithPassword } from '../users/users.ts'
+import type { Channel } from './login-limiter.ts'
+import type { Proof } from './second-factor.ts'
+
+/** Not exported, so that only `checkTokenSignIn` makes a `TokenSignIn`. */
+const checked = Symbol('checked')
+
+/** A sign-in without a session that passed every check after its first factor. */
+export interface TokenSignIn extends UserWithPassword {
+  readonly [checked]: true
+  channel: Channel
+  /** Whether the user proved a second factor too. */
+  usedSecondFactor: boolean
+}
+
+/** Why a sign-in without a session is refused after its first factor. */
+type TokenRefusal = 'email_unverified' | 'second_factor'
+
+/**
+ * Checks what follows the first factor of a sign-in without a session: the address is verified where the configuration
+ * requires it, and the second factor is proved where the account has one. Every token that a sign-in issues needs the
+ * result. Whoever issues it checks under lock (`holdAccount`) that the account is still enabled and has this password.
+ */
+export async function checkTokenSignIn(
+  request: FastifyRequest,
+  { user, password }: UserWithPassword,
+  { channel, proof = {} }: { channel: Channel; proof?: Proof },
+): Promise<TokenSignIn | TokenRefusal> {
+  const { config, secondFactor } = request.server
+  const { require_verified_email } = config.current().registration
+  if (require_verified_email && user.email_verified_at === null) return 'email_unverified'
+  const usedSecondFactor = secondFactor.isAskedOf(user)
+  if (usedSecondFactor && !(await secondFactor.check(request, user, proof, channel))) return 'second_factor'
+  return { user, password, channel, usedSecondFactor, [checked]: true }
+}
