@@ -74,7 +74,7 @@ export async function deleteLink(tx: Tx, { id, userId }: { id: bigint; userId: n
   const where = { id, userId: BigInt(userId) }
   const row = await tx.socialAccount.findFirst({ where, select: { provider: true } })
   await tx.socialAccount.deleteMany({ where })
-  return row && row.provider
+  return row?.provider ?? null
 }
 
 /** Deletes every link of the user. */
