@@ -4,12 +4,12 @@ import { type MigrationLog, migratePostgresql } from './migrate.ts'
 import { migrationsFolder } from './migrations.ts'
 
 /** Maximum time that work may hold a connection, in milliseconds; exceeds the transaction limit. */
-const longestUse = 12_000
+const maxUse = 12_000
 
 /** Opens a connection pool, which connects on first use. */
 export function openPostgresqlPool(
   url: string,
-  options: { max?: number; log?: MigrationLog | undefined; longestUse?: number } = {},
+  options: { max?: number; log?: MigrationLog | undefined; maxUse?: number } = {},
 ): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -20,7 +20,7 @@ export function openPostgresqlPool(
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   })
-  limitUses(pool, options.longestUse ?? longestUse)
+  limitUses(pool, options.maxUse ?? maxUse)
   // The pool replaces a lost idle connection. Without a listener, the error would end the process.
   pool.on('error', (error) => options.log?.warn({ err: error }, 'idle database connection lost'))
   return pool

@@ -9,7 +9,7 @@ import { recordId } from './protocol/store.ts'
 export const sessionOrigin = (publicId: string): string => `session:${publicId}`
 export const personalOrigin = 'personal'
 
-/** Who a live token speaks for: a user, or a machine (null). */
+/** The subject of a live token: a user, or a machine (null). */
 interface Bearer {
   user: User | null
 }
@@ -17,8 +17,8 @@ interface Bearer {
 type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
 
 /**
- * The one predicate "alive", asked of the database each time: not denied, its client registered, its user there and
- * enabled, and what it comes from still there. Null for a token that is dead.
+ * Returns the subject of a live token: not revoked, with an existing client, enabled user and origin. Null otherwise.
+ * Reads the database each time.
  */
 export async function bearerOfLive(
   { lookups, clock, config }: Parts,

@@ -38,7 +38,7 @@ interface ApplicationsOptions {
   oauthServer: OAuthServer
 }
 
-/** What users manage of OAuth for themselves: personal access tokens, connected applications, the token of this session. */
+/** The user's own OAuth data: personal access tokens, connected applications, and the token of this session. */
 const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app, { oauthServer }) => {
   app.get(
     '/oauth/scopes',
@@ -124,8 +124,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: own,
       schema: {
-        summary: 'List the applications that you connected',
-        description: 'Those that are never asked for consent are not among them.',
+        summary: 'List your connected applications',
+        description: 'Does not include applications that need no consent.',
         response: { 200: Type.Array(Authorization) },
       },
     },
@@ -152,7 +152,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: own,
       schema: {
-        summary: 'Disconnect an application: its tokens end, and it asks for consent again',
+        summary: 'Disconnect an application: revokes its tokens and consent',
         params: AuthorizationParams,
         response: { 204: gone },
       },
@@ -176,7 +176,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: own,
       schema: {
-        summary: 'An access token for the APIs, for the page that is signed in; it ends with the session',
+        summary: 'Get an access token for the APIs that ends with the session',
         response: { 200: FreshTokenAnswer },
       },
     },

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { nameField } from '../../../http/validation.ts'
 
 const date = Type.String({ format: 'date-time' })
-const scopes = Type.Array(Type.String(), { description: 'What it may do.' })
+const scopes = Type.Array(Type.String(), { description: 'The granted scopes.' })
 
 export const PersonalTokenBody = Type.Object(
   {
@@ -10,7 +10,7 @@ export const PersonalTokenBody = Type.Object(
     scopes: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
         maxItems: 100,
-        description: 'API scopes of `GET /oauth/scopes`; without any the token may do nothing.',
+        description: 'API scopes from `GET /oauth/scopes`. Without scopes, the token grants no access.',
       }),
     ),
   },
@@ -23,7 +23,7 @@ export const PersonalToken = Type.Object(
 )
 
 export const PersonalTokenAnswer = Type.Object({
-  accessToken: Type.String({ description: 'The JWT: shown this once.' }),
+  accessToken: Type.String({ description: 'The JWT, shown only once.' }),
   token: PersonalToken,
 })
 
@@ -39,10 +39,10 @@ export const Authorization = Type.Object(
     scopes,
     created_at: date,
     expires_at: Type.Union([date, Type.Null()], {
-      description: 'Until when the application can stay connected by itself; null when it needs the user for that.',
+      description: 'When the refresh token of the application expires; null without one.',
     }),
   },
-  { title: 'Authorization', description: 'An application that the user connected, once for each device.' },
+  { title: 'Authorization', description: 'A connected application, one entry per device.' },
 )
 
 export const AuthorizationParams = Type.Object({ id: Type.String({ pattern: '^[0-9a-f]{64}$' }) })

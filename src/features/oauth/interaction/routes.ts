@@ -21,7 +21,7 @@ const path = '/oauth/interaction/:uid'
 const guest = { family: 'session', caller: 'guest' } as const
 const params = Type.Object({ uid: Type.String({ pattern: '^[\\w-]{1,64}$' }) })
 
-/** What people read of the scopes of OpenID Connect. */
+/** Scope descriptions of OpenID Connect on the consent page. */
 const openidDescriptions: Readonly<Record<string, string>> = {
   openid: 'Know who you are',
   profile: 'Read your name',
@@ -33,7 +33,7 @@ const openidDescriptions: Readonly<Record<string, string>> = {
 const AnswerBody = Type.Object(
   {
     decision: Type.Optional(Type.Unknown()),
-    code: Type.Optional(Type.Unknown({ description: 'Where a second factor is asked for.' })),
+    code: Type.Optional(Type.Unknown({ description: 'For a required second factor.' })),
     recovery_code: Type.Optional(Type.Unknown()),
   },
   { additionalProperties: false },
@@ -45,7 +45,7 @@ interface InteractionOptions {
   oauthServer: OAuthServer
 }
 
-/** Where an authorization stops to ask somebody: to sign in, then for consent. */
+/** Pages where an authorization needs the user: sign-in, second factor and consent. */
 const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, { oauthServer }) => {
   await addPages(app)
 
@@ -54,12 +54,12 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     {
       config: { access: guest },
       schema: {
-        summary: 'Page: what an authorization asks of the person',
+        summary: 'Page: consent or second factor of an authorization',
         params,
         response: {
           200: pageAnswer('The question for consent.'),
-          302: Type.Null({ description: 'To sign in and back.' }),
-          303: Type.Null({ description: 'On with the authorization.' }),
+          302: Type.Null({ description: 'To the sign-in page, which returns here.' }),
+          303: Type.Null({ description: 'Back to the authorization.' }),
         },
       },
     },
@@ -67,7 +67,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const { provider } = await oauthServer.current()
       const details = await detailsOf(provider, request, reply)
       const signedIn = signedInOf(request)
-      // Whoever signs in at the question for consent is another than the one it was for, or signed in anew.
+      // The user may have changed since consent was requested, or signed in again.
       const isOther = signedIn !== null && details.session?.accountId !== String(signedIn.user.id)
       if (details.prompt.name === 'login' || isOther) return login(provider, details, request, reply)
       return consentPage(details, request, reply)
@@ -79,13 +79,13 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     {
       config: { access: guest },
       schema: {
-        summary: 'Form: allow a client what it asks for or deny it, or prove a second factor',
+        summary: 'Form: approve or deny a client, or enter a second factor',
         params,
         body: AnswerBody,
         response: {
-          303: Type.Null({ description: 'On with the authorization.' }),
+          303: Type.Null({ description: 'Back to the authorization.' }),
           422: pageAnswer('The form for the second factor again.'),
-          429: pageAnswer('The form for the second factor again; `Retry-After` tells when to try.'),
+          429: pageAnswer('The form for the second factor again; see `Retry-After`.'),
         },
       },
     },
@@ -128,7 +128,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     },
   )
 
-  /** Goes on where the browser is signed in late and strongly enough; else the person signs in, and comes back here. */
+  /** Continues if the sign-in is recent and strong enough; otherwise the user signs in and returns. */
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
     const isLateEnough = signedIn && (!mustBeAnew(details, signedIn.user.id) || isAnew(details, signedIn))
@@ -136,7 +136,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     if (step !== null && typeof step !== 'string') return stepUpPage(reply, details, step)
     if (signedIn && step !== 'sign_in') {
       const login = { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true }
-      // Nothing that another user decided before goes on with this one.
+      // Decisions of another user must not carry over.
       const anew = { mergeWithLastSubmission: false }
       const result = step === 'unmet' ? unmet : { login }
       return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, anew), 303)
@@ -159,7 +159,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     return reply.page('step-up', { action, ...factors, errors, switchHref: switchPage(action) }, status)
   }
 
-  /** Where the person signs in as somebody else, and comes back. */
+  /** Page to sign in with another account and return. */
   function switchPage(returnTo: string): string {
     const url = new URL(signInPage(app.config.current(), returnTo))
     url.searchParams.set('prompt', 'login')
@@ -205,13 +205,13 @@ async function detailsOf(
   } catch (cause) {
     // Anything else is a failure of ours.
     if (!(cause instanceof Error) || cause.name !== 'SessionNotFound') throw cause
-    throw new HttpError(404, 'not_found', 'This request is not known here, or has expired. Please begin again.', {
+    throw new HttpError(404, 'not_found', 'This request is unknown or has expired. Please start again.', {
       cause,
     })
   }
 }
 
-/** Whether the reasons for signing in ask for somebody who does it now. */
+/** Tests whether the request requires a new sign-in. */
 function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
   const now = ['login_prompt', 'max_age', 'id_token_hint', 'claims_id_token_sub_value']
   return (
@@ -219,14 +219,14 @@ function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
   )
 }
 
-/** Whether the person signed in after the interaction began: since that second, and not in the session it began in. */
+/** Tests whether the user signed in after the interaction began: not before that second, and in another session. */
 const isAnew = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
   since >= iat && sessionId !== beganIn
 
 const scopesOf = ({ params: { scope } }: Details): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
 
-/** The scopes that stand for the single claims that are asked for (OpenID Connect Core section 5.4). */
+/** Scopes for individually requested claims (OpenID Connect Core section 5.4). */
 function claimScopesOf({ prompt }: Details, client: RegisteredClient | undefined): string[] {
   const { missingOIDCClaims: claims } = prompt.details
   const asked: unknown[] = Array.isArray(claims) ? claims : []

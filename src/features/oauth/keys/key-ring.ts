@@ -56,7 +56,7 @@ const lookEvery = 1_000
 /** How long a process runs before it encrypts again under the first secret, in milliseconds: a deployment that is rolled back by then still reads everything. */
 export const resealAfter = 3_600_000
 
-/** The keys that sign tokens: made, replaced and removed by themselves, the same in every process. */
+/** The keys that sign tokens: created, rotated and removed automatically, the same in every process. */
 export class KeyRing {
   readonly #parts: KeyRingParts
   readonly #seal: KeySeal
@@ -85,7 +85,7 @@ export class KeyRing {
     const ring = new KeyRing(parts)
     await ring.refresh()
     ring.#timer = setInterval(() => {
-      ring.refresh().catch((error) => parts.log.warn({ err: error }, 'the signing keys cannot be read'))
+      ring.refresh().catch((error) => parts.log.warn({ err: error }, 'cannot read the signing keys'))
     }, refreshEvery).unref()
     return ring
   }
@@ -169,7 +169,7 @@ export class KeyRing {
       if (isFirst && isInUse) throw unreadable(key)
       if (!this.#reported.has(key.kid)) {
         const facts = { kid: key.kid, algorithm: key.algorithm }
-        this.#parts.log.error(facts, 'no secret of app.secret decrypts a signing key: what it signed is refused here')
+        this.#parts.log.error(facts, 'no secret in app.secret decrypts a signing key, rejecting the tokens it signed')
       }
       this.#reported.add(key.kid)
     }

@@ -55,7 +55,10 @@ export function rotationOf({ oauth, clients }: Config): Rotation {
   }
 }
 
-/** For how many seconds a key set may be cached: whoever fetched it just before a change knows the new key before it signs. */
+/**
+ * Cache lifetime of the key set in seconds: a client that fetched it just before a change knows the new key before it
+ * signs.
+ */
 export const cacheSeconds = ({ lead }: Rotation): number => Math.min(600, (lead - settled) / 1_000)
 
 /** The keys of an algorithm in the order in which they sign, the same in every process. */

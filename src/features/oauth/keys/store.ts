@@ -21,7 +21,7 @@ export function changeKeys<T>(
 ): Promise<T> {
   return database.transaction(async (tx) => {
     const date = new Date(now)
-    // This row is the lock: whoever writes it second waits here until the first has committed, and then reads its keys.
+    // This row is the lock: a second writer waits for the first to commit, and then reads its keys.
     await tx.$executeRaw`
       INSERT INTO jobs (name, last_run_at) VALUES ('oauth-keys', ${date})
       ON CONFLICT (name) DO UPDATE SET last_run_at = excluded.last_run_at`
