@@ -7,7 +7,7 @@ import { stopTime } from '../../../support/time.ts'
 import { oddProtocolRequest } from './odd.ts'
 import { gather, settings, signedIn } from './pieces.ts'
 
-const requests = Number(process.env.SVC_TEST_REQUESTS ?? 10_000)
+const requests = Number(process.env.SVC_TEST_REQUESTS ?? 2_500)
 const atOnce = 250
 const paths: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(Object.entries(protocolPaths).map(([path, { methods }]) => [path, methods])),

@@ -1,5 +1,7 @@
+import { gzipSync } from 'node:zlib'
 import type { InjectOptions } from 'fastify'
 import { below, chance, methods, nested, odd, pick, strange } from '../../../http/odd-requests.ts'
+import { jsonValues, oddValue } from './odd-values.ts'
 import type { Pieces } from './pieces.ts'
 
 /** Parameters for each path, by name. */
@@ -100,15 +102,18 @@ function fieldsFor(path: string, { values }: Pieces): [string, string][] {
           ? values[name][below(Math.min(2, values[name].length))]
           : pick(values[name])
         : 'x')
-    return [name, isGood || chance(0.85) ? String(value) : chance(0.5) ? mangled(String(value)) : pick(odd)]
+    return [name, isGood || chance(0.85) ? String(value) : chance(0.5) ? mangled(String(value)) : oddValue(name)]
   })
   if (isGood && chance(0.5)) return fields
   const last = fields.at(-1)
   if (last && chance(0.3)) last[1] = mangled(last[1])
+  const any = fields[below(fields.length)]
+  if (any && chance(0.3)) any[1] = oddValue(any[0])
   if (chance(0.15)) fields.push([pick(Object.keys(values)), pick(odd)])
   if (chance(0.1)) fields.push([pick(strange), pick(odd)])
   if (chance(0.1) && fields[0]) fields.push(pick(fields))
   if (chance(0.03)) fields.push(['state', 'x'.repeat(50_000)])
+  if (chance(0.02)) for (let i = 0; i < 1_200; i++) fields.push([`x${i}`, ''])
   if (chance(0.1)) fields.splice(below(fields.length + 1), 1)
   return fields
 }
@@ -121,11 +126,25 @@ const encoded = (fields: [string, string][]): string =>
     )
     .join('&')
 
+/** The text in the encoding that most clients use, or in another. */
+function inCharset(text: string): string | Buffer {
+  if (chance(0.95)) return text
+  const unescaped = text.replaceAll(/%[0-9A-F]{2}/g, (byte) => String.fromCharCode(Number.parseInt(byte.slice(1), 16)))
+  return pick([
+    Buffer.from(text, 'utf16le'),
+    Buffer.from(unescaped, 'latin1'),
+    Buffer.from(`\ufeff${text}`),
+    gzipSync(text),
+    Buffer.from(text.replaceAll('&', ';')),
+  ])
+}
+
 function bodyOf(type: string, fields: [string, string][]): string | Buffer {
   if (chance(0.05)) return pick(['', '{', '[]', 'null', '"x"', '\0', nested(5_000), '--B', ...large])
   if (chance(0.03)) return Buffer.from([0xff, 0xfe, 0x00, 0x3d, 0xc0, 0x80])
-  if (!type.includes('json')) return encoded(fields)
-  const json = JSON.stringify(Object.fromEntries(fields))
+  if (!type.includes('json')) return inCharset(encoded(fields))
+  const given = fields.map(([name, value]): [string, unknown] => [name, chance(0.03) ? pick(jsonValues) : value])
+  const json = JSON.stringify(Object.fromEntries(given))
   return chance(0.1) ? json.replace(/\}$/, `,"__proto__":${pick(['{}', '"x"', '[1]', nested(50)])}}`) : json
 }
 
@@ -147,7 +166,9 @@ export function oddProtocolRequest(
   paths: Readonly<Record<string, readonly string[]>>,
   pieces: Pieces,
 ): InjectOptions & { name: string } {
-  const name = pick(Object.keys(paths))
+  // Documents take no input, so they get few of the requests.
+  const first = pick(Object.keys(paths))
+  const name = first.startsWith('/.well-known/') && chance(0.75) ? pick(Object.keys(paths)) : first
   const walk = pick(pieces.walks)
   const spelled = name.replace(':uid', () =>
     chance(0.7) ? walk.uid : pick(['x', '%00', '%ff', '..', '__proto__', 'x'.repeat(300)]),
