@@ -71,6 +71,7 @@ t.test('rejects every forged response, and signs nobody in', async (t) => {
     'no user verification': { userVerified: false },
     'no user presence': { userPresent: false },
     'a framed page': { crossOrigin: true },
+    'a page that only names the one around it': { topOrigin: 'http://localhost:5173' },
     'a page framed by a known one': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
     'trailing bytes': { trailing: Buffer.from([0]) },
     "another user's handle": { userHandle: handles?.id },

@@ -80,6 +80,11 @@ t.test('refuses to delete the last way to sign in', async (t) => {
   const text = 'This passkey is the only way into the account. Set a password or add another passkey first.'
   t.strictSame(refused.json().errors, { passkey: [text] })
   t.equal((await eventsOf(svc, 'passkey_deleted')).length, 0)
+  const now = new Date(svc.clock.now())
+  const link = { provider: 'removed', providerId: '1', userId: BigInt(user.id), createdAt: now, updatedAt: now }
+  await svc.database.prisma.socialAccount.create({ data: link })
+  const linked = await visitor.browser.delete(`/user/passkeys/${id}`)
+  t.equal(linked.statusCode, 422, 'a provider that is no longer configured signs no user in')
 
   for (let round = 0; round < 4; round++) {
     for (let more = 0; more < 3; more++) t.equal((await visitor.register(new Authenticator())).statusCode, 200)

@@ -76,6 +76,7 @@ t.test('rejects every forged response, and registers nothing', async (t) => {
     'no user verification': { userVerified: false },
     'no user presence': { userPresent: false },
     'a framed page': { crossOrigin: true },
+    'a page that only names the one around it': { topOrigin: 'http://localhost:5173' },
     'a page framed by a known one': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
     'trailing bytes': { trailing: Buffer.from([0]) },
     'a certificate': { attestation: { fmt: 'packed', attStmt: certificate } },
