@@ -54,7 +54,7 @@ class Rotation<Task> {
   /** Returns the lane with the most tasks. */
   largest(): string {
     const lanes = [...this.#served, ...this.#fresh]
-    const [key = ''] = lanes.reduce((longest, lane) => (lane[1].length > longest[1].length ? lane : longest))
+    const [key = ''] = lanes.reduce((largest, lane) => (lane[1].length > largest[1].length ? lane : largest))
     return key
   }
 

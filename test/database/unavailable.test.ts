@@ -100,7 +100,7 @@ if (testEngine === 'postgresql') {
 
   t.test('closes a connection that is used too long, with its transaction', async (t) => {
     const place = await createTestDatabase()
-    const pool = openPostgresqlPool(place.url, { max: 1, longestUse: 1_500 })
+    const pool = openPostgresqlPool(place.url, { max: 1, maxUse: 1_500 })
     const held = await pool.connect()
     held.on('error', () => undefined)
     await held.query('BEGIN')
