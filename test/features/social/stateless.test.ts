@@ -202,3 +202,20 @@ t.test('returns a challenge for the second factor without a session, for one att
   }
   t.equal(await svc.database.prisma.personalAccessToken.count(), 1)
 })
+
+t.test('rejects a challenge whose account has an unverified address by then', async (t) => {
+  const settings = { registration: { require_verified_email: true } }
+  const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] }, settings })
+  const { id } = (await exchange(svc, await handIn(svc, 'grace'))).json().user
+  const user = await svc.createUser({ email: 'factor@example.com' })
+  const ada = await enrol(svc, user)
+  const { prisma } = svc.database
+  await prisma.socialAccount.updateMany({ where: { userId: BigInt(id) }, data: { userId: BigInt(user.id) } })
+  await prisma.personalAccessToken.deleteMany()
+  const { challenge } = (await exchange(svc, await handIn(svc, 'grace'))).json()
+  await prisma.user.update({ where: { id: BigInt(user.id) }, data: { emailVerifiedAt: null } })
+  const answer = await exchange(svc, { challenge, code: ada.code() })
+  t.equal(answer.statusCode, 422, answer.body)
+  t.equal(answer.json().code, 'email_unverified')
+  t.equal(await prisma.personalAccessToken.count(), 0)
+})
