@@ -1,6 +1,6 @@
 // engine: none
 import { execFileSync, spawnSync } from 'node:child_process'
-import { appendFileSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Running, runCli, startMain, temporaryDirectory } from '../support/process.ts'
@@ -52,7 +52,8 @@ t.test('recovers from a file that reaches its maximum size', async (t) => {
   const limit = (bytes: number | 'unlimited') =>
     execFileSync('prlimit', [`--pid=${svc.child.pid}`, `--fsize=${bytes}:unlimited`])
   await fillUp(t, svc, {
-    take: () => limit(statSync(`${file}-wal`).size),
+    // Far below the present sizes: a write-ahead log that just started over would fit into its own size forever.
+    take: () => limit(65_536),
     give: () => limit('unlimited'),
   })
 })
