@@ -2,7 +2,7 @@
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { buildTestApp } from './support/app.ts'
-import { concrete, openOperations, routedPaths, templated } from './support/routes.ts'
+import { exampleUrl, openApiPath, openOperations, routedPaths } from './support/routes.ts'
 
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -10,7 +10,7 @@ const methods: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELE
 
 /** Whether the route is open to callers without credentials. */
 const isOpen = (method: Method, path: string): boolean =>
-  openOperations.has(`${method === 'HEAD' ? 'GET' : method} ${templated(path)}`)
+  openOperations.has(`${method === 'HEAD' ? 'GET' : method} ${openApiPath(path)}`)
 
 const json = { 'content-type': 'application/json' }
 const stateful = { origin: 'http://localhost:5173', referer: 'http://localhost:5173/' }
@@ -37,12 +37,12 @@ t.test('answers 401 on every protected route without credentials, whatever else 
   const spec = (await svc.app.inject('/openapi.json')).json()
   let asked = 0
   for (const { path } of routedPaths(svc.app).filter((route) => route.path !== '*')) {
-    const described = Object.keys(spec.paths[templated(path)]).map((method) => method.toUpperCase())
+    const described = Object.keys(spec.paths[openApiPath(path)]).map((method) => method.toUpperCase())
     const own = methods.filter((method) => described.includes(method === 'HEAD' ? 'GET' : method))
     for (const method of own.filter((candidate) => !isOpen(candidate, path))) {
       for (const [how, request] of ways) {
         if (request.payload && ['GET', 'HEAD'].includes(method)) continue
-        const answer = await svc.app.inject({ method, url: concrete(path), ...request })
+        const answer = await svc.app.inject({ method, url: exampleUrl(path), ...request })
         t.equal(answer.statusCode, 401, `${method} ${path} ${how}`)
         t.equal(answer.headers['www-authenticate'], 'Bearer')
         if (method !== 'HEAD') t.same(answer.json(), { message: 'Unauthenticated.', code: 'unauthenticated' })
@@ -50,9 +50,9 @@ t.test('answers 401 on every protected route without credentials, whatever else 
       }
       for (const bearer of bearers) {
         const headers = { authorization: `Bearer ${bearer}` }
-        const answer = await svc.app.inject({ method, url: concrete(path), headers })
+        const answer = await svc.app.inject({ method, url: exampleUrl(path), headers })
         t.equal(answer.statusCode, 401, `${method} ${path} with the bearer ${bearer}`)
-        const { security } = spec.paths[templated(path)][method === 'HEAD' ? 'get' : method.toLowerCase()]
+        const { security } = spec.paths[openApiPath(path)][method === 'HEAD' ? 'get' : method.toLowerCase()]
         const takesBearers = JSON.stringify(security).includes('bearer')
         t.equal(answer.headers['www-authenticate'], takesBearers ? 'Bearer error="invalid_token"' : 'Bearer')
       }
@@ -89,11 +89,11 @@ t.test('answers 405 with the supported methods, signed in or not', async (t) => 
   const authorization = `Bearer ${await svc.createToken(user)}`
   const spec = (await svc.app.inject('/openapi.json')).json()
   for (const { path } of routedPaths(svc.app).filter((route) => route.path !== '*')) {
-    const described = Object.keys(spec.paths[templated(path)]).map((method) => method.toUpperCase())
+    const described = Object.keys(spec.paths[openApiPath(path)]).map((method) => method.toUpperCase())
     const allowed = methods.filter((method) => described.includes(method === 'HEAD' ? 'GET' : method)).sort()
     for (const method of methods.filter((candidate) => candidate !== 'HEAD' && !allowed.includes(candidate))) {
       for (const headers of [{}, { authorization }, stateful]) {
-        const answer = await svc.app.inject({ method, url: concrete(path), headers })
+        const answer = await svc.app.inject({ method, url: exampleUrl(path), headers })
         t.equal(answer.statusCode, 405, `${method} ${path}`)
         const told = String(answer.headers.allow).split(', ')
         t.same(told.filter((name) => name !== 'OPTIONS').sort(), allowed)

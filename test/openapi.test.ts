@@ -2,7 +2,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { buildTestApp, type TestApp } from './support/app.ts'
-import { concrete, openOperations, routedPaths, templated } from './support/routes.ts'
+import { exampleUrl, openApiPath, openOperations, routedPaths } from './support/routes.ts'
 
 interface Answer {
   description?: string
@@ -67,12 +67,12 @@ t.test('describes every route except HEAD, preflights and 405 answers', async (t
   const svc = await buildTestApp(t)
   const { paths } = await described(svc)
   const routes = routedPaths(svc.app).filter(({ path }) => path !== '*')
-  t.same(routes.map(({ path }) => templated(path)).sort(), Object.keys(paths).sort(), 'the same paths')
+  t.same(routes.map(({ path }) => openApiPath(path)).sort(), Object.keys(paths).sort(), 'the same paths')
   for (const { path, methods } of routes) {
-    const known = Object.keys(paths[templated(path)] ?? {}).map((method) => method.toUpperCase())
+    const known = Object.keys(paths[openApiPath(path)] ?? {}).map((method) => method.toUpperCase())
     for (const method of methods.filter((candidate) => !known.includes(candidate))) {
       if (method === 'OPTIONS' || (method === 'HEAD' && known.includes('GET'))) continue
-      const answer = await svc.app.inject({ method: method as 'GET', url: concrete(path) })
+      const answer = await svc.app.inject({ method: method as 'GET', url: exampleUrl(path) })
       t.equal(answer.statusCode, 405, `${method} ${path} is not described`)
     }
   }

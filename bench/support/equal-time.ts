@@ -39,7 +39,7 @@ export async function measureEqualTime(bench: Bench): Promise<EqualTime[]> {
     for (let i = 0; i < tries + warmUp; i++) {
       const pair = ['known', 'unknown'] as const
       for (const kind of Math.random() < 0.5 ? pair : pair.toReversed()) {
-        const [path, body] = requestOf(kind === 'known' ? emailOf(++next) : `nobody${++next}@example.com`)
+        const [path, body] = requestOf(kind === 'known' ? emailOf(++next) : `unknown${++next}@example.com`)
         const begin = performance.now()
         const answer = await fetch(`http://127.0.0.1:${server.port}${path}`, {
           method: 'POST',

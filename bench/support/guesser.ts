@@ -8,7 +8,7 @@ const counts = { checked: 0, refused: 0 }
 let tries = 0
 
 function guess(): void {
-  const body = JSON.stringify({ email: `nobody${++tries}@example.com`, password: 'Winter2026!', device_name: 'd' })
+  const body = JSON.stringify({ email: `unknown${++tries}@example.com`, password: 'Winter2026!', device_name: 'd' })
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
   const sent = request({ port, host: '127.0.0.1', localAddress, agent, method: 'POST', path: '/svc/token', headers })
   sent.on('response', (answer) => {

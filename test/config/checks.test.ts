@@ -90,7 +90,7 @@ table('accounts and mail', [
   ["passkeys: { origins: ['https://a.example/x'] }", 'passkeys.origins[0]'],
   ["passkeys: { origins: ['android:apk-key-hash:abc_-1'] }"],
   ['mail: { url: sendmail }', 'mail.url', /smtp/],
-  ['mail: { from: nobody }', 'mail.from', /address/],
+  ['mail: { from: unknown }', 'mail.from', /address/],
   ['links: { verify: /verify }', 'links.verify', /\{id\} and \{hash\}/],
   ["links: { reset: '{frontend_url}/{tokn}/{token}' }", 'links.reset', /\{tokn\}/],
   ['links: { login: //evil.example }', 'links.login', /path that begins with a single slash/],

@@ -10,7 +10,7 @@ import { createLogger } from '../../src/observability/logging.ts'
 import { testConfig } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
-import { concrete, routedPaths } from '../support/routes.ts'
+import { exampleUrl, routedPaths } from '../support/routes.ts'
 
 /** A configuration that records which live keys are read from each of its snapshots. */
 class WatchedConfig extends CurrentConfig {
@@ -82,7 +82,7 @@ t.test('reads no live key at boot and none of a replaced configuration', async (
 
   const ask = async () => {
     for (const { path, methods } of routedPaths(app)) {
-      for (const method of methods) await app.inject({ method: method as 'GET', url: concrete(path) })
+      for (const method of methods) await app.inject({ method: method as 'GET', url: exampleUrl(path) })
     }
   }
   await ask()

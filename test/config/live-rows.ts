@@ -82,7 +82,7 @@ export const rows: readonly Row[] = [
   [
     'session.login_failure_status',
     422,
-    async (svc) => (await svc.browser().signIn('nobody@example.com', 'wrong')).statusCode,
+    async (svc) => (await svc.browser().signIn('unknown@example.com', 'wrong')).statusCode,
     401,
     422,
   ],
@@ -136,7 +136,7 @@ export const rows: readonly Row[] = [
   [
     'passwords.reveal_unknown_email',
     true,
-    async (svc) => (await forgetting(svc, 'nobody@example.com')).statusCode,
+    async (svc) => (await forgetting(svc, 'unknown@example.com')).statusCode,
     200,
     422,
   ],

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { oauthSettings, Person, redeem, refresh, request, response, revoke } from '../support/oauth.ts'
 import type { Running } from '../support/process.ts'
-import { ask, askWithBearer, remoteApp, remoteBrowser } from '../support/remote.ts'
+import { remoteApp, remoteBrowser, requestWithBearer, sendRequest } from '../support/remote.ts'
 import { startReplicas } from '../support/replicas.ts'
 import { writer } from './writers.ts'
 
@@ -18,14 +18,14 @@ t.test('tolerates replicas with different clocks', async (t) => {
   const all = [right, near, ahead, behind]
   await replicas.svc(['user:create', `--email=${writer.email}`, '--name=Ada', '--verified'], writer.password)
   const everywhere = (token: string) =>
-    Promise.all(all.map(async ({ url }) => (await askWithBearer(url, token, '/api/user')).statusCode))
+    Promise.all(all.map(async ({ url }) => (await requestWithBearer(url, token, '/api/user')).statusCode))
 
   await t.test('accepts and revokes consistently on every replica', async (t) => {
     for (const { url } of all) {
       const payload = { ...writer, device_name: 'Phone' }
-      const { token } = (await ask(url, { method: 'POST', url: '/svc/token', payload })).json()
+      const { token } = (await sendRequest(url, { method: 'POST', url: '/svc/token', payload })).json()
       t.same(await everywhere(token), [200, 200, 200, 200])
-      await askWithBearer(url, token, '/api/tokens/current', 'DELETE')
+      await requestWithBearer(url, token, '/api/tokens/current', 'DELETE')
       t.same(await everywhere(token), [401, 401, 401, 401])
     }
   })

@@ -3,14 +3,14 @@ import t, { type Test } from 'tap'
 import { startPostgresql } from '../support/postgresql-server.ts'
 import { type Running, runCli, startMain } from '../support/process.ts'
 import { openProxy } from '../support/proxy.ts'
-import { ask } from '../support/remote.ts'
+import { sendRequest } from '../support/remote.ts'
 import { pass, until } from '../support/until.ts'
-import { isLong, Writers, writer } from './writers.ts'
+import { isLongRun, Writers, writer } from './writers.ts'
 
 /** Minimum duration of each outage, in milliseconds. */
-const outage = isLong ? 10_000 : 1_000
+const outage = isLongRun ? 10_000 : 1_000
 
-const statusOf = async ({ url }: Running, path: string) => (await ask(url, { url: path })).statusCode
+const statusOf = async ({ url }: Running, path: string) => (await sendRequest(url, { url: path })).statusCode
 
 /** svc on this database, under load. */
 async function start(t: Test, databaseUrl: string) {

@@ -4,11 +4,11 @@ import { appendFileSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Running, runCli, startMain, temporaryDirectory } from '../support/process.ts'
-import { ask } from '../support/remote.ts'
+import { sendRequest } from '../support/remote.ts'
 import { until } from '../support/until.ts'
-import { isLong, Writers, writer } from './writers.ts'
+import { isLongRun, Writers, writer } from './writers.ts'
 
-const rounds = isLong ? 10 : 1
+const rounds = isLongRun ? 10 : 1
 
 async function start(t: Test, file: string) {
   const env = { DATABASE_URL: `file:${file}`, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
@@ -30,8 +30,12 @@ async function fillUp(t: Test, svc: Running, { take, give }: { take(): void; giv
     const before = refused()
     take()
     await until(() => refused() >= before + 20)
-    t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
-    t.equal((await ask(svc.url, { url: '/oauth/login' })).statusCode, 200, 'requests that write nothing succeed')
+    t.equal((await sendRequest(svc.url, { url: '/health/live' })).statusCode, 200)
+    t.equal(
+      (await sendRequest(svc.url, { url: '/oauth/login' })).statusCode,
+      200,
+      'requests that write nothing succeed',
+    )
     give()
     const then = writers.acknowledged
     await until(() => writers.acknowledged > then + 50)

@@ -2,9 +2,9 @@ import t from 'tap'
 import { startWithAda } from '../support/listening.ts'
 import { startMain } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { isLong, Writers } from './writers.ts'
+import { isLongRun, Writers } from './writers.ts'
 
-const kills = isLong ? 20 : 3
+const kills = isLongRun ? 20 : 3
 
 t.test(`loses no acknowledged write in ${kills} kills under load`, async (t) => {
   const first = await startWithAda(t)

@@ -66,7 +66,7 @@ t.test('rejects replayed one-time codes after Redis lost its data', async (t) =>
     code: await codeFor('spa'),
     client_id: 'spa',
     redirect_uri: 'https://spa.example/cb',
-    code_verifier: 'a-verifier-that-nobody-else-knows-0123456789',
+    code_verifier: 'a-random-code-verifier-of-the-tests-0123456789',
   }
   const granted = await svc.app.inject({
     method: 'POST',

@@ -1,10 +1,10 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import { ask, askWithBearer } from '../support/remote.ts'
+import { requestWithBearer, sendRequest } from '../support/remote.ts'
 import { pass } from '../support/until.ts'
 
 /** Size of a fault: `SVC_FAULTS=long` for a long manual run, otherwise a size that suits CI. */
-export const isLong = process.env.SVC_FAULTS === 'long'
+export const isLongRun = process.env.SVC_FAULTS === 'long'
 
 /** The writing user, for `user:create`. */
 export const writer = { email: 'ada@example.com', password: 'correct horse' }
@@ -33,7 +33,11 @@ export class Writers {
 
   /** Signs the writer in. */
   static async signIn(url: string): Promise<Writers> {
-    const answer = await ask(url, { method: 'POST', url: '/svc/token', payload: { ...writer, device_name: 'Writer' } })
+    const answer = await sendRequest(url, {
+      method: 'POST',
+      url: '/svc/token',
+      payload: { ...writer, device_name: 'Writer' },
+    })
     if (answer.statusCode !== 200) throw new Error(answer.body)
     return new Writers(url, answer.json().token)
   }
@@ -60,7 +64,7 @@ export class Writers {
       if (token === null || round % 2 === 0) continue
       // Between the request and the answer its state is unknown.
       this.live.delete(token)
-      const answer = await this.#note(askWithBearer(this.#url, token, '/api/tokens/current', 'DELETE'))
+      const answer = await this.#note(requestWithBearer(this.#url, token, '/api/tokens/current', 'DELETE'))
       if (answer?.statusCode === 200) this.revoked.add(token)
     }
   }
@@ -68,7 +72,7 @@ export class Writers {
   async #create(): Promise<string | null> {
     const headers = { authorization: `Bearer ${this.#bearer}` }
     const payload = { token_name: 'made' }
-    const asked = ask(this.#url, { method: 'POST', url: '/api/tokens/create', headers, payload })
+    const asked = sendRequest(this.#url, { method: 'POST', url: '/api/tokens/create', headers, payload })
     const answer = await this.#note(asked)
     if (answer?.statusCode !== 200) return null
     const { token } = answer.json()
@@ -97,7 +101,7 @@ export class Writers {
     const lost: string[] = []
     const look = async (tokens: string[], status: number) => {
       for (let next = tokens.pop(); next; next = tokens.pop()) {
-        const { statusCode } = await askWithBearer(this.#url, next, '/api/user')
+        const { statusCode } = await requestWithBearer(this.#url, next, '/api/user')
         if (statusCode !== status) lost.push(`${statusCode} in place of ${status}`)
       }
     }

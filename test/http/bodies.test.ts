@@ -105,7 +105,7 @@ t.test('answers 413 to more than 100 KiB, after 401', async (t) => {
     t.equal(answer.statusCode, 413, type)
     t.match(answer.json(), { message: String, code: 'body_too_large' })
   }
-  t.equal((await send(svc, 'nobody', large, json)).statusCode, 401, 'unauthenticated callers get 401 first')
+  t.equal((await send(svc, 'unknown', large, json)).statusCode, 401, 'unauthenticated callers get 401 first')
   const fitting = JSON.stringify({ token_name: 'x', more: 'y'.repeat(99 * 1024) })
   t.equal((await send(svc, token, fitting, json)).statusCode, 200)
 })

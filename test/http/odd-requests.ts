@@ -15,9 +15,9 @@ function generator(start: number): () => number {
 export const seed = Number(process.env.SVC_TEST_SEED ?? 20261120)
 
 const random = generator(seed)
-export const below = (limit: number): number => Math.floor(random() * limit)
+export const randomBelow = (limit: number): number => Math.floor(random() * limit)
 export function pick<T>(list: readonly T[]): T {
-  const found = list[below(list.length)]
+  const found = list[randomBelow(list.length)]
   if (found === undefined) throw new Error('Nothing to pick from.')
   return found
 }
@@ -59,7 +59,7 @@ export const odd = [
   ...[
     'a@b.c',
     'A@B.C ',
-    'nobody',
+    'unknown',
     '2026-02-30',
     '2099-01-01',
     '9999-12-31T23:59:59-23:59',
@@ -71,7 +71,7 @@ const names = [
   ...['email', 'password', 'device_name', 'token_name', 'abilities', 'expires_at', 'name', 'title', 'remember'],
   'credential',
 ]
-export const strange = [
+export const oddValues = [
   '_method',
   '_token',
   '__proto__',
@@ -113,14 +113,14 @@ const otherTypes = [
 ]
 
 function value(depth = 0): unknown {
-  const kind = below(depth > 3 ? 5 : 8)
+  const kind = randomBelow(depth > 3 ? 5 : 8)
   if (kind < 3) return pick(odd)
   if (kind === 3) return pick([0, -1, 1.5, 1e308, 2 ** 53, true, false])
   if (kind === 4) return null
-  if (kind === 5) return Array.from({ length: below(4) }, () => value(depth + 1))
+  if (kind === 5) return Array.from({ length: randomBelow(4) }, () => value(depth + 1))
   if (kind === 6) return Array(150).fill('a')
   if (depth === 0 && chance(0.3)) return credential()
-  return Object.fromEntries([[pick(strange), value(depth + 1)]])
+  return Object.fromEntries([[pick(oddValues), value(depth + 1)]])
 }
 
 /** Looks like the response of an authenticator. */
@@ -132,7 +132,7 @@ const credential = (): object => {
 
 const fields = (): [string, unknown][] => [
   ...names.filter(() => chance(0.5)).map((name): [string, unknown] => [name, chance(0.4) ? 'a@b.c' : value()]),
-  ...strange.filter(() => chance(0.1)).map((name): [string, unknown] => [name, value()]),
+  ...oddValues.filter(() => chance(0.1)).map((name): [string, unknown] => [name, value()]),
   ...(chance(0.1) ? ([['_method', pick(['DELETE', 'PUT', 'PATCH', 'GET', 'x'])]] as [string, unknown][]) : []),
 ]
 
@@ -145,7 +145,7 @@ function payload(type: string): string {
   if (chance(0.1)) return pick(['', '{', '[]', 'null', '"x"', '5', '\0', nested(200), nested(20_000), '--B', ...large])
   const entries = fields()
   if (type.includes('json')) {
-    const extra = chance(0.1) ? `,${JSON.stringify(pick(strange))}:${nested(pick([3, 40, 5_000]))}` : ''
+    const extra = chance(0.1) ? `,${JSON.stringify(pick(oddValues))}:${nested(pick([3, 40, 5_000]))}` : ''
     return JSON.stringify(Object.fromEntries([['_', 1], ...entries])).replace(/\}$/, `${extra}}`)
   }
   if (type.includes('form-data')) {
@@ -162,7 +162,7 @@ function payload(type: string): string {
 /** One request to an existing route, with unusual input. */
 export function oddRequest(paths: readonly string[], credentials: readonly Record<string, string>[]): InjectOptions {
   const path = pick(paths).replace(/\{[^}]+\}/g, () => pick(segments))
-  const query = chance(0.2) ? `?${pick(strange)}=${pick(odd)}&any=${pick(odd)}&token=${pick(odd)}&%zz=%` : ''
+  const query = chance(0.2) ? `?${pick(oddValues)}=${pick(odd)}&any=${pick(odd)}&token=${pick(odd)}&%zz=%` : ''
   const type = chance(0.85) ? pick(types) : pick(otherTypes)
   const headers: Record<string, string> = { ...pick(credentials) }
   if (chance(0.2)) headers.authorization = `${pick(['', 'Bearer ', 'Basic ', 'DPoP '])}${pick(odd)}`

@@ -42,7 +42,7 @@ export function baseImage(t: Test): Root {
   cpSync(realpathSync(process.execPath), at('usr/local/bin/node'))
   cpSync(npmFolder(), at('usr/local/lib/node_modules/npm'), { recursive: true })
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', at('usr/local/bin/npm'))
-  own(path)
+  changeOwner(path)
   const inherited = Object.entries(process.env).filter(([name]) => passedOn.test(name))
   const env = { ...Object.fromEntries(inherited), HOME: path, PATH: `${at('usr/local/bin')}:/usr/bin:/bin` }
   return { path, at, env: env as Record<string, string> }
@@ -55,7 +55,7 @@ export async function buildStage(root: Root, stage: Stage): Promise<void> {
     if (name === 'WORKDIR') {
       folder = root.at(text)
       mkdirSync(folder, { recursive: true })
-      own(folder)
+      changeOwner(folder)
     }
     if (name === 'COPY') copy(text, folder)
     if (name === 'RUN') {
@@ -88,7 +88,7 @@ function copy(text: string, folder: string): void {
     mkdirSync(dirname(target), { recursive: true })
     cpSync(join(source, file), target, { preserveTimestamps: true })
   }
-  own(folder)
+  changeOwner(folder)
 }
 
 function npmFolder(): string {
@@ -105,12 +105,12 @@ function npmFolder(): string {
 }
 
 /** Gives a folder and its content to the unprivileged user. */
-export function own(folder: string, owner = plainUser): void {
+export function changeOwner(folder: string, owner = plainUser): void {
   if (!owner) return
   chownSync(folder, owner.uid, owner.gid)
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) own(path, owner)
+    if (entry.isDirectory()) changeOwner(path, owner)
     else if (entry.isFile()) chownSync(path, owner.uid, owner.gid)
   }
 }

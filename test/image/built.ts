@@ -8,8 +8,8 @@ import { commandOf, instructionsOf, readDockerfile, type Stage } from '../suppor
 import { findPostgresql, startPostgresql } from '../support/postgresql-server.ts'
 import { freePort } from '../support/process.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
-import { ask, askWithBearer } from '../support/remote.ts'
-import { baseImage, buildStage, lastStage, own } from './build.ts'
+import { requestWithBearer, sendRequest } from '../support/remote.ts'
+import { baseImage, buildStage, changeOwner, lastStage } from './build.ts'
 import { canIsolate, type Running, run, start, untilReady } from './container.ts'
 
 // `npm run check:image` runs this file without the test runner, which would set a timeout.
@@ -110,11 +110,11 @@ t.test('runs read-only as an unprivileged user, and stops on SIGTERM', async (t)
   t.match(await run(['svc', 'user:list'], inside), { code: 0, output: 'ada@example.com' })
 
   const payload = { email: 'ada@example.com', password, device_name: 'Phone' }
-  const answer = await ask(svc.url, { method: 'POST', url: '/svc/token', payload })
+  const answer = await sendRequest(svc.url, { method: 'POST', url: '/svc/token', payload })
   t.equal(answer.statusCode, 200, answer.body)
-  t.match(await askWithBearer(svc.url, answer.json().token, '/api/user'), { statusCode: 200 })
+  t.match(await requestWithBearer(svc.url, answer.json().token, '/api/user'), { statusCode: 200 })
   for (const path of ['/oauth/login', '/assets/webauthn.js', '/openapi.json', '/.well-known/jwks.json']) {
-    t.equal((await ask(svc.url, { url: path })).statusCode, 200, path)
+    t.equal((await sendRequest(svc.url, { url: path })).statusCode, 200, path)
   }
   t.ok(existsSync(join(data, 'svc.db')), 'the database is on the volume')
   const [, backup = ''] = /^docker exec svc node --eval '(.*)'$/m.exec(read('docs/deployment.md')) ?? []
@@ -138,7 +138,7 @@ t.test('runs on PostgreSQL and Redis', async (t) => {
 function close(): void {
   for (const path of [...filesIn(folder), ...foldersIn(folder)]) chmodSync(path, statSync(path).mode & ~0o222)
   mkdirSync(data, { mode: 0o700 })
-  own(data)
+  changeOwner(data)
   chmodSync(folder, 0o555)
 }
 
@@ -161,7 +161,10 @@ async function boot(t: Test, settings: Record<string, string>): Promise<Running 
   const url = `http://localhost:${settings.PORT}`
   const svc = start(commandOf(instructionsOf(last, 'CMD')[0]), { cwd: folder, env: settings, writable: data })
   t.teardown(svc.kill)
-  await untilReady(async () => (await ask(url, { url: '/health/ready' }).catch(() => null))?.statusCode === 200, svc)
+  await untilReady(
+    async () => (await sendRequest(url, { url: '/health/ready' }).catch(() => null))?.statusCode === 200,
+    svc,
+  )
   return { ...svc, url }
 }
 

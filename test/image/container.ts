@@ -7,7 +7,7 @@ export const plainUser: { uid: number; gid: number } | undefined =
   process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
 
 /** The exit code and the output of a process. */
-export interface Ended {
+export interface ProcessResult {
   code: number | null
   output: string
 }
@@ -15,14 +15,14 @@ export interface Ended {
 /** A running process and how to stop it. */
 export interface Running {
   output(): string
-  ended: Promise<Ended>
+  ended: Promise<ProcessResult>
   /** Sends SIGTERM to the process itself and waits for its exit. */
-  stop(): Promise<Ended>
+  stop(): Promise<ProcessResult>
   kill(): void
 }
 
 /** Runs a command as the unprivileged user until it exits. */
-export function run(command: readonly string[], options: SpawnOptions & { input?: string }): Promise<Ended> {
+export function run(command: readonly string[], options: SpawnOptions & { input?: string }): Promise<ProcessResult> {
   const [program = '', ...args] = command
   const { child, ended } = watch(spawn(program, args, { ...options, ...plainUser, stdio: 'pipe' }))
   child.stdin?.on('error', () => undefined)
@@ -71,7 +71,7 @@ function watch(child: ChildProcess) {
       text += chunk
     })
   }
-  const ended = new Promise<Ended>((done, fail) => {
+  const ended = new Promise<ProcessResult>((done, fail) => {
     child.once('error', fail)
     child.once('close', (code) => done({ code, output: text }))
   })

@@ -82,7 +82,7 @@ t.test('gives up hopeless work immediately, and ignores unknown kinds', async (t
   const svc = await buildTestApp(t)
   let isTried = false
   svc.app.outbox.handle('test', async () => {
-    throw new UndeliverableError('nobody there')
+    throw new UndeliverableError('mailbox not found')
   })
   svc.app.outbox.handle('next', async () => {
     isTried = true
@@ -92,7 +92,7 @@ t.test('gives up hopeless work immediately, and ignores unknown kinds', async (t
   await add(svc, {}, 'next')
   await svc.app.outbox.deliverDue()
   t.match(await rowsOf(svc), [
-    { kind: 'test', attempts: 1, lastError: 'nobody there', failedAt: Date },
+    { kind: 'test', attempts: 1, lastError: 'mailbox not found', failedAt: Date },
     { kind: 'unknown', attempts: 0, failedAt: null },
   ])
   t.ok(isTried, 'the others continue')

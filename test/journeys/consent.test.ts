@@ -4,10 +4,10 @@ import t, { type Test } from 'tap'
 import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import {
-  askAnew,
   authorization,
-  complaintsOf,
+  browserErrors,
   redeem,
+  requestNewSignIn,
   secret,
   sent,
   settingsFor,
@@ -69,7 +69,7 @@ if (hasChromium(t)) {
 
     await t.test('without JavaScript: sign-in, consent, denial, and sign-out', async (t) => {
       const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
-      const complaints = complaintsOf(page)
+      const complaints = browserErrors(page)
       await page.goto(authorization(svc, client))
       await signIn(page, { ...ada, password: 'a wrong one' })
       t.match(await page.textContent('[role=alert]'), 'do not match')
@@ -87,7 +87,7 @@ if (hasChromium(t)) {
       await page.goto(authorization(svc, client))
       t.match(await sent(page), { code: String }, 'what was allowed is not asked again')
 
-      await askAnew(page, authorization(svc, client, { response_mode: 'form_post', prompt: 'login' }))
+      await requestNewSignIn(page, authorization(svc, client, { response_mode: 'form_post', prompt: 'login' }))
       await signIn(page)
       await page.click('button')
       t.match(await sent(page), { method: 'POST', code: String, iss: svc.url }, 'form_post by a click')
@@ -104,7 +104,7 @@ if (hasChromium(t)) {
 
     await t.test('without JavaScript: connects a device', async (t) => {
       const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
-      const complaints = complaintsOf(page)
+      const complaints = browserErrors(page)
       const device = await startDevice(svc)
       await page.goto(device.verification_uri ?? '')
       t.match(await page.title(), /^Connect a device · /)
@@ -134,7 +134,7 @@ if (hasChromium(t)) {
       await register(svc)
       const context = await openChromium(t)
       const page = await context.newPage()
-      const complaints = complaintsOf(page)
+      const complaints = browserErrors(page)
       await page.goto(authorization(svc, client, { login_hint: ada.email }))
       t.equal(await page.inputValue('#email'), ada.email)
       await look(t, page, 'login')
@@ -169,13 +169,13 @@ if (hasChromium(t)) {
         { sub: '2' },
         'the token belongs to the user who consented',
       )
-      await askAnew(page, authorization(svc, client, { prompt: 'login' }))
+      await requestNewSignIn(page, authorization(svc, client, { prompt: 'login' }))
       await signIn(page)
       await page.fill('#code', codeAt(secretKey, Date.now(), 1))
       await page.click('#challenge-submit')
       await page.waitForSelector('#sent')
       t.match(await sent(page), { code: String }, 'back to the earlier user, without a question')
-      await askAnew(page, authorization(svc, client, { prompt: 'login' }))
+      await requestNewSignIn(page, authorization(svc, client, { prompt: 'login' }))
       await signIn(page, bob)
       await page.waitForSelector('#sent')
 

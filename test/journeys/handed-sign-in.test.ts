@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import t from 'tap'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import {
-  askAnew,
   authorization,
-  complaintsOf,
+  browserErrors,
+  requestNewSignIn,
   sent,
   settingsFor,
   startClient,
@@ -45,7 +45,7 @@ if (hasChromium(t)) {
     server.listen(spa, 'localhost')
     t.teardown(() => server.close())
     const page = await (await openChromium(t)).newPage()
-    const complaints = complaintsOf(page)
+    const complaints = browserErrors(page)
     await page.goto(authorization(svc, client))
     t.match(page.url(), `${origin}/sign-in?return_to=%2Foauth%2Finteraction%2F`)
     await page.click('#go')
@@ -53,12 +53,12 @@ if (hasChromium(t)) {
     t.match(await page.getAttribute('#consent-switch', 'href'), origin)
     await page.click('#consent-approve')
     t.match(await sent(page), { code: String, iss: svc.url })
-    await askAnew(page, authorization(svc, client, { prompt: 'login' }))
+    await requestNewSignIn(page, authorization(svc, client, { prompt: 'login' }))
     t.match(page.url(), `${origin}/sign-in`)
     t.same(complaints, [])
 
     const other = await (await openChromium(t)).newPage()
-    const refused = complaintsOf(other)
+    const refused = browserErrors(other)
     const device = await startDevice(svc)
     await other.goto(device.verification_uri ?? '')
     await other.fill('#user_code', device.user_code ?? '')

@@ -4,7 +4,7 @@ import * as client from 'openid-client'
 import { AuthorizationCode, ClientCredentials } from 'simple-oauth2'
 import t, { type Test } from 'tap'
 import { ada, startWithAda } from '../support/listening.ts'
-import { callback, oauthSettings, Person, type Stop, secret } from '../support/oauth.ts'
+import { callback, oauthSettings, Person, secret, type WalkResult } from '../support/oauth.ts'
 import { remoteBrowser } from '../support/remote.ts'
 
 /** svc as an operator starts it, with Ada in a browser. */
@@ -20,7 +20,7 @@ async function walk(person: Person, { pathname, search }: URL): Promise<URL> {
   return landed(stop)
 }
 
-function landed({ out, answer }: Stop): URL {
+function landed({ out, answer }: WalkResult): URL {
   if (!out) throw new Error(answer.body)
   return out
 }

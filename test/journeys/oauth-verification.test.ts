@@ -72,8 +72,8 @@ t.test('rotates keys under load without failed verifications', async (t) => {
   })
   const [, maxAge = ''] = /max-age=(\d+)/.exec((await fetch(jwks)).headers.get('cache-control') ?? '') ?? []
   // Caches the set as long as it may, and never refreshes it before that, even for an unknown key.
-  const patience = { cacheMaxAge: Number(maxAge) * 1000, cooldownDuration: 86_400_000 }
-  const keys = createRemoteJWKSet(new URL(jwks), patience)
+  const cache = { cacheMaxAge: Number(maxAge) * 1000, cooldownDuration: 86_400_000 }
+  const keys = createRemoteJWKSet(new URL(jwks), cache)
   // Key generation takes real time, during which the clock must not advance: a token with an unknown key waits for the
   // ring.
   const unknown = withKid(await machineToken(svc), 'unknown')

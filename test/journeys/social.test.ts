@@ -3,7 +3,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import t from 'tap'
 import { axeFindings } from '../support/axe.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
-import { complaintsOf } from '../support/client-site.ts'
+import { browserErrors } from '../support/client-site.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { OidcProvider } from '../support/oidc-provider.ts'
 import { freePort } from '../support/process.ts'
@@ -41,7 +41,7 @@ if (hasChromium(t)) {
 
       await t.test('without JavaScript: the button, denial, consent', async (t) => {
         const page = await (await openChromium(t, { javaScriptEnabled: false })).newPage()
-        const complaints = complaintsOf(page)
+        const complaints = browserErrors(page)
         await page.goto(`${url}/oauth/login`)
         t.same(acme.calls, [], 'the provider is not called before')
         await page.click('a[href^="/auth/acme/redirect"]')
@@ -61,7 +61,7 @@ if (hasChromium(t)) {
       await t.test('with JavaScript: links in a session, signs in by it, unlinks', async (t) => {
         const context = await openChromium(t)
         const page = await context.newPage()
-        const complaints = complaintsOf(page)
+        const complaints = browserErrors(page)
         await page.goto(`${url}/oauth/login`)
         t.same(await axeFindings(page), [])
         const folder = process.env.SVC_TEST_PICTURES

@@ -7,8 +7,8 @@ import { hasChromium, openChromium } from '../support/chromium.ts'
 import { addAuthenticator, registerPasskey } from '../support/chromium-passkeys.ts'
 import {
   authorization,
+  browserErrors,
   type Client,
-  complaintsOf,
   redeem,
   secret,
   sent,
@@ -32,7 +32,7 @@ if (hasChromium(t)) {
     const svc = await startWithAda(t, {}, settingsFor(client))
     const browser = await openChromium(t)
     const page = await browser.newPage()
-    const complaints = complaintsOf(page)
+    const complaints = browserErrors(page)
     const authenticator = await addAuthenticator(await browser.newCDPSession(page))
     await page.goto(authorization(svc, client))
     await signIn(page)

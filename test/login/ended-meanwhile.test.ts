@@ -1,7 +1,7 @@
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
-import { enrol } from '../support/totp.ts'
+import { enableTwoFactor } from '../support/totp.ts'
 
 t.test('records one sign-out when the session ended meanwhile', async (t) => {
   const svc = await buildTestApp(t)
@@ -20,7 +20,7 @@ t.test('records one sign-out when the session ended meanwhile', async (t) => {
 
 t.test('refuses to wait for a second factor in a session that ended meanwhile', async (t) => {
   const svc = await buildTestApp(t)
-  const enrolled = await enrol(svc)
+  const enrolled = await enableTwoFactor(svc)
   const { prisma } = svc.database
   const spa = svc.browser()
   await spa.signIn((await svc.createUser()).email)

@@ -3,7 +3,7 @@ import { hashSync as bcrypt } from '@node-rs/bcrypt'
 import { Piscina } from 'piscina'
 import t, { type Test } from 'tap'
 import { costOf } from '../../src/crypto/password.ts'
-import { takePassword } from '../support/accounts.ts'
+import { removePassword } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { setDisabled } from '../support/command.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
@@ -54,7 +54,7 @@ t.test(
     const checks = watchChecks(t)
     const users = {
       known: (await svc.createUser()).email,
-      unknown: 'nobody@example.com',
+      unknown: 'unknown@example.com',
       disabled: (await svc.createUser()).email,
       'password-less': (await svc.createUser({ password: null })).email,
     }
@@ -86,7 +86,7 @@ t.test('does one check with and without a password for signed-in users', async (
     const user = await svc.createUser()
     const spa = svc.browser()
     await spa.signIn(user.email)
-    if (kind === 'password-less') await takePassword(svc, user.id)
+    if (kind === 'password-less') await removePassword(svc, user.id)
     checks()
     const answers = {
       '/user/confirm-password': () => spa.post('/user/confirm-password', { password: 'wrong' }),
@@ -109,7 +109,7 @@ t.test('costs the same total work for every account while legacy hashes are stor
     'other cost': (await first.createUser()).email,
     unreadable: (await first.createUser()).email,
     'password-less': (await first.createUser({ password: null })).email,
-    unknown: 'nobody@example.com',
+    unknown: 'unknown@example.com',
   }
   await storeHash(first, emails.bcrypt, bcrypt('correct horse', 4).replace('$2b$', '$2y$'))
   await storeHash(first, emails.argon2i, argon2('correct horse', { algorithm: 1, memoryCost: 1024, timeCost: 2 }))
@@ -134,7 +134,7 @@ t.test('costs the same total work for every account while legacy hashes are stor
   }
   const last = await buildTestApp(t, { settings, database: first.where, clock: first.clock })
   checks()
-  await last.browser().signIn('nobody@example.com', 'wrong')
+  await last.browser().signIn('unknown@example.com', 'wrong')
   t.equal(checks()[0]?.length, 1, 'a restart drops the extra work once no legacy hash remains')
 })
 
@@ -143,7 +143,7 @@ t.test('includes a legacy hash that appears later from then on', async (t) => {
   const { email } = await svc.createUser()
   await storeHash(svc, email, bcrypt('correct horse', 4))
   const checks = watchChecks(t)
-  for (const address of [email, 'nobody@example.com']) {
+  for (const address of [email, 'unknown@example.com']) {
     await svc.browser().signIn(address, 'wrong')
     t.equal(checks()[0]?.length, 2, address)
   }

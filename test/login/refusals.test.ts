@@ -24,7 +24,7 @@ t.test('rejects requests on a full queue before it counts or looks up anything',
   const own = { kind: 'address', key: '127.0.0.1' } as const
   while (!hashing.isFull(own)) waiting.push(hashing.hash('x', own))
   svc.app.loginLimiter.attempt = () => Promise.reject(new Error('counted'))
-  const answer = await guess(svc, 'somebody@example.com')
+  const answer = await guess(svc, 'stranger@example.com')
   t.equal(answer.statusCode, 503, answer.body)
   t.equal(answer.headers['retry-after'], '2')
   await Promise.all(waiting)
@@ -33,13 +33,13 @@ t.test('rejects requests on a full queue before it counts or looks up anything',
 t.test('records failures of unknown addresses like those of known ones', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { login: '2/1m' } } })
   const user = await svc.createUser()
-  for (const email of [user.email, 'nobody@example.com']) for (let i = 0; i < 2; i++) await guess(svc, email)
+  for (const email of [user.email, 'stranger@example.com']) for (let i = 0; i < 2; i++) await guess(svc, email)
   const events = await settled(svc, 6)
   const of = (userId: bigint | null) =>
     events.filter((event) => event.userId === userId).map(({ type, repeats }) => `${type} ${repeats}`)
   t.strictSame(of(BigInt(user.id)).sort(), ['lockout 0', 'login_failed 1'])
   t.strictSame(of(null).sort(), ['lockout 0', 'login_failed 1'])
-  t.notMatch(JSON.stringify(events.map(({ data }) => data)), 'nobody', 'the typed address is not stored')
+  t.notMatch(JSON.stringify(events.map(({ data }) => data)), 'stranger', 'the typed address is not stored')
 })
 
 t.test('counts repeated failures in one row an hour, by account, address and entry point', async (t) => {
@@ -48,7 +48,7 @@ t.test('counts repeated failures in one row an hour, by account, address and ent
   const began = svc.clock.now()
   await Promise.all(Array.from({ length: 20 }, () => guess(svc, user.email)))
   svc.clock.advance(minute)
-  for (const email of [user.email, other.email, 'nobody@example.com', 'nobody-else@example.com'])
+  for (const email of [user.email, other.email, 'stranger@example.com', 'stranger-else@example.com'])
     await guess(svc, email)
   await svc.browser({ remoteAddress: '198.51.100.7' }).signIn(user.email, 'wrong')
   await svc.browser({ remoteAddress: '198.51.100.7' }).signIn(user.email, 'wrong')

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { second } from '../support/clock.ts'
-import { challenged, codeAt, confirmedBrowser, type Enrolled, enrol } from '../support/totp.ts'
+import { challenged, codeAt, confirmedBrowser, enableTwoFactor, type TwoFactorUser } from '../support/totp.ts'
 
 const challenge = '/two-factor-challenge'
 
@@ -14,17 +14,17 @@ const device = (svc: TestApp, email: string, proof: object, remoteAddress = '192
   })
 
 /** Two replicas on one database and one clock, and a user with a second factor. */
-async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp; other: TestApp; ada: Enrolled }> {
+async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp; other: TestApp; ada: TwoFactorUser }> {
   const svc = await buildTestApp(t, { settings: { ...settings } })
   const other = await buildTestApp(t, { settings: { ...settings }, database: svc.where, clock: svc.clock })
-  return { svc, other, ada: await enrol(svc) }
+  return { svc, other, ada: await enableTwoFactor(svc) }
 }
 
 const counted = (statuses: readonly number[], status: number) => statuses.filter((found) => found === status).length
 
 t.test('limits guesses across all entry points and addresses', async (t) => {
   const { svc, other, ada } = await replicas(t)
-  const bob = await enrol(svc)
+  const bob = await enableTwoFactor(svc)
   const spa = await challenged(svc, ada.email)
   const page = svc.browser()
   const token = async () => /name="_token" value="([^"]+)"/.exec((await page.get('/oauth/login', html)).body)?.[1]
@@ -98,7 +98,7 @@ t.test('does not exceed the limit with parallel guesses', async (t) => {
 
 t.test('delays slow guessing increasingly, from any address', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { two_factor: '1000/1m' } } })
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const spa = await challenged(svc, ada.email)
   const guess = () => spa.post(challenge, { code: ada.wrong() })
   for (let i = 0; i < 50; i++) t.equal((await guess()).statusCode, 422)

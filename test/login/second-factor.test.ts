@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { hour, minute } from '../support/clock.ts'
 import { beginTogether } from '../support/together.ts'
-import { challenged, type Enrolled, enrol } from '../support/totp.ts'
+import { challenged, enableTwoFactor, type TwoFactorUser } from '../support/totp.ts'
 
 // Every sign-in here costs a password check.
 const challenge = '/two-factor-challenge'
@@ -19,17 +19,17 @@ const device = (svc: TestApp, email: string, proof: object, remoteAddress = '192
   })
 
 /** Two replicas on one database and one clock, and a user with a second factor. */
-async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp; other: TestApp; ada: Enrolled }> {
+async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp; other: TestApp; ada: TwoFactorUser }> {
   const svc = await buildTestApp(t, { settings: { ...settings } })
   const other = await buildTestApp(t, { settings: { ...settings }, database: svc.where, clock: svc.clock })
-  return { svc, other, ada: await enrol(svc) }
+  return { svc, other, ada: await enableTwoFactor(svc) }
 }
 
 const _counted = (statuses: readonly number[], status: number) => statuses.filter((found) => found === status).length
 
 t.test('completes the sign-in with a valid code, and keeps it waiting after an invalid one', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const guest = svc.browser()
   await guest.get('/svc/csrf-cookie')
   t.strictSame(
@@ -64,7 +64,7 @@ t.test('completes the sign-in with a valid code, and keeps it waiting after an i
 
 t.test('accepts a recovery code once, and replaces it', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const [first = '', second = ''] = ada.recoveryCodes
   const spa = await challenged(svc, ada.email)
   t.equal((await spa.post(challenge, { recovery_code: first.toLowerCase() })).statusCode, 422, 'case-sensitive')
@@ -99,7 +99,7 @@ t.test(
       [2, { '-3': 422, '3': 422, '-2': 200, '2': 200 }],
     ] as const) {
       const svc = await buildTestApp(t, { settings: { two_factor: { window } } })
-      const ada = await enrol(svc)
+      const ada = await enableTwoFactor(svc)
       for (const [steps, status] of Object.entries(cases)) {
         svc.clock.advance(5 * minute)
         const answer = await device(svc, ada.email, { code: ada.code(Number(steps)) })
@@ -107,7 +107,7 @@ t.test(
       }
     }
     const svc = await buildTestApp(t)
-    const ada = await enrol(svc)
+    const ada = await enableTwoFactor(svc)
     const [early, now] = [ada.code(-1), ada.code()]
     t.equal((await device(svc, ada.email, { code: now })).statusCode, 200)
     for (const code of [early, now])
@@ -176,7 +176,7 @@ t.test('makes one session when two proofs complete a waiting sign-in concurrentl
 
 t.test("rejects another user's code, and counts attempts by user", async (t) => {
   const svc = await buildTestApp(t)
-  const [ada, bob] = [await enrol(svc), await enrol(svc)]
+  const [ada, bob] = [await enableTwoFactor(svc), await enableTwoFactor(svc)]
   const spa = await challenged(svc, ada.email)
   t.equal((await spa.post(challenge, { code: bob.code() })).statusCode, 422)
   t.equal((await spa.post(challenge, { recovery_code: bob.recoveryCodes[0] })).statusCode, 422)
@@ -186,7 +186,7 @@ t.test("rejects another user's code, and counts attempts by user", async (t) => 
 
 t.test('asks for the code at device login, and reveals this only with the right password', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const missing = await device(svc, ada.email, {})
   t.equal(missing.statusCode, 422)
   t.strictSame(missing.json().errors, { code: [invalidCode] })
@@ -205,7 +205,7 @@ t.test('asks for the code at device login, and reveals this only with the right 
 
 t.test('rehashes the password even when the answer is a challenge', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const where = { id: BigInt(ada.user.id) }
   const password = await bcrypt('correct horse', 4)
   await svc.database.prisma.user.update({ where, data: { password } })

@@ -5,7 +5,7 @@ import { Scrape } from '../support/metrics.ts'
 import { basic, oauthSettings, post } from '../support/oauth.ts'
 import { testEngine } from '../support/postgresql.ts'
 import { freePort } from '../support/process.ts'
-import { challenged, enrol } from '../support/totp.ts'
+import { challenged, enableTwoFactor } from '../support/totp.ts'
 
 // This test hashes passwords.
 /** svc with its metrics, and their output. */
@@ -122,7 +122,7 @@ t.test('failed attempts count at their entry point', async (t) => {
   t.equal(await svc.count('svc_hashing_duration_seconds_count'), 2, 'a limited attempt costs no hashing')
   t.ok(((await svc.count('svc_hashing_duration_seconds_sum')) ?? 0) > 0)
 
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const spa = await challenged(svc, ada.email)
   const logins = (channel: string, outcome: string) => svc.count('svc_logins_total', { channel, outcome })
   t.equal(await logins('login', 'second_factor_needed'), 1)

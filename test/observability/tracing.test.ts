@@ -46,7 +46,7 @@ t.test("continues the caller's trace with a span for the request, and spans for 
   const user = await svc.createUser()
   const token = await svc.createToken(user)
   const trace = sentTrace()
-  const headers = { traceparent: sentBy(trace), tracestate: 'a=b', baggage: 'who=somebody' }
+  const headers = { traceparent: sentBy(trace), tracestate: 'a=b', baggage: 'user=ada' }
   await svc.app.inject({ url: '/api/user', headers: { ...headers, authorization: `Bearer ${token}` } })
   const login = sentTrace()
   const url = await svc.app.listen({ port: 0, host: '127.0.0.1' })
@@ -88,7 +88,7 @@ t.test("continues the caller's trace with a span for the request, and spans for 
 t.test('keeps request data out of spans, and marks only internal errors as errors', async (t) => {
   const svc = await traced(t, { settings: { test_page: true } })
   const token = await svc.createToken(await svc.createUser())
-  const [hidden, password] = ['a-secret-of-somebody-0123456789', 'a Password that is nowhere else']
+  const [hidden, password] = ['a-secret-of-the-user-0123456789', 'a Password that is nowhere else']
   const json = { 'content-type': 'application/json' }
   await svc.bearer(hidden, 'GET', `/api/user?code=${hidden}&state=${hidden}`)
   await svc.app.inject(`/test-user?token=${encodeURIComponent(token)}`)
@@ -153,7 +153,7 @@ t.test('continues the trace in a call to a client', async (t) => {
       'content-type': 'application/x-www-form-urlencoded',
       traceparent: sentBy(trace),
       tracestate: 'a=b',
-      baggage: 'who=somebody',
+      baggage: 'user=ada',
     },
     payload: new URLSearchParams({
       grant_type: 'client_credentials',

@@ -162,7 +162,7 @@ t.test('overrides templates file by file without a restart, and survives a broke
 
   for (const [index, broken] of [
     '<% if ( %>',
-    '<%= it.nobody.name %>',
+    '<%= it.missing.name %>',
     "<%~ include('./none') %>",
     '<% throw 1 %>',
   ].entries()) {

@@ -3,11 +3,11 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startWithAda } from '../support/listening.ts'
-import { type Ended, runCli, temporaryDirectory } from '../support/process.ts'
+import { type ProcessResult, runCli, temporaryDirectory } from '../support/process.ts'
 import { nthLine, replaceFile, robot, settingsOf } from '../support/reloading.ts'
 
 // Each command is a process.
-const lines = ({ stdout }: Ended): string[] => stdout.trimEnd().split('\n')
+const lines = ({ stdout }: ProcessResult): string[] => stdout.trimEnd().split('\n')
 
 t.test('compares two files key by key, without secrets', async (t) => {
   const cwd = temporaryDirectory(t)
@@ -96,7 +96,7 @@ t.test('compares a file with the active configuration of the server', async (t) 
   const env = { ...svc.env }
   const settings = settingsOf(svc)
   const run = (...words: string[]) => runCli(['config:diff', ...words], { cwd: svc.cwd, env })
-  const until = async (pattern: RegExp): Promise<Ended> => {
+  const until = async (pattern: RegExp): Promise<ProcessResult> => {
     for (let tries = 0; ; tries++) {
       const ended = await run()
       if (pattern.test(ended.stdout) || tries > 20) return ended

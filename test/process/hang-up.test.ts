@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { freePort, temporaryDirectory } from '../support/process.ts'
-import { ask } from '../support/remote.ts'
+import { sendRequest } from '../support/remote.ts'
 import { until } from '../support/until.ts'
 
 const hasScript = spawnSync('script', ['--version']).status === 0
@@ -17,7 +17,7 @@ t.test('stops when its terminal closes', { skip: hasScript ? false : 'no script(
   t.teardown(() => terminal.kill('SIGKILL'))
   const url = `http://localhost:${port}`
   const answers = () =>
-    ask(url, { url: '/health/live' }).then(
+    sendRequest(url, { url: '/health/live' }).then(
       ({ statusCode }) => statusCode === 200,
       () => false,
     )

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { runCli, startMain } from '../support/process.ts'
-import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
+import { remoteBrowser, requestWithBearer, sendRequest } from '../support/remote.ts'
 
 const password = 'a Password that is nowhere else'
 
@@ -42,22 +42,26 @@ t.test('logs no secret of a whole journey at the most verbose level', async (t) 
   const { token } = JSON.parse(created)
   secrets.set('the token', token)
   secrets.set("the token's secret", token.split('|')[1])
-  await keep('bearer', askWithBearer(svc.url, token, '/api/user'), 200)
-  await keep('a wrong bearer', askWithBearer(svc.url, '1|wrong-but-secret-too', '/api/user'), 401)
+  await keep('bearer', requestWithBearer(svc.url, token, '/api/user'), 200)
+  await keep('a wrong bearer', requestWithBearer(svc.url, '1|wrong-but-secret-too', '/api/user'), 401)
   secrets.set('the wrong bearer', 'wrong-but-secret-too')
-  await keep('?token=', ask(svc.url, { url: `/test-user?token=${encodeURIComponent(token)}` }), 200)
+  await keep('?token=', sendRequest(svc.url, { url: `/test-user?token=${encodeURIComponent(token)}` }), 200)
   const device = { email, password, device_name: 'Phone' }
-  const issued = await keep('device', ask(svc.url, { method: 'POST', url: '/svc/token', payload: device }), 200)
+  const issued = await keep('device', sendRequest(svc.url, { method: 'POST', url: '/svc/token', payload: device }), 200)
   secrets.set('the token of the device', JSON.parse(issued).token.split('|')[1])
   const form = `email=${email}&password=${encodeURIComponent(password)}`
   const typed = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' }
   await keep('the test page', browser.post('/test-login', Buffer.from(form), typed), 302)
   await keep('its tokens', browser.get('/test-tokens', { 'sec-fetch-site': 'same-origin' }), 200)
   // Secrets in places where clients put them by mistake.
-  await keep('a stray path', ask(svc.url, { url: `/api/tokens/x/${encodeURIComponent(token)}?password=${token}` }), 404)
-  await keep('a token as a path', ask(svc.url, { url: `/${token.split('|')[1]}` }), 404)
+  await keep(
+    'a stray path',
+    sendRequest(svc.url, { url: `/api/tokens/x/${encodeURIComponent(token)}?password=${token}` }),
+    404,
+  )
+  await keep('a token as a path', sendRequest(svc.url, { url: `/${token.split('|')[1]}` }), 404)
   const broken = { method: 'POST' as const, url: '/login', headers: { 'content-type': 'application/json' } }
-  await keep('a broken body', ask(svc.url, { ...broken, payload: `{"password":"${password}` }), 400)
+  await keep('a broken body', sendRequest(svc.url, { ...broken, payload: `{"password":"${password}` }), 400)
   await keep('logout', browser.post('/logout'), 200)
   const { code, stdout, stderr } = await svc.stop()
   t.equal(code, 0)

@@ -5,7 +5,7 @@ import { callback, Person, pkce, response, secret, verifier } from '../support/o
 import { OidcProvider } from '../support/oidc-provider.ts'
 import type { Running } from '../support/process.ts'
 import { configLines, machineToken, replaceFile, robot, settingsOf } from '../support/reloading.ts'
-import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
+import { remoteBrowser, requestWithBearer, sendRequest } from '../support/remote.ts'
 import { until } from '../support/until.ts'
 
 const reloads = 50
@@ -22,7 +22,7 @@ const web = {
 
 /** Posts a form as the client of the code flow. */
 const asWeb = ({ url }: Running, fields: Record<string, string>) =>
-  ask(url, {
+  sendRequest(url, {
     method: 'POST',
     url: '/oauth/token',
     headers: {
@@ -40,7 +40,7 @@ async function codeFlow(svc: Running, person: Person): Promise<number[]> {
   const redeemed = await asWeb(svc, { ...grant, code })
   const { access_token, refresh_token } = redeemed.json()
   const [whose, refreshed] = await Promise.all([
-    askWithBearer(svc.url, access_token, '/oauth/userinfo'),
+    requestWithBearer(svc.url, access_token, '/oauth/userinfo'),
     asWeb(svc, { grant_type: 'refresh_token', refresh_token }),
   ])
   return [redeemed, whose, refreshed].map(({ statusCode }) => statusCode)
@@ -54,7 +54,7 @@ async function start(t: Test) {
     rate_limits: { login: null },
   }
   const svc = await startWithAda(t, { LOG_LEVEL: 'info' }, common)
-  const phone = await ask(svc.url, {
+  const phone = await sendRequest(svc.url, {
     method: 'POST',
     url: '/svc/token',
     payload: { ...ada, device_name: 'Phone' },
@@ -70,7 +70,7 @@ async function start(t: Test) {
     }),
   )
   // Discovered once: what a reload does not change is not requested again.
-  await ask(svc.url, { url: '/auth/acme/redirect' })
+  await sendRequest(svc.url, { url: '/auth/acme/redirect' })
   acme.isUp = false
   return { svc, token: phone.json().token, browser, people }
 }
@@ -80,10 +80,10 @@ t.test('fails no request during fifty reloads under load', async (t) => {
   const status = async (answer: Promise<{ statusCode: number }>) => [(await answer).statusCode]
   const work: Record<string, () => Promise<number[]>> = {
     session: () => status(browser.get('/api/user')),
-    bearer: () => status(askWithBearer(svc.url, token, '/api/user')),
+    bearer: () => status(requestWithBearer(svc.url, token, '/api/user')),
     machine: () => status(machineToken(svc, 'robot')),
-    social: () => status(ask(svc.url, { url: '/auth/acme/redirect' })),
-    page: () => status(ask(svc.url, { url: '/oauth/login', headers: { accept: 'text/html' } })),
+    social: () => status(sendRequest(svc.url, { url: '/auth/acme/redirect' })),
+    page: () => status(sendRequest(svc.url, { url: '/oauth/login', headers: { accept: 'text/html' } })),
     ...Object.fromEntries(people.map((person, index) => [`code ${index}`, () => codeFlow(svc, person)])),
   }
   const counts: Record<string, Record<string, number>> = {}
@@ -120,7 +120,7 @@ t.test('fails no request during fifty reloads under load', async (t) => {
   for (const [name, counted] of Object.entries(counts)) t.same(Object.keys(counted), ['200'], name)
   t.equal((await machineToken(svc, `robot${reloads}`)).statusCode, 200, 'the last one is active')
   t.equal((await machineToken(svc, `robot${reloads - 1}`)).statusCode, 401)
-  t.match((await ask(svc.url, { url: '/oauth/login', headers: { accept: 'text/html' } })).body, `In ${reloads}`)
+  t.match((await sendRequest(svc.url, { url: '/oauth/login', headers: { accept: 'text/html' } })).body, `In ${reloads}`)
   t.same([...new Set(configLines(svc).map(({ level }) => level))], [30])
   t.equal((await svc.stop()).code, 0)
 })

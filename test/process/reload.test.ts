@@ -5,7 +5,7 @@ import t from 'tap'
 import { stringify } from 'yaml'
 import { ada, startWithAda } from '../support/listening.ts'
 import { configLines, machineToken, nthLine, replaceFile, robot, settingsOf } from '../support/reloading.ts'
-import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
+import { remoteBrowser, requestWithBearer, sendRequest } from '../support/remote.ts'
 import { pass } from '../support/until.ts'
 
 const [info, warn, error] = [30, 40, 50]
@@ -16,7 +16,7 @@ t.test('applies valid changes on SIGHUP, lists those that need a restart, and ot
   const browser = remoteBrowser(svc.url, { url: svc.url })
   t.equal((await browser.signIn(ada.email, ada.password)).statusCode, 200)
   const old = (await machineToken(svc, 'first')).json().access_token
-  const whose = async () => (await askWithBearer(svc.url, old, '/orders?any=1')).statusCode
+  const whose = async () => (await requestWithBearer(svc.url, old, '/orders?any=1')).statusCode
   t.equal(await whose(), 403, 'a known machine without the ability')
 
   // The file unchanged: the watcher has nothing to do, but the signal still reads it.
@@ -36,11 +36,11 @@ t.test('applies valid changes on SIGHUP, lists those that need a restart, and ot
   t.notMatch(svc.stdout(), 'another-secret', 'no value is logged')
   const cookie = String((await browser.get('/api/user')).headers['set-cookie'])
   t.match(cookie, /svc_session=[^;]+; Max-Age=600;/, 'the session continues, under the old name with the new lifetime')
-  t.match((await ask(svc.url, { url: '/openapi.json' })).json(), {
+  t.match((await sendRequest(svc.url, { url: '/openapi.json' })).json(), {
     info: { title: 'Acme' },
     servers: [{ url: svc.url }],
   })
-  t.equal((await ask(svc.url, { url: '/.well-known/openid-configuration' })).json().issuer, svc.url)
+  t.equal((await sendRequest(svc.url, { url: '/.well-known/openid-configuration' })).json().issuer, svc.url)
   t.equal((await machineToken(svc, 'first')).statusCode, 401, 'a removed client')
   t.equal(await whose(), 401, 'and its token with it')
   t.equal((await machineToken(svc, 'second', 'another-secret-that-is-long')).statusCode, 200)
@@ -67,7 +67,7 @@ t.test('applies valid changes on SIGHUP, lists those that need a restart, and ot
     msg: 'the configuration is invalid without the keys that need a restart (app.url, app.environment), keeping the active configuration',
     problems: [/^passkeys\.rp_id: /],
   })
-  t.equal((await ask(svc.url, { url: '/openapi.json' })).json().info.title, 'Acme')
+  t.equal((await sendRequest(svc.url, { url: '/openapi.json' })).json().info.title, 'Acme')
   t.equal((await browser.get('/api/user')).statusCode, 200)
   svc.child.kill('SIGHUP')
   const { code } = await svc.stop()

@@ -5,7 +5,7 @@ import { buildTestApp } from '../support/app.ts'
 import { day } from '../support/clock.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { type Running, runCli, startMain } from '../support/process.ts'
-import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
+import { remoteBrowser, requestWithBearer, sendRequest } from '../support/remote.ts'
 import { until } from '../support/until.ts'
 
 const password = 'correct horse'
@@ -31,7 +31,7 @@ async function startReplicas(t: Test): Promise<Replicas> {
 }
 
 const deviceLogin = async ({ url }: Running, secret = password) =>
-  ask(url, {
+  sendRequest(url, {
     method: 'POST',
     url: '/svc/token',
     payload: { email: 'ada@example.com', password: secret, device_name: 'Phone' },
@@ -53,9 +53,9 @@ t.test('rejects on the next request at one replica what ended at the other', asy
   await t.test('a token', async (t) => {
     for (let round = 0; round < 10; round++) {
       const { token } = (await deviceLogin(a)).json()
-      t.equal((await askWithBearer(b.url, token, '/api/user')).statusCode, 200)
-      t.equal((await askWithBearer(a.url, token, '/api/tokens/current', 'DELETE')).statusCode, 200)
-      t.equal((await askWithBearer(b.url, token, '/api/user')).statusCode, 401)
+      t.equal((await requestWithBearer(b.url, token, '/api/user')).statusCode, 200)
+      t.equal((await requestWithBearer(a.url, token, '/api/tokens/current', 'DELETE')).statusCode, 200)
+      t.equal((await requestWithBearer(b.url, token, '/api/user')).statusCode, 401)
     }
   })
 
@@ -76,8 +76,8 @@ t.test('rejects on the next request at one replica what ended at the other', asy
     await here.signIn('ada@example.com', password, { remember: true })
     await carryOver()
     const all = async () => [
-      (await askWithBearer(a.url, token, '/api/user')).statusCode,
-      (await askWithBearer(b.url, token, '/api/user')).statusCode,
+      (await requestWithBearer(a.url, token, '/api/user')).statusCode,
+      (await requestWithBearer(b.url, token, '/api/user')).statusCode,
       (await here.get('/api/user')).statusCode,
       (await there.get('/api/user')).statusCode,
     ]

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createTestDatabase, testEngine } from '../support/postgresql.ts'
 import { runCli, runMain, startMain, temporaryDirectory } from '../support/process.ts'
-import { ask } from '../support/remote.ts'
+import { sendRequest } from '../support/remote.ts'
 
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8)
 
@@ -36,14 +36,17 @@ t.test('starts without any configuration, says where to look, and stores its sec
   t.notOk(banner.includes(secret), 'the secret is not printed')
   if (testEngine === 'sqlite') t.equal(modeOf(join(first.cwd, 'data/svc.db')), '600')
 
-  const cookies = await ask(first.url, { url: '/svc/csrf-cookie' })
+  const cookies = await sendRequest(first.url, { url: '/svc/csrf-cookie' })
   t.equal(cookies.statusCode, 204)
   const session = String(cookies.headers['set-cookie']).match(/svc_session=([^;]+)/)?.[1]
   t.equal((await first.stop()).code, 0)
 
   const second = await startMain(t, { env, cwd: first.cwd })
   t.equal(readFileSync(secretFile, 'utf8').trim(), secret)
-  const again = await ask(second.url, { url: '/svc/csrf-cookie', headers: { cookie: `svc_session=${session}` } })
+  const again = await sendRequest(second.url, {
+    url: '/svc/csrf-cookie',
+    headers: { cookie: `svc_session=${session}` },
+  })
   t.ok(String(again.headers['set-cookie']).includes(`svc_session=${session}`), 'a cookie of the first start is valid')
   t.equal((await second.stop()).code, 0)
 })
@@ -52,12 +55,12 @@ t.test('makes one secret and one set of tables when several processes start toge
   const env = await unconfigured(t)
   const cwd = temporaryDirectory(t)
   const all = await Promise.all([1, 2, 3].map(() => startMain(t, { env, cwd })))
-  const cookies = await ask(all[0]?.url ?? '', { url: '/svc/csrf-cookie' })
+  const cookies = await sendRequest(all[0]?.url ?? '', { url: '/svc/csrf-cookie' })
   const pair = String(cookies.headers['set-cookie'])
   const cookie = `svc_session=${pair.match(/svc_session=([^;]+)/)?.[1]}`
   const headers = { cookie, 'x-xsrf-token': pair.match(/XSRF-TOKEN=([^;]+)/)?.[1] ?? '' }
   for (const { url } of all) {
-    const answer = await ask(url, {
+    const answer = await sendRequest(url, {
       method: 'POST',
       url: '/login',
       headers,
@@ -129,7 +132,7 @@ t.test('prints only log lines in production', async (t) => {
     cwd,
     env: { ...(await unconfigured(t)), SVC_CONFIG: 'svc.yaml', SVC_SECRET: secret },
   })
-  t.equal((await ask(svc.url, { url: '/test-login' })).statusCode, 404)
+  t.equal((await sendRequest(svc.url, { url: '/test-login' })).statusCode, 404)
   const { code, stdout } = await svc.stop()
   t.equal(code, 0)
   for (const line of stdout.trim().split('\n')) t.ok(JSON.parse(line).level, line)

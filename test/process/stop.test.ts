@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { type Running, startMain, temporaryDirectory } from '../support/process.ts'
-import { ask } from '../support/remote.ts'
+import { sendRequest } from '../support/remote.ts'
 import { pass, until } from '../support/until.ts'
 
 /** A connection for raw requests. */
@@ -40,7 +40,7 @@ async function open(t: Test, { port }: Running): Promise<Wire> {
 
 /** Waits until svc has read what was sent before: it reads its connections in the order of their data. */
 const isRead = async ({ url }: Running): Promise<void> => {
-  await ask(url, { url: '/health/live' })
+  await sendRequest(url, { url: '/health/live' })
 }
 
 const isRefused = (port: number): Promise<boolean> =>
@@ -72,17 +72,17 @@ t.test('stops an idle process immediately on SIGTERM, with keep-alive connection
 
 t.test('reports unready to the load balancer before it rejects requests', async (t) => {
   const svc = await start(t, 'server: { drain: 60s }')
-  t.equal((await ask(svc.url, { url: '/health/ready' })).statusCode, 200)
+  t.equal((await sendRequest(svc.url, { url: '/health/ready' })).statusCode, 200)
   svc.child.kill('SIGTERM')
   // A pause without requests does not end the drain.
   await pass(1_000)
-  const told = await ask(svc.url, { url: '/health/ready' })
+  const told = await sendRequest(svc.url, { url: '/health/ready' })
   t.equal(told.statusCode, 503)
   t.match(told.json(), { status: 'stopping' })
-  const answer = await ask(svc.url, { url: '/svc/csrf-cookie' })
+  const answer = await sendRequest(svc.url, { url: '/svc/csrf-cookie' })
   t.equal(answer.statusCode, 204, 'and everything is served until then')
   t.equal(answer.headers.connection, 'close')
-  t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
+  t.equal((await sendRequest(svc.url, { url: '/health/live' })).statusCode, 200)
   t.equal(svc.child.exitCode, null)
 })
 

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { Collector } from '../support/collector.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { freePort, runMain, startMain } from '../support/process.ts'
-import { ask } from '../support/remote.ts'
+import { sendRequest } from '../support/remote.ts'
 
 async function environment(t: Test, more: Record<string, string>): Promise<Record<string, string>> {
   const database = await createTestDatabase({ bare: true })
@@ -20,7 +20,7 @@ t.test('sends pending traces when the process stops', async (t) => {
     OTEL_BSP_SCHEDULE_DELAY: '600000',
   })
   const svc = await startMain(t, { env })
-  for (let times = 0; times < 3; times++) await ask(svc.url, { url: '/health/live' })
+  for (let times = 0; times < 3; times++) await sendRequest(svc.url, { url: '/health/live' })
   t.equal(collector.spans.length, 0)
   t.equal((await svc.stop()).code, 0)
   t.equal(collector.named('GET /health/live').length, 3)
@@ -32,7 +32,7 @@ t.test('logs that the collector is away, and delays no request', async (t) => {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
   })
   const svc = await startMain(t, { env })
-  t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
+  t.equal((await sendRequest(svc.url, { url: '/health/live' })).statusCode, 200)
   const { code, stdout, stderr } = await svc.stop()
   t.same([code, stderr], [0, ''])
   t.match(stdout, /"msg":"traces: the last traces could not be sent"/)
@@ -48,7 +48,7 @@ t.test('is turned off by the standard variables of OpenTelemetry', async (t) => 
   const collector = await Collector.start(t)
   const env = await environment(t, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SDK_DISABLED: 'true' })
   const svc = await startMain(t, { env })
-  await ask(svc.url, { url: '/health/live' })
+  await sendRequest(svc.url, { url: '/health/live' })
   t.equal((await svc.stop()).code, 0)
   t.equal(collector.spans.length, 0)
 })

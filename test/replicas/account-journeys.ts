@@ -2,12 +2,12 @@ import pg from 'pg'
 import type { Test } from 'tap'
 import { Visitor as PasskeyVisitor } from '../features/passkeys/visitor.ts'
 import { Visitor as SocialVisitor } from '../features/social/visitor.ts'
-import { strong } from '../support/accounts.ts'
+import { strongPassword } from '../support/accounts.ts'
 import { Authenticator } from '../support/authenticator.ts'
-import { ask, askWithBearer } from '../support/remote.ts'
+import { requestWithBearer, sendRequest } from '../support/remote.ts'
 import { codeAt } from '../support/totp.ts'
 import { until } from '../support/until.ts'
-import { linkIn, mailsTo, me, register, type Site } from './site.ts'
+import { linkIn, mailsTo, register, type Site, userStatus } from './site.ts'
 
 /** Journeys of users with their accounts. */
 export function accountJourneys(t: Test, site: Site): void {
@@ -24,7 +24,7 @@ export function accountJourneys(t: Test, site: Site): void {
 
   t.test('accepts a code and a recovery code once', async (t) => {
     const { browser, email } = await register(site)
-    await browser.post('/user/confirm-password', { password: strong })
+    await browser.post('/user/confirm-password', { password: strongPassword })
     t.equal((await browser.post('/user/two-factor-authentication')).statusCode, 200)
     const { secretKey } = (await browser.get('/user/two-factor-secret-key')).json()
     const [recovery_code = '']: string[] = (await browser.get('/user/two-factor-recovery-codes')).json()
@@ -35,37 +35,37 @@ export function accountJourneys(t: Test, site: Site): void {
       const waiting = await Promise.all(
         Array.from({ length: 4 }, async () => {
           const at = site.browser()
-          t.match((await at.signIn(email, strong)).json(), { two_factor: true })
+          t.match((await at.signIn(email, strongPassword)).json(), { two_factor: true })
           return at
         }),
       )
       const statuses = await site.together(4, async (n) => (waiting[n] ?? browser).post('/two-factor-challenge', proof))
       t.same(statuses, [204, 422, 422, 422])
-      t.same((await Promise.all(waiting.map(me))).sort(), [200, 401, 401, 401])
+      t.same((await Promise.all(waiting.map(userStatus))).sort(), [200, 401, 401, 401])
     }
   })
 
   t.test('lists and ends sessions', async (t) => {
     const { browser, email } = await register(site)
     const other = site.browser()
-    await other.signIn(email, strong, { remember: true })
+    await other.signIn(email, strongPassword, { remember: true })
     const listed = (await browser.get('/user/sessions')).json()
     t.equal(listed.length, 2)
     const { id } = listed.find(({ current }: { current: boolean }) => !current)
-    t.equal(await me(other), 200)
+    t.equal(await userStatus(other), 200)
     t.equal((await browser.delete(`/user/sessions/${id}`)).statusCode, 200)
     t.same(await site.together(4, () => other.get('/api/user')), [401, 401, 401, 401])
-    t.equal(await me(browser), 200)
+    t.equal(await userStatus(browser), 200)
   })
 
   t.test('creates and revokes API tokens', async (t) => {
     const { email } = await register(site)
-    const payload = { email, password: strong, device_name: 'Phone' }
+    const payload = { email, password: strongPassword, device_name: 'Phone' }
     for (let round = 0; round < 5; round++) {
-      const { token } = (await ask(site.url, { method: 'POST', url: '/svc/token', payload })).json()
-      t.equal((await askWithBearer(site.url, token, '/api/user')).statusCode, 200)
-      t.equal((await askWithBearer(site.url, token, '/api/tokens/current', 'DELETE')).statusCode, 200)
-      t.same(await site.together(4, () => askWithBearer(site.url, token, '/api/user')), [401, 401, 401, 401])
+      const { token } = (await sendRequest(site.url, { method: 'POST', url: '/svc/token', payload })).json()
+      t.equal((await requestWithBearer(site.url, token, '/api/user')).statusCode, 200)
+      t.equal((await requestWithBearer(site.url, token, '/api/tokens/current', 'DELETE')).statusCode, 200)
+      t.same(await site.together(4, () => requestWithBearer(site.url, token, '/api/user')), [401, 401, 401, 401])
     }
   })
 
@@ -82,7 +82,7 @@ export function accountJourneys(t: Test, site: Site): void {
       return visitor.post('/reset-password', { ...proof, password, password_confirmation: password })
     })
     t.same(statuses, [200, 422, 422, 422])
-    t.equal(await me(browser), 401, 'it ends all sessions')
+    t.equal(await userStatus(browser), 401, 'it ends all sessions')
   })
 
   t.test('accepts one response to a passkey challenge', async (t) => {
@@ -107,7 +107,9 @@ export function accountJourneys(t: Test, site: Site): void {
   t.test('counts guesses together, and checks no more than allowed', async (t) => {
     const { email } = await register(site)
     const payload = { email, password: 'wrong', device_name: 'Phone' }
-    const statuses = await site.together(12, () => ask(site.url, { method: 'POST', url: '/svc/token', payload }))
+    const statuses = await site.together(12, () =>
+      sendRequest(site.url, { method: 'POST', url: '/svc/token', payload }),
+    )
     t.same(statuses, [...Array(5).fill(422), ...Array(7).fill(429)])
   })
 

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { token } from '../support/oauth.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
-import { ask } from '../support/remote.ts'
+import { sendRequest } from '../support/remote.ts'
 import { until } from '../support/until.ts'
 import { accountJourneys } from './account-journeys.ts'
 import { oauthJourneys } from './oauth-journeys.ts'
@@ -13,7 +13,7 @@ async function rotation(t: Test, site: Site, before: string): Promise<void> {
   const sets = () =>
     Promise.all(
       site.all.map(async ({ url }) => {
-        const { keys } = (await ask(url, { url: '/.well-known/jwks.json' })).json()
+        const { keys } = (await sendRequest(url, { url: '/.well-known/jwks.json' })).json()
         return keys.map(({ kid }: { kid: string }) => kid) as string[]
       }),
     )

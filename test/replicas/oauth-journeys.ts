@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Test } from 'tap'
 import { newKey, proof } from '../features/oauth/clients/parties.ts'
-import { strong } from '../support/accounts.ts'
+import { strongPassword } from '../support/accounts.ts'
 import {
   hiddenFields,
   introspect,
@@ -14,7 +14,7 @@ import {
   type Tokens,
   token,
 } from '../support/oauth.ts'
-import { ask, askWithBearer, remoteBrowser } from '../support/remote.ts'
+import { remoteBrowser, requestWithBearer, sendRequest } from '../support/remote.ts'
 import { pass } from '../support/until.ts'
 import { register, type Site } from './site.ts'
 
@@ -32,7 +32,7 @@ const tokensFor = async (site: Site, person: Person): Promise<Tokens> =>
 async function person(site: Site): Promise<Person> {
   const { email } = await register(site)
   const someone = new Person(remoteBrowser(site.url, { origin: site.url, xsrf: false }), email, site.url)
-  await someone.plain.send('/oauth/login', { email, password: strong })
+  await someone.plain.send('/oauth/login', { email, password: strongPassword })
   return someone
 }
 
@@ -47,14 +47,14 @@ export function oauthJourneys(t: Test, site: Site): void {
     t.equal(answer.statusCode, 200)
     t.same(await site.together(4, () => redeem(site, 'spa', code)), [400, 400, 400, 400])
     const stolen = answer.json().access_token
-    t.equal((await askWithBearer(site.url, stolen, '/api/user')).statusCode, 401, 'a second use revokes the first')
+    t.equal((await requestWithBearer(site.url, stolen, '/api/user')).statusCode, 401, 'a second use revokes the first')
     const other = await allow(someone, 'spa')
     t.ok(good(await site.together(4, () => redeem(site, 'spa', other))) <= 1, 'at most one of several concurrent ones')
     const { access_token } = await tokensFor(site, someone)
-    t.equal((await askWithBearer(site.url, access_token, '/oauth/userinfo')).statusCode, 200)
+    t.equal((await requestWithBearer(site.url, access_token, '/oauth/userinfo')).statusCode, 200)
     t.match(await introspect(site, 'web', access_token), { active: true })
     t.equal((await post(site, '/oauth/revoke', 'web', { token: access_token })).statusCode, 200)
-    t.same(await site.together(4, () => askWithBearer(site.url, access_token, '/api/user')), [401, 401, 401, 401])
+    t.same(await site.together(4, () => requestWithBearer(site.url, access_token, '/api/user')), [401, 401, 401, 401])
   })
 
   t.test('issues one successor within the grace period, and revokes all after it', async (t) => {
@@ -68,7 +68,7 @@ export function oauthJourneys(t: Test, site: Site): void {
     await pass(1_500)
     t.equal((await refresh(site, 'web', first.refresh_token)).statusCode, 400, 'reuse after the grace period')
     t.same(await introspect(site, 'web', refresh_token), { active: false })
-    t.same(await site.together(4, () => askWithBearer(site.url, access_token, '/api/user')), [401, 401, 401, 401])
+    t.same(await site.together(4, () => requestWithBearer(site.url, access_token, '/api/user')), [401, 401, 401, 401])
   })
 
   t.test('accepts a pushed authorization request', async (t) => {
@@ -102,9 +102,9 @@ export function oauthJourneys(t: Test, site: Site): void {
       code,
       client_id: 'spa',
       redirect_uri: 'https://spa.example/cb',
-      code_verifier: 'a-verifier-that-nobody-else-knows-0123456789',
+      code_verifier: 'a-random-code-verifier-of-the-tests-0123456789',
     }
-    const answer = await ask(site.url, {
+    const answer = await sendRequest(site.url, {
       method: 'POST',
       url: '/oauth/token',
       headers: { dpop: await dpopAt('POST', '/oauth/token'), 'content-type': 'application/x-www-form-urlencoded' },
@@ -115,7 +115,7 @@ export function oauthJourneys(t: Test, site: Site): void {
     for (const path of ['/api/user', '/oauth/userinfo']) {
       const dpop = await dpopAt('GET', path, { ath })
       const headers = { authorization: `DPoP ${access_token}`, dpop, accept: 'application/json' }
-      t.same(await site.together(4, () => ask(site.url, { url: path, headers })), [200, 401, 401, 401], path)
+      t.same(await site.together(4, () => sendRequest(site.url, { url: path, headers })), [200, 401, 401, 401], path)
     }
   })
 }

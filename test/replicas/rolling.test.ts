@@ -1,6 +1,6 @@
 // engine: postgresql
 import t, { type Test } from 'tap'
-import { ask, askWithBearer } from '../support/remote.ts'
+import { requestWithBearer, sendRequest } from '../support/remote.ts'
 import { type Replicas, startReplicas } from '../support/replicas.ts'
 import { pass } from '../support/until.ts'
 
@@ -10,7 +10,7 @@ const credentials = { email: 'ada@example.com', password: 'correct horse', devic
 function use({ url }: Replicas, people: number) {
   const answers = new Map<string, number>()
   let isOver = false
-  const note = async (name: string, asked: ReturnType<typeof ask>) => {
+  const note = async (name: string, asked: ReturnType<typeof sendRequest>) => {
     const answer = await asked
     const key = `${name} ${answer.statusCode}`
     answers.set(key, (answers.get(key) ?? 0) + 1)
@@ -18,15 +18,15 @@ function use({ url }: Replicas, people: number) {
   }
   const go = async () => {
     while (!isOver) {
-      const made = await note('login', ask(url, { method: 'POST', url: '/svc/token', payload: credentials }))
+      const made = await note('login', sendRequest(url, { method: 'POST', url: '/svc/token', payload: credentials }))
       const { token = '' } = made.statusCode === 200 ? made.json() : {}
       for (let n = 0; n < 5; n++) {
         // With pauses between requests: a stopping replica must not take them for the end.
         await pass(Math.random() * 300)
-        await note('user', askWithBearer(url, token, '/api/user'))
+        await note('user', requestWithBearer(url, token, '/api/user'))
       }
-      await note('key set', ask(url, { url: '/.well-known/jwks.json' }))
-      await note('revocation', askWithBearer(url, token, '/api/tokens/current', 'DELETE'))
+      await note('key set', sendRequest(url, { url: '/.well-known/jwks.json' }))
+      await note('revocation', requestWithBearer(url, token, '/api/tokens/current', 'DELETE'))
     }
   }
   const all = Array.from({ length: people }, go)

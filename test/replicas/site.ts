@@ -64,4 +64,4 @@ export async function register(site: Site): Promise<{ browser: Browser; email: s
   return { browser, email }
 }
 
-export const me = async (browser: Browser) => (await browser.get('/api/user')).statusCode
+export const userStatus = async (browser: Browser) => (await browser.get('/api/user')).statusCode

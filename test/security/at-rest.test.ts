@@ -23,7 +23,7 @@ import {
 } from '../support/oauth.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
 import { stopTime } from '../support/time.ts'
-import { challenged, confirmedBrowser, enrol } from '../support/totp.ts'
+import { challenged, confirmedBrowser, enableTwoFactor } from '../support/totp.ts'
 
 type Keep = (name: string, text: string | null | undefined) => void
 
@@ -34,11 +34,11 @@ async function keepCookies(keep: Keep, browser: Browser): Promise<void> {
   const { cookies } = (await browser.jar.serialize()) ?? { cookies: [] }
   for (const { key, value } of cookies) {
     // A signed value, or a remember token that begins with the id of its row.
-    const longest = decodeURIComponent(value ?? '')
+    const parts = decodeURIComponent(value ?? '')
       .split('.')
       .sort((a, b) => b.length - a.length)
       .slice(0, 2)
-    for (const part of longest.filter((text) => text.length >= 16)) keep(`cookie ${key}`, part)
+    for (const part of parts.filter((text) => text.length >= 16)) keep(`cookie ${key}`, part)
   }
 }
 
@@ -89,7 +89,7 @@ async function accountSecrets(svc: TestApp, keep: Keep): Promise<void> {
   const remembered = svc.browser()
   await remembered.signIn(user.email, undefined, { remember: true })
 
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   keep('TOTP secret', ada.secret)
   for (const code of ada.recoveryCodes) keep('recovery code', code)
   const waiting = await challenged(svc, ada.email)

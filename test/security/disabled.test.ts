@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong } from '../support/accounts.ts'
+import { strongPassword } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { Authenticator } from '../support/authenticator.ts'
 import { Browser } from '../support/browser.ts'
@@ -86,7 +86,7 @@ t.test(
       const form = { grant_type: 'refresh_token', refresh_token: phoneTokens.refresh_token }
       const again = await svc.app.inject({ method: 'POST', url: '/oauth/token', headers: basicPhone, payload: form })
       t.equal(again.statusCode, 400, `refresh token of the password grant ${when}`)
-      const reset = { email, token: resetToken, password: strong, password_confirmation: strong }
+      const reset = { email, token: resetToken, password: strongPassword, password_confirmation: strongPassword }
       t.equal((await forgetful.post('/reset-password', reset)).statusCode, 422, `reset link ${when}`)
     }
     for (const [name, bearer] of Object.entries(bearers)) {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { buildPasskeyApp, withPasskey } from '../features/passkeys/visitor.ts'
-import { strong } from '../support/accounts.ts'
+import { strongPassword } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { day, hour, second } from '../support/clock.ts'
 
@@ -46,7 +46,7 @@ t.test('binds a known browser to the password, expires it, and renews its cookie
   await other.signIn((await svc.createUser()).email)
   t.notOk(await known((await other.cookie('svc_browser')) ?? ''), "another account's cookie")
 
-  const change = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  const change = { current_password: 'correct horse', password: strongPassword, password_confirmation: strongPassword }
   t.equal((await browser.put('/user/password', change)).statusCode, 200)
   const third = await mark()
   t.notOk(await known(second), 'the cookie from before the password change')

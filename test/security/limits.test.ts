@@ -1,9 +1,9 @@
 import t from 'tap'
-import { registration, strong, visitor } from '../support/accounts.ts'
+import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
 import { hour, minute } from '../support/clock.ts'
-import { challenged, enrol } from '../support/totp.ts'
+import { challenged, enableTwoFactor } from '../support/totp.ts'
 
 /** The statuses of wrong passwords from new addresses, with the same cookies. */
 async function spread(svc: TestApp, email: string, times: number, cookie = '') {
@@ -40,17 +40,17 @@ t.test('treats no browser as known for an unverified address', async (t) => {
   const email = 'claimed@example.com'
   const attacker = await visitor(svc)
   t.equal((await attacker.post('/register', registration(email))).statusCode, 201)
-  t.equal((await attacker.signIn(email, strong)).statusCode, 200)
+  t.equal((await attacker.signIn(email, strongPassword)).statusCode, 200)
   t.equal(await attacker.cookie('svc_browser'), undefined)
   await svc.database.prisma.user.update({ where: { email }, data: { emailVerifiedAt: new Date(svc.clock.now()) } })
-  t.equal((await attacker.signIn(email, strong)).statusCode, 200)
+  t.equal((await attacker.signIn(email, strongPassword)).statusCode, 200)
   const cookie = `svc_browser=${await attacker.cookie('svc_browser')}`
   t.notOk((await spread(svc, email, 60, cookie)).includes(429), 'known after the verification')
 })
 
 t.test('keeps the count of wrong codes after a pause of an hour', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { two_factor: '1000/1m' } } })
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const guess = async (spa: Browser) => (await spa.post('/two-factor-challenge', { code: ada.wrong() })).statusCode
   const spa = await challenged(svc, ada.email)
   for (let i = 0; i < 49; i++) t.equal(await guess(spa), 422)

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { mailboxOf } from '../../src/mail/budget.ts'
-import { takePassword } from '../support/accounts.ts'
+import { removePassword } from '../support/accounts.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
 import { hour, minute } from '../support/clock.ts'
-import { Plain } from '../support/plain.ts'
+import { ScriptlessBrowser } from '../support/plain.ts'
 import { until } from '../support/until.ts'
 
 /** A source address per request, as a botnet has. */
@@ -74,7 +74,7 @@ t.test('changes of address', async (t) => {
 t.test('the page for a forgotten password', async (t) => {
   const path = '/oauth/forgot-password'
   const ask = async (svc: TestApp, email: string, headers: Record<string, string>) => {
-    const plain = new Plain(svc)
+    const plain = new ScriptlessBrowser(svc)
     const [, token = ''] = /name="_token" value="([^"]*)"/.exec((await plain.open(path)).body) ?? []
     const fields = new URLSearchParams({ _token: token, email }).toString()
     const type = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }
@@ -105,7 +105,7 @@ t.test('the page for a forgotten password', async (t) => {
 t.test('mailed confirmation codes', async (t) => {
   const without = async (svc: TestApp, count: number, email: (index: number) => string) => {
     const browsers = await confirmed(svc, count, email)
-    for (const { id } of await svc.database.prisma.user.findMany()) await takePassword(svc, Number(id))
+    for (const { id } of await svc.database.prisma.user.findMany()) await removePassword(svc, Number(id))
     return browsers
   }
 

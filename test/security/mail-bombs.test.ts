@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { mailboxOf } from '../../src/mail/budget.ts'
-import { registration, strong, visitor } from '../support/accounts.ts'
+import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import { minute, second } from '../support/clock.ts'
 import { hasRedis, startRedis } from '../support/redis.ts'
@@ -93,7 +93,7 @@ t.test('counts resends and resets of many accounts for the mailbox together', as
 
   const stranger = await visitor(svc)
   const answers: string[] = []
-  for (const [i, email] of ['victim+1@example.com', 'victim@example.com', 'nobody@example.com'].entries()) {
+  for (const [i, email] of ['victim+1@example.com', 'victim@example.com', 'unknown@example.com'].entries()) {
     const answer = await stranger.post('/forgot-password', { email }, from(200 + i))
     answers.push(`${answer.statusCode} ${answer.body}`)
   }
@@ -119,7 +119,7 @@ t.test('keeps an earlier reset link valid when the mail limit rejects another', 
   const mails = await svc.mailbox.to('victim@example.com')
   t.equal(mails.length, 6)
   const [, token] = /reset-password\/(\w+)/.exec(mails.at(-1)?.text ?? '') ?? []
-  const form = { email: 'victim@example.com', token, password: strong, password_confirmation: strong }
+  const form = { email: 'victim@example.com', token, password: strongPassword, password_confirmation: strongPassword }
   t.equal((await browser.post('/reset-password', form)).statusCode, 200)
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { browserName } from '../../src/users/browser-name.ts'
-import { registration, strong, visitor } from '../support/accounts.ts'
+import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 
 t.test('mails no text of an attacker who claims a foreign address', async (t) => {
@@ -10,7 +10,7 @@ t.test('mails no text of an attacker who claims a foreign address', async (t) =>
   const name = 'Visit https://evil.example'
   const victim = 'victim@example.com'
   t.equal((await attacker.post('/register', registration(victim, { name }), agent)).statusCode, 201)
-  t.equal((await attacker.post('/user/confirm-password', { password: strong }, agent)).statusCode, 201)
+  t.equal((await attacker.post('/user/confirm-password', { password: strongPassword }, agent)).statusCode, 201)
   await attacker.post('/user/two-factor-authentication', {}, agent)
   const moved = await attacker.put('/user/profile-information', { name, email: 'x@example.org' }, agent)
   t.equal(moved.statusCode, 200)

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { buildPasskeyApp, withPasskey } from '../features/passkeys/visitor.ts'
 import { buildSocial, Visitor } from '../features/social/visitor.ts'
-import { mailedLink, registration, strong, visitor } from '../support/accounts.ts'
+import { mailedLink, registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import { day, hour, minute } from '../support/clock.ts'
-import { Plain } from '../support/plain.ts'
-import { challenged, enrol } from '../support/totp.ts'
+import { ScriptlessBrowser } from '../support/plain.ts'
+import { challenged, enableTwoFactor } from '../support/totp.ts'
 
 const email = 'ada@example.com'
 const firefox = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
@@ -31,7 +31,7 @@ t.test('mails the owner about a sign-in from a new browser, with time, browser, 
   const link = 'http://localhost:8000/oauth/forgot-password'
   t.match(notice?.text, `\n${link}\n`)
   t.match(notice?.html, `href="${link}"`)
-  t.equal((await new Plain(svc).open(new URL(link).pathname)).statusCode, 200, 'the link works')
+  t.equal((await new ScriptlessBrowser(svc).open(new URL(link).pathname)).statusCode, 200, 'the link works')
 })
 
 t.test('signs a known browser in without a notice for 90 days', async (t) => {
@@ -47,9 +47,9 @@ t.test('signs a known browser in without a notice for 90 days', async (t) => {
   t.equal(await signInAfter(0), 1)
   t.equal(await signInAfter(hour), 1)
   t.equal(await signInAfter(89 * day), 1)
-  const body = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  const body = { current_password: 'correct horse', password: strongPassword, password_confirmation: strongPassword }
   t.equal((await browser.put('/user/password', body)).statusCode, 200)
-  t.equal((await browser.signIn(email, strong)).statusCode, 200)
+  t.equal((await browser.signIn(email, strongPassword)).statusCode, 200)
   t.equal((await notices(svc)).length, 1, 'after a password change too')
   t.equal((await browser.signIn('grace@example.com')).statusCode, 200)
   t.equal((await notices(svc, 'grace@example.com')).length, 1, 'the browser is new to another account')
@@ -64,9 +64,9 @@ t.test('sends no notice for registering, verifying and signing in again in one b
   t.equal((await browser.post('/register', registration(email))).statusCode, 201)
   t.equal((await browser.get(await mailedLink(svc, email))).statusCode, 204)
   t.equal((await browser.post('/logout')).statusCode, 200)
-  t.equal((await browser.signIn(email, strong)).statusCode, 200)
+  t.equal((await browser.signIn(email, strongPassword)).statusCode, 200)
   t.equal((await notices(svc)).length, 0)
-  t.equal((await svc.browser({ known: false }).signIn(email, strong)).statusCode, 200)
+  t.equal((await svc.browser({ known: false }).signIn(email, strongPassword)).statusCode, 200)
   t.equal((await notices(svc)).length, 1, 'another browser is new')
 })
 
@@ -112,7 +112,7 @@ t.test('limits notices of sign-ins from many networks to the budget of the mailb
 t.test('sends the notice for every way to sign in with a browser', async (t) => {
   await t.test('a second factor, after it succeeded', async (t) => {
     const svc = await buildTestApp(t)
-    const enrolled = await enrol(svc, await svc.createUser({ email }))
+    const enrolled = await enableTwoFactor(svc, await svc.createUser({ email }))
     const browser = await visitor(svc)
     t.equal((await browser.post('/login', credentials)).json().two_factor, true)
     t.equal((await notices(svc)).length, 0)
@@ -127,7 +127,7 @@ t.test('sends the notice for every way to sign in with a browser', async (t) => 
   await t.test("svc's own page", async (t) => {
     const svc = await buildTestApp(t)
     await svc.createUser({ email })
-    t.equal((await new Plain(svc).send('/oauth/login', credentials, 'email')).statusCode, 303)
+    t.equal((await new ScriptlessBrowser(svc).send('/oauth/login', credentials, 'email')).statusCode, 303)
     t.equal((await notices(svc)).length, 1)
   })
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { registration, strong, visitor } from '../support/accounts.ts'
+import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 import { hour, minute, second } from '../support/clock.ts'
 
@@ -8,7 +8,7 @@ t.test('sends no notice to an unverified address', async (t) => {
   const mallory = await visitor(svc)
   t.equal((await mallory.post('/register', registration('victim@example.com'))).statusCode, 201)
   t.equal((await svc.mailbox.all()).length, 1, 'the verification mail')
-  let [current, next] = [strong, `${strong}!`]
+  let [current, next] = [strongPassword, `${strongPassword}!`]
   for (let i = 0; i < 5; i++) {
     const body = { current_password: current, password: next, password_confirmation: next }
     t.equal((await mallory.put('/user/password', body)).statusCode, 200)
@@ -29,9 +29,9 @@ t.test('merges equal notices: sends the first immediately, and the others in one
   }
   const notices = async () =>
     (await svc.mailbox.to('ada@example.com')).filter(({ subject }) => subject === 'Your password was changed')
-  await change('correct horse', strong)
+  await change('correct horse', strongPassword)
   t.equal((await notices()).length, 1)
-  let [current, next] = [strong, `${strong}!`]
+  let [current, next] = [strongPassword, `${strongPassword}!`]
   for (let i = 0; i < 12; i++) {
     svc.clock.advance(minute)
     await change(current, next)
@@ -58,7 +58,7 @@ t.test('delays a notice beyond the limit by an hour at most, and never drops it'
     t.equal((await browser.post('/register', registration(`victim+${i}@example.com`))).statusCode, 201)
   }
   const before = (await svc.mailbox.all()).length
-  const body = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  const body = { current_password: 'correct horse', password: strongPassword, password_confirmation: strongPassword }
   t.equal((await spa.put('/user/password', body)).statusCode, 200, 'the change itself is never rejected')
   t.equal((await svc.mailbox.all()).length, before)
   svc.clock.advance(hour)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong } from '../support/accounts.ts'
+import { strongPassword } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 import { confirmedBrowser } from '../support/totp.ts'
 
@@ -27,7 +27,7 @@ t.test('invalidates a reset link that is created while the user changes the addr
   const token = mails.map(({ text }) => /reset-password\/([0-9a-f]{64})/.exec(text)?.[1]).find(Boolean)
   t.ok(token, 'the old mailbox has a link')
   for (const address of ['new@example.com', email]) {
-    const form = { token, email: address, password: strong, password_confirmation: strong }
+    const form = { token, email: address, password: strongPassword, password_confirmation: strongPassword }
     t.equal((await svc.browser().post('/reset-password', form, sameOrigin)).statusCode, 422, address)
   }
   t.equal((await svc.browser().signIn('new@example.com')).statusCode, 200, 'the password is unchanged')

@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { strong } from '../support/accounts.ts'
+import { strongPassword } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
-import { codeAt, confirmedBrowser, enrol } from '../support/totp.ts'
+import { codeAt, confirmedBrowser, enableTwoFactor } from '../support/totp.ts'
 
 const factor = '/user/two-factor-authentication'
 
@@ -29,7 +29,7 @@ async function begin({ app: { lookups } }: TestApp, spa: Browser, method: 'POST'
 t.test('ignores second-factor changes of a session that ends while they are in flight', async (t) => {
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const thief = await confirmedBrowser(svc, ada.email).catch(() => null)
   t.equal(thief, null, 'a password alone is not enough')
   const stolen = svc.browser()
@@ -45,10 +45,10 @@ t.test('ignores second-factor changes of a session that ends while they are in f
   ]
   const control = await begin(svc, stolen, 'POST', '/user/two-factor-recovery-codes')
   t.equal(await control({}), 200, 'a slow body causes no error')
-  const change = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  const change = { current_password: 'correct horse', password: strongPassword, password_confirmation: strongPassword }
   t.equal((await ada.browser.send('PUT', '/user/password', change)).statusCode, 200)
   const before = await prisma.user.findUniqueOrThrow({ where: { email: ada.email } })
-  for (const send of late) t.equal(await send({ force: true, password: strong }), 401)
+  for (const send of late) t.equal(await send({ force: true, password: strongPassword }), 401)
   t.strictSame(await prisma.user.findUniqueOrThrow({ where: { email: ada.email } }), before)
   t.equal((await ada.browser.get('/api/user')).statusCode, 200)
 })

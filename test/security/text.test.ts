@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/observability/logging.ts'
-import { registration, strong } from '../support/accounts.ts'
+import { registration, strongPassword } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 import { Authenticator } from '../support/authenticator.ts'
 import { invalid, openShell } from '../support/shell.ts'
@@ -100,7 +100,7 @@ t.test('prints nothing on the command line that a terminal interprets', async (t
   const { run, database } = await openShell(t)
   const hostile = 'A\u001b]0;owned\u0007\u009b31m\u202ecba\u2028\u{e0041}B'
   const create = (email: string, name: string) =>
-    run(`${strong}\n`, 'user:create', `--email=${email}`, `--name=${name}`)
+    run(`${strongPassword}\n`, 'user:create', `--email=${email}`, `--name=${name}`)
   t.equal((await create('ada@example.com', 'Ada')).code, 0)
   invalid(t, await create('b@example.com', hostile), {
     name: ['The name field contains characters that are not allowed.'],

@@ -3,7 +3,7 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 import { minute } from '../support/clock.ts'
 import { runUserCommand } from '../support/command.ts'
 import { oauthSettings } from '../support/oauth.ts'
-import { enrol } from '../support/totp.ts'
+import { enableTwoFactor } from '../support/totp.ts'
 
 const subjects = async (svc: TestApp, email: string) => (await svc.mailbox.to(email)).map(({ subject }) => subject)
 const password = 'correct horse'
@@ -69,7 +69,7 @@ t.test('requires a recent password for new tokens with tokens.confirm_password',
 
 t.test('notifies the user whose second factor user:update --reset-two-factor removes', async (t) => {
   const svc = await buildTestApp(t)
-  const { email } = await enrol(svc)
+  const { email } = await enableTwoFactor(svc)
   svc.clock.advance(minute)
   const notices = async () =>
     (await subjects(svc, email)).filter((subject) => subject === 'An administrator removed two-factor authentication')

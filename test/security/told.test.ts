@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildSocial, frontEnd, Visitor } from '../features/social/visitor.ts'
 import { Collector } from '../support/collector.ts'
 import { oauthSettings, Person, post, redeem, refresh, request, response, secret, verifier } from '../support/oauth.ts'
-import { challenged, enrol } from '../support/totp.ts'
+import { challenged, enableTwoFactor } from '../support/totp.ts'
 
 // Every sign-in here costs a password check.
 /** The forms in which a secret could appear. */
@@ -25,7 +25,7 @@ t.test('keeps secrets of every journey out of logs and traces', async (t) => {
   }
 
   const person = new Person(svc, (await svc.createUser()).email)
-  const state = 'a-state-that-nobody-else-has'
+  const state = 'a-random-state-of-the-test'
   const out = response(
     await person.allow(request('web', { state, nonce: 'a-nonce-of-its-own', scope: 'openid orders:read' })),
   )
@@ -88,7 +88,7 @@ t.test('keeps secrets of every journey out of logs and traces', async (t) => {
   t.equal((await spa.post('/reset-password', changed)).statusCode, 200)
   keep('the password after it', changed.password)
 
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   keep('the second factor', ada.secret)
   for (const code of ada.recoveryCodes.slice(0, 2)) keep('a recovery code', code)
   const waiting = await challenged(svc, ada.email)

@@ -3,14 +3,14 @@ import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 
 /** A password that meets the rules. */
-export const strong = 'violet engine on the hill'
+export const strongPassword = 'violet engine on the hill'
 
 /** The form of a new account. */
 export const registration = (email: string, more: object = {}) => ({
   name: 'Grace Example',
   email,
-  password: strong,
-  password_confirmation: strong,
+  password: strongPassword,
+  password_confirmation: strongPassword,
   ...more,
 })
 
@@ -30,7 +30,7 @@ export async function mailedLink(svc: TestApp, address: string): Promise<string>
 }
 
 /** Removes the password of a user, as if the user signed in only by passkey; the browsers stay signed in. */
-export async function takePassword({ database: { prisma } }: TestApp, userId: number): Promise<void> {
+export async function removePassword({ database: { prisma } }: TestApp, userId: number): Promise<void> {
   const id = BigInt(userId)
   await prisma.user.update({ where: { id }, data: { password: null } })
   await prisma.session.updateMany({ where: { userId: id }, data: { passwordFingerprint: passwordFingerprint(null) } })

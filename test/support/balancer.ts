@@ -1,7 +1,7 @@
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { freePort } from './process.ts'
-import { ask } from './remote.ts'
+import { sendRequest } from './remote.ts'
 import { pass } from './until.ts'
 
 /** A replica behind the balancer. */
@@ -52,7 +52,7 @@ export class Balancer {
 
   async #watch(backend: Backend, seen: () => void): Promise<void> {
     while (!this.#isClosed) {
-      const answer = await ask(`http://127.0.0.1:${backend.port}`, { url: '/health/ready' }).catch(() => null)
+      const answer = await sendRequest(`http://127.0.0.1:${backend.port}`, { url: '/health/ready' }).catch(() => null)
       backend.isReady = answer?.statusCode === 200
       if (backend.isReady) seen()
       await pass(probeEvery)

@@ -77,7 +77,7 @@ export async function signIn(page: Page, { email, password } = ada): Promise<voi
 }
 
 /** Browser errors, above all violations of the security policy. */
-export function complaintsOf(page: Page): string[] {
+export function browserErrors(page: Page): string[] {
   const complaints: string[] = []
   page.on('console', (message) => {
     const isExpected = message.location().url.endsWith('/favicon.ico') || /status of 4\d\d/.test(message.text())
@@ -88,7 +88,7 @@ export function complaintsOf(page: Page): string[] {
 }
 
 /** Begins an authorization that requires a new sign-in. Their times are whole seconds, and the last must be earlier. */
-export async function askAnew(page: Page, url: string): Promise<void> {
+export async function requestNewSignIn(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(1_100)
   await page.goto(url)
 }

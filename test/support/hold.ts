@@ -3,7 +3,7 @@ import type { TestApp } from './app.ts'
 import { until } from './until.ts'
 
 /** Requests that wait at the start of a transaction. */
-export interface Held {
+export interface TransactionHold {
   /** The number of waiting transactions. */
   count(): number
   /** Lets later transactions start immediately; waiting ones keep waiting. */
@@ -13,7 +13,7 @@ export interface Held {
 }
 
 /** Stops every transaction before it begins, so that a test can order racing requests exactly. */
-export function holdTransactions({ database }: TestApp): Held {
+export function holdTransactions({ database }: TestApp): TransactionHold {
   const transaction = database.transaction.bind(database)
   const gate = Promise.withResolvers<void>()
   let count = 0

@@ -13,13 +13,13 @@ interface Email {
 }
 
 /** Accounts that can sign in: their profile, and their addresses, which have a separate endpoint. */
-export interface PlainAccount {
+export interface OAuthAccount {
   profile: Record<string, unknown>
   emails?: Email[]
 }
 
 interface Issued {
-  account: PlainAccount
+  account: OAuthAccount
   redirectUri: string
   challenge: string | null
 }
@@ -37,21 +37,21 @@ const json = (response: ServerResponse, status: number, body: unknown) => {
  */
 export class OAuthProvider {
   readonly url: string
-  readonly accounts: Map<string, PlainAccount>
+  readonly accounts: Map<string, OAuthAccount>
   readonly calls: Call[] = []
   /** Replaces the response of an endpoint, by path. */
   readonly instead = new Map<string, (response: ServerResponse) => void>()
   readonly #codes = new Map<string, Issued>()
-  readonly #tokens = new Map<string, PlainAccount>()
+  readonly #tokens = new Map<string, OAuthAccount>()
   readonly #redirectUris: string[]
 
-  private constructor(url: string, accounts: Record<string, PlainAccount>, redirectUris: string[]) {
+  private constructor(url: string, accounts: Record<string, OAuthAccount>, redirectUris: string[]) {
     this.url = url
     this.accounts = new Map(Object.entries(accounts))
     this.#redirectUris = redirectUris
   }
 
-  static async start(t: Test, accounts: Record<string, PlainAccount>, redirectUris: string[]): Promise<OAuthProvider> {
+  static async start(t: Test, accounts: Record<string, OAuthAccount>, redirectUris: string[]): Promise<OAuthProvider> {
     const port = await freePort()
     const own = new OAuthProvider(`http://127.0.0.1:${port}`, accounts, redirectUris)
     await listen(t, port, (request, response) => void own.#answer(request, response))

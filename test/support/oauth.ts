@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
-import { credentials, Plain } from './plain.ts'
+import { credentials, ScriptlessBrowser } from './plain.ts'
 
-export const verifier = 'a-verifier-that-nobody-else-knows-0123456789'
+export const verifier = 'a-random-code-verifier-of-the-tests-0123456789'
 const challenge = createHash('sha256').update(verifier).digest('base64url')
 export const pkce = { code_challenge: challenge, code_challenge_method: 'S256' }
 
@@ -81,7 +81,7 @@ export const revoke = (svc: Pick<TestApp, 'app'>, client: string, value: string,
   post(svc, '/oauth/revoke', client, { token: value, ...more })
 
 /** Where a walk through svc's pages ended: at a page, or at a client. */
-export interface Stop {
+export interface WalkResult {
   answer: LightMyRequestResponse
   path: string
   /** The page's title without the name of the application; null after a redirect out of svc. */
@@ -90,7 +90,7 @@ export interface Stop {
 }
 
 /** The parameters that the client reads at its redirect URI. */
-export const response = ({ out }: Stop): Fields =>
+export const response = ({ out }: WalkResult): Fields =>
   Object.fromEntries(new URLSearchParams(out ? out.search.slice(1) || out.hash.slice(1) : ''))
 
 /** The hidden fields of a page's forms. */
@@ -101,23 +101,23 @@ export function hiddenFields(html: string): Fields {
 
 /** A person in a browser without JavaScript, during sign-in and consent. */
 export class Person {
-  readonly plain: Plain
+  readonly plain: ScriptlessBrowser
   readonly email: string
   readonly #base: string
 
   constructor(svc: TestApp | Browser, email: string, base = 'http://localhost:8000') {
-    this.plain = new Plain(svc)
+    this.plain = new ScriptlessBrowser(svc)
     this.email = email
     this.#base = base
   }
 
   /** Opens a path and follows all redirects, to a page or out of svc. */
-  async go(path: string): Promise<Stop> {
+  async go(path: string): Promise<WalkResult> {
     return this.#follow(await this.plain.open(path), path)
   }
 
   /** Submits the page's form that has the field, with its hidden fields and the typed values. */
-  async press({ answer, path }: Stop, typed: Fields): Promise<Stop> {
+  async press({ answer, path }: WalkResult, typed: Fields): Promise<WalkResult> {
     const [field = ''] = Object.keys(typed)
     const forms = [...answer.body.matchAll(/<form method="post" action="([^"]+)">(.*?)<\/form>/gs)]
     const form = forms.find(([, , inside]) => inside?.includes(`name="${field}"`))
@@ -127,17 +127,17 @@ export class Person {
   }
 
   /** Begins an authorization. */
-  authorize(query: Fields | string): Promise<Stop> {
+  authorize(query: Fields | string): Promise<WalkResult> {
     return this.go(`/oauth/authorize?${new URLSearchParams(query)}`)
   }
 
   /** Begins an authorization, signs in, and consents if asked. */
-  async allow(query: Fields, decision = 'approve'): Promise<Stop> {
+  async allow(query: Fields, decision = 'approve'): Promise<WalkResult> {
     return this.decide(await this.authorize(query), decision)
   }
 
   /** Signs in and consents from the current page. */
-  async decide(from: Stop, decision = 'approve'): Promise<Stop> {
+  async decide(from: WalkResult, decision = 'approve'): Promise<WalkResult> {
     const stop = from.page === 'Sign in' ? await this.press(from, credentials(this.email)) : from
     return stop.page === 'Authorize' ? this.press(stop, { decision }) : stop
   }
@@ -146,7 +146,7 @@ export class Person {
     await this.plain.send('/oauth/login', credentials(this.email))
   }
 
-  async #follow(first: LightMyRequestResponse, from: string): Promise<Stop> {
+  async #follow(first: LightMyRequestResponse, from: string): Promise<WalkResult> {
     let [answer, path] = [first, from]
     for (let steps = 0; steps < 12; steps++) {
       const { location } = answer.headers

@@ -3,7 +3,7 @@ import type { TestApp } from './app.ts'
 import { Browser } from './browser.ts'
 
 /** A browser without JavaScript: it follows no redirects and submits forms as the page contains them. */
-export class Plain {
+export class ScriptlessBrowser {
   readonly browser: Browser
 
   constructor(svc: TestApp | Browser) {
@@ -47,4 +47,4 @@ export class Plain {
 export const credentials = (email: string, password = 'correct horse') => ({ email, password })
 
 /** The target of a redirect. */
-export const led = ({ statusCode, headers }: LightMyRequestResponse) => [statusCode, headers.location]
+export const redirectOf = ({ statusCode, headers }: LightMyRequestResponse) => [statusCode, headers.location]

@@ -11,7 +11,7 @@ export { freePort } from './port.ts'
 const source = resolve(import.meta.dirname, '../../src')
 
 /** The exit code and the output of a process. */
-export interface Ended {
+export interface ProcessResult {
   code: number | null
   stdout: string
   stderr: string
@@ -30,9 +30,9 @@ export interface Running {
   stderr(): string
   /** Waits until standard output matches. */
   printed(pattern: RegExp): Promise<void>
-  ended: Promise<Ended>
+  ended: Promise<ProcessResult>
   /** Sends SIGTERM and waits for the exit. */
-  stop(): Promise<Ended>
+  stop(): Promise<ProcessResult>
 }
 
 interface Options {
@@ -59,19 +59,25 @@ function launch(script: string, args: readonly string[], { cwd, env }: Options) 
   child.stderr.setEncoding('utf8').on('data', (chunk) => {
     output.stderr += chunk
   })
-  const ended = new Promise<Ended>((done) => child.once('close', (code) => done({ code, ...output })))
+  const ended = new Promise<ProcessResult>((done) => child.once('close', (code) => done({ code, ...output })))
   return { child, output, ended }
 }
 
 /** Runs `main.ts` until it exits. */
-export async function runMain(t: Test, { cwd = temporaryDirectory(t), env = {} }: Options = {}): Promise<Ended> {
+export async function runMain(
+  t: Test,
+  { cwd = temporaryDirectory(t), env = {} }: Options = {},
+): Promise<ProcessResult> {
   const { child, ended } = launch('main.ts', [], { cwd, env: { PORT: String(await freePort()), ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   return ended
 }
 
 /** Runs a command of `cli.ts`, with a text on its standard input. */
-export function runCli(args: readonly string[], options: Options & { cwd: string; input?: string }): Promise<Ended> {
+export function runCli(
+  args: readonly string[],
+  options: Options & { cwd: string; input?: string },
+): Promise<ProcessResult> {
   const { child, ended } = launch('cli.ts', args, options)
   child.stdin.on('error', () => undefined)
   child.stdin.end(options.input ?? '')

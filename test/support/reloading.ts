@@ -4,7 +4,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import { parse, stringify } from 'yaml'
 import type { Settings } from './app.ts'
 import type { Running } from './process.ts'
-import { ask } from './remote.ts'
+import { sendRequest } from './remote.ts'
 
 /** A line of the log. */
 export interface LogLine {
@@ -56,7 +56,7 @@ export const machineToken = (
   client: string,
   secret = 'a-secret-that-is-long-enough',
 ): Promise<LightMyRequestResponse> =>
-  ask(url, {
+  sendRequest(url, {
     method: 'POST',
     url: '/oauth/token',
     headers: {

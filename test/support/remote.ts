@@ -3,7 +3,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import { Browser, type BrowserOptions } from './browser.ts'
 
 /** Sends requests to a listening process as `app.inject` does to an app; each on its own connection. */
-export function ask(url: string, { method = 'GET', url: path, headers = {}, payload }: InjectOptions) {
+export function sendRequest(url: string, { method = 'GET', url: path, headers = {}, payload }: InjectOptions) {
   const isJson = typeof payload === 'object' && !Buffer.isBuffer(payload)
   const body = isJson ? JSON.stringify(payload) : payload
   const typed = isJson ? { 'content-type': 'application/json', ...headers } : headers
@@ -29,7 +29,7 @@ export function ask(url: string, { method = 'GET', url: path, headers = {}, payl
 
 /** The server at an address, for helpers that only inject requests into an app. */
 export function remoteApp(url: string): FastifyInstance {
-  const app = { inject: (sent: InjectOptions) => ask(url, sent) }
+  const app = { inject: (sent: InjectOptions) => sendRequest(url, sent) }
   // Sound: its users call nothing else.
   return app as unknown as FastifyInstance
 }
@@ -39,5 +39,9 @@ export const remoteBrowser = (url: string, options: BrowserOptions = {}): Browse
   new Browser(remoteApp(url), { url, ...options })
 
 /** Sends a bearer, as a mobile app or another API does. */
-export const askWithBearer = (url: string, token: string, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET') =>
-  ask(url, { method, url: path, headers: { accept: 'application/json', authorization: `Bearer ${token}` } })
+export const requestWithBearer = (
+  url: string,
+  token: string,
+  path: string,
+  method: 'GET' | 'POST' | 'DELETE' = 'GET',
+) => sendRequest(url, { method, url: path, headers: { accept: 'application/json', authorization: `Bearer ${token}` } })

@@ -24,10 +24,10 @@ export function routedPaths(app: FastifyInstance): RoutedPath[] {
 }
 
 /** The path as in an API description: `/api/tokens/{id}`. */
-export const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
+export const openApiPath = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 /** The path of a record that may exist. */
-export const concrete = (path: string): string => path.replace(/:\w+/g, '1')
+export const exampleUrl = (path: string): string => path.replace(/:\w+/g, '1')
 
 /** Operations without authentication: every other route needs a caller, and says so in its `security`. */
 export const openOperations: ReadonlySet<string> = new Set([

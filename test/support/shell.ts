@@ -1,13 +1,13 @@
 import type { Test } from 'tap'
 import { createTestDatabase, type TestDatabase } from './postgresql.ts'
-import { type Ended, runCli, temporaryDirectory } from './process.ts'
+import { type ProcessResult, runCli, temporaryDirectory } from './process.ts'
 
 /** A database, and commands that run on it. */
 export interface Shell {
   database: TestDatabase
   cwd: string
   env: Record<string, string>
-  run(input: string, ...args: string[]): Promise<Ended>
+  run(input: string, ...args: string[]): Promise<ProcessResult>
 }
 
 /** Opens a shell on a separate database. */
@@ -20,7 +20,7 @@ export async function openShell(t: Test): Promise<Shell> {
 }
 
 /** The command failed with one line on standard error, and nothing else. */
-export function failed(t: Test, { code, stdout, stderr }: Ended, pattern: RegExp): void {
+export function failed(t: Test, { code, stdout, stderr }: ProcessResult, pattern: RegExp): void {
   t.equal(code, 1)
   t.equal(stdout, '')
   t.match(stderr, pattern)
@@ -28,7 +28,7 @@ export function failed(t: Test, { code, stdout, stderr }: Ended, pattern: RegExp
 }
 
 /** The command failed with the body that the same error has over HTTP. */
-export function invalid(t: Test, ended: Ended, errors: Record<string, string[]>): void {
+export function invalid(t: Test, ended: ProcessResult, errors: Record<string, string[]>): void {
   failed(t, ended, /^\{.*\}\n$/)
   t.match(JSON.parse(ended.stderr), { message: String, code: 'validation_failed' })
   t.same(JSON.parse(ended.stderr).errors, errors)

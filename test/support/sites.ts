@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { buildTestApp, type Settings, type TestApp } from './app.ts'
 import { openChromium } from './chromium.ts'
 import { temporaryDirectory } from './process.ts'
-import { concrete, routedPaths, templated } from './routes.ts'
+import { exampleUrl, openApiPath, routedPaths } from './routes.ts'
 import { stopTime } from './time.ts'
 
 /** The hosts of the sites: svc, an application beside it, and a site of another organisation. */
@@ -150,10 +150,10 @@ export async function unsafeForms({ svc }: Sites): Promise<{ path: string; field
   return routedPaths(svc.app)
     .filter(({ path }) => path !== '*')
     .flatMap(({ path }) => {
-      const described = Object.keys(spec.paths[templated(path)])
+      const described = Object.keys(spec.paths[openApiPath(path)])
       const unsafe = ['post', 'put', 'patch', 'delete'].filter((method) => described.includes(method))
       return unsafe.map((method) => ({
-        path: concrete(path),
+        path: exampleUrl(path),
         fields: { ...(method === 'post' ? {} : { _method: method.toUpperCase() }), email: 'x@example.com' },
       }))
     })

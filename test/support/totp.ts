@@ -15,7 +15,7 @@ export function wrongCode(secret: string, now: number): string {
 }
 
 /** A user with a confirmed second factor, the browser that enabled it, and the authenticator app. */
-export interface Enrolled {
+export interface TwoFactorUser {
   user: User
   email: string
   browser: Browser
@@ -36,7 +36,7 @@ export async function confirmedBrowser(svc: TestApp, email: string): Promise<Bro
 }
 
 /** Enables and confirms a second factor over HTTP; a minute later its codes are fresh. */
-export async function enrol(svc: TestApp, given?: User): Promise<Enrolled> {
+export async function enableTwoFactor(svc: TestApp, given?: User): Promise<TwoFactorUser> {
   const user = given ?? (await svc.createUser())
   const { email } = user
   const browser = await confirmedBrowser(svc, email)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { pruneEnded } from '../../../src/access/prune.ts'
-import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
+import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { day, hour, minute } from '../../support/clock.ts'
@@ -80,7 +80,7 @@ t.test('changes an unverified address immediately', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const spa = await visitor(svc)
   await spa.post('/register', registration('grace@example.com'))
-  await spa.post('/user/confirm-password', { password: strong })
+  await spa.post('/user/confirm-password', { password: strongPassword })
   t.equal((await move(spa, 'hopper@example.com')).statusCode, 200)
   const after = await me(spa)
   t.match(after, { email: 'hopper@example.com', email_verified_at: null })
@@ -154,9 +154,9 @@ t.test('resets the password through the old address while a new one is pending',
     ['ada@example.com'],
   )
   const [, token] = /reset-password\/(\w+)/.exec(resets[0]?.text ?? '') ?? []
-  const form = { email: 'ada@example.com', token, password: strong, password_confirmation: strong }
+  const form = { email: 'ada@example.com', token, password: strongPassword, password_confirmation: strongPassword }
   t.equal((await guest.post('/reset-password', form)).statusCode, 200)
-  t.equal((await svc.browser().signIn('ada@example.com', strong)).statusCode, 200)
+  t.equal((await svc.browser().signIn('ada@example.com', strongPassword)).statusCode, 200)
 })
 
 t.test('invalidates a reset of the old address once the new one is in use', async (t) => {
@@ -170,7 +170,7 @@ t.test('invalidates a reset of the old address once the new one is in use', asyn
   await move(spa, 'lovelace@example.com')
   t.equal((await spa.get(await mailedLink(svc, 'lovelace@example.com'))).statusCode, 204)
   for (const email of ['ada@example.com', 'lovelace@example.com']) {
-    const form = { email, token, password: strong, password_confirmation: strong }
+    const form = { email, token, password: strongPassword, password_confirmation: strongPassword }
     t.equal((await guest.post('/reset-password', form)).statusCode, 422)
   }
   t.equal(await svc.database.prisma.passwordReset.count(), 0)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
+import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { day, minute, second } from '../../support/clock.ts'
@@ -38,9 +38,9 @@ async function recover(svc: TestApp, email: string): Promise<number> {
   await guest.post('/forgot-password', { email })
   const mail = (await svc.mailbox.to(email)).at(-1)
   const [, token] = /reset-password\/(\w+)/.exec(mail?.text ?? '') ?? []
-  const form = { email, token, password: strong, password_confirmation: strong }
+  const form = { email, token, password: strongPassword, password_confirmation: strongPassword }
   await guest.post('/reset-password', form)
-  return (await svc.browser().signIn(email, strong)).statusCode
+  return (await svc.browser().signIn(email, strongPassword)).statusCode
 }
 
 t.test('restores the account of the old owner after an attacker changed the address', async (t) => {
@@ -54,9 +54,13 @@ t.test('restores the account of the old owner after an attacker changed the addr
   t.equal(changed?.subject, 'Your email address was changed')
   t.notMatch(`${requested?.raw}${changed?.raw}`, 'evil@example.com')
   const token = await svc.createToken(ada)
-  const password = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+  const password = {
+    current_password: 'correct horse',
+    password: strongPassword,
+    password_confirmation: strongPassword,
+  }
   t.equal((await attacker.put('/user/password', password)).statusCode, 200)
-  await attacker.post('/user/confirm-password', { password: strong })
+  await attacker.post('/user/confirm-password', { password: strongPassword })
   t.equal((await attacker.post('/user/two-factor-authentication')).statusCode, 200)
 
   const link = await undoOf(svc, 'ada@example.com')
@@ -76,7 +80,7 @@ t.test('restores the account of the old owner after an attacker changed the addr
   t.equal((await attacker.get('/api/user')).statusCode, 401, 'sessions ended')
   t.equal((await svc.bearer(token, 'GET', '/api/user')).statusCode, 401, 'tokens are revoked')
   for (const email of ['ada@example.com', 'evil@example.com']) {
-    for (const secret of ['correct horse', strong]) {
+    for (const secret of ['correct horse', strongPassword]) {
       t.equal((await svc.browser().signIn(email, secret)).statusCode, 401, 'no known password signs in')
     }
   }
@@ -101,7 +105,7 @@ t.test('undoes a pending change too, and invalidates its verification link', asy
   t.equal((await attacker.get(verify)).statusCode, 401)
   t.equal(await recover(svc, 'ada@example.com'), 200)
   const owner = svc.browser()
-  await owner.signIn('ada@example.com', strong)
+  await owner.signIn('ada@example.com', strongPassword)
   t.equal((await owner.get(verify)).statusCode, 403)
   t.notOk('pending_email' in (await owner.get('/api/user')).json())
 })

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
+import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour, minute, second } from '../../support/clock.ts'
@@ -57,7 +57,7 @@ t.test('verifies nothing without a session, but after signing in', async (t) => 
   t.equal(login.searchParams.get('return_to'), link)
   const form = await stranger.get(login.pathname + login.search, page)
   t.equal(form.statusCode, 200)
-  const body = { email: 'grace@example.com', password: strong, return_to: link }
+  const body = { email: 'grace@example.com', password: strongPassword, return_to: link }
   const back = await stranger.post('/oauth/login', body, { ...page, 'sec-fetch-site': 'same-origin' })
   t.equal(back.statusCode, 303, back.body)
   t.equal(back.headers.location, link, 'the intended address was kept')
@@ -174,7 +174,7 @@ t.test('accepts the signatures of an older secret until it is removed', async (t
   const follow = async (secret: string) => {
     const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock, env: { SVC_SECRET: secret } })
     const spa = replica.browser()
-    t.equal((await spa.signIn('grace@example.com', strong)).statusCode, 200)
+    t.equal((await spa.signIn('grace@example.com', strongPassword)).statusCode, 200)
     return (await spa.get(link)).statusCode
   }
   t.equal(await follow(after), 403)
@@ -185,7 +185,7 @@ t.test('invalidates the link when the address changes; the new one needs its own
   const svc = await buildTestApp(t, { settings: { ...unlimited, registration: { email_change: 'immediate' } } })
   const { spa, link } = await registered(svc, 'grace@example.com')
   const move = (email: string) => spa.put('/user/profile-information', { name: 'Grace', email })
-  await spa.post('/user/confirm-password', { password: strong })
+  await spa.post('/user/confirm-password', { password: strongPassword })
   t.equal((await move('hopper@example.com')).statusCode, 200)
   const old = await spa.get(link)
   t.equal(old.statusCode, 403)

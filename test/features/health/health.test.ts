@@ -3,7 +3,7 @@ import { buildTestApp } from '../../support/app.ts'
 import { createTestDatabase, testEngine } from '../../support/postgresql.ts'
 import { startMain } from '../../support/process.ts'
 import { openProxy } from '../../support/proxy.ts'
-import { ask } from '../../support/remote.ts'
+import { sendRequest } from '../../support/remote.ts'
 import { until } from '../../support/until.ts'
 
 const ready = { status: 'ok', checks: { database: 'ok' } }
@@ -27,7 +27,10 @@ if (testEngine === 'postgresql') {
     const proxy = await openProxy(t, new URL(database.url))
     const svc = await startMain(t, { env: { DATABASE_URL: proxy.url } })
     const get = async (path: string) => {
-      const { statusCode, body, headers } = await ask(svc.url, { url: path, headers: { authorization: 'Bearer 1|x' } })
+      const { statusCode, body, headers } = await sendRequest(svc.url, {
+        url: path,
+        headers: { authorization: 'Bearer 1|x' },
+      })
       return { status: statusCode, body: JSON.parse(body), headers }
     }
     t.match(await get('/health/ready'), { status: 200, body: ready })
@@ -53,12 +56,12 @@ if (testEngine === 'postgresql') {
     t.teardown(database.drop)
     const proxy = await openProxy(t, new URL(database.url))
     const svc = await startMain(t, { env: { DATABASE_URL: proxy.url } })
-    t.equal((await ask(svc.url, { url: '/health/ready' })).statusCode, 200)
+    t.equal((await sendRequest(svc.url, { url: '/health/ready' })).statusCode, 200)
     proxy.fallSilent()
-    const answer = await ask(svc.url, { url: '/health/ready' })
+    const answer = await sendRequest(svc.url, { url: '/health/ready' })
     t.equal(answer.statusCode, 503)
     t.same(answer.json(), unready)
-    t.equal((await ask(svc.url, { url: '/health/live' })).statusCode, 200)
+    t.equal((await sendRequest(svc.url, { url: '/health/live' })).statusCode, 200)
   })
 } else {
   t.test('becomes unready when the file is not a database any more, and recovers', async (t) => {

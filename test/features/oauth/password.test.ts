@@ -1,11 +1,11 @@
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
 import { hashPassword } from '../../../src/crypto/password.ts'
-import { strong } from '../../support/accounts.ts'
+import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { untilWaiting } from '../../support/hold.ts'
 import { stopTime } from '../../support/time.ts'
-import { enrol } from '../../support/totp.ts'
+import { enableTwoFactor } from '../../support/totp.ts'
 
 const secret = 'a-secret-that-is-long-enough'
 const password = 'correct horse'
@@ -85,7 +85,7 @@ t.test('answers the same to every failed sign-in', async (t) => {
   const disabled = await svc.createUser()
   const where = { id: BigInt(disabled.id) }
   await svc.database.prisma.user.update({ where, data: { disabledAt: new Date() } })
-  const odd = ['unknown@example.com', 'nobody', 'a\0@example.com', '\ud800', `${'x'.repeat(40_000)}@example.com`]
+  const odd = ['unknown@example.com', 'unknown', 'a\0@example.com', '\ud800', `${'x'.repeat(40_000)}@example.com`]
   const attempts = [
     ...odd.map((username) => ({ username })),
     { username: known.email, password: 'wrong' },
@@ -138,7 +138,7 @@ t.test('limits failures together with all other entry points', async (t) => {
 
 t.test('requires otp from a user with a second factor, once per code', async (t) => {
   const svc = await build(t)
-  const { email: username, code, wrong } = await enrol(svc)
+  const { email: username, code, wrong } = await enableTwoFactor(svc)
   const otpError = 'The provided two factor authentication code was invalid.'
   for (const fields of [{ username }, { username, otp: '' }, { username, otp: wrong() }]) {
     const answer = await ask(svc, fields)
@@ -171,14 +171,14 @@ t.test('issues nothing when the password changes during the check', async (t) =>
   hashing.verify = async (...check) => {
     hashing.verify = verify
     const fits = await verify(...check)
-    const body = { current_password: password, password: strong, password_confirmation: strong }
+    const body = { current_password: password, password: strongPassword, password_confirmation: strongPassword }
     t.equal((await browser.put('/user/password', body)).statusCode, 200)
     return fits
   }
   const answer = await ask(svc, { username })
   t.same(answer.json(), incorrect)
   t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: { in: ['Grant', 'RefreshToken'] } } }), 0)
-  t.equal((await ask(svc, { username, password: strong })).statusCode, 200)
+  t.equal((await ask(svc, { username, password: strongPassword })).statusCode, 200)
 })
 
 t.test("waits for concurrent revocations of the account's grants", async (t) => {
@@ -193,7 +193,7 @@ t.test("waits for concurrent revocations of the account's grants", async (t) => 
     // The password is still valid for it.
     asked = ask(svc, { username })
     await untilWaiting(svc, asked)
-    await tx.user.update({ where, data: { password: hashPassword(strong) } })
+    await tx.user.update({ where, data: { password: hashPassword(strongPassword) } })
   })
   t.same((await asked)?.json(), incorrect)
   t.equal(await svc.database.prisma.oauthRecord.count(), 0)
@@ -216,7 +216,7 @@ t.test('waits for a reset that has deleted the grants but not yet set the passwo
     asked = ask(svc, { username })
     await untilWaiting(svc, asked)
   }
-  const form = { token, email: username, password: strong, password_confirmation: strong }
+  const form = { token, email: username, password: strongPassword, password_confirmation: strongPassword }
   t.equal((await svc.browser().post('/reset-password', form, sameOrigin)).statusCode, 200)
   t.ok(asked)
   t.same((await asked)?.json(), incorrect)

@@ -28,9 +28,9 @@ t.test('signs in by passkey without an address, in a new session', async (t) => 
   const confirmed = await guest.browser.get('/user/confirmed-password-status')
   if (confirmed.statusCode === 200) t.strictSame(confirmed.json(), { confirmed: false }, 'a login confirms nothing')
 
-  const { visitor: somebody } = await signedIn(svc)
-  t.equal((await somebody.login(authenticator)).statusCode, 200)
-  t.equal(await somebody.userId(), user.id, 'in place of the signed-in user')
+  const { visitor: other } = await signedIn(svc)
+  t.equal((await other.login(authenticator)).statusCode, 200)
+  t.equal(await other.userId(), user.id, 'in place of the signed-in user')
 })
 
 t.test('remembers the browser on request, in the accepted forms', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong, takePassword } from '../../support/accounts.ts'
+import { removePassword, strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour, minute, second } from '../../support/clock.ts'
@@ -97,7 +97,7 @@ t.test('is valid for one session, and only while it lasts', async (t) => {
 t.test('requires a passkey from a user without a password, and accepts no password', async (t) => {
   const svc = await buildPasskeyApp(t, { rate_limits: { login: null } })
   const { user, authenticator, owner } = await withPasskey(svc)
-  await takePassword(svc, user.id)
+  await removePassword(svc, user.id)
   const { browser } = owner
   for (const guess of [password, '', null, undefined, 'null', '\u0000'.trim()]) {
     const answer = await browser.post('/user/confirm-password', { password: guess })
@@ -114,7 +114,7 @@ t.test('requires a passkey from a user without a password, and accepts no passwo
   t.equal((await status(browser)).json().confirmed, true)
   t.equal((await browser.delete('/user/other-sessions')).statusCode, 200)
   t.equal((await second.get('/api/user')).statusCode, 401)
-  const change = { current_password: '', password: strong, password_confirmation: strong }
+  const change = { current_password: '', password: strongPassword, password_confirmation: strongPassword }
   for (const current of ['', 'x', 'null']) {
     const answer = await browser.put('/user/password', { ...change, current_password: current })
     t.equal(answer.statusCode, 422)
@@ -140,7 +140,7 @@ t.test('rejects the password of another user who has just taken over the address
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
   const ada = await svc.createUser({ email: 'ada@example.com' })
-  const bob = await svc.createUser({ email: 'bob@example.com', password: strong })
+  const bob = await svc.createUser({ email: 'bob@example.com', password: strongPassword })
   const spa = svc.browser()
   await spa.signIn(ada.email)
   // The address changes its owner after the session was read and before the password is checked.
@@ -151,6 +151,6 @@ t.test('rejects the password of another user who has just taken over the address
     await prisma.user.update({ where: { id: BigInt(bob.id) }, data: { email: 'ada@example.com' } })
     return attempt(...facts)
   }
-  t.equal((await spa.post('/user/confirm-password', { password: strong })).statusCode, 422)
+  t.equal((await spa.post('/user/confirm-password', { password: strongPassword })).statusCode, 422)
   t.strictSame((await status(spa)).json(), { confirmed: false })
 })

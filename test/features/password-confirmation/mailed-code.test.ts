@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { passwordFingerprint } from '../../../src/access/password-fingerprint.ts'
 import { hashPassword } from '../../../src/crypto/password.ts'
-import { takePassword } from '../../support/accounts.ts'
+import { removePassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { minute } from '../../support/clock.ts'
@@ -18,7 +18,7 @@ async function withoutPassword(t: Test, settings: object = {}) {
   const [browser, other] = [svc.browser(), svc.browser()]
   await browser.signIn(user.email)
   await other.signIn(user.email)
-  await takePassword(svc, user.id)
+  await removePassword(svc, user.id)
   return { svc, user, browser, other }
 }
 

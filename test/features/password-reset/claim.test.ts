@@ -1,7 +1,7 @@
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { Authenticator } from '../../support/authenticator.ts'
-import { challenged, confirmedBrowser, enrol } from '../../support/totp.ts'
+import { challenged, confirmedBrowser, enableTwoFactor } from '../../support/totp.ts'
 
 const password = "the owner's passphrase"
 
@@ -24,7 +24,7 @@ async function reset(svc: TestApp, email: string, token: string) {
 /** An account created with a foreign address, and everything that could keep access to it. */
 async function hijacked(svc: TestApp) {
   const user = await svc.createUser({ verified: false })
-  const ada = await enrol(svc, user)
+  const ada = await enableTwoFactor(svc, user)
   const remembered = await challenged(svc, user.email, { remember: true })
   await remembered.post('/two-factor-challenge', { code: ada.code() })
   const apiToken = await svc.createToken(user)

@@ -2,7 +2,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { minute, second } from '../../support/clock.ts'
-import { credentials, led, Plain } from '../../support/plain.ts'
+import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
 
 const login = '/oauth/login'
 const forgot = '/oauth/forgot-password'
@@ -10,7 +10,7 @@ const forgot = '/oauth/forgot-password'
 t.test('resets a forgotten password, from the link in the form to the sign-in', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
-  const visitor = new Plain(svc)
+  const visitor = new ScriptlessBrowser(svc)
   t.match((await visitor.open(login)).body, `href="${forgot}"`)
   const odd = await visitor.send(forgot, { email: 'no address' })
   t.equal(odd.statusCode, 422)
@@ -42,7 +42,7 @@ t.test('resets a forgotten password, from the link in the form to the sign-in', 
   }
   t.equal((await visitor.post(link.pathname, { email, ...typed('a new passphrase') })).statusCode, 419)
   const done = await visitor.send(at, typed('a new passphrase'))
-  t.strictSame(led(done), [303, `${login}?reset=1`])
+  t.strictSame(redirectOf(done), [303, `${login}?reset=1`])
   t.equal(await visitor.user(), null, 'does not sign in')
   t.match((await visitor.open(`${login}?reset=1`)).body, 'role="status"')
   const used = await visitor.send(at, typed('a third passphrase'))
@@ -59,7 +59,7 @@ t.test('resets a forgotten password, from the link in the form to the sign-in', 
     t.equal((await visitor.open(path)).statusCode, status, path)
   }
   svc.clock.advance(minute + second)
-  for (let i = 0; i < 6; i++) await visitor.send(forgot, { email: `nobody${i}@example.com` })
+  for (let i = 0; i < 6; i++) await visitor.send(forgot, { email: `unknown${i}@example.com` })
   const limited = await visitor.send(forgot, { email })
   t.equal(limited.statusCode, 429)
   t.match(limited.headers['content-type'], 'text/html')

@@ -43,7 +43,7 @@ t.test('answers the same with the same work for known, unknown, disabled and thr
     return work(run)
   }
   const seen: unknown[] = []
-  for (const email of [known.email, 'nobody@example.com', disabled.email, known.email, 'x@localhost']) {
+  for (const email of [known.email, 'unknown@example.com', disabled.email, known.email, 'x@localhost']) {
     const before = await rows(svc)
     statements.length = 0
     const answer = await forgot(svc, email)
@@ -78,7 +78,7 @@ t.test('sends one mail a minute to an address, for any number of clients', async
   svc.clock.advance(second)
   await forgot(svc, email)
   t.equal(await mails(), 2)
-  await forgot(svc, 'nobody@example.com')
+  await forgot(svc, 'unknown@example.com')
   t.equal((await svc.mailbox.all()).length, 2)
 
   const eager = await buildTestApp(t, { settings: { passwords: { reset_throttle: '0s' } } })
@@ -91,27 +91,27 @@ t.test('sends one mail a minute to an address, for any number of clients', async
 
 t.test("limits the client's address, whatever it requests", async (t) => {
   const svc = await buildTestApp(t)
-  for (let i = 0; i < 6; i++) t.equal((await forgot(svc, `nobody${i}@example.com`)).statusCode, 200)
-  const refused = await forgot(svc, 'nobody@example.com')
+  for (let i = 0; i < 6; i++) t.equal((await forgot(svc, `unknown${i}@example.com`)).statusCode, 200)
+  const refused = await forgot(svc, 'unknown@example.com')
   t.equal(refused.statusCode, 429)
   t.equal(refused.headers['retry-after'], '60')
   t.equal(refused.headers['x-ratelimit-remaining'], '0')
   svc.clock.advance(minute)
-  t.equal((await forgot(svc, 'nobody@example.com')).statusCode, 200)
+  t.equal((await forgot(svc, 'unknown@example.com')).statusCode, 200)
 })
 
 t.test('reports unknown and throttled addresses where the configuration allows it', async (t) => {
   const svc = await buildTestApp(t, { settings: { passwords: { reveal_unknown_email: true } } })
   const { email } = await svc.createUser()
-  const nobody = await forgot(svc, 'nobody@example.com')
-  t.equal(nobody.statusCode, 422)
-  t.strictSame(nobody.json().errors, { email: [unknown] })
+  const notFound = await forgot(svc, 'unknown@example.com')
+  t.equal(notFound.statusCode, 422)
+  t.strictSame(notFound.json().errors, { email: [unknown] })
   t.equal((await forgot(svc, email)).json().message, sent)
   const again = await forgot(svc, email)
   t.equal(again.statusCode, 422)
   t.strictSame(again.json().errors, { email: ['Please wait before retrying.'] })
   t.equal((await svc.mailbox.to(email)).length, 1)
-  t.strictSame((await reset(svc, 'nobody@example.com')).json().errors, { email: [unknown] })
+  t.strictSame((await reset(svc, 'unknown@example.com')).json().errors, { email: [unknown] })
   t.strictSame((await reset(svc, email)).json().errors, { email: ['This password reset token is invalid.'] })
   await svc.database.prisma.user.update({ where: { email }, data: { disabledAt: new Date(0) } })
   svc.clock.advance(minute)

@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { registration, strong } from '../../support/accounts.ts'
+import { registration, strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 
@@ -18,7 +18,7 @@ interface Route {
   signedIn: boolean
 }
 
-const change = { current_password: password, password: strong, password_confirmation: strong }
+const change = { current_password: password, password: strongPassword, password_confirmation: strongPassword }
 const newAccount = registration('grace@example.com')
 const routes: Route[] = [
   { method: 'POST', url: '/register', good: newAccount, fields: ['name', 'email', 'password'], signedIn: false },

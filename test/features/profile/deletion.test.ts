@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
+import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { second } from '../../support/clock.ts'
@@ -82,7 +82,7 @@ t.test('frees the address, and invalidates mails to the deleted account', async 
   const first = await visitor(svc)
   await first.post('/register', registration('grace@example.com'))
   const link = await mailedLink(svc, 'grace@example.com')
-  await first.post('/user/confirm-password', { password: strong })
+  await first.post('/user/confirm-password', { password: strongPassword })
   t.equal((await first.delete('/user')).statusCode, 200)
   svc.clock.advance(second)
   const next = await visitor(svc)
@@ -111,7 +111,11 @@ const underWay: Record<
   name: (_svc, spa, email) => spa.put('/user/profile-information', { name: 'A', email }),
   address: (_svc, spa, email) => spa.put('/user/profile-information', { name: 'A', email: `new-${email}` }),
   password: (_svc, spa) =>
-    spa.put('/user/password', { current_password: password, password: strong, password_confirmation: strong }),
+    spa.put('/user/password', {
+      current_password: password,
+      password: strongPassword,
+      password_confirmation: strongPassword,
+    }),
   confirm: (_svc, spa) => spa.post('/user/confirm-password', { password }),
   resend: (_svc, spa) => spa.post('/email/verification-notification'),
   factor: (_svc, spa) => spa.post('/user/two-factor-authentication', { force: true }),

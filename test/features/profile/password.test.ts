@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong } from '../../support/accounts.ts'
+import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour } from '../../support/clock.ts'
@@ -9,8 +9,8 @@ import { stopTime } from '../../support/time.ts'
 const current = 'correct horse'
 const changed = (more: object = {}) => ({
   current_password: current,
-  password: strong,
-  password_confirmation: strong,
+  password: strongPassword,
+  password_confirmation: strongPassword,
   ...more,
 })
 
@@ -53,11 +53,11 @@ t.test(
     svc.clock.advance(3 * hour)
     t.equal((await here.get('/api/user')).statusCode, 200, 'its own remembered device keeps working')
     t.equal((await svc.browser().signIn(user.email, current)).statusCode, 401)
-    t.equal((await svc.browser().signIn(user.email, strong)).statusCode, 200)
+    t.equal((await svc.browser().signIn(user.email, strongPassword)).statusCode, 200)
     const [notice] = await svc.mailbox.to(user.email)
     t.equal(notice?.subject, 'Your password was changed')
-    t.notMatch(notice?.raw, strong)
-    t.notOk(svc.logs.some((line) => line.includes(strong) || line.includes(current)))
+    t.notMatch(notice?.raw, strongPassword)
+    t.notOk(svc.logs.some((line) => line.includes(strongPassword) || line.includes(current)))
     t.equal(await svc.database.prisma.event.count({ where: { type: 'password_changed' } }), 1)
   },
 )
@@ -82,7 +82,7 @@ t.test('issues a new session id and remember-me cookie after a change, and rejec
     t.equal(answer.statusCode, 401, cookie.slice(0, 12))
   }
   t.equal((await here.get('/user/sessions')).json()[0].id, publicId, 'the session keeps its public id')
-  t.equal((await here.post('/user/confirm-password', { password: strong })).statusCode, 201)
+  t.equal((await here.post('/user/confirm-password', { password: strongPassword })).statusCode, 201)
   svc.clock.advance(3 * hour)
   t.equal((await here.get('/api/user')).statusCode, 200, 'the new remember-me cookie works')
 })
@@ -123,7 +123,7 @@ t.test('also revokes API tokens, personal tokens and grants with revoke_tokens',
   t.equal(answer.statusCode, 200, answer.body)
   await check(bearers, 401)
   t.equal((await here.get('/api/user')).statusCode, 200)
-  const again = { current_password: strong, password: current, password_confirmation: current }
+  const again = { current_password: strongPassword, password: current, password_confirmation: current }
   const next = { API: await svc.createToken(user) }
   t.equal((await here.put('/user/password', { ...again, revoke_tokens: false })).statusCode, 200)
   await check(next, 200)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mailedLink, strong } from '../../support/accounts.ts'
+import { mailedLink, strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour, minute, second } from '../../support/clock.ts'
@@ -149,13 +149,17 @@ t.test('escapes a name wherever it is shown, and never mails it', async (t) => {
   const names = ['Free money at https://evil.example', '<img src=x onerror=alert(1)>', '<%= 7 * 7 %>{{7*7}}']
   for (const [i, name] of names.entries()) {
     const email = `grace${i}@example.com`
-    const body = { name, email, password: strong, password_confirmation: strong }
+    const body = { name, email, password: strongPassword, password_confirmation: strongPassword }
     const browser = svc.browser()
     await browser.get('/svc/csrf-cookie')
     t.equal((await browser.post('/register', body)).statusCode, 201)
-    await browser.post('/user/confirm-password', { password: strong })
+    await browser.post('/user/confirm-password', { password: strongPassword })
     await put(browser, { name, email: `hopper${i}@example.com` })
-    const changed = { current_password: strong, password: `${strong}!`, password_confirmation: `${strong}!` }
+    const changed = {
+      current_password: strongPassword,
+      password: `${strongPassword}!`,
+      password_confirmation: `${strongPassword}!`,
+    }
     await browser.put('/user/password', changed)
     t.equal((await browser.get('/api/user')).json().name, name)
     const home = await browser.get('/', { accept: 'text/html' })

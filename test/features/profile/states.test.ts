@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong, takePassword } from '../../support/accounts.ts'
+import { removePassword, strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { codeAt } from '../../support/totp.ts'
@@ -27,22 +27,31 @@ const routes: Record<string, (person: Person) => Promise<Answer>> = {
   resend: ({ spa }) => spa.post('/email/verification-notification'),
   verify: ({ spa, id }) => spa.get(`/email/verify/${id}/${'a'.repeat(64)}?expires=9999999999&signature=x`),
   password: ({ spa }) =>
-    spa.put('/user/password', { current_password: password, password: strong, password_confirmation: strong }),
+    spa.put('/user/password', {
+      current_password: password,
+      password: strongPassword,
+      password_confirmation: strongPassword,
+    }),
   sessions: ({ spa }) => spa.get('/user/sessions'),
   session: ({ spa }) => spa.delete(`/user/sessions/${'A'.repeat(43)}`),
-  others: ({ spa }) => spa.delete('/user/other-sessions', { password: strong }),
+  others: ({ spa }) => spa.delete('/user/other-sessions', { password: strongPassword }),
   factor: ({ spa }) => spa.post('/user/two-factor-authentication'),
   secret: ({ spa }) => spa.get('/user/two-factor-secret-key'),
   passkeys: ({ spa }) => spa.get('/user/passkeys/options'),
   tokens: ({ spa }) => spa.get('/api/tokens'),
   create: ({ spa }) => spa.post('/api/tokens/create', { token_name: 'x' }),
   device: ({ svc, spa: _, email }) =>
-    svc.bearer(null, 'POST', '/svc/token', { email: `new-${email}`, password: strong, device_name: 'x' }),
+    svc.bearer(null, 'POST', '/svc/token', { email: `new-${email}`, password: strongPassword, device_name: 'x' }),
   register: ({ spa }) =>
-    spa.post('/register', { name: 'B', email: 'b@example.com', password: strong, password_confirmation: strong }),
+    spa.post('/register', {
+      name: 'B',
+      email: 'b@example.com',
+      password: strongPassword,
+      password_confirmation: strongPassword,
+    }),
   logout: async ({ svc, email }) => {
     const other = svc.browser()
-    await other.signIn(`new-${email}`, strong)
+    await other.signIn(`new-${email}`, strongPassword)
     return other.post('/logout')
   },
   delete: ({ spa }) => spa.delete('/user'),
@@ -75,7 +84,7 @@ const usual: Record<keyof typeof routes, number> = {
 }
 
 /** The answers to anonymous callers: the session is over, and address and password are invalid. */
-const nobody = {
+const anonymous = {
   ...Object.fromEntries(Object.keys(routes).map((name) => [name, 401])),
   device: 422,
   // Without a session, registration is allowed.
@@ -137,14 +146,14 @@ const states: Record<string, State> = {
   disabled: {
     prepare: ({ svc, id }) =>
       svc.database.prisma.user.update({ where: { id: BigInt(id) }, data: { disabledAt: new Date() } }),
-    answers: nobody,
+    answers: anonymous,
   },
   deleted: {
     prepare: ({ svc, id }) => svc.database.prisma.user.delete({ where: { id: BigInt(id) } }),
-    answers: nobody,
+    answers: anonymous,
   },
   'without a password': {
-    prepare: ({ svc, id }) => takePassword(svc, id),
+    prepare: ({ svc, id }) => removePassword(svc, id),
     answers: {
       confirm: 422,
       address: 423,

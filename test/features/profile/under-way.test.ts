@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong } from '../../support/accounts.ts'
+import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { holdTransactions } from '../../support/hold.ts'
@@ -33,7 +33,7 @@ t.test('ignores requests of an intruder that are in flight during a reset', asyn
       await spa.signIn(email)
       await spa.post('/user/confirm-password', { password })
     }
-    const form = { token, email, password: strong, password_confirmation: strong }
+    const form = { token, email, password: strongPassword, password_confirmation: strongPassword }
     // They are authenticated on arrival, and write after the reset is done.
     const held = holdTransactions(svc)
     const intruding = spas.map((spa) => begin(spa, email))
@@ -45,6 +45,6 @@ t.test('ignores requests of an intruder that are in flight during a reset', asyn
     const row = await svc.database.prisma.user.findUnique({ where: { id: BigInt(user.id) } })
     t.equal(row?.email, email, `${name}: the account keeps its address`)
     t.ok(row?.emailVerifiedAt, name)
-    t.equal((await svc.browser().signIn(email, strong)).statusCode, 200, name)
+    t.equal((await svc.browser().signIn(email, strongPassword)).statusCode, 200, name)
   }
 })

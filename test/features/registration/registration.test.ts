@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mailedLink, registration, strong, visitor } from '../../support/accounts.ts'
+import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { hour, minute, second } from '../../support/clock.ts'
 import { cookieNames } from '../spa-session/set-cookies.ts'
@@ -38,8 +38,8 @@ t.test('creates and signs in an account, mails the link, and ignores other field
   t.ok(await mailedLink(svc, 'grace.example@example.com'))
   const types = (await svc.database.prisma.event.findMany({ orderBy: { id: 'asc' } })).map(({ type }) => type)
   t.strictSame(types, ['registered', 'verification_sent', 'login'])
-  t.notOk(svc.logs.some((line) => line.includes(strong)))
-  t.equal((await svc.browser().signIn(' GRACE.example@example.com', strong)).statusCode, 200)
+  t.notOk(svc.logs.some((line) => line.includes(strongPassword)))
+  t.equal((await svc.browser().signIn(' GRACE.example@example.com', strongPassword)).statusCode, 200)
 })
 
 t.test('assigns the configured role, and accepts remember in all its forms', async (t) => {
@@ -90,7 +90,10 @@ t.test('reports errors by field in the texts that clients know, and creates noth
     [{ password: '' }, { password: ['The password field is required.'] }],
     [{ password: ['a'] }, { password: ['The password field must be a string.'] }],
     [{ password_confirmation: undefined }, { password: ['The password field confirmation does not match.'] }],
-    [{ password_confirmation: `${strong} ` }, { password: ['The password field confirmation does not match.'] }],
+    [
+      { password_confirmation: `${strongPassword} ` },
+      { password: ['The password field confirmation does not match.'] },
+    ],
     [
       { password: 'vqzx7', password_confirmation: 'x' },
       {
@@ -137,7 +140,7 @@ t.test('accepts unusual valid addresses, and treats equivalent spellings as one'
   for (const email of good) {
     const answer = await (await visitor(svc)).post('/register', registration(email))
     t.equal(answer.statusCode, 201, `${email} ${answer.body}`)
-    t.equal((await svc.browser().signIn(email, strong)).statusCode, 200, email)
+    t.equal((await svc.browser().signIn(email, strongPassword)).statusCode, 200, email)
     // The mail receiver of the tests rejects quoted names.
     if (!email.startsWith('"')) t.equal((await svc.mailbox.to(email)).length, 1, `${email} is mailed`)
   }

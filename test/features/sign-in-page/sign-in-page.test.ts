@@ -2,8 +2,8 @@ import t from 'tap'
 import { clearTwoFactor } from '../../../src/users/two-factor.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
-import { credentials, led, Plain } from '../../support/plain.ts'
-import { enrol } from '../../support/totp.ts'
+import { credentials, redirectOf, ScriptlessBrowser } from '../../support/plain.ts'
+import { enableTwoFactor } from '../../support/totp.ts'
 import { cookieNames } from '../spa-session/set-cookies.ts'
 
 const login = '/oauth/login'
@@ -12,7 +12,7 @@ const forgot = '/oauth/forgot-password'
 t.test('signs in and returns to the intended page', async (t) => {
   const svc = await buildTestApp(t)
   const { email, id } = await svc.createUser()
-  const page = await new Plain(svc).open(login)
+  const page = await new ScriptlessBrowser(svc).open(login)
   t.equal(page.statusCode, 200)
   t.match(page.headers, { 'content-type': 'text/html; charset=utf-8', 'referrer-policy': 'same-origin' })
   for (const [query, target] of [
@@ -33,14 +33,14 @@ t.test('signs in and returns to the intended page', async (t) => {
     [`?return_to=/${'a'.repeat(5000)}`, '/'],
     ['?return_to=/%22%3E%3Cscript%3Ealert(1)%3C/script%3E', '/%22%3E%3Cscript%3Ealert(1)%3C/script%3E'],
   ] as const) {
-    const visitor = new Plain(svc)
+    const visitor = new ScriptlessBrowser(svc)
     const { body } = await visitor.open(login + query)
     t.notMatch(body, 'evil.example', query)
     t.notMatch(body, '<script>alert', query)
-    t.strictSame(led(await visitor.send(login + query, credentials(email))), [303, target], query)
+    t.strictSame(redirectOf(await visitor.send(login + query, credentials(email))), [303, target], query)
     t.equal(await visitor.user(), id)
   }
-  const direct = new Plain(svc)
+  const direct = new ScriptlessBrowser(svc)
   const { body } = await direct.open(login)
   const _token = /name="_token" value="([^"]+)"/.exec(body)?.[1] ?? ''
   for (const return_to of ['https://evil.example/', '//evil.example', '/\\evil.example']) {
@@ -53,7 +53,7 @@ t.test('signs in and returns to the intended page', async (t) => {
 t.test('shows errors in the form, which keeps all fields but the password', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
-  const visitor = new Plain(svc)
+  const visitor = new ScriptlessBrowser(svc)
   const texts = {
     wrong: 'These credentials do not match our records.',
     email: 'The email field must be a valid email address.',
@@ -61,7 +61,7 @@ t.test('shows errors in the form, which keeps all fields but the password', asyn
   }
   for (const [typed, status, text] of [
     [{ email, password: 'wrong secret', remember: '1' }, 401, texts.wrong],
-    [{ email: 'nobody@example.com', password: 'wrong secret' }, 401, texts.wrong],
+    [{ email: 'unknown@example.com', password: 'wrong secret' }, 401, texts.wrong],
     [{ email: 'no address', password: 'wrong secret' }, 422, texts.email],
     [{ email, password: '' }, 422, texts.password],
     [{ email: '"><script>alert(1)</script>', password: 'wrong secret' }, 422, texts.email],
@@ -89,7 +89,7 @@ t.test('shows errors in the form, which keeps all fields but the password', asyn
 t.test('shows the time to wait after too many failures', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
-  const visitor = new Plain(svc)
+  const visitor = new ScriptlessBrowser(svc)
   for (let i = 0; i < 5; i++) t.equal((await visitor.send(login, credentials(email, 'wrong'))).statusCode, 401)
   const refused = await visitor.send(login, credentials(email))
   t.equal(refused.statusCode, 429)
@@ -103,11 +103,11 @@ t.test('shows the time to wait after too many failures', async (t) => {
 
 t.test('asks for the second factor in a second form, and keeps the choice to be remembered', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const at = `${login}?return_to=/test-tokens`
-  const visitor = new Plain(svc)
+  const visitor = new ScriptlessBrowser(svc)
   const first = await visitor.send(at, { ...credentials(ada.email), remember: '1' })
-  t.strictSame(led(first), [303, `${login}?return_to=%2Ftest-tokens`])
+  t.strictSame(redirectOf(first), [303, `${login}?return_to=%2Ftest-tokens`])
   t.strictSame(cookieNames(first), ['XSRF-TOKEN', 'svc_session'])
   t.equal(await visitor.user(), null)
   const page = await visitor.open(String(first.headers.location))
@@ -126,23 +126,23 @@ t.test('asks for the second factor in a second form, and keeps the choice to be 
   t.equal(forged.statusCode, 419)
   const code = ada.code()
   const done = await visitor.send(at, { code: `${code.slice(0, 3)} ${code.slice(3)}` })
-  t.strictSame(led(done), [303, '/test-tokens'])
+  t.strictSame(redirectOf(done), [303, '/test-tokens'])
   t.ok(cookieNames(done).includes('svc_remember'))
   t.equal(await visitor.user(), ada.user.id)
 
-  const other = new Plain(svc)
+  const other = new ScriptlessBrowser(svc)
   await other.send(login, credentials(ada.email))
   const recovered = await other.send(login, { recovery_code: ada.recoveryCodes[0] ?? '' })
-  t.strictSame(led(recovered), [303, '/'])
+  t.strictSame(redirectOf(recovered), [303, '/'])
   t.notOk(cookieNames(recovered).includes('svc_remember'))
   t.equal(await other.user(), ada.user.id)
 })
 
 t.test('handles challenges from its own page, expired ones, and restarts', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
-  const visitor = new Plain(svc)
-  t.strictSame(led(await visitor.open('/two-factor-challenge')), [302, login], 'no sign-in waits')
+  const ada = await enableTwoFactor(svc)
+  const visitor = new ScriptlessBrowser(svc)
+  t.strictSame(redirectOf(await visitor.open('/two-factor-challenge')), [302, login], 'no sign-in waits')
   await visitor.send(login, credentials(ada.email))
   const page = await visitor.open('/two-factor-challenge?return_to=/a')
   t.equal(page.statusCode, 200)
@@ -150,41 +150,41 @@ t.test('handles challenges from its own page, expired ones, and restarts', async
   const restart = /href="([^"]*restart=1[^"]*)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
   t.match((await visitor.open(restart)).body, 'name="password"')
   t.match((await visitor.open(login)).body, 'name="code"', 'it still waits')
-  t.strictSame(led(await visitor.send('/two-factor-challenge?return_to=/a', { code: ada.code() })), [303, '/a'])
+  t.strictSame(redirectOf(await visitor.send('/two-factor-challenge?return_to=/a', { code: ada.code() })), [303, '/a'])
 
-  const late = new Plain(svc)
+  const late = new ScriptlessBrowser(svc)
   await late.send(login, credentials(ada.email))
   const { body } = await late.open(login)
   const _token = /name="_token" value="([^"]+)"/.exec(body)?.[1] ?? ''
   svc.clock.advance(10 * minute)
-  t.strictSame(led(await late.post(login, { _token, code: ada.code(), return_to: '/a' })), [
+  t.strictSame(redirectOf(await late.post(login, { _token, code: ada.code(), return_to: '/a' })), [
     303,
     `${login}?return_to=%2Fa`,
   ])
   t.match((await late.open(login)).body, 'name="password"')
   t.equal(await late.user(), null)
-  const spared = new Plain(svc)
+  const spared = new ScriptlessBrowser(svc)
   await spared.send(login, credentials(ada.email))
   t.match((await spared.open(login)).body, 'name="code"')
   await svc.database.transaction((tx) => clearTwoFactor(tx, ada.user.id))
   t.match((await spared.open(login)).body, 'name="password"', 'the factor was removed: a password suffices')
-  t.strictSame(led(await spared.send(login, credentials(ada.email))), [303, '/'])
-  const nobody = new Plain(svc)
-  const form = await nobody.open(login)
+  t.strictSame(redirectOf(await spared.send(login, credentials(ada.email))), [303, '/'])
+  const anonymous = new ScriptlessBrowser(svc)
+  const form = await anonymous.open(login)
   const token = /name="_token" value="([^"]+)"/.exec(form.body)?.[1] ?? ''
-  t.strictSame(led(await nobody.post(login, { _token: token, code: ada.code() })), [303, login])
-  t.equal(await nobody.user(), null)
+  t.strictSame(redirectOf(await anonymous.post(login, { _token: token, code: ada.code() })), [303, login])
+  t.equal(await anonymous.user(), null)
 })
 
 t.test('redirects signed-in users immediately, and lets them use another account', async (t) => {
   const svc = await buildTestApp(t)
-  const [ada, bob] = [await svc.createUser(), await enrol(svc)]
-  const visitor = new Plain(svc)
+  const [ada, bob] = [await svc.createUser(), await enableTwoFactor(svc)]
+  const visitor = new ScriptlessBrowser(svc)
   await visitor.send(login, credentials(ada.email))
   const token = /name="_token" value="([^"]+)"/.exec((await visitor.open('/')).body)?.[1] ?? ''
-  t.strictSame(led(await visitor.open(`${login}?return_to=/a`)), [303, '/a'])
-  t.strictSame(led(await visitor.open(`${login}?return_to=${encodeURIComponent(login)}`)), [303, login])
-  t.strictSame(led(await visitor.open(login)), [303, '/'])
+  t.strictSame(redirectOf(await visitor.open(`${login}?return_to=/a`)), [303, '/a'])
+  t.strictSame(redirectOf(await visitor.open(`${login}?return_to=${encodeURIComponent(login)}`)), [303, login])
+  t.strictSame(redirectOf(await visitor.open(login)), [303, '/'])
   const wrong = await visitor.post(login, { _token: token, ...credentials(bob.email, 'wrong') })
   t.equal(wrong.statusCode, 401)
   t.equal(await visitor.user(), ada.id, 'a failure keeps the session')
@@ -198,8 +198,8 @@ t.test('redirects signed-in users immediately, and lets them use another account
 
 t.test("replaces svc's pages by a configured front end, and links to it in mails", async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { frontend_url: 'http://localhost:5173' } } })
-  const ada = await enrol(svc)
-  const visitor = new Plain(svc)
+  const ada = await enableTwoFactor(svc)
+  const visitor = new ScriptlessBrowser(svc)
   for (const path of ['/', '/two-factor-challenge', '/reset-password/abc?email=a@b.c']) {
     t.equal((await visitor.open(path)).statusCode, 404, path)
   }
@@ -207,8 +207,8 @@ t.test("replaces svc's pages by a configured front end, and links to it in mails
   t.equal(posted.statusCode, 404)
   t.equal((await visitor.send(login, credentials(ada.email))).statusCode, 303, 'but keeps its sign-in page')
   t.equal((await visitor.open('/two-factor-challenge')).statusCode, 404)
-  t.strictSame(led(await visitor.send(login, { code: ada.code() })), [303, 'http://localhost:5173'])
-  await new Plain(svc).send(forgot, { email: ada.email })
+  t.strictSame(redirectOf(await visitor.send(login, { code: ada.code() })), [303, 'http://localhost:5173'])
+  await new ScriptlessBrowser(svc).send(forgot, { email: ada.email })
   const mail = (await svc.mailbox.to(ada.email)).find(({ text }) => text.includes('reset-password'))
   t.match(mail?.text, /http:\/\/localhost:5173\/reset-password\/[0-9a-f]{64}\?email=/)
 })
@@ -219,14 +219,14 @@ t.test("redirects to the application's sign-in page if there is one", async (t) 
     ['https://app.example/login?x=1', 'https://app.example/login?x=1&return_to=%2Fa%3Fb'],
   ] as const) {
     const svc = await buildTestApp(t, { settings: { links: { login: page } } })
-    const visitor = new Plain(svc)
-    t.strictSame(led(await visitor.open(`${login}?return_to=/a%3Fb`)), [302, target])
+    const visitor = new ScriptlessBrowser(svc)
+    t.strictSame(redirectOf(await visitor.open(`${login}?return_to=/a%3Fb`)), [302, target])
     t.notMatch(String((await visitor.open(`${login}?return_to=//evil.example`)).headers.location), 'evil')
   }
 })
 
 t.test('explains a failed provider sign-in', async (t) => {
-  const visitor = new Plain(await buildTestApp(t))
+  const visitor = new ScriptlessBrowser(await buildTestApp(t))
   const alert = async (code: string) => {
     const { body } = await visitor.open(`${login}?error=${encodeURIComponent(code)}`)
     return /role="alert" id="form-error"><div><p>([^<]*)/.exec(body)?.[1] ?? null

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isPassword } from '../../../src/crypto/password.ts'
 import { Authenticator } from '../../support/authenticator.ts'
-import { challenged, enrol } from '../../support/totp.ts'
+import { challenged, enableTwoFactor } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
 
 const email = 'grace@example.com'
@@ -22,13 +22,13 @@ async function keysOf({ database: { prisma } }: Social, id: number) {
   }
 }
 
-const nobody = { links: [{ provider: 'acme', providerId: 'grace' }] }
+const onlyTheLink = { links: [{ provider: 'acme', providerId: 'grace' }] }
 
 t.test('removes all access of an attacker who registered an address first, when its owner signs in', async (t) => {
   const svc = await buildSocial(t, { acme: { trust_email: true } })
   const user = await svc.createUser({ email, verified: false })
   const { prisma } = svc.database
-  const thief = await enrol(svc, user)
+  const thief = await enableTwoFactor(svc, user)
   const remembered = await challenged(svc, email, { remember: true })
   await remembered.post('/two-factor-challenge', { code: thief.code() })
   const apiToken = await svc.createToken(user)
@@ -53,7 +53,7 @@ t.test('removes all access of an attacker who registered an address first, when 
   t.match(await owner.user(), { id: user.id, email, email_verified_at: String })
   t.strictSame(await keysOf(svc, user.id), {
     ...{ password: false, factor: false, verified: true, sessions: 1, remembered: 0, tokens: 0, passkeys: 0 },
-    ...nobody,
+    ...onlyTheLink,
   })
   for (const spa of [thief.browser, remembered]) t.equal((await spa.get('/api/user')).statusCode, 401)
   t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 401)
@@ -71,7 +71,7 @@ t.test('links accounts with the same verified address, and keeps everything', as
   const grace = new Visitor(svc)
   t.equal((await grace.signIn('grace')).headers.location, `${frontEnd}/`)
   t.equal((await grace.user())?.id, user.id)
-  t.match(await keysOf(svc, user.id), { password: true, sessions: 2, tokens: 1, ...nobody })
+  t.match(await keysOf(svc, user.id), { password: true, sessions: 2, tokens: 1, ...onlyTheLink })
   t.equal((await svc.bearer(apiToken, 'GET', '/api/user')).statusCode, 200)
   t.equal((await spa.get('/api/user')).statusCode, 200)
   const notices = (await svc.mailbox.to(user.email)).map(({ subject, text }) => subject + text)

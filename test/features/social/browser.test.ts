@@ -1,7 +1,7 @@
 // engine: none
 import t from 'tap'
 import { minute } from '../../support/clock.ts'
-import { enrol } from '../../support/totp.ts'
+import { enableTwoFactor } from '../../support/totp.ts'
 import { buildSocial, callbackUri, failure, frontEnd, Visitor } from './visitor.ts'
 
 t.test('signs in from the button, and returns to the intended page', async (t) => {
@@ -66,9 +66,9 @@ t.test('returns the redirect address to an SPA', async (t) => {
   const back = await grace.back(await grace.allow(new URL(answer.json().url), 'grace'))
   t.equal(back.headers.location, `${frontEnd}/here`)
   t.match(await grace.user(), { email: 'grace@example.com' })
-  t.equal((await grace.browser.get('/auth/nobody/redirect')).statusCode, 404)
+  t.equal((await grace.browser.get('/auth/unknown/redirect')).statusCode, 404)
   t.equal((await grace.browser.get('/auth/__proto__/redirect')).statusCode, 404)
-  t.equal((await grace.browser.get('/auth/nobody/callback?code=x&state=y')).statusCode, 404)
+  t.equal((await grace.browser.get('/auth/unknown/callback?code=x&state=y')).statusCode, 404)
 })
 
 t.test('signs in from ten tabs of one browser', async (t) => {
@@ -143,7 +143,7 @@ t.test('requires the second factor as after a password', async (t) => {
   await grace.signIn('grace')
   const userId = BigInt((await grace.user())?.id ?? 0)
   const user = await svc.createUser({ email: 'factor@example.com' })
-  const ada = await enrol(svc, user)
+  const ada = await enableTwoFactor(svc, user)
   await svc.database.prisma.socialAccount.updateMany({ where: { userId }, data: { userId: BigInt(user.id) } })
   const visitor = new Visitor(svc)
   const answer = await visitor.signIn('grace', 'acme', { return_to: '/orders' })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { isPassword } from '../../../src/crypto/password.ts'
 import { day } from '../../support/clock.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
-import { buildSocial, failure, frontEnd, list, type Social, smiths, Visitor } from './visitor.ts'
+import { buildSocial, failure, forgeAccounts, frontEnd, list, type Social, Visitor } from './visitor.ts'
 
 const email = 'grace@example.com'
 
@@ -81,7 +81,7 @@ t.test('opens no account of an earlier server that used the same provider name',
   await new Visitor(svc).signIn('wayland', 'github')
   const other = await buildSocial(t)
   svc.config.swap(other.config.current())
-  other.forge.accounts.set('wayland', { profile: { ...smiths.wayland?.profile }, emails: [] })
+  other.forge.accounts.set('wayland', { profile: { ...forgeAccounts.wayland?.profile }, emails: [] })
   const visitor = new Visitor(svc)
   t.equal(failure(await visitor.signIn('wayland', 'github')), 'email_missing', 'the same id, another person')
   t.equal(await visitor.user(), null)

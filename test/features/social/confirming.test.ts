@@ -102,7 +102,7 @@ t.test('a confirmation needs a session, a linked OpenID provider, and a user wit
   await smith.signIn('wayland', 'github')
   await refused(smith, 'github', /does not prove when/)
   await refused(smith, 'acme', /No account at this provider/)
-  for (const name of ['nobody', '__proto__', '%00']) {
+  for (const name of ['unknown', '__proto__', '%00']) {
     t.equal((await smith.browser.post(at(name), {})).statusCode, 404, name)
   }
   const grace = new Visitor(svc)

@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { buildSocial, callbackUri, failure, frontEnd, smiths, Visitor } from './visitor.ts'
+import { buildSocial, callbackUri, failure, forgeAccounts, frontEnd, Visitor } from './visitor.ts'
 
 t.test('supports GitHub: uses the primary address of the list if it is verified', async (t) => {
   const svc = await buildSocial(t)
@@ -43,7 +43,7 @@ t.test('neither creates nor links an account by an unverified address', async (t
   await smith.signIn('wayland', 'github')
   t.match(await smith.user(), { email: 'wayland@example.com' }, 'not that of the profile')
   await svc.createUser({ email: 'old@example.com' })
-  const other = structuredClone(smiths.wayland)
+  const other = structuredClone(forgeAccounts.wayland)
   if (!other?.emails) throw new Error('The account is missing.')
   other.profile.id = 99
   other.emails = [{ email: 'old@example.com', primary: false, verified: true }]
@@ -68,7 +68,7 @@ t.test('rejects errors with status 200, and other invalid responses', async (t) 
     ['/login/oauth/access_token', 'no token', (response) => response.end('{"token_type":"bearer"}')],
     ['/login/oauth/access_token', 'a number', (response) => response.end('{"access_token":1,"token_type":"bearer"}')],
     ['/login/oauth/access_token', 'cut off', (response) => response.destroy()],
-    ['/user', 'nobody', (response) => response.end('{}')],
+    ['/user', 'unknown', (response) => response.end('{}')],
     ['/user', 'a null id', (response) => response.end('{"id":null}')],
     ['/user', 'an empty id', (response) => response.end('{"id":""}')],
     ['/user', 'an object as id', (response) => response.end('{"id":{"a":1}}')],

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { takePassword } from '../../support/accounts.ts'
+import { removePassword } from '../../support/accounts.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { hour } from '../../support/clock.ts'
 import { beginTogether } from '../../support/together.ts'
@@ -48,11 +48,11 @@ t.test('links, signs in by the link, and unlinks', async (t) => {
 
 t.test('requires a session, CSRF and a recent password for linking and unlinking', async (t) => {
   const svc = await buildSocial(t)
-  const nobody = svc.browser()
-  await nobody.get('/svc/csrf-cookie')
-  t.equal((await nobody.post(`${list}/acme`, {})).statusCode, 401)
-  t.equal((await nobody.get(list)).statusCode, 401)
-  t.equal((await nobody.delete(`${list}/1`)).statusCode, 401)
+  const anonymous = svc.browser()
+  await anonymous.get('/svc/csrf-cookie')
+  t.equal((await anonymous.post(`${list}/acme`, {})).statusCode, 401)
+  t.equal((await anonymous.get(list)).statusCode, 401)
+  t.equal((await anonymous.delete(`${list}/1`)).statusCode, 401)
   const user = await svc.createUser()
   const token = await svc.createToken(user)
   t.equal((await svc.bearer(token, 'POST', `${list}/acme`, {})).statusCode, 401, 'sessions only')
@@ -64,7 +64,7 @@ t.test('requires a session, CSRF and a recent password for linking and unlinking
   await spa.post('/user/confirm-password', { password: 'correct horse' })
   t.equal((await spa.post(`${list}/acme`, {}, { 'x-xsrf-token': undefined })).statusCode, 419)
   t.equal((await spa.get(`${list}/acme`)).statusCode, 405, 'a click alone begins no link')
-  t.equal((await spa.post(`${list}/nobody`, {})).statusCode, 404)
+  t.equal((await spa.post(`${list}/unknown`, {})).statusCode, 404)
   t.equal((await spa.post(`${list}/acme`, {})).statusCode, 200)
   t.equal((await spa.delete(`${list}/1`, undefined, { 'x-xsrf-token': undefined })).statusCode, 419)
   t.equal((await spa.delete(`${list}/1`)).statusCode, 404)
@@ -145,7 +145,7 @@ t.test('refuses to remove the last way to sign in', async (t) => {
   const ada = await confirmed(svc)
   await link(ada, 'grace')
   await link(ada, 'wayland', 'github')
-  await takePassword(svc, ada.user.id)
+  await removePassword(svc, ada.user.id)
   const { browser } = ada.visitor
   const other = await replicaOf(t, svc)
   const there = other.browser()
@@ -172,7 +172,7 @@ t.test('counts a passkey as a way to sign in, and keeps one of the two', async (
     const { options } = (await visitor.browser.get('/user/passkeys/options')).json()
     const credential = new Authenticator().register(options)
     await visitor.browser.post('/user/passkeys', { name: 'Mine', credential })
-    await takePassword(svc, user.id)
+    await removePassword(svc, user.id)
     return visitor.browser
   }
   const { prisma } = svc.database

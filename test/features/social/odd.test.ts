@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chance, methods, odd, pick, strange } from '../../http/odd-requests.ts'
+import { chance, methods, odd, oddValues, pick } from '../../http/odd-requests.ts'
 import { buildSocial, mobileUri, type Social, Visitor } from './visitor.ts'
 
 const names = ['code', 'state', 'iss', 'error', 'error_description', 'stateless', 'device_name', 'return_to', 'confirm']
@@ -9,7 +9,7 @@ const providers = [
   'github',
   'acme',
   'github',
-  'nobody',
+  'unknown',
   '__proto__',
   'constructor',
   '%00',
@@ -35,7 +35,7 @@ function oddRequest(good: URLSearchParams) {
   const method = chance(0.8) ? pick(['GET', 'POST'] as const) : pick(methods)
   const path = pick(paths)
   const chosen = (path === 'token' ? fields : names).filter(() => chance(0.6))
-  if (chance(0.1)) chosen.push(pick(strange))
+  if (chance(0.1)) chosen.push(pick(oddValues))
   if (chance(0.1)) chosen.push('state')
   const text = encoded(chosen.map((name): [string, string] => [name.toWellFormed(), valueFor(name, good)]))
   const body = Object.fromEntries(chosen.map((name) => [name, chance(0.5) ? pick(odd) : pick([1, null, [], {}, true])]))

@@ -1,9 +1,9 @@
 // engine: none
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { strong } from '../../support/accounts.ts'
+import { strongPassword } from '../../support/accounts.ts'
 import { hour, minute } from '../../support/clock.ts'
-import { enrol } from '../../support/totp.ts'
+import { enableTwoFactor } from '../../support/totp.ts'
 import { buildSocial, callbackUri, mobileUri, type Social, Visitor } from './visitor.ts'
 
 const home = callbackUri('acme')
@@ -129,7 +129,7 @@ t.test('accepts a code that a mobile app got itself', async (t) => {
     t.equal(wrong.json().code, 'validation_failed')
   }
   t.equal(svc.acme.callsTo('/token').length, asked, 'no code is sent for them')
-  t.equal((await exchange(svc, good, 'nobody')).statusCode, 404)
+  t.equal((await exchange(svc, good, 'unknown')).statusCode, 404)
   t.match((await exchange(svc, await handIn(svc, 'nameless'))).json(), { code: 'email_missing' })
   const none = await buildSocial(t)
   t.equal((await exchange(none, await handIn(none, 'grace'))).statusCode, 422, 'nothing is listed')
@@ -158,7 +158,7 @@ t.test('returns a challenge for the second factor without a session, for one att
   const first = await exchange(svc, await handIn(svc, 'grace'))
   const userId = BigInt(first.json().user.id)
   const user = await svc.createUser({ email: 'factor@example.com' })
-  const ada = await enrol(svc, user)
+  const ada = await enableTwoFactor(svc, user)
   await svc.database.prisma.socialAccount.updateMany({ where: { userId }, data: { userId: BigInt(user.id) } })
   await svc.database.prisma.personalAccessToken.deleteMany()
 
@@ -188,7 +188,11 @@ t.test('returns a challenge for the second factor without a session, for one att
   t.equal(await svc.database.prisma.personalAccessToken.count(), 1)
   const changes = {
     'a changed password': async () => {
-      const passwords = { current_password: 'correct horse', password: strong, password_confirmation: strong }
+      const passwords = {
+        current_password: 'correct horse',
+        password: strongPassword,
+        password_confirmation: strongPassword,
+      }
       t.equal((await ada.browser.put('/user/password', passwords)).statusCode, 200)
     },
     'ten minutes': async () => svc.clock.advance(10 * minute),
@@ -208,7 +212,7 @@ t.test('rejects a challenge whose account has an unverified address by then', as
   const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] }, settings })
   const { id } = (await exchange(svc, await handIn(svc, 'grace'))).json().user
   const user = await svc.createUser({ email: 'factor@example.com' })
-  const ada = await enrol(svc, user)
+  const ada = await enableTwoFactor(svc, user)
   const { prisma } = svc.database
   await prisma.socialAccount.updateMany({ where: { userId: BigInt(id) }, data: { userId: BigInt(user.id) } })
   await prisma.personalAccessToken.deleteMany()

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { Cookie, CookieJar } from 'tough-cookie'
 import { buildTestApp, type Settings, type TestApp } from '../../support/app.ts'
 import type { TestClock } from '../../support/clock.ts'
-import { OAuthProvider, type PlainAccount } from '../../support/oauth-provider.ts'
+import { type OAuthAccount, OAuthProvider } from '../../support/oauth-provider.ts'
 import { OidcProvider, type ProviderAccount } from '../../support/oidc-provider.ts'
 import { stopTime } from '../../support/time.ts'
 
@@ -19,7 +19,7 @@ const people: ProviderAccount[] = [
 ]
 
 /** The accounts at the forge, which supports plain OAuth 2.0 as GitHub does. */
-export const smiths: Record<string, PlainAccount> = {
+export const forgeAccounts: Record<string, OAuthAccount> = {
   wayland: {
     profile: { id: 4711, node_id: 'U_4711', login: 'wayland', name: 'Wayland Smith', email: 'public@example.com' },
     emails: [
@@ -61,7 +61,7 @@ export async function buildSocial(
 ): Promise<Social> {
   const own = await OidcProvider.start(t, structuredClone(people), [callbackUri('acme'), mobileUri])
   own.isUp = !isDown
-  const forge = await OAuthProvider.start(t, structuredClone(smiths), [
+  const forge = await OAuthProvider.start(t, structuredClone(forgeAccounts), [
     callbackUri('github'),
     callbackUri('smithy'),
     mobileUri,

@@ -127,9 +127,9 @@ t.test('answers 401 without credentials, requires CSRF of sessions, and not of b
   const token = await svc.createToken(user)
   const authorization = `Bearer ${token}`
   const spa = svc.browser({ xsrf: false })
-  const nobody = await spa.post(create, named)
-  t.equal(nobody.statusCode, 401)
-  t.equal(nobody.headers['www-authenticate'], 'Bearer')
+  const anonymous = await spa.post(create, named)
+  t.equal(anonymous.statusCode, 401)
+  t.equal(anonymous.headers['www-authenticate'], 'Bearer')
   await spa.get('/svc/csrf-cookie')
   t.equal((await spa.post(create, named)).statusCode, 401, 'an anonymous visitor is not authenticated')
   t.equal((await spa.post('/logout')).statusCode, 401)

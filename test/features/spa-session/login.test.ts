@@ -27,7 +27,7 @@ t.test('answers the same to every failed login', async (t) => {
       [known.email, 'wrong horse'],
       [known.email, ' correct horse'],
       [known.email, 'Correct horse'],
-      ['nobody@example.com', 'correct horse'],
+      ['unknown@example.com', 'correct horse'],
       [disabled.email, 'correct horse'],
       [passwordless.email, 'correct horse'],
     ]) {

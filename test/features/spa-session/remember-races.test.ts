@@ -2,12 +2,12 @@ import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { hour } from '../../support/clock.ts'
 import { beforeNextTransaction } from '../../support/meanwhile.ts'
-import { present, remembered, sessionCount, spaHeaders, tokens } from './remembered.ts'
+import { present, rememberedBrowser, sessionCount, spaHeaders, tokens } from './remembered.ts'
 import { cookieNames, cookiesOf } from './set-cookies.ts'
 
 t.test('gives parallel requests of a remembered browser one successor and one session', async (t) => {
   const svc = await buildTestApp(t)
-  const { user, cookie } = await remembered(svc)
+  const { user, cookie } = await rememberedBrowser(svc)
   const together = () => Promise.all(Array.from({ length: 10 }, () => present(svc, cookie)))
   const answers = await together()
   for (const answer of answers) {
@@ -40,7 +40,7 @@ t.test('gives parallel requests of a remembered browser one successor and one se
 
 t.test('ends the device and notifies the user when a replaced cookie is presented', async (t) => {
   const svc = await buildTestApp(t)
-  const { user, cookie } = await remembered(svc)
+  const { user, cookie } = await rememberedBrowser(svc)
   const other = svc.browser()
   await other.signIn(user.email, undefined, { remember: true })
   const first = cookiesOf(await present(svc, cookie))
@@ -65,13 +65,13 @@ t.test('ends the device and notifies the user when a replaced cookie is presente
 
 t.test('ends no device on a forged cookie', async (t) => {
   const svc = await buildTestApp(t)
-  const { user, cookie = '' } = await remembered(svc)
+  const { user, cookie = '' } = await rememberedBrowser(svc)
   const [id, secret = '', tag = ''] = cookie.split('.')
   const other = 'A'.repeat(43)
   for (const made of [`${id}.${other}`, `${id}.${other}.${tag}`, `${id}.${other}.${other}`, `${id}.${secret}.`]) {
     t.equal((await present(svc, made)).statusCode, 401)
   }
-  const elsewhere = await remembered(svc)
+  const elsewhere = await rememberedBrowser(svc)
   const theirs = (elsewhere.cookie ?? '').split('.').slice(1).join('.')
   t.equal((await present(svc, `${id}.${theirs}`)).statusCode, 401, "another device's secret")
   t.equal((await present(svc, cookie)).json().id, user.id)
@@ -80,7 +80,7 @@ t.test('ends no device on a forged cookie', async (t) => {
 
 t.test('accepts and replaces a cookie from before cookies had a tag', async (t) => {
   const svc = await buildTestApp(t)
-  const { cookie = '' } = await remembered(svc)
+  const { cookie = '' } = await rememberedBrowser(svc)
   const old = cookie.split('.').slice(0, 2).join('.')
   const successor = cookiesOf(await present(svc, old)).svc_remember?.value
   t.match(successor, /^\d+\.[\w-]{43}\.[\w-]{43}$/)
@@ -91,7 +91,7 @@ t.test('accepts and replaces a cookie from before cookies had a tag', async (t) 
 
 t.test('rejects a predecessor that was replaced between its lookup and its rotation', async (t) => {
   const svc = await buildTestApp(t)
-  const { cookie } = await remembered(svc)
+  const { cookie } = await rememberedBrowser(svc)
   const successor = cookiesOf(await present(svc, cookie)).svc_remember?.value
   await svc.database.prisma.session.deleteMany()
   let overtaking: Awaited<ReturnType<typeof present>> | undefined
@@ -107,7 +107,7 @@ t.test('rejects a predecessor that was replaced between its lookup and its rotat
 
 t.test('replaces a used session of a predecessor that is too old', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '3h' } } })
-  const { cookie } = await remembered(svc)
+  const { cookie } = await rememberedBrowser(svc)
   const first = cookiesOf(await present(svc, cookie)).svc_session?.value
   for (let passed = 0; passed < 3; passed++) {
     svc.clock.advance(hour)
@@ -119,7 +119,7 @@ t.test('replaces a used session of a predecessor that is too old', async (t) => 
 
 t.test('ends every session of the device on logout, also one that another request began', async (t) => {
   const svc = await buildTestApp(t)
-  const { user, spa, cookie } = await remembered(svc)
+  const { user, spa, cookie } = await rememberedBrowser(svc)
   const stolen = cookiesOf(await present(svc, cookie)).svc_session?.value
   await spa.get('/svc/csrf-cookie')
   t.equal((await spa.post('/login', { email: user.email, password: 'correct horse', remember: true })).statusCode, 200)
@@ -138,7 +138,7 @@ t.test('survives a change of the secret between a cookie and its successor', asy
   const one = 'the-first-secret-which-is-32-bytes-long'
   const two = 'the-second-secret-that-is-32-bytes-long'
   const before = await buildTestApp(t, { env: { SVC_SECRET: one } })
-  const { cookie } = await remembered(before)
+  const { cookie } = await rememberedBrowser(before)
   const first = cookiesOf(await present(before, cookie)).svc_remember?.value
   const env = { SVC_SECRET: `${two},${one}` }
   const after = await buildTestApp(t, { env, database: before.where, clock: before.clock })
@@ -152,7 +152,7 @@ t.test('survives a change of the secret between a cookie and its successor', asy
 t.test('agrees on one successor and one session on two replicas', async (t) => {
   const svc = await buildTestApp(t)
   const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
-  const { cookie } = await remembered(svc)
+  const { cookie } = await rememberedBrowser(svc)
   const answers = await Promise.all([svc, replica, svc, replica, svc, replica].map((one) => present(one, cookie)))
   t.ok(answers.every((answer) => answer.statusCode === 200))
   for (const name of ['svc_remember', 'svc_session', 'XSRF-TOKEN']) {
@@ -163,7 +163,7 @@ t.test('agrees on one successor and one session on two replicas', async (t) => {
 
 t.test('rejects a late predecessor although its successor is signed in', async (t) => {
   const svc = await buildTestApp(t)
-  const { cookie } = await remembered(svc)
+  const { cookie } = await rememberedBrowser(svc)
   const successor = cookiesOf(await present(svc, cookie)).svc_remember?.value
   const answers = await Promise.all([present(svc, successor), present(svc, cookie), present(svc, cookie)])
   t.ok(answers.every((answer) => [200, 401].includes(answer.statusCode)))

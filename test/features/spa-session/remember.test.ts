@@ -4,7 +4,7 @@ import { hashPassword } from '../../../src/crypto/password.ts'
 import { buildTestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 import { day, hour, minute } from '../../support/clock.ts'
-import { present, remembered, sessionCount, spaHeaders, tokens } from './remembered.ts'
+import { present, rememberedBrowser, sessionCount, spaHeaders, tokens } from './remembered.ts'
 import { cookieNames, cookiesOf, pair } from './set-cookies.ts'
 
 t.test('accepts the flag in every form that clients send', async (t) => {
@@ -27,7 +27,7 @@ t.test('accepts the flag in every form that clients send', async (t) => {
 
 t.test('ignores an invalid cookie without changing the row', async (t) => {
   const svc = await buildTestApp(t)
-  const { cookie = '' } = await remembered(svc)
+  const { cookie = '' } = await rememberedBrowser(svc)
   const [row] = await tokens(svc)
   t.equal(row?.tokenHash, sha256Hex(cookie.split('.')[1] ?? ''), 'only the hash is stored')
   const [id = '', secret = ''] = cookie.split('.')
@@ -57,7 +57,7 @@ t.test('ignores an invalid cookie without changing the row', async (t) => {
 
 t.test('uses nothing up in a rejected request', async (t) => {
   const svc = await buildTestApp(t)
-  const { cookie } = await remembered(svc)
+  const { cookie } = await rememberedBrowser(svc)
   const before = await tokens(svc)
   const headers = { ...spaHeaders, cookie: `svc_remember=${cookie}` }
   const post = (url: string, more: object = {}) =>
@@ -80,7 +80,7 @@ t.test('uses nothing up in a rejected request', async (t) => {
 
 t.test('works on both route families, and on an unsafe request with the XSRF value of its id', async (t) => {
   const svc = await buildTestApp(t)
-  const guest = await remembered(svc)
+  const guest = await rememberedBrowser(svc)
   t.strictSame(cookieNames(await guest.spa.get('/svc/csrf-cookie')), [
     'XSRF-TOKEN',
     'svc_browser',
@@ -89,7 +89,7 @@ t.test('works on both route families, and on an unsafe request with the XSRF val
   ])
   t.equal(await sessionCount(svc), 1)
   t.equal((await guest.spa.get('/api/user')).json().id, guest.user.id)
-  const unsafe = await remembered(svc)
+  const unsafe = await rememberedBrowser(svc)
   const old = await unsafe.spa.cookie('XSRF-TOKEN')
   const made = await unsafe.spa.post('/api/tokens/create', { token_name: 'x' })
   t.equal(made.statusCode, 200, 'the ended id still carries its XSRF value')
@@ -101,27 +101,27 @@ t.test('works on both route families, and on an unsafe request with the XSRF val
 t.test('ends with logout, password, account and its lifetime', async (t) => {
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
-  const out = await remembered(svc)
+  const out = await rememberedBrowser(svc)
   await out.spa.get('/api/user')
   const current = await out.spa.cookie('svc_remember')
   t.strictSame(cookieNames(await out.spa.post('/logout')), ['XSRF-TOKEN', 'svc_remember', 'svc_session'])
   t.equal(await out.spa.cookie('svc_remember'), undefined)
   for (const cookie of [current, out.cookie]) t.equal((await present(svc, cookie)).statusCode, 401)
 
-  const changed = await remembered(svc)
+  const changed = await rememberedBrowser(svc)
   const where = { id: BigInt(changed.user.id) }
   await prisma.user.update({ where, data: { password: hashPassword('another one') } })
   t.equal((await present(svc, changed.cookie)).statusCode, 401)
 
-  const disabled = await remembered(svc)
+  const disabled = await rememberedBrowser(svc)
   await prisma.user.update({ where: { id: BigInt(disabled.user.id) }, data: { disabledAt: new Date() } })
   t.equal((await present(svc, disabled.cookie)).statusCode, 401)
 
-  const deleted = await remembered(svc)
+  const deleted = await rememberedBrowser(svc)
   await prisma.user.delete({ where: { id: BigInt(deleted.user.id) } })
   t.equal((await present(svc, deleted.cookie)).statusCode, 401)
 
-  const old = await remembered(svc)
+  const old = await rememberedBrowser(svc)
   svc.clock.advance(400 * day - 3 * hour - minute)
   const late = await present(svc, old.cookie)
   t.equal(late.statusCode, 200)
@@ -132,7 +132,7 @@ t.test('ends with logout, password, account and its lifetime', async (t) => {
 t.test('removes everything of the previous user when another one signs in', async (t) => {
   const svc = await buildTestApp(t)
   const other = await svc.createUser()
-  const { user, spa, cookie } = await remembered(svc)
+  const { user, spa, cookie } = await rememberedBrowser(svc)
   await spa.get('/svc/csrf-cookie')
   const session = await spa.cookie('svc_session')
   const failed = await spa.post('/login', { email: other.email, password: 'wrong' })
@@ -153,7 +153,7 @@ t.test('removes everything of the previous user when another one signs in', asyn
 t.test('replaces the device when a user signs in in a remembered browser without a session', async (t) => {
   const svc = await buildTestApp(t)
   const other = await svc.createUser()
-  const { spa, cookie } = await remembered(svc)
+  const { spa, cookie } = await rememberedBrowser(svc)
   const login = await spa.post('/login', { email: other.email, password: 'correct horse', remember: true })
   t.equal(login.statusCode, 200, login.body)
   t.equal((await tokens(svc)).length, 1)
@@ -165,7 +165,7 @@ t.test('replaces the device when a user signs in in a remembered browser without
 
 t.test('remembers two devices separately', async (t) => {
   const svc = await buildTestApp(t)
-  const { user, spa } = await remembered(svc)
+  const { user, spa } = await rememberedBrowser(svc)
   const second = new Browser(svc.app)
   await second.signIn(user.email, undefined, { remember: true })
   await second.post('/logout')

@@ -14,7 +14,9 @@ export const present = (svc: TestApp, cookie: string | undefined, url = '/api/us
   svc.app.inject({ url, headers: { ...spaHeaders, cookie: `svc_remember=${cookie}` } })
 
 /** A user, a remembered browser, and its cookie, without a session. */
-export async function remembered(svc: TestApp): Promise<{ user: User; spa: Browser; cookie: string | undefined }> {
+export async function rememberedBrowser(
+  svc: TestApp,
+): Promise<{ user: User; spa: Browser; cookie: string | undefined }> {
   const user = await svc.createUser()
   const spa = svc.browser()
   await spa.signIn(user.email, undefined, { remember: true })

@@ -99,7 +99,7 @@ t.test('shows the form again after a wrong password, and rejects users with a se
   const browser = openBrowser(svc)
   for (const [email, password] of [
     [user.email, 'wrong'],
-    ['nobody@example.com', 'correct horse'],
+    ['unknown@example.com', 'correct horse'],
     [careful.email, 'correct horse'],
   ] as const) {
     const answer = await signIn(browser, email, password)

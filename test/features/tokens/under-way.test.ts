@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong } from '../../support/accounts.ts'
+import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { holdTransactions } from '../../support/hold.ts'
 import { until } from '../../support/until.ts'
@@ -24,7 +24,7 @@ t.test('revokes the token of a device that signs in during a reset', async (t) =
     const intruder = svc.browser()
     await intruder.signIn(email)
     const body = { email, password, device_name: 'x' }
-    const form = { token, email, password: strong, password_confirmation: strong }
+    const form = { token, email, password: strongPassword, password_confirmation: strongPassword }
     const reset = () => svc.browser().post('/reset-password', form, sameOrigin)
     const intrude = () => [
       svc.bearer(null, 'POST', '/svc/token', body),

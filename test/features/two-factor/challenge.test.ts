@@ -4,7 +4,7 @@ import { Browser } from '../../support/browser.ts'
 import { minute } from '../../support/clock.ts'
 import { runUserCommand } from '../../support/command.ts'
 import { openOperations } from '../../support/routes.ts'
-import { challenged, confirmedBrowser, enrol } from '../../support/totp.ts'
+import { challenged, confirmedBrowser, enableTwoFactor } from '../../support/totp.ts'
 import { cookieNames, pair } from '../spa-session/set-cookies.ts'
 
 // Every sign-in here costs a password check.
@@ -21,7 +21,7 @@ async function copyOf(svc: TestApp, browser: Browser): Promise<Browser> {
 
 t.test('denies a pending sign-in every protected route', async (t) => {
   const svc = await buildTestApp(t)
-  const { email } = await enrol(svc)
+  const { email } = await enableTwoFactor(svc)
   const spa = await challenged(svc, email, { remember: true })
   const { paths } = (await spa.get('/openapi.json')).json()
   let walked = 0
@@ -46,7 +46,7 @@ t.test('denies a pending sign-in every protected route', async (t) => {
 
 t.test('sets only the pair before the second factor, and keeps the choice to be remembered', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const spa = svc.browser()
   const first = await spa.signIn(ada.email, undefined, { remember: true })
   t.strictSame(first.json(), { two_factor: true })
@@ -65,7 +65,7 @@ t.test('sets only the pair before the second factor, and keeps the choice to be 
 
 t.test('changes the id at the challenge and at its end, and rejects planted ones', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const attacker = svc.browser()
   await attacker.get('/svc/csrf-cookie')
   const planted = await attacker.cookie('svc_session')
@@ -104,7 +104,7 @@ t.test('ends a challenge after ten minutes, and with its preconditions', async (
     'a new sign-in': async () => undefined,
   }
   for (const [name, change] of Object.entries(changes)) {
-    const ada = await enrol(svc)
+    const ada = await enableTwoFactor(svc)
     const spa = await challenged(svc, ada.email)
     svc.clock.advance(9 * minute)
     if (name === 'a new sign-in') await spa.post('/login', { email: ada.email, password: 'correct horse' })
@@ -116,14 +116,14 @@ t.test('ends a challenge after ten minutes, and with its preconditions', async (
     }
     t.equal((await old.get('/api/user')).statusCode, 401)
   }
-  const bob = await enrol(svc)
+  const bob = await enableTwoFactor(svc)
   await runUserCommand(svc, 'svc:user:update', { email: bob.email, 'reset-two-factor': true })
   t.equal((await svc.browser().signIn(bob.email)).json().two_factor, false, 'after a restart, a password suffices')
 })
 
 t.test('accepts only the new factor when it was replaced meanwhile', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const spa = await challenged(svc, ada.email)
   await ada.browser.post('/user/two-factor-authentication', { force: true })
   t.equal((await spa.post(challenge, { code: ada.code() })).statusCode, 422)
@@ -132,7 +132,7 @@ t.test('accepts only the new factor when it was replaced meanwhile', async (t) =
 
 t.test('keeps a signed-in user until the second factor succeeds, then changes the id', async (t) => {
   const svc = await buildTestApp(t)
-  const [ada, bob] = [await enrol(svc), await svc.createUser()]
+  const [ada, bob] = [await enableTwoFactor(svc), await svc.createUser()]
   const spa = await confirmedBrowser(svc, bob.email)
   const login = { email: ada.email, password: 'correct horse' }
   const planted = await copyOf(svc, spa)
@@ -166,7 +166,7 @@ t.test('keeps a signed-in user until the second factor succeeds, then changes th
 
 t.test('rejects the code of another challenge', async (t) => {
   const svc = await buildTestApp(t)
-  const [ada, bob] = [await enrol(svc), await enrol(svc)]
+  const [ada, bob] = [await enableTwoFactor(svc), await enableTwoFactor(svc)]
   const [spaA, spaB] = [await challenged(svc, ada.email), await challenged(svc, bob.email)]
   t.equal((await spaA.post(challenge, { code: bob.code(), user_id: bob.user.id })).statusCode, 422)
   t.equal((await spaB.post(challenge, { code: bob.code() })).statusCode, 204)
@@ -175,7 +175,7 @@ t.test('rejects the code of another challenge', async (t) => {
 
 t.test('keeps secrets out of plain-text rows, logs, events and the description', async (t) => {
   const svc = await buildTestApp(t)
-  const ada = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
   const code = ada.code()
   const spa = await challenged(svc, ada.email)
   await spa.get('/user/two-factor-recovery-codes')

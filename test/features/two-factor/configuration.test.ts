@@ -1,7 +1,7 @@
 import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
-import { challenged, enrol } from '../../support/totp.ts'
+import { challenged, enableTwoFactor } from '../../support/totp.ts'
 
 const factor = '/user/two-factor-authentication'
 const recovery = '/user/two-factor-recovery-codes'
@@ -18,8 +18,8 @@ const routes = [
 t.test('stores values encrypted, and reads them after a rotation of the secret', async (t) => {
   const [old, next] = ['the-old-secret-of-this-test-is-32-bytes', 'the-new-secret-of-this-test-is-32-bytes']
   const svc = await buildTestApp(t, { env: { SVC_SECRET: old } })
-  const ada = await enrol(svc)
-  const bob = await enrol(svc)
+  const ada = await enableTwoFactor(svc)
+  const bob = await enableTwoFactor(svc)
   const rotated = await buildTestApp(t, {
     database: svc.where,
     clock: svc.clock,
@@ -44,7 +44,7 @@ t.test('stores values encrypted, and reads them after a rotation of the secret',
 
 t.test('ignores second factors when they are off', async (t) => {
   const svc = await buildTestApp(t)
-  const { email } = await enrol(svc)
+  const { email } = await enableTwoFactor(svc)
   const off = await buildTestApp(t, {
     database: svc.where,
     clock: svc.clock,

@@ -2,7 +2,7 @@ import jsqr from 'jsqr'
 import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { hour, second } from '../../support/clock.ts'
-import { challenged, codeAt, confirmedBrowser, enrol, wrongCode } from '../../support/totp.ts'
+import { challenged, codeAt, confirmedBrowser, enableTwoFactor, wrongCode } from '../../support/totp.ts'
 
 // Every sign-in here costs a password check.
 const factor = '/user/two-factor-authentication'
@@ -107,7 +107,7 @@ t.test('enables, scans, confirms, signs in, disables', async (t) => {
 
 t.test('keeps the secret when enabling again, and replaces it unconfirmed with force', async (t) => {
   const svc = await buildTestApp(t)
-  const { browser, email, secret, recoveryCodes } = await enrol(svc)
+  const { browser, email, secret, recoveryCodes } = await enableTwoFactor(svc)
   const key = async () => (await browser.get('/user/two-factor-secret-key')).json().secretKey
   for (const body of [{}, { force: false }, { force: 'no' }, { force: { a: 1 } }, { force: null }]) {
     t.equal((await browser.post(factor, body)).statusCode, 200)
@@ -127,7 +127,7 @@ t.test('keeps the secret when enabling again, and replaces it unconfirmed with f
 
 t.test('replaces all recovery codes, and rejects the old ones', async (t) => {
   const svc = await buildTestApp(t)
-  const { browser, email, recoveryCodes } = await enrol(svc)
+  const { browser, email, recoveryCodes } = await enableTwoFactor(svc)
   t.equal((await browser.post(recovery)).body, '""')
   const fresh: string[] = (await browser.get(recovery)).json()
   t.equal(fresh.length, 8)
@@ -139,7 +139,7 @@ t.test('replaces all recovery codes, and rejects the old ones', async (t) => {
 
 t.test('requires a session with a recent password', async (t) => {
   const svc = await buildTestApp(t)
-  const { browser, user, email } = await enrol(svc)
+  const { browser, user, email } = await enableTwoFactor(svc)
   const token = await svc.createToken(user)
   const guest = svc.browser()
   await guest.get('/svc/csrf-cookie')

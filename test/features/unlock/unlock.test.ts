@@ -1,9 +1,9 @@
 import t from 'tap'
 import { hashPassword } from '../../../src/crypto/password.ts'
-import { strong } from '../../support/accounts.ts'
+import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { hour, second } from '../../support/clock.ts'
-import { Plain } from '../../support/plain.ts'
+import { ScriptlessBrowser } from '../../support/plain.ts'
 import { until } from '../../support/until.ts'
 
 let addresses = 0
@@ -49,8 +49,8 @@ t.test('unlocks a locked account by the button of a mailed page, once', async (t
   t.equal(await attempt(svc, email, 'correct horse'), 429)
   const path = await link(svc, email, 1)
   t.match(path, new RegExp(`^/oauth/unlock/${id}\\?`))
-  const owner = new Plain(svc)
-  const scanner = new Plain(svc)
+  const owner = new ScriptlessBrowser(svc)
+  const scanner = new ScriptlessBrowser(svc)
   for (let i = 0; i < 3; i++) t.equal((await scanner.open(path)).statusCode, 200)
   t.equal(await attempt(svc, email, 'correct horse'), 429, 'opening the page changes nothing')
   const forged = await svc.app.inject({ method: 'POST', url: path, headers: { accept: 'text/html' } })
@@ -77,7 +77,7 @@ t.test('expires an unlock link, binds it to the password and its user, and accep
   const other = await svc.createUser()
   await lock(svc, email)
   const path = await link(svc, email, 1)
-  const status = async (url: string) => (await new Plain(svc).open(url)).statusCode
+  const status = async (url: string) => (await new ScriptlessBrowser(svc).open(url)).statusCode
   t.equal(await status(path), 200)
   for (const [name, url] of Object.entries({
     'another user': path.replace(`/unlock/${id}?`, `/unlock/${other.id}?`),
@@ -92,7 +92,7 @@ t.test('expires an unlock link, binds it to the password and its user, and accep
   t.equal(await status('/oauth/unlock/x'), 404)
   const people = await Promise.all(
     Array.from({ length: 5 }, async () => {
-      const plain = new Plain(svc)
+      const plain = new ScriptlessBrowser(svc)
       const page = await plain.open(path)
       return { plain, token: /name="_token" value="([^"]*)"/.exec(page.body)?.[1] ?? '' }
     }),
@@ -112,7 +112,7 @@ t.test('expires an unlock link, binds it to the password and its user, and accep
   await lock(svc, email)
   const last = await link(svc, email, 3)
   t.equal(await status(last), 200)
-  await svc.database.prisma.user.update({ where: { email }, data: { password: hashPassword(strong) } })
+  await svc.database.prisma.user.update({ where: { email }, data: { password: hashPassword(strongPassword) } })
   t.equal(await status(last), 403, 'after a change of the password')
 })
 
@@ -123,6 +123,6 @@ t.test('mails no link to an unverified address or a disabled account', async (t)
   const { email: disabled } = await svc.createUser()
   await svc.database.prisma.user.update({ where: { email: disabled }, data: { disabledAt: new Date() } })
   await lock(svc, disabled)
-  await lock(svc, 'nobody@example.com')
+  await lock(svc, 'unknown@example.com')
   t.strictSame(await svc.mailbox.all(), [])
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strong } from '../../../support/accounts.ts'
+import { strongPassword } from '../../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { day } from '../../../support/clock.ts'
 import { clients, codeFlow, introspect, oauthSettings, Person, refresh, request } from '../../../support/oauth.ts'
@@ -165,13 +165,13 @@ t.test('removes all connections when an account is claimed by a reset', async (t
   await svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' })
   const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
   const token = /reset-password\/([0-9a-f]{64})/.exec(text)?.[1]
-  const form = { token, email, password: strong, password_confirmation: strong }
+  const form = { token, email, password: strongPassword, password_confirmation: strongPassword }
   const reset = await svc.browser().post('/reset-password', form, { 'sec-fetch-site': 'same-origin' })
   t.equal(reset.statusCode, 200, reset.body)
   for (const token of held) t.equal(await status(svc, token), 401)
   t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 400)
   const owner = svc.browser()
-  await owner.signIn(email, strong)
+  await owner.signIn(email, strongPassword)
   t.strictSame((await owner.get(path)).json(), [], 'no consent either')
   t.strictSame((await owner.get('/oauth/personal-access-tokens')).json(), [])
 })

@@ -78,7 +78,7 @@ t.test('rejects invalid assertions', async (t) => {
     ['another issuer', await assertion(es256, 'robot', { iss: 'other' })],
     ['another subject', await assertion(es256, 'robot', { sub: 'other' })],
     ['no subject', await assertion(es256, 'robot', { sub: undefined })],
-    ['an unknown subject', await assertion(es256, 'nobody')],
+    ['an unknown subject', await assertion(es256, 'unknown')],
     ['a client with a secret', await assertion(es256, 'plain')],
     ['another key under the same name', await assertion({ ...stranger, jwk: es256.jwk }, 'robot')],
     ['a key with an unknown name', await assertion(stranger, 'robot', {}, { kid: 'x' })],

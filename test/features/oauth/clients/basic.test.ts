@@ -41,7 +41,7 @@ t.test('rejects an empty secret of every other client', async (t) => {
   const ask = (headers: Record<string, string>, more: Record<string, string> = {}) =>
     post(svc, '/oauth/token', { ...credentials, ...more }, headers)
   t.same((await ask(basic('robot', ''))).statusCode, 400, 'a confidential client')
-  t.same((await ask(basic('nobody', ''))).statusCode, 400, 'an unknown client')
+  t.same((await ask(basic('unknown', ''))).statusCode, 400, 'an unknown client')
   t.same((await ask(encoded(':'))).statusCode, 400, 'no client')
   t.same((await ask(encoded('%zz:'))).statusCode, 400, 'a name that cannot be decoded')
   const other = await ask(basic('spa', ''), { client_id: 'robot' })

@@ -21,7 +21,7 @@ async function listen(t: Test, answer: RequestListener) {
   return { seen, port: typeof address === 'object' && address ? address.port : 0 }
 }
 
-const nobody = outboundFetch(() => false)
+const strictFetch = outboundFetch(() => false)
 const everybody = outboundFetch(() => true)
 
 t.test('classifies public and private addresses', async (t) => {
@@ -45,7 +45,7 @@ t.test('never connects to a private address, however it is written', async (t) =
     svc.localhost LOCALHOST ①②⑦.0.0.1 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:1] [::127.0.0.1]
     user:pass@127.0.0.1 %31%32%37.0.0.1`
   for (const host of hosts.split(/\s+/)) {
-    await t.rejects(nobody(`http://${host}:${port}/`), { name: /Error/ }, host)
+    await t.rejects(strictFetch(`http://${host}:${port}/`), { name: /Error/ }, host)
   }
   t.equal(seen.connections, 0, 'not even a connection was made')
   t.equal(await (await everybody(`http://localhost:${port}/`)).text(), 'ok', 'the server was running')

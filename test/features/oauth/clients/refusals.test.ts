@@ -56,8 +56,8 @@ t.test('logs a rejected OAuth request with the client, the reason and the key to
     ],
     [
       'an unknown client',
-      () => post(svc, '/oauth/token', { ...credentials, client_id: 'nobody', client_secret: 'x' }),
-      { client: 'nobody', config_key: 'clients' },
+      () => post(svc, '/oauth/token', { ...credentials, client_id: 'unknown', client_secret: 'x' }),
+      { client: 'unknown', config_key: 'clients' },
     ],
   ]
   for (const [name, act, facts] of cases) {

@@ -56,8 +56,8 @@ t.test('accepts a secret however it is configured and sent', async (t) => {
     await byBasic('plain', `${secret} `),
     await byBasic('plain', hash),
     await byBasic('hashed', secretHash('only-its-hash-is-known')),
-    await byBasic('nobody', secret),
-    await byPost('nobody', secret),
+    await byBasic('unknown', secret),
+    await byPost('unknown', secret),
     await byPost('svc-personal', 'undefined'),
     await byBasic('svc-first-party', 'undefined'),
     await post(svc, '/oauth/token', { ...credentials, client_id: 'plain' }),
@@ -128,7 +128,7 @@ t.test('limits failures by client and address, at all endpoints together', async
   t.equal((await guess('/oauth/token', 'a', secret)).statusCode, 429, 'a valid secret is rejected too')
   t.equal((await guess('/oauth/token', 'b', secret)).statusCode, 200, 'another client is not affected')
   t.equal((await guess('/oauth/token', 'a', secret, '198.51.100.8')).statusCode, 200, 'nor is another address')
-  for (let n = 0; n < 5; n++) t.equal((await guess('/oauth/token', `nobody${n}`)).statusCode, 401)
+  for (let n = 0; n < 5; n++) t.equal((await guess('/oauth/token', `unknown${n}`)).statusCode, 401)
   t.equal((await guess('/oauth/token', 'nobody6')).statusCode, 429, 'unknown names count as one')
   t.equal((await guess('/oauth/token', 'b', secret)).statusCode, 200)
   for (let n = 0; n < 5; n++) t.equal((await guess('/oauth/token', 'open')).statusCode, 401, 'another method')

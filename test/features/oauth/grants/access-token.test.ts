@@ -94,7 +94,7 @@ t.test('rejects every forged or altered access token', async (t) => {
     'a user id beyond the integers': { sub: '99999999999999999999' },
     'a user id in another spelling': { sub: ` ${user.id}` },
     'no client': { client_id: undefined },
-    'no such client': { client_id: 'nobody' },
+    'no such client': { client_id: 'unknown' },
     'no jti': { jti: undefined },
     'no grant': { gid: undefined },
     'no such grant': { gid: 'x' },

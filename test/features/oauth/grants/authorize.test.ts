@@ -1,6 +1,6 @@
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { oauthSettings, Person, pkce, request, response, type Stop } from '../../../support/oauth.ts'
+import { oauthSettings, Person, pkce, request, response, type WalkResult } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
 const spa = 'https://spa.example/cb'
@@ -133,7 +133,7 @@ t.test('compares redirect URIs exactly and shows an error page otherwise', async
       request('spa', { redirect_uri: uri, scope: 'none:such' }),
     )
   }
-  await check('an unknown client', request('spa', { client_id: 'nobody' }))
+  await check('an unknown client', request('spa', { client_id: 'unknown' }))
   await check("svc's own client", request('spa', { client_id: 'svc-personal' }))
   await check('a client without the grant', request('machine', { redirect_uri: spa }))
   await check('no client', request('spa', { client_id: '' }))
@@ -156,7 +156,7 @@ t.test('reports other errors to the client, with state and issuer', async (t) =>
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
   const told = async (name: string, query: Record<string, string> | string, error: string) => {
-    const stop: Stop = await ada.authorize(query)
+    const stop: WalkResult = await ada.authorize(query)
     const expected = { error, state: 'the-state', iss: 'http://localhost:8000', code: undefined }
     t.match(response(stop), expected, name)
     t.equal(stop.out && stop.out.origin + stop.out.pathname, spa, name)
@@ -205,7 +205,7 @@ t.test('prevents framing and caching of authorization pages', async (t) => {
   const shown = await ada.authorize(request('web', { scope: 'openid orders:read' }))
   t.equal(shown.page, 'Authorize')
   t.ok(consent)
-  for (const stop of [asked, shown, await ada.authorize({ client_id: 'nobody' }), await ada.go('/oauth/device')]) {
+  for (const stop of [asked, shown, await ada.authorize({ client_id: 'unknown' }), await ada.go('/oauth/device')]) {
     t.match(stop.answer.headers, { 'cache-control': /no-store/, 'x-frame-options': 'DENY' }, `${stop.page}`)
     t.match(stop.answer.headers['content-security-policy'], /frame-ancestors 'none'/, `${stop.page}`)
     t.match(stop.answer.headers['referrer-policy'], /no-referrer|same-origin/, `${stop.page}`)

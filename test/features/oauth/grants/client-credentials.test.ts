@@ -81,7 +81,7 @@ t.test('rejects other clients and clients without the grant', async (t) => {
     return [answer.statusCode, answer.json().error]
   }
   t.same(await answered(basic('machine', 'wrong'), { grant_type }), [401, 'invalid_client'])
-  t.same(await answered(basic('nobody'), { grant_type }), [401, 'invalid_client'])
+  t.same(await answered(basic('unknown'), { grant_type }), [401, 'invalid_client'])
   t.same(await answered(basic('svc-personal', 'x'), { grant_type }), [401, 'invalid_client'])
   t.same(await answered({}, { grant_type, client_id: 'machine' }), [401, 'invalid_client'], 'no secret')
   t.same(await answered({}, { grant_type, client_id: 'spa' }), [400, 'unauthorized_client'], 'a public client')

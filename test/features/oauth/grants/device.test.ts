@@ -9,8 +9,8 @@ import {
   Person,
   post,
   refresh,
-  type Stop,
   token,
+  type WalkResult,
 } from '../../../support/oauth.ts'
 import { stopTime, travel } from '../../../support/time.ts'
 
@@ -30,7 +30,7 @@ const poll = async (svc: TestApp, device_code: string, client = 'tv') => {
   return answer.statusCode === 200 ? answer.json() : { status: answer.statusCode, ...answer.json() }
 }
 
-const enter = async (who: Person, user_code: string): Promise<Stop> =>
+const enter = async (who: Person, user_code: string): Promise<WalkResult> =>
   who.press(await who.go('/oauth/device'), { user_code })
 
 t.test('shows a code on a device, and issues tokens once the user allows it', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hour, minute, second } from '../../../support/clock.ts'
 import { failed, openShell } from '../../../support/shell.ts'
-import { accepted, algorithms, openRings, signed, signers } from './rings.ts'
+import { algorithms, countVerified, openRings, signed, signers } from './rings.ts'
 
 t.test(
   'creates successors that sign after an hour with svc:keys:rotate, and lists all with svc:keys:list',
@@ -87,7 +87,7 @@ t.test('--now: publishes the key to every replica before one signs with it', asy
     signers(one.current()).map((kid) => signers(before).includes(kid)),
     [true, true, false],
   )
-  t.equal(await accepted(two.current().public, [...tokens, ...(await signed(one.current()))]), 6)
+  t.equal(await countVerified(two.current().public, [...tokens, ...(await signed(one.current()))]), 6)
 })
 
 t.test('--withdraw: rejects everything that the older keys signed, including pending ones', async (t) => {
@@ -98,8 +98,8 @@ t.test('--withdraw: rejects everything that the older keys signed, including pen
   const tokens = await signed(ring.current())
   t.match((await command('svc:keys:rotate', { withdraw: true, algorithm: 'RS256' }))[1], /^All older keys were deleted/)
   await ring.refresh()
-  t.equal(await accepted(ring.current().public, tokens), 2)
-  t.equal(await accepted(ring.current().public, await signed(ring.current())), 3)
+  t.equal(await countVerified(ring.current().public, tokens), 2)
+  t.equal(await countVerified(ring.current().public, await signed(ring.current())), 3)
   t.equal(ring.current().public.keys.length, 5)
   clock.advance(minute)
   await t.rejects(command('svc:keys:rotate', { withdraw: true, now: true }), /cannot be combined/)

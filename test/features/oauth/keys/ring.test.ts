@@ -2,7 +2,7 @@ import { calculateJwkThumbprint } from 'jose'
 import t from 'tap'
 import { refreshEvery } from '../../../../src/features/oauth/keys/rotation.ts'
 import { day, hour, minute, second, TestClock } from '../../../support/clock.ts'
-import { accepted, algorithms, openRings, signed, signers } from './rings.ts'
+import { algorithms, countVerified, openRings, signed, signers } from './rings.ts'
 
 t.test('creates a key for each algorithm in the first process, which sign immediately', async (t) => {
   const { open, database, logs, clock } = await openRings(t)
@@ -18,7 +18,7 @@ t.test('creates a key for each algorithm in the first process, which sign immedi
     const secret = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth'].filter((part) => part in key)
     t.same(secret, [], 'no private key is published')
   }
-  t.equal(await accepted(set.public, await signed(set)), 3)
+  t.equal(await countVerified(set.public, await signed(set)), 3)
   t.ok(Object.isFrozen(set.private[0]))
 
   const rows = await database.prisma.oauthKey.findMany()
@@ -80,7 +80,7 @@ t.test('rotates keys, and no verifier with a cached set rejects a token', async 
   // Verifiers that cached the old set just before the slower process saw the new keys have refreshed it by then.
   const cachedAtMostUntil = refreshEvery + first.maxAge * second
   t.ok(cachedAtMostUntil < hour)
-  t.equal(await accepted(cached, await signed(next)), 3)
+  t.equal(await countVerified(cached, await signed(next)), 3)
   clock.advance(hour - 1)
   await one.refresh()
   t.same(signers(one.current()), signers(first))
@@ -96,8 +96,8 @@ t.test('rotates keys, and no verifier with a cached set rejects a token', async 
     'all three sign with new keys',
   )
   const late = await signed(after)
-  t.equal(await accepted(published, late), 3, 'the set from before the switch has the keys')
-  t.equal(await accepted(after.public, [...early, ...late]), 6)
+  t.equal(await countVerified(published, late), 3, 'the set from before the switch has the keys')
+  t.equal(await countVerified(after.public, [...early, ...late]), 6)
   for (const alg of algorithms) {
     const kids = after.private.filter((key) => key.alg === alg).map(({ kid }) => kid)
     t.same(kids, [after.signing[alg].kid, first.signing[alg].kid], 'the signing key comes first')
@@ -105,15 +105,15 @@ t.test('rotates keys, and no verifier with a cached set rejects a token', async 
   await two.refresh()
   t.same(changes, [next.version, after.version])
 
-  // A day for refresh tokens and hints, and three days for the longest access token lifetime.
+  // A day for refresh tokens and hints, and three days for the maximum access token lifetime.
   clock.advance(4 * day - 1)
   await one.refresh()
-  t.equal(await accepted(one.current().public, early), 3)
+  t.equal(await countVerified(one.current().public, early), 3)
   clock.advance(1)
   await one.refresh()
   await two.refresh()
-  t.equal(await accepted(two.current().public, early), 0, 'the first keys are removed')
-  t.equal(await accepted(two.current().public, late), 3)
+  t.equal(await countVerified(two.current().public, early), 0, 'the first keys are removed')
+  t.equal(await countVerified(two.current().public, late), 3)
   const rows = await database.prisma.oauthKey.findMany()
   t.notOk(rows.some(({ id }) => signers(first).includes(id)))
 })
@@ -133,7 +133,7 @@ t.test('publishes keys before use, also with short rotations or after a long sto
     t.equal(ring.current().public.keys.length, published.keys.length, 'one successor at a time')
     clock.advance(30 * second)
     t.not(signers(ring.current()).join(), signing.join())
-    t.equal(await accepted(published, await signed(ring.current())), 3)
+    t.equal(await countVerified(published, await signed(ring.current())), 3)
     signing = signers(ring.current())
   }
   await ring.close()

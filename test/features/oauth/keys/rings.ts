@@ -83,7 +83,7 @@ export const signed = ({ signing }: KeySet): Promise<string[]> =>
   )
 
 /** How many of the tokens verify with this published set, as read from JSON. */
-export async function accepted(published: { keys: PublicJwk[] }, tokens: readonly string[]): Promise<number> {
+export async function countVerified(published: { keys: PublicJwk[] }, tokens: readonly string[]): Promise<number> {
   const keys = createLocalJWKSet(JSON.parse(JSON.stringify(published)))
   const verdicts = await Promise.allSettled(tokens.map((token) => compactVerify(token, keys)))
   return verdicts.filter(({ status }) => status === 'fulfilled').length

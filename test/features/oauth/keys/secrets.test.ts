@@ -1,6 +1,6 @@
 import t from 'tap'
 import { day, hour } from '../../../support/clock.ts'
-import { accepted, firstSecret, openRings, signed, signers } from './rings.ts'
+import { countVerified, firstSecret, openRings, signed, signers } from './rings.ts'
 
 const secondSecret = 'the-second-secret-is-32-bytes-long!!'
 
@@ -27,7 +27,11 @@ t.test('re-encrypts the keys with a new secret, after which the old one may be r
   t.same(await database.prisma.oauthKey.findMany({ orderBy: { id: 'asc' } }), after, 'once')
 
   await old.refresh()
-  t.equal(await accepted(both.current().public, await signed(old.current())), 3, 'running processes keep their keys')
+  t.equal(
+    await countVerified(both.current().public, await signed(old.current())),
+    3,
+    'running processes keep their keys',
+  )
   const moved = await open({ secret: [secondSecret] })
   t.equal(moved.current().version, both.current().version)
 })
@@ -46,8 +50,8 @@ t.test('refuses to start with a secret that decrypts no key in use, until the ke
 
   await command('svc:keys:rotate', { withdraw: true }, secret)
   const ring = await open({ secret })
-  t.equal(await accepted(ring.current().public, await signed(ring.current())), 3)
-  t.equal(await accepted(ring.current().public, await signed(running.current())), 0)
+  t.equal(await countVerified(ring.current().public, await signed(ring.current())), 3)
+  t.equal(await countVerified(ring.current().public, await signed(running.current())), 0)
   await t.rejects(
     running.refresh(),
     /no signing key that app.secret decrypts/,
@@ -68,7 +72,7 @@ t.test('signs with the previous key while it cannot read the next one, and logs 
   clock.advance(2 * hour)
   t.same(signers(ring.current()), signers(before))
   const both = await open({ secret: [secondSecret, firstSecret] })
-  t.equal(await accepted(both.current().public, await signed(ring.current())), 3, 'which the others accept')
+  t.equal(await countVerified(both.current().public, await signed(ring.current())), 3, 'which the others accept')
 })
 
 t.test('omits an unreadable retired key from the set', async (t) => {

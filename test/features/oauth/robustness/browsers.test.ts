@@ -18,7 +18,7 @@ t.test('returns any state and nonce unchanged, or rejects them', async (t) => {
       grant_type: 'authorization_code',
       code: response(stop).code ?? '',
       redirect_uri: callback,
-      code_verifier: 'a-verifier-that-nobody-else-knows-0123456789',
+      code_verifier: 'a-random-code-verifier-of-the-tests-0123456789',
     })
     t.equal(answer.statusCode, 200, answer.body)
     const claims = JSON.parse(Buffer.from(answer.json().id_token.split('.')[1], 'base64url').toString())

@@ -2,7 +2,7 @@ import t from 'tap'
 import { hour, minute } from '../../../support/clock.ts'
 import { hiddenFields, post, request } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
-import { build, cookiesOf, newPerson, stored } from './carriers.ts'
+import { build, cookiesOf, newPerson, storedRecords } from './carriers.ts'
 
 t.test('keeps the session of the device page in its cookie for an hour', async (t) => {
   const svc = await build(t)
@@ -18,7 +18,7 @@ t.test('keeps the session of the device page in its cookie for an hour', async (
   t.notMatch(await send({ xsrf: 'x'.repeat(48) }), 'name="confirm"', 'another secret')
   svc.clock.advance(hour + minute)
   t.notMatch(await send(secret), 'name="confirm"', 'too late')
-  t.same(await stored(svc), { DeviceCode: 3 })
+  t.same(await storedRecords(svc), { DeviceCode: 3 })
 })
 
 t.test('accepts the correct user code after rejected ones', async (t) => {
@@ -35,7 +35,7 @@ t.test('accepts the correct user code after rejected ones', async (t) => {
   const confirm = await visitor.press({ ...empty, answer: forged }, { user_code })
   t.equal(confirm.answer.statusCode, 200)
   t.match(confirm.answer.body, 'name="confirm"')
-  t.same(await stored(svc), { DeviceCode: 1 })
+  t.same(await storedRecords(svc), { DeviceCode: 1 })
 })
 
 t.test('connects a device through a browser that signs in during the flow', async (t) => {
@@ -45,7 +45,7 @@ t.test('connects a device through a browser that signs in during the flow', asyn
   const confirm = await ada.press(await ada.go('/oauth/device'), { user_code })
   const question = await ada.press(confirm, { confirm: 'yes' })
   t.equal(question.page, 'Sign in')
-  t.same(await stored(svc), { DeviceCode: 1 })
+  t.same(await storedRecords(svc), { DeviceCode: 1 })
   t.equal((await ada.decide(question)).page, 'Connect a device')
   const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
   t.equal((await post(svc, '/oauth/token', 'tv', { grant_type, device_code })).statusCode, 200)

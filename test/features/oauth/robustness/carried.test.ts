@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
 import { hour, minute } from '../../../support/clock.ts'
-import { oauthSettings, redeem, request, response, type Stop } from '../../../support/oauth.ts'
-import { build, cookiesOf, interaction, newPerson, open, site, stored, uidOf } from './carriers.ts'
+import { oauthSettings, redeem, request, response, type WalkResult } from '../../../support/oauth.ts'
+import { build, cookiesOf, interaction, newPerson, open, site, storedRecords, uidOf } from './carriers.ts'
 
 t.test('stores nothing for a browser without a signed-in user', async (t) => {
   const svc = await build(t)
@@ -11,7 +11,7 @@ t.test('stores nothing for a browser without a signed-in user', async (t) => {
   t.equal((await visitor.authorize(request('web', { scope: 'openid orders:read' }))).page, 'Sign in')
   t.equal((await visitor.go('/oauth/device')).page, 'Connect a device')
   await visitor.go('/oauth/logout')
-  t.same(await stored(svc), {})
+  t.same(await storedRecords(svc), {})
   t.equal(await svc.database.prisma.loginLimit.count(), 0)
   const [cookie] = await cookiesOf(visitor, interaction)
   t.match(cookie, { httpOnly: true, secure: true, path: '/', sameSite: 'lax', expires: Date })
@@ -32,7 +32,7 @@ t.test('signs users in during a flood from many addresses', async (t) => {
     }
   }
   t.equal(statuses.filter((status) => status === 429).length, 18, 'long requests beyond the total are rejected')
-  t.same(await stored(svc), { Interaction: 2 })
+  t.same(await storedRecords(svc), { Interaction: 2 })
   const ada = newPerson(svc, (await svc.createUser()).email)
   t.ok(response(await ada.allow(request('web', { scope: 'openid orders:read' }))).code)
 })
@@ -42,7 +42,7 @@ t.test('stores a request that is too long for a cookie, and continues', async (t
   const ada = newPerson(svc, (await svc.createUser()).email)
   const state = randomBytes(3_000).toString('base64url')
   const stop = await ada.authorize(request('web', { state, scope: 'openid' }))
-  t.same(await stored(svc), { Interaction: 1 })
+  t.same(await storedRecords(svc), { Interaction: 1 })
   t.equal(response(await ada.decide(stop)).state, state)
 })
 
@@ -55,7 +55,7 @@ t.test('continues several tabs independently', async (t) => {
   const codes = []
   for (const tab of tabs) {
     const path = new URL(tab.path, site).searchParams.get('return_to') ?? ''
-    const done: Stop = codes.length === 0 ? await ada.decide(tab) : await ada.go(path)
+    const done: WalkResult = codes.length === 0 ? await ada.decide(tab) : await ada.go(path)
     t.equal(response(done).state, ['one', 'two', 'three'][codes.length])
     codes.push(response(done).code)
   }
@@ -122,7 +122,7 @@ t.test('ignores an authorization until a user signs in', async (t) => {
   const cookies = (await cookiesOf(visitor)).map((cookie) => cookie.cookieString()).join('; ')
   const resumed = await open(svc, `/oauth/authorize/${uidOf(cookies)}`, cookies)
   t.same([resumed.statusCode, resumed.headers.location], [400, undefined])
-  t.same(await stored(svc), {})
+  t.same(await storedRecords(svc), {})
 })
 
 t.test('accepts a cookie only unchanged, under its own name and before its expiry', async (t) => {
@@ -169,7 +169,7 @@ t.test('decrypts cookies with an older secret', async (t) => {
   const [older, newer] = ['An-0lder-secret-that-is-long-enough!!', 'A-n3wer-secret-that-is-long-enough!!']
   const url = 'http://localhost:8000'
   const svc = await buildTestApp(t, { settings: { ...oauthSettings, app: { url, secret: [older] } } })
-  const visitor = newPerson(svc, 'nobody@example.com', url)
+  const visitor = newPerson(svc, 'unknown@example.com', url)
   const { path } = await visitor.authorize(request('web'))
   const cookie = await visitor.plain.browser.jar.getCookieString(url)
   const target = new URL(path, url).searchParams.get('return_to') ?? ''

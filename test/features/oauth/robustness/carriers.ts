@@ -14,11 +14,11 @@ export function build(t: Test, more: Settings = {}) {
 }
 
 /** A person with a separate browser. */
-export const newPerson = (svc: TestApp, email = 'nobody@example.com', url = site) =>
+export const newPerson = (svc: TestApp, email = 'unknown@example.com', url = site) =>
   new Person(svc.browser({ origin: url, url, xsrf: false }), email, url)
 
 /** The stored records by kind. */
-export async function stored({ database: { prisma } }: TestApp): Promise<Record<string, number>> {
+export async function storedRecords({ database: { prisma } }: TestApp): Promise<Record<string, number>> {
   const rows = await prisma.oauthRecord.groupBy({ by: ['kind'], _count: true, where: { consumedAt: null } })
   return Object.fromEntries(rows.map(({ kind, _count }) => [kind, _count]))
 }

@@ -94,7 +94,7 @@ t.test('allows other sites to begin an authorization and a sign-out', async (t) 
 
 t.test('invalidates a form secret that another page planted when a user takes the session over', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings })
-  const attacker = new Person(svc, 'nobody@example.com')
+  const attacker = new Person(svc, 'unknown@example.com')
   const secret = hiddenFields((await attacker.go('/oauth/device')).answer.body)
   const planted = await attacker.plain.browser.jar.getCookies(`${home}/oauth/device`)
   const ada = new Person(svc, (await svc.createUser()).email)

@@ -15,7 +15,7 @@ t.test('allows fifty sign-ins in a row with the limits off', async (t) => {
       grant_type: 'authorization_code',
       code: response(stop).code ?? '',
       redirect_uri: callback,
-      code_verifier: 'a-verifier-that-nobody-else-knows-0123456789',
+      code_verifier: 'a-random-code-verifier-of-the-tests-0123456789',
     })
     if (answer.statusCode !== 200) return t.fail(answer.body)
     const wrong = await svc.app.inject({

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import type { InjectOptions } from 'fastify'
-import { below, chance, methods, nested, odd, pick, strange } from '../../../http/odd-requests.ts'
+import { chance, methods, nested, odd, oddValues, pick, randomBelow } from '../../../http/odd-requests.ts'
 import { jsonValues, oddValue } from './odd-values.ts'
 import type { Pieces } from './pieces.ts'
 
@@ -99,7 +99,7 @@ function fieldsFor(path: string, { values }: Pieces): [string, string][] {
       given ??
       (values[name]?.length
         ? isGood
-          ? values[name][below(Math.min(2, values[name].length))]
+          ? values[name][randomBelow(Math.min(2, values[name].length))]
           : pick(values[name])
         : 'x')
     return [name, isGood || chance(0.85) ? String(value) : chance(0.5) ? mangled(String(value)) : oddValue(name)]
@@ -107,14 +107,14 @@ function fieldsFor(path: string, { values }: Pieces): [string, string][] {
   if (isGood && chance(0.5)) return fields
   const last = fields.at(-1)
   if (last && chance(0.3)) last[1] = mangled(last[1])
-  const any = fields[below(fields.length)]
+  const any = fields[randomBelow(fields.length)]
   if (any && chance(0.3)) any[1] = oddValue(any[0])
   if (chance(0.15)) fields.push([pick(Object.keys(values)), pick(odd)])
-  if (chance(0.1)) fields.push([pick(strange), pick(odd)])
+  if (chance(0.1)) fields.push([pick(oddValues), pick(odd)])
   if (chance(0.1) && fields[0]) fields.push(pick(fields))
   if (chance(0.03)) fields.push(['state', 'x'.repeat(50_000)])
   if (chance(0.02)) for (let i = 0; i < 1_200; i++) fields.push([`x${i}`, ''])
-  if (chance(0.1)) fields.splice(below(fields.length + 1), 1)
+  if (chance(0.1)) fields.splice(randomBelow(fields.length + 1), 1)
   return fields
 }
 
@@ -217,6 +217,6 @@ export function oddProtocolRequest(
     url,
     headers,
     ...(hasBody ? { payload: bodyOf(type, fields) } : {}),
-    ...(below(20) === 0 ? { remoteAddress: '2001:db8::7' } : {}),
+    ...(randomBelow(20) === 0 ? { remoteAddress: '2001:db8::7' } : {}),
   }
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { Settings, TestApp } from '../../../support/app.ts'
 import { callback, Person, pkce, response, verifier } from '../../../support/oauth.ts'
-import { concrete, routedPaths, templated } from '../../../support/routes.ts'
+import { exampleUrl, openApiPath, routedPaths } from '../../../support/routes.ts'
 import { buildServer, issuer, type Key, machine, newKey, post, proof, seconds, secret } from '../clients/parties.ts'
 
 const code = { grants: ['authorization_code', 'refresh_token'], scopes: ['orders:read'], redirect_uris: [callback] }
@@ -99,11 +99,11 @@ t.test('accepts a bound token with its proof on every protected route, and never
   const api = await svc.createToken(user)
   const spec = (await svc.app.inject('/openapi.json')).json()
   let asked = 0
-  for (const { path } of routedPaths(svc.app).filter((route) => spec.paths[templated(route.path)])) {
+  for (const { path } of routedPaths(svc.app).filter((route) => spec.paths[openApiPath(route.path)])) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE'] as const) {
-      const operation = spec.paths[templated(path)][method.toLowerCase()]
+      const operation = spec.paths[openApiPath(path)][method.toLowerCase()]
       if (!JSON.stringify(operation?.security ?? []).includes('bearer')) continue
-      const url = concrete(path)
+      const url = exampleUrl(path)
       const { access_token: own } = (await redeem(svc, person, 'spa', await proof(key, 'POST', '/oauth/token'))).json()
       const asBearer = await svc.bearer(own, method, url)
       t.equal(asBearer.statusCode, 401, `${method} ${path} as a bearer`)

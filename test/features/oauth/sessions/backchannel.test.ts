@@ -3,14 +3,14 @@ import { buildTestApp } from '../../../support/app.ts'
 import { hour, minute, second } from '../../../support/clock.ts'
 import { Person } from '../../../support/oauth.ts'
 import { travel } from '../../../support/time.ts'
-import { bound, buildWithParty, Party, partySettings } from './party.ts'
+import { buildWithParty, LogoutReceiver, partySettings, sessionBoundTokens } from './party.ts'
 
 const signOut = ({ plain }: Person) => plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
 
 t.test('notifies a client that was down once it is back, from any replica, exactly once', async (t) => {
   const { svc, party, settings, clock } = await buildWithParty(t)
   const person = new Person(svc, (await svc.createUser()).email)
-  const { sid } = await bound(svc, person)
+  const { sid } = await sessionBoundTokens(svc, person)
   party.status = 503
   await signOut(person)
   await svc.app.outbox.deliverDue()
@@ -34,7 +34,7 @@ t.test('notifies a client that was down once it is back, from any replica, exact
 })
 
 t.test('notifies each client of a session once, even if one of them fails', async (t) => {
-  const [party, other] = [await Party.start(t), await Party.start(t)]
+  const [party, other] = [await LogoutReceiver.start(t), await LogoutReceiver.start(t)]
   const { clients, ...rest } = partySettings(party)
   const both = clients.map((client) =>
     client.client_id === 'other'
@@ -43,7 +43,7 @@ t.test('notifies each client of a session once, even if one of them fails', asyn
   )
   const { svc } = await buildWithParty(t, {}, { settings: { ...rest, clients: both } })
   const person = new Person(svc, (await svc.createUser()).email)
-  const { sid } = await bound(svc, person)
+  const { sid } = await sessionBoundTokens(svc, person)
   await person.allow({
     client_id: 'other',
     response_type: 'code',
@@ -65,7 +65,7 @@ t.test('notifies each client of a session once, even if one of them fails', asyn
 t.test('sends no logout token to a private address that the operator did not allow', async (t) => {
   const { svc, party } = await buildWithParty(t, { allow_private_addresses: false })
   const person = new Person(svc, (await svc.createUser()).email)
-  await bound(svc, person)
+  await sessionBoundTokens(svc, person)
   await signOut(person)
   await svc.app.outbox.deliverDue()
   t.same(party.received, [])
@@ -76,7 +76,7 @@ t.test('sends to an allowed range, and treats a redirect as the answer', async (
   const outbound = { allow_private: ['127.0.0.0/8'] }
   const { svc, party } = await buildWithParty(t, { allow_private_addresses: false }, { settings: { outbound } })
   const person = new Person(svc, (await svc.createUser()).email)
-  await bound(svc, person)
+  await sessionBoundTokens(svc, person)
   party.status = 302
   await signOut(person)
   await svc.app.outbox.deliverDue()
@@ -87,7 +87,7 @@ t.test('sends to an allowed range, and treats a redirect as the answer', async (
 t.test('stores pending notifications without plain-text secrets, and drops those for removed clients', async (t) => {
   const { svc, party, settings, clock } = await buildWithParty(t)
   const person = new Person(svc, (await svc.createUser()).email)
-  const { sid } = await bound(svc, person)
+  const { sid } = await sessionBoundTokens(svc, person)
   party.status = 500
   await signOut(person)
   await svc.app.outbox.deliverDue()

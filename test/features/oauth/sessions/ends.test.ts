@@ -8,7 +8,7 @@ import { minute } from '../../../support/clock.ts'
 import { introspect, Person, refresh, request, response } from '../../../support/oauth.ts'
 import { runCli, temporaryDirectory } from '../../../support/process.ts'
 import { travel } from '../../../support/time.ts'
-import { bound, buildWithParty, kinds, offline } from './party.ts'
+import { buildWithParty, kinds, offline, sessionBoundTokens } from './party.ts'
 
 const strong = 'violet engine on the hill'
 const kept = { offline: true }
@@ -84,9 +84,9 @@ for (const [name, { outlives, end }] of Object.entries(ends)) {
     const replica = await buildTestApp(t, { settings, clock, database: svc.where })
     const user = await svc.createUser()
     const bystander = new Person(svc, (await svc.createUser()).email)
-    const theirs = await bound(svc, bystander)
+    const theirs = await sessionBoundTokens(svc, bystander)
     const person = new Person(svc, user.email)
-    const mine = await bound(svc, person)
+    const mine = await sessionBoundTokens(svc, person)
     const lasting = await offline(svc, person)
     const other = svc.browser()
     await other.signIn(user.email)
@@ -117,7 +117,7 @@ t.test('revokes and notifies nothing when the end is rolled back', async (t) => 
   const { party, svc } = await buildWithParty(t)
   const user = await svc.createUser()
   const person = new Person(svc, user.email)
-  const { refresh_token } = await bound(svc, person)
+  const { refresh_token } = await sessionBoundTokens(svc, person)
   const failing = svc.database.transaction(async (tx) => {
     await svc.app.sessionListener.ended(tx, { userId: user.id, except: null })
     throw new Error('no')
@@ -132,7 +132,7 @@ t.test('keeps the other browsers of the user when one session ends', async (t) =
   const { svc, party } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const [here, there] = [new Person(svc, email), new Person(svc, email)]
-  const [mine, theirs] = [await bound(svc, here), await bound(svc, there)]
+  const [mine, theirs] = [await sessionBoundTokens(svc, here), await sessionBoundTokens(svc, there)]
   await here.plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
   t.equal((await refresh(svc, 'web', mine.refresh_token)).statusCode, 400)
   t.equal((await refresh(svc, 'web', theirs.refresh_token)).statusCode, 200)

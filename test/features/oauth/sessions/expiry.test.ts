@@ -31,8 +31,8 @@ t.test('prunes hundreds of finished flows after their lifetimes', async (t) => {
     }
     // Abandoned flows.
     await person.authorize(request('other', user))
-    await new Person(svc, 'nobody@example.com').authorize(request('web', user))
-    await new Person(svc, 'nobody@example.com').go('/oauth/device')
+    await new Person(svc, 'unknown@example.com').authorize(request('web', user))
+    await new Person(svc, 'unknown@example.com').go('/oauth/device')
     const device = await post(svc, '/oauth/device/code', 'tv', {})
     await person.go(`/oauth/device?user_code=${device.json().user_code}`)
   }

@@ -5,8 +5,8 @@ import { day, hour, minute, second } from '../../../support/clock.ts'
 import { codeFlow, Person, redeem, refresh, request, response } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
 import { travel } from '../../../support/time.ts'
-import { enrol } from '../../../support/totp.ts'
-import { bound, buildWithParty, kinds, offline } from './party.ts'
+import { enableTwoFactor } from '../../../support/totp.ts'
+import { buildWithParty, kinds, offline, sessionBoundTokens } from './party.ts'
 
 const silent = (more = {}) => request('web', { prompt: 'none', scope: 'openid orders:read', ...more })
 
@@ -24,9 +24,9 @@ t.test('grants the next user of a browser nothing of the previous one', async (t
   const [ada, bob] = [String(a.id), String(b.id)]
   const person = new Person(svc, a.email)
   const { plain } = person
-  await bound(svc, new Person(svc, b.email))
+  await sessionBoundTokens(svc, new Person(svc, b.email))
 
-  const first = await bound(svc, person)
+  const first = await sessionBoundTokens(svc, person)
   t.equal(await silently(svc, person), ada)
   await signOut(person)
   t.equal(await silently(svc, person), 'login_required')
@@ -35,7 +35,7 @@ t.test('grants the next user of a browser nothing of the previous one', async (t
 
   await plain.send('/oauth/login?prompt=login', credentials(a.email))
   t.equal(await silently(svc, person), ada, 'by signing in over another user')
-  const again = await bound(svc, person)
+  const again = await sessionBoundTokens(svc, person)
   t.not(again.sid, first.sid)
   await plain.send('/oauth/login?prompt=login', credentials(b.email))
   t.equal((await refresh(svc, 'web', again.refresh_token)).statusCode, 400, 'whose session ended with it')
@@ -58,7 +58,7 @@ t.test('signs in another user during an interaction of the first', async (t) => 
   const { svc } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const person = new Person(svc, a.email)
-  await bound(svc, person)
+  await sessionBoundTokens(svc, person)
 
   const consent = await person.authorize(request('web', { scope: 'openid orders:write' }))
   t.equal(consent.page, 'Authorize')
@@ -97,14 +97,14 @@ t.test('continues in one session when the same user signs in again', async (t) =
   const { svc, party } = await buildWithParty(t)
   const { email, id } = await svc.createUser()
   const person = new Person(svc, email)
-  const mine = await bound(svc, person)
+  const mine = await sessionBoundTokens(svc, person)
   await person.plain.send('/oauth/login?prompt=login', credentials(email))
   t.equal((await refresh(svc, 'web', mine.refresh_token)).statusCode, 200)
-  t.equal((await bound(svc, person)).sid, mine.sid)
+  t.equal((await sessionBoundTokens(svc, person)).sid, mine.sid)
   travel(svc, 121 * minute)
   await person.signIn()
   t.equal(await silently(svc, person), String(id))
-  t.equal((await bound(svc, person)).sid, mine.sid)
+  t.equal((await sessionBoundTokens(svc, person)).sid, mine.sid)
   await svc.app.outbox.deliverDue()
   t.same(party.received, [], 'no client is notified')
   await signOut(person)
@@ -115,7 +115,7 @@ t.test('ends only the sign-in when a session idles out', async (t) => {
   const { svc, party } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
-  let { refresh_token } = await bound(svc, person)
+  let { refresh_token } = await sessionBoundTokens(svc, person)
   travel(svc, 121 * minute)
   t.equal(await silently(svc, person), 'login_required')
   t.equal((await person.authorize(request('web', { scope: 'openid' }))).page, 'Sign in')
@@ -165,7 +165,7 @@ t.test('reports when and how the user signed in', async (t) => {
   await signOut(person)
   t.match(await kinds(svc), { Session: undefined }, 'a remembered session is followed too')
 
-  const careful = await enrol(svc)
+  const careful = await enableTwoFactor(svc)
   travel(svc, 0)
   const other = new Person(svc, careful.email)
   await other.signIn()
@@ -178,8 +178,8 @@ t.test('rejects a hint that names another user', async (t) => {
   const { svc } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const [ada, bob] = [new Person(svc, a.email), new Person(svc, b.email)]
-  const hint = (await bound(svc, ada)).id_token ?? ''
-  await bound(svc, bob)
+  const hint = (await sessionBoundTokens(svc, ada)).id_token ?? ''
+  await sessionBoundTokens(svc, bob)
   t.equal(await silently(svc, bob, { id_token_hint: hint }), 'login_required')
   t.equal(await silently(svc, ada, { id_token_hint: hint }), String(a.id))
 })
@@ -190,7 +190,7 @@ t.test('keeps offline access after the session, and through the next one', async
   const person = new Person(svc, email)
   const lasting = await offline(svc, person)
   await signOut(person)
-  await bound(svc, person)
+  await sessionBoundTokens(svc, person)
   await signOut(person)
   const answer = await refresh(svc, 'own', lasting.refresh_token)
   t.equal(answer.statusCode, 200)

@@ -7,7 +7,7 @@ import { clients, codeFlow, oauthSettings, type Person, type Tokens } from '../.
 import { stopTime } from '../../../support/time.ts'
 
 /** A client's endpoint for logout tokens, at its own address. */
-export class Party {
+export class LogoutReceiver {
   readonly url: string
   /** The status that it answers. */
   status = 200
@@ -18,7 +18,7 @@ export class Party {
     this.url = url
   }
 
-  static async start(t: Test): Promise<Party> {
+  static async start(t: Test): Promise<LogoutReceiver> {
     const server = createServer(async (request, response) => {
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk)
@@ -28,7 +28,7 @@ export class Party {
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
-    const party = new Party(`http://127.0.0.1:${port}/logout`)
+    const party = new LogoutReceiver(`http://127.0.0.1:${port}/logout`)
     t.teardown(() => server.close())
     return party
   }
@@ -58,7 +58,7 @@ export class Party {
 }
 
 /** The settings of the shared clients; `web` asks for back-channel logout. */
-export const partySettings = (party: Party, more: object = {}) => ({
+export const partySettings = (party: LogoutReceiver, more: object = {}) => ({
   ...oauthSettings,
   clients: clients.map((client) =>
     client.client_id === 'web'
@@ -69,7 +69,7 @@ export const partySettings = (party: Party, more: object = {}) => ({
 
 /** svc with a client that asks for logout tokens, and a stopped clock. */
 export async function buildWithParty(t: Test, more: object = {}, options: TestAppOptions = {}) {
-  const party = await Party.start(t)
+  const party = await LogoutReceiver.start(t)
   const clock = stopTime(t)
   const settings = { ...partySettings(party, more), ...options.settings }
   const svc = await buildTestApp(t, { ...options, settings, clock })
@@ -83,7 +83,7 @@ export async function kinds({ database: { prisma } }: TestApp): Promise<Record<s
 }
 
 /** The session-bound tokens of `web` for a user, and the id of the session. */
-export async function bound(svc: TestApp, person: Person): Promise<Tokens & { sid: string }> {
+export async function sessionBoundTokens(svc: TestApp, person: Person): Promise<Tokens & { sid: string }> {
   const tokens = await codeFlow(svc, person, 'web', { scope: 'openid orders:read' })
   return { ...tokens, sid: String(decodeJwt(tokens.id_token ?? '').sid) }
 }

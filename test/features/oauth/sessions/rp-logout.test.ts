@@ -2,23 +2,23 @@ import t from 'tap'
 import { keyCommands } from '../../../../src/features/oauth/keys/commands.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { minute } from '../../../support/clock.ts'
-import { Person, refresh, request, response, type Stop } from '../../../support/oauth.ts'
+import { Person, refresh, request, response, type WalkResult } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
 import { travel } from '../../../support/time.ts'
-import { bound, buildWithParty, kinds } from './party.ts'
+import { buildWithParty, kinds, sessionBoundTokens } from './party.ts'
 
 const bye = 'https://shop.example/bye'
 const registered = { post_logout_redirect_uris: [bye] }
 
-const logout = (person: Person, query: Record<string, string> = {}): Promise<Stop> =>
+const logout = (person: Person, query: Record<string, string> = {}): Promise<WalkResult> =>
   person.go(`/oauth/logout?${new URLSearchParams(query)}`)
 
-const confirm = (person: Person, stop: Stop): Promise<Stop> => person.press(stop, { logout: 'yes' })
+const confirm = (person: Person, stop: WalkResult): Promise<WalkResult> => person.press(stop, { logout: 'yes' })
 
-const secretOf = ({ answer }: Stop): string => /name="xsrf" value="([^"]+)"/.exec(answer.body)?.[1] ?? ''
+const secretOf = ({ answer }: WalkResult): string => /name="xsrf" value="([^"]+)"/.exec(answer.body)?.[1] ?? ''
 
 /** The button for "no" sends the form without the value of the other one. */
-const decline = (person: Person, stop: Stop): Promise<Stop> => person.press(stop, { xsrf: secretOf(stop) })
+const decline = (person: Person, stop: WalkResult): Promise<WalkResult> => person.press(stop, { xsrf: secretOf(stop) })
 
 /** Whether the browser is signed in, at svc and for a silent request of a client. */
 async function isSignedIn(person: Person): Promise<[boolean, string]> {
@@ -34,7 +34,7 @@ async function visit(svc: TestApp) {
   const user = await svc.createUser()
   const person = new Person(svc, user.email)
   await person.plain.send('/oauth/login', { ...credentials(user.email), remember: '1' })
-  return { user, person, tokens: await bound(svc, person) }
+  return { user, person, tokens: await sessionBoundTokens(svc, person) }
 }
 
 t.test('signs out of both after confirmation, and redirects to the registered address', async (t) => {
@@ -86,7 +86,7 @@ t.test('accepts missing optional parameters, and rejects forged ones', async (t)
     { id_token_hint: tokens.access_token },
     { id_token_hint: `${tokens.id_token?.slice(0, -8)}AAAAAAAA` },
     { id_token_hint: tokens.id_token ?? '', client_id: 'spa' },
-    { client_id: 'nobody' },
+    { client_id: 'unknown' },
   ]) {
     const stop = await logout(person, query)
     t.equal(stop.out, null, JSON.stringify(query))
@@ -110,7 +110,7 @@ t.test('never signs out by a link or a form of another site alone', async (t) =>
   const forged = await person.plain.post('/oauth/logout/confirm', { logout: 'yes', xsrf: 'x'.repeat(48) })
   t.equal(forged.statusCode, 400)
   t.equal((await person.plain.post('/oauth/logout/confirm', { logout: 'yes' })).statusCode, 400)
-  const stranger = new Person(svc, 'nobody@example.com')
+  const stranger = new Person(svc, 'unknown@example.com')
   const [sent] = [await stranger.plain.post('/oauth/logout/confirm', { logout: 'yes', xsrf: secretOf(stop) })]
   t.equal(sent?.statusCode, 400, 'the value is bound to its browser')
   t.same(await isSignedIn(person), signedIn)
@@ -123,10 +123,10 @@ t.test('never signs out by a link or a form of another site alone', async (t) =>
 
 t.test('redirects visitors without a session, without JavaScript', async (t) => {
   const { svc } = await buildWithParty(t, registered)
-  const nobody = new Person(svc, 'nobody@example.com')
-  t.match(await logout(nobody), { path: '/oauth/logout/success', answer: { statusCode: 200 } })
+  const anonymous = new Person(svc, 'unknown@example.com')
+  t.match(await logout(anonymous), { path: '/oauth/logout/success', answer: { statusCode: 200 } })
   const query = { client_id: 'web', post_logout_redirect_uri: bye, state: 's' }
-  t.equal((await logout(nobody, query)).out?.href, `${bye}?state=s`)
+  t.equal((await logout(anonymous, query)).out?.href, `${bye}?state=s`)
 
   const { person, tokens } = await visit(svc)
   const { browser } = person.plain
@@ -164,7 +164,7 @@ t.test('accepts posted requests over https', async (t) => {
   const { svc, party } = await buildWithParty(t, registered, { settings: { app: { url } } })
   const { email } = await svc.createUser()
   const person = new Person(svc.browser({ origin: url, url, xsrf: false }), email, url)
-  const tokens = await bound(svc, person)
+  const tokens = await sessionBoundTokens(svc, person)
   const fields = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: bye, state: 's' }
   const answer = await person.plain.post('/oauth/logout', fields)
   const stop = { answer, path: '/oauth/logout', page: 'Sign out', out: null }
@@ -182,7 +182,7 @@ for (const same_site of ['lax', 'strict', 'none']) {
     const { svc } = await buildWithParty(t, registered, { settings: { app: { url }, session: { same_site } } })
     const { email } = await svc.createUser()
     const person = new Person(svc.browser({ origin: url, url, xsrf: false }), email, url)
-    const tokens = await bound(svc, person)
+    const tokens = await sessionBoundTokens(svc, person)
     const fields = { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: bye, state: 's' }
     const sent = await svc.app.inject({
       method: 'POST',
@@ -208,7 +208,7 @@ for (const same_site of ['lax', 'strict', 'none']) {
 t.test('ends the remaining tokens of an idle session', async (t) => {
   const { svc, party } = await buildWithParty(t, registered)
   const person = new Person(svc, (await svc.createUser()).email)
-  const tokens = await bound(svc, person)
+  const tokens = await sessionBoundTokens(svc, person)
   travel(svc, 121 * minute)
   t.equal((await refresh(svc, 'web', tokens.refresh_token)).statusCode, 200, 'idling is not a sign-out')
   await confirm(person, await logout(person))

@@ -3,11 +3,11 @@ import { minute } from '../../../support/clock.ts'
 import { post, request, response } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
 import { travel } from '../../../support/time.ts'
-import { build, Careful, essential, stepUp, tokensAt } from './people.ts'
+import { build, essential, ScriptedPerson, stepUp, tokensAt } from './people.ts'
 
 t.test('asks again when an authorization is resumed without the second factor', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   for (const more of [essential('2'), { acr_values: '2' }]) {
     const page = await ada.ask(more)
     const uid = page.path.split('/').at(-1)
@@ -21,7 +21,7 @@ t.test('asks again when an authorization is resumed without the second factor', 
 
 t.test('rejects a replayed interaction', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   const page = await ada.ask(essential('2'))
   const done = await ada.decide(await ada.press(page, { code: ada.code() }))
   t.ok(response(done).code)
@@ -32,7 +32,7 @@ t.test('rejects a replayed interaction', async (t) => {
 
 t.test('does not pass the second factor of a session on to a remembered browser', async (t) => {
   const svc = await build(t, { session: { lifetime: 10 } })
-  const ada = await (await Careful.signedIn(svc, { remember: '1' })).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc, { remember: '1' })).addApp()
   const page = await ada.ask(essential('2'))
   const consent = await ada.go((await ada.press(page, { code: ada.code() })).path)
   t.equal(consent.page, 'Authorize')
@@ -45,8 +45,8 @@ t.test('does not pass the second factor of a session on to a remembered browser'
 
 t.test('does not count the second factor of another user in a second tab', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
-  const bob = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
+  const bob = await (await ScriptedPerson.signedIn(svc)).addApp()
   const page = await ada.ask(essential('2'))
   // Bob signs in in Ada's browser, and adds a new app there later: his session has used both factors.
   await ada.plain.send('/oauth/login?prompt=login', credentials(bob.email))
@@ -55,7 +55,7 @@ t.test('does not count the second factor of another user in a second tab', async
   const { id } = await tokensAt(ada, other)
   t.match(id, { sub: String(bob.user.id), acr: '2' })
 
-  const again = await (await Careful.signedIn(svc)).addApp()
+  const again = await (await ScriptedPerson.signedIn(svc)).addApp()
   const asked = await again.ask(essential('2'))
   const wrong = await again.press(asked, { code: ada.code() })
   t.equal(wrong.answer.statusCode, 422, "another user's code")
@@ -63,9 +63,9 @@ t.test('does not count the second factor of another user in a second tab', async
 
 t.test('rejects a code from another browser or without the CSRF token', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   const page = await ada.ask(essential('2'))
-  const mallory = await Careful.signedIn(svc)
+  const mallory = await ScriptedPerson.signedIn(svc)
   const forged = await mallory.plain.post(page.path, { code: ada.code(), _token: await xsrf(mallory) })
   t.equal(forged.statusCode, 404)
   const headers = { 'content-type': 'application/x-www-form-urlencoded', 'x-xsrf-token': undefined }
@@ -76,7 +76,7 @@ t.test('rejects a code from another browser or without the CSRF token', async (t
 
 t.test('does not step up a session that was ended meanwhile', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   const page = await ada.ask(essential('2'))
   await svc.database.prisma.session.deleteMany()
   t.equal((await ada.press(page, { code: ada.code() })).page, 'Sign in')
@@ -84,14 +84,14 @@ t.test('does not step up a session that was ended meanwhile', async (t) => {
 
 t.test('enforces an essential acr although acr_values ask for less', async (t) => {
   const svc = await build(t)
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const stop = await ada.ask({ ...essential('2'), acr_values: '1' })
   t.match(response(stop), { error: 'unmet_authentication_requirements' })
 })
 
 t.test('ignores unknown, repeated and oversized acr_values', async (t) => {
   const svc = await build(t)
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const odd = [
     'x'.repeat(10_000),
     '2 '.repeat(4_000),
@@ -123,7 +123,7 @@ t.test('ignores unknown, repeated and oversized acr_values', async (t) => {
 
 t.test('rejects an acr claim that is malformed', async (t) => {
   const svc = await build(t)
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   await ada.claims()
   const bad = [
     { value: 2 },
@@ -148,5 +148,5 @@ t.test('rejects an acr claim that is malformed', async (t) => {
   t.match(unknown, { error: 'unmet_authentication_requirements' }, 'unknown essential values')
 })
 
-const xsrf = async (person: Careful): Promise<string> =>
+const xsrf = async (person: ScriptedPerson): Promise<string> =>
   /name="_token" value="([^"]+)"/.exec((await person.plain.open('/oauth/login?prompt=login')).body)?.[1] ?? ''

@@ -5,7 +5,7 @@ import { minute, second } from '../../../support/clock.ts'
 import { clients, codeFlow, post, request, response, verifier } from '../../../support/oauth.ts'
 import { travel } from '../../../support/time.ts'
 import { newKey, post as postForm, proof } from '../clients/parties.ts'
-import { build, Careful } from './people.ts'
+import { build, ScriptedPerson } from './people.ts'
 
 const abilities = ['server:update', 'check-status', 'place-orders', 'view-tasks']
 const settings = (step_up: object[]) => ({
@@ -18,7 +18,7 @@ const rename = { name: 'web-1' }
 
 t.test('challenges a JWT without the second factor that its ability requires', async (t) => {
   const svc = await build(t, settings([{ ability: 'server:update', acr: '2' }]))
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   const weak = (await codeFlow(svc, ada, 'web', { scope })).access_token
   t.equal(decodeJwt(weak).acr, '1')
   const refused = await svc.bearer(weak, 'PUT', '/server/1', rename)
@@ -45,7 +45,7 @@ t.test('challenges a JWT whose sign-in is too old, also where one of several abi
   const old = { max_age: '5m' }
   const rules = ['view-tasks', 'check-status', 'place-orders'].map((ability) => ({ ability, ...old }))
   const svc = await build(t, settings(rules))
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const token = (await codeFlow(svc, ada, 'web', { scope })).access_token
   const paths = ['/api/task', '/orders', '/orders?any=1']
   for (const path of paths) t.equal((await svc.bearer(token, 'GET', path)).statusCode, 200, path)
@@ -64,7 +64,7 @@ t.test('challenges a JWT whose sign-in is too old, also where one of several abi
 t.test('challenges a DPoP-bound JWT with the scheme DPoP', async (t) => {
   const svc = await build(t, settings([{ ability: 'view-tasks', acr: '2', max_age: '5m' }]))
   const key = await newKey('ES256')
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const { code = '' } = response(await ada.allow(request('spa', { scope })))
   const fields = { grant_type: 'authorization_code', client_id: 'spa', code, code_verifier: verifier }
   const { redirect_uri = '' } = request('spa')
@@ -86,7 +86,7 @@ t.test('challenges a DPoP-bound JWT with the scheme DPoP', async (t) => {
 
 t.test('applies the requirements of an ability to JWTs of users only', async (t) => {
   const svc = await build(t, settings([{ ability: 'view-tasks', acr: '1', max_age: '5m' }]))
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const { browser } = ada.plain
   const personal = (
     await browser.post('/oauth/personal-access-tokens', { name: 'laptop', scopes: [...abilities] })

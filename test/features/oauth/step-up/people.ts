@@ -4,7 +4,7 @@ import type { User } from '../../../../src/users/user.ts'
 import { buildTestApp, type Settings, type TestApp } from '../../../support/app.ts'
 import { Authenticator, type Forgery } from '../../../support/authenticator.ts'
 import { minute } from '../../../support/clock.ts'
-import { codeFlow, oauthSettings, Person, redeem, request, response, type Stop } from '../../../support/oauth.ts'
+import { codeFlow, oauthSettings, Person, redeem, request, response, type WalkResult } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
 import { stopTime, travel } from '../../../support/time.ts'
 import { codeAt } from '../../../support/totp.ts'
@@ -23,7 +23,7 @@ export const build = (t: Test, settings: Settings = {}): Promise<TestApp> =>
   })
 
 /** A user whose browser runs scripts: passkeys and the front end's JSON routes work. */
-export class Careful extends Person {
+export class ScriptedPerson extends Person {
   readonly svc: TestApp
   readonly user: User
   readonly visitor: Visitor
@@ -38,15 +38,15 @@ export class Careful extends Person {
   }
 
   /** A new account, signed in by password. */
-  static async signedIn(svc: TestApp, more: Record<string, string> = {}): Promise<Careful> {
-    const person = new Careful(svc, await svc.createUser())
+  static async signedIn(svc: TestApp, more: Record<string, string> = {}): Promise<ScriptedPerson> {
+    const person = new ScriptedPerson(svc, await svc.createUser())
     await person.plain.send('/oauth/login', { ...credentials(person.email), ...more })
     return person
   }
 
   /** The same account in another browser, which is not signed in. */
-  elsewhere(): Careful {
-    const other = new Careful(this.svc, this.user)
+  elsewhere(): ScriptedPerson {
+    const other = new ScriptedPerson(this.svc, this.user)
     other.#secret = this.#secret
     return other
   }
@@ -81,7 +81,7 @@ export class Careful extends Person {
   }
 
   /** Requests this authentication, and follows the redirects. */
-  ask(more: Record<string, string>): Promise<Stop> {
+  ask(more: Record<string, string>): Promise<WalkResult> {
     return this.allow(request('web', { scope: 'openid orders:read', ...more }))
   }
 
@@ -94,8 +94,8 @@ export class Careful extends Person {
 
 /** The claims of both tokens of the client, after consent if it is asked. */
 export async function tokensAt(
-  person: Careful,
-  stop: Stop,
+  person: ScriptedPerson,
+  stop: WalkResult,
 ): Promise<{ id: JWTPayload; access: JWTPayload; body: Tokens }> {
   const end = await person.decide(stop)
   const { code } = response(end)

@@ -2,14 +2,14 @@ import t from 'tap'
 import { hour, minute } from '../../../support/clock.ts'
 import { introspect, refresh, response } from '../../../support/oauth.ts'
 import { travel } from '../../../support/time.ts'
-import { build, Careful, essential, stepUp, tokensAt } from './people.ts'
+import { build, essential, ScriptedPerson, stepUp, tokensAt } from './people.ts'
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
 t.test('asks for the code of the authenticator app when a client wants two factors', async (t) => {
   const svc = await build(t)
   const began = seconds(svc.clock.now())
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   t.match(await ada.claims(), { acr: '1', amr: ['pwd'] }, 'the session that added the app has used one factor')
   travel(svc, 10 * minute)
 
@@ -33,7 +33,7 @@ t.test('asks for the code of the authenticator app when a client wants two facto
 
 t.test('accepts a recovery code for a step-up', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   const [recovery_code = ''] = (await ada.plain.browser.get('/user/two-factor-recovery-codes')).json()
   const page = await ada.ask({ acr_values: '2' })
   const wrong = await ada.press(page, { recovery_code: 'aaaaaaaaaa-bbbbbbbbbb' })
@@ -43,7 +43,7 @@ t.test('accepts a recovery code for a step-up', async (t) => {
 
 t.test('limits wrong codes at a step-up together with those at all other entry points', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   const page = await ada.ask({ acr_values: '2' })
   for (let count = 0; count < 5; count++) {
     t.equal((await ada.press(page, { code: '000000' })).answer.statusCode, 422)
@@ -56,7 +56,7 @@ t.test('limits wrong codes at a step-up together with those at all other entry p
 
 t.test('asks for a passkey when a client wants phishing-resistant authentication', async (t) => {
   const svc = await build(t)
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const authenticator = await ada.addPasskey()
   const page = await ada.ask({ acr_values: 'phr' })
   t.equal(page.page, stepUp)
@@ -74,7 +74,7 @@ t.test('asks for a passkey when a client wants phishing-resistant authentication
 
 t.test('rejects an essential acr immediately for a user without a second factor', async (t) => {
   const svc = await build(t)
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   for (const more of [{}, { prompt: 'none' }]) {
     const stop = await ada.ask({ ...essential('2', 'phr'), ...more })
     t.match(response(stop), { error: 'unmet_authentication_requirements', state: 'the-state' })
@@ -90,7 +90,7 @@ t.test('rejects an essential acr immediately for a user without a second factor'
 
 t.test('answers prompt=none without asking anything', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   t.match(response(await ada.ask({ ...essential('2'), prompt: 'none' })), { error: 'login_required' })
   await ada.claims()
   t.match(await ada.claims({ acr_values: '2', prompt: 'none' }), { acr: '1' }, 'a voluntary value is not an error')
@@ -100,7 +100,7 @@ t.test('answers prompt=none without asking anything', async (t) => {
 
 t.test('signs a visitor in first, with both factors', async (t) => {
   const svc = await build(t)
-  const ada = (await (await Careful.signedIn(svc)).addApp()).elsewhere()
+  const ada = (await (await ScriptedPerson.signedIn(svc)).addApp()).elsewhere()
   const challenge = await ada.ask(essential('2'))
   t.equal(challenge.page, 'Two-factor authentication')
   const done = await ada.decide(await ada.press(challenge, { code: ada.code() }))
@@ -109,7 +109,7 @@ t.test('signs a visitor in first, with both factors', async (t) => {
 
 t.test('returns the requested class to a client that asks for less', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   await ada.claims()
   for (const [acr_values, acr] of [
     ['0', '0'],
@@ -124,7 +124,7 @@ t.test('returns the requested class to a client that asks for less', async (t) =
 
 t.test('honours max_age and acr_values in one request', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   travel(svc, hour)
   const challenge = await ada.ask({ max_age: '60', acr_values: '2' })
   t.equal(

@@ -5,7 +5,7 @@ import { basic, oauthSettings, Person, post, request, response } from '../../../
 import { credentials } from '../../../support/plain.ts'
 import { stopTime, travel } from '../../../support/time.ts'
 import { buildSocial, Visitor as SocialVisitor } from '../../social/visitor.ts'
-import { build, Careful, essential, stepUp, tokensAt } from './people.ts'
+import { build, essential, ScriptedPerson, stepUp, tokensAt } from './people.ts'
 
 t.test('lists the acr values in discovery', async (t) => {
   const { app } = await build(t)
@@ -16,7 +16,7 @@ t.test('lists the acr values in discovery', async (t) => {
 
 t.test('reports in acr and amr how the user signed in', async (t) => {
   const svc = await build(t, { passkeys: { user_verification: 'preferred' } })
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   t.match(await ada.claims(), { acr: '1', amr: ['pwd'] }, 'password')
   const authenticator = await ada.addPasskey()
 
@@ -53,7 +53,7 @@ t.test('counts a sign-in at another provider as one factor', async (t) => {
 
 t.test('reports no authentication for a remembered browser', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc, { remember: '1' })).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc, { remember: '1' })).addApp()
   const began = Math.floor(svc.clock.now() / 1000) - 60
   const done = await ada.ask({ acr_values: '2' })
   t.match((await tokensAt(ada, await ada.press(done, { code: ada.code() }))).id, { acr: '2' })
@@ -73,7 +73,7 @@ t.test('reports no authentication for a remembered browser', async (t) => {
 
 t.test('steps a remembered browser up by a passkey alone', async (t) => {
   const svc = await build(t, { passkeys: { user_verification: 'preferred' } })
-  const ada = await Careful.signedIn(svc, { remember: '1' })
+  const ada = await ScriptedPerson.signedIn(svc, { remember: '1' })
   const authenticator = await ada.addPasskey()
   travel(svc, 3 * hour)
   const page = await ada.ask({ acr_values: 'phr' })
@@ -93,7 +93,7 @@ t.test('reports the factors of the password grant', async (t) => {
     grants: ['password', 'refresh_token'],
   }
   const svc = await build(t, { clients: [phone] })
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const ask = async (more: object) =>
     (
       await svc.app.inject({
@@ -118,7 +118,7 @@ t.test('reports the factors of the password grant', async (t) => {
 
 t.test('puts acr and auth_time into tokens of a session, and not into machine or personal tokens', async (t) => {
   const svc = await build(t)
-  const ada = await Careful.signedIn(svc)
+  const ada = await ScriptedPerson.signedIn(svc)
   const { browser } = ada.plain
   const personal = (await browser.post('/oauth/personal-access-tokens', { name: 'laptop' })).json().accessToken
   const fresh = (await browser.post('/oauth/token/fresh', {})).json().access_token
@@ -132,7 +132,7 @@ t.test('puts acr and auth_time into tokens of a session, and not into machine or
 
 t.test('asks the user for a second factor when a device wants it', async (t) => {
   const svc = await build(t)
-  const ada = await (await Careful.signedIn(svc)).addApp()
+  const ada = await (await ScriptedPerson.signedIn(svc)).addApp()
   const begun = (await post(svc, '/oauth/device/code', 'tv', { scope: 'openid orders:read', acr_values: '2' })).json()
   const confirm = await ada.press(await ada.go('/oauth/device'), { user_code: begun.user_code })
   const page = await ada.press(confirm, { confirm: 'yes' })
