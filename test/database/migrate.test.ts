@@ -140,7 +140,7 @@ t.test('refuses to continue after a failed migration until its row is marked as 
   await db.rows('UPDATE _prisma_migrations SET finished_at = NULL')
   await t.rejects(db.migrate(folder), {
     name: 'MigrationError',
-    message: /1_first began and never finished/,
+    message: /migration 1_first started but did not finish/,
   })
   await db.rows('UPDATE _prisma_migrations SET rolled_back_at = CURRENT_TIMESTAMP')
   await db.rows('DROP TABLE parents')
@@ -231,7 +231,7 @@ if (testEngine === 'sqlite') {
     const folder = t.testdir({ file: '' })
     await t.rejects(prepareSqliteFile(join(folder, 'file', 'svc.db')), {
       name: 'MigrationError',
-      message: /data directory .*file cannot be written .*DATABASE_URL=file:/,
+      message: /data directory .*file is not writable .*DATABASE_URL=file:/,
     })
   })
 
