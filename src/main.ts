@@ -25,6 +25,8 @@ const endAtOnce = () => process.exit(0)
 async function start(): Promise<void> {
   // No request is served yet. PID 1 of a container ignores signals without a listener.
   for (const signal of stopSignals) process.on(signal, endAtOnce)
+  // Without a listener, a file that reaches the size limit of the process (ulimit -f) ends svc instead of failing a write.
+  process.on('SIGXFSZ', () => undefined)
   // From here on SIGHUP does not end the process; an early one is handled after the start.
   let isAsked = false
   let onHangUp = () => {

@@ -40,7 +40,7 @@ t.test('lists the permissions of each client with svc:client:list, without secre
 t.test('prints a new secret and its hash on each svc:client:secret', async (t) => {
   const { run } = await openShell(t)
   const made = [await run('', 'client:secret'), await run('', 'client:secret')].map(({ stdout }) => ({
-    secret: /once: ([\w-]{43})\n/.exec(stdout)?.[1] ?? '',
+    secret: /only once\): ([\w-]{43})\n/.exec(stdout)?.[1] ?? '',
     hash: /secret_hash: (sha256:[0-9a-f]{64})\n/.exec(stdout)?.[1] ?? '',
   }))
   t.not(made[0]?.secret, made[1]?.secret)

@@ -70,7 +70,7 @@ t.test('rejects every forged or altered access token', async (t) => {
     'the type of client assertions': await sign(claims, { typ: 'client-authentication+jwt' }),
     'an ID token': id_token,
     'an ID token of our newest key': await sign(decodeJwt(id_token), { typ: 'JWT' }),
-    'other claims under its signature': 'a signature cut short',
+    'other claims with its signature': `${head}.${part({ ...claims, sub: '2' })}.${signature}`,
     'no signature': `${head}.${body}.`,
     'a signature cut short': `${head}.${body}.${signature.slice(0, -4)}`,
     'a second spelling of the signature': `${head}.${body}.${signature.slice(0, -1)}${next(signature.at(-1) ?? 'A')}`,
