@@ -90,7 +90,7 @@ t.test('rejects every forged response, and registers nothing', async (t) => {
     t.equal(answer.statusCode, 422, what)
     t.strictSame(answer.json(), refusal(texts.notRegistered), what)
   }
-  const looked = svc.logs.filter((line) => line.includes('a format that was not requested'))
+  const looked = svc.logs.filter((line) => line.includes('the attestation format was not requested'))
   t.equal(looked.length, 4, 'no certificate is inspected')
   const edwards = await visitor.register(new Authenticator({ algorithm: 'EdDSA' }))
   t.strictSame(edwards.json(), refusal(texts.notRegistered), 'an algorithm that was not offered')

@@ -140,7 +140,7 @@ t.test('rejects denied, expired and foreign codes', async (t) => {
 
   const late = await begin(svc)
   travel(svc, 10 * minute + second)
-  t.match((await enter(ada, late.user_code)).answer.body, 'too old')
+  t.match((await enter(ada, late.user_code)).answer.body, 'has expired')
   t.match(await poll(svc, late.device_code), { status: 400, error: 'expired_token' })
 
   const used = await begin(svc)
@@ -183,7 +183,7 @@ t.test('limits guesses of user codes', async (t) => {
   t.ok(guesses.filter(({ statusCode }) => statusCode === 400).length <= 20, 'twenty are answered')
   const answer = await enter(eve, begun.user_code)
   t.equal(answer.answer.statusCode, 429, 'then a valid one is rejected too')
-  t.match(answer.answer.body, 'Too many wrong codes')
+  t.match(answer.answer.body, 'Too many invalid codes')
   for (let times = 0; times < 25; times++) {
     const right = await enter(ada, begun.user_code)
     t.match(
