@@ -234,6 +234,6 @@ t.test('explains a failed provider sign-in', async (t) => {
   t.match(await alert('account_exists'), 'An account with this email address already exists')
   t.match(await alert('access_denied'), 'Access was denied')
   const other = await alert('provider_error')
-  t.match(other, 'did not work')
+  t.match(other, 'could not sign you in')
   for (const odd of ['<b>Call 555</b>', 'title', 'toString', '']) t.equal(await alert(odd), other, odd)
 })
