@@ -53,7 +53,7 @@ t.test('sends cookies only to subdomains of the configured domain', async (t) =>
   }
   const svc = await buildTestApp(t, { settings })
   const user = await svc.createUser()
-  const spa = new Browser(svc.app, { origin: 'https://app.example.com', url: 'https://auth.example.com' })
+  const spa = new Browser(svc.app, { origin: 'https://app.example.com', url: 'https://auth.example.com', known: false })
   t.equal((await spa.signIn(user.email, undefined, { remember: true })).statusCode, 200)
   t.equal((await spa.get('/api/user')).statusCode, 200)
   const sentTo = async (url: string) => (await spa.jar.getCookies(url)).map((cookie) => cookie.key).sort()
