@@ -13,8 +13,8 @@ t.test('shows the usage for an unknown command', async (t) => {
   failed(t, await run('', 'user:list', '--all'), /^Unknown option --all\.\n\nUsage:/)
   failed(t, await run('', 'user:list', 'all'), /^Unknown option all\./)
   failed(t, await run('', 'config:check', '--strict'), /^Unknown option --strict\./)
-  failed(t, await run('', 'user:create', '--email'), /^--email needs a value: --email=…\n$/)
-  failed(t, await run('', 'user:create', '--verified=yes'), /^--verified takes no value\.\n$/)
+  failed(t, await run('', 'user:create', '--email'), /^--email requires a value: --email=…\n$/)
+  failed(t, await run('', 'user:create', '--verified=yes'), /^--verified does not take a value\.\n$/)
   for (const words of [[], ['help'], ['--help']]) {
     const { code, stdout, stderr } = await run('', ...words)
     t.same([code, stderr], [0, ''])

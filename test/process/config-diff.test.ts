@@ -87,7 +87,7 @@ webhooks: [{ url: "https://a.example", secret: hook-secret-two, events: ["*"] }]
   }
   const none = await run('new.yaml')
   t.equal(none.code, 1)
-  t.match(none.stderr, /^No server has noted its configuration .*--against=<file>/)
+  t.match(none.stderr, /^No server has saved its configuration .*--against=<file>/)
   t.notOk(existsSync(join(cwd, 'data/svc.db')), 'a comparison creates no database')
 })
 

@@ -24,7 +24,7 @@ t.test('starts without any configuration, says where to look, and stores its sec
   const here = `http://localhost:${new URL(first.url).port}`
   t.ok(banner.includes(`svc is ready at ${here}\n`))
   t.ok(banner.includes(`Database         ${testEngine === 'sqlite' ? join(first.cwd, 'data/svc.db') : 'PostgreSQL'}\n`))
-  t.match(banner, /Configuration {4}none (all defaults)\n/)
+  t.ok(banner.includes('Configuration    none (all defaults)\n'))
   t.ok(banner.includes(`API description  ${here}/openapi.json\n`))
   t.match(banner, /npm run --silent svc -- user:create --email=\S+ --name=".+" --verified\n/)
   t.equal(first.stderr(), '')

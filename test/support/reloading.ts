@@ -15,7 +15,7 @@ export interface LogLine {
   problems?: string[]
 }
 
-const ofConfiguration = '"msg":"(?:the configuration|a restart)[^\\n]*\\n'
+const ofConfiguration = '"msg":"(?:the configuration|configuration reload|restart required)[^\\n]*\\n'
 
 /** The log lines of a process about its configuration. */
 export const configLines = ({ stdout }: Running): LogLine[] =>

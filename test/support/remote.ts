@@ -36,7 +36,7 @@ export function remoteApp(url: string): FastifyInstance {
 
 /** A browser for a listening process. */
 export const remoteBrowser = (url: string, options: BrowserOptions = {}): Browser =>
-  new Browser(remoteApp(url), { url, ...options })
+  new Browser(remoteApp(url), { url, known: false, ...options })
 
 /** Sends a bearer, as a mobile app or another API does. */
 export const requestWithBearer = (
