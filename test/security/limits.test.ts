@@ -38,7 +38,7 @@ t.test('keeps failures and known browsers of look-alike addresses separate', asy
 t.test('treats no browser as known for an unverified address', async (t) => {
   const svc = await buildTestApp(t)
   const email = 'claimed@example.com'
-  const attacker = await visitor(svc)
+  const attacker = await visitor(svc, { known: false })
   t.equal((await attacker.post('/register', registration(email))).statusCode, 201)
   t.equal((await attacker.signIn(email, strongPassword)).statusCode, 200)
   t.equal(await attacker.cookie('svc_browser'), undefined)
