@@ -29,6 +29,12 @@ const ofGrant = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken', 'De
 /** Kinds that are used once: the second use must fail even if both come at the same moment. */
 const usedOnce = new Set(['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest'])
 
+/**
+ * How long svc stores a pushed request after it expires, in milliseconds: until the user has signed in and consented.
+ * Without the row, svc could not tell whether another interaction was granted.
+ */
+const pushedRequestKeptFor = 2 * 3_600_000
+
 /** Kinds that last as long as something refers to them; the library would keep them for a fixed time. */
 const lasting = new Set(['Session', 'Grant'])
 
@@ -60,7 +66,8 @@ export class RecordAdapter implements Adapter {
     if (this.#parts.carried.takes(this.#kind, id, payload)) return
     await pending.count(this.#kind, payload)
     if (lasting.has(this.#kind)) return this.#saveLasting(id, payload)
-    const end = expiresIn ? clock.now() + expiresIn * 1000 : null
+    const keptFor = this.#kind === 'PushedAuthorizationRequest' ? pushedRequestKeptFor : 0
+    const end = expiresIn ? clock.now() + expiresIn * 1000 + keptFor : null
     const record = this.#recordOf(id, payload, end)
     // The successor of a refresh token that is used twice within the grace is written by whoever comes first.
     if (this.#kind === 'RefreshToken') await store.insert(record)
@@ -168,8 +175,10 @@ export class RecordAdapter implements Adapter {
   async consume(id: string): Promise<void> {
     const { store, clock } = this.#parts
     const isUsed = await (this.#quick ?? store).consume(recordId(this.#kind, id), clock.now())
-    // The library looks first and consumes then: of two at once, the second is refused here.
-    if (!isUsed && usedOnce.has(this.#kind)) throw new errors.InvalidGrant('it was used already')
+    if (isUsed || !usedOnce.has(this.#kind)) return
+    // The library checks before it consumes, so the second of two concurrent requests is rejected here.
+    if (this.#kind === 'PushedAuthorizationRequest') throw new errors.InvalidRequestUri('request_uri was already used')
+    throw new errors.InvalidGrant('it was used already')
   }
 
   async destroy(id: string): Promise<void> {

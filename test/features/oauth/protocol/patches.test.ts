@@ -41,6 +41,7 @@ const expected = [
   'RefreshToken.prototype.generateTokenId',
   'ReplayDetection.unique',
   'OIDCContext.prototype.entity',
+  'PushedAuthorizationRequest.find',
   'answer.device-flow',
   'DeviceCode.prototype.remainingTTL',
   'DeviceCode.findByUserCode',

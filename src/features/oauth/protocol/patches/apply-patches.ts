@@ -14,6 +14,7 @@ import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
 import { rejectUnlistedGrants } from './grant-types.ts'
 import { adaptLogout, type SendLogout } from './logout.ts'
+import { requirePushedRequests } from './pushed-requests.ts'
 import { settleScope } from './request-scope.ts'
 import { followBrowserSessions, type SessionParts } from './sessions.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
@@ -42,6 +43,7 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
   settleScope(provider, config, registry)
+  requirePushedRequests(provider)
   completeDeviceFlow(provider, parts)
   completeAnswers(provider, config, parts.keysMaxAge)
   rejectUnlistedGrants(provider)
