@@ -3,8 +3,13 @@ import type { Database } from '../database/database.ts'
 import { execute } from '../database/statements.ts'
 import { inBatches } from './prune.ts'
 
-/** What a key is used for. The name is part of the stored hash, so renaming one makes used keys valid again. */
-type Purpose = 'ReplayDetection' | 'SocialState' | 'SocialChallenge'
+/**
+ * What a key is used for. Features declare their own purposes. The name is part of the stored hash, so renaming one makes
+ * used keys valid again.
+ */
+export interface UsedOncePurposes {
+  ReplayDetection: true
+}
 
 const insert = {
   name: 'use-once',
@@ -15,7 +20,12 @@ const insert = {
  * Marks a key as used until `expiresAt` (unix ms); false when it was used before, on any replica.
  * Always in the database, also with Redis: a mark that Redis loses would make the key valid again.
  */
-export async function useOnce(database: Database, purpose: Purpose, key: string, expiresAt: number): Promise<boolean> {
+export async function useOnce(
+  database: Database,
+  purpose: keyof UsedOncePurposes,
+  key: string,
+  expiresAt: number,
+): Promise<boolean> {
   return (await execute(database, insert, [sha256Hex(`${purpose}\0${key}`), expiresAt])) > 0
 }
 

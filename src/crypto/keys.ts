@@ -20,16 +20,18 @@ export type KeyPurpose =
 /** Secrets for libraries that derive their own keys. */
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name'
 
+/** Purposes of ciphers. Features declare their own, as decorators are declared in Fastify. */
+export interface CipherPurposes {
+  'two-factor': true
+  outbox: true
+  'oauth-keys': true
+  'oauth-records': true
+  'oauth-carried': true
+  config: true
+}
+
 /** Purpose of a cipher. Each purpose has its own key. */
-export type CipherPurpose =
-  | 'two-factor'
-  | 'outbox'
-  | 'oauth-keys'
-  | 'oauth-records'
-  | 'oauth-carried'
-  | 'social-flow'
-  | 'social-tokens'
-  | 'config'
+type CipherPurpose = keyof CipherPurposes
 
 /** Derives 32 bytes from a secret and a purpose with HKDF-SHA256 (RFC 5869). */
 const derive = (secret: string, purpose: KeyPurpose | CipherPurpose | SecretPurpose): Buffer =>

@@ -2,6 +2,20 @@ import type { Cipher } from '../../crypto/cipher.ts'
 import { sha256Base64url } from '../../crypto/hash.ts'
 import { randomId } from '../../crypto/random.ts'
 
+declare module '../../crypto/keys.ts' {
+  interface CipherPurposes {
+    'social-flow': true
+    'social-tokens': true
+  }
+}
+
+declare module '../../access/used-once.ts' {
+  interface UsedOncePurposes {
+    SocialState: true
+    SocialChallenge: true
+  }
+}
+
 /** A pending sign-in, stored encrypted in a cookie of the browser that started it. */
 export interface Flow {
   provider: string
