@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
+import { featureCookies } from '../config/features.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -150,7 +151,8 @@ export class Cookies {
   }
 
   #isOwn(name: string): boolean {
-    return this.#isShared(name) || /^svc_(flash$|oauth_|social_)/.test(name)
+    const isOfFeature = featureCookies.some((prefix) => name.startsWith(prefix))
+    return isOfFeature || this.#isShared(name) || /^svc_(flash$|oauth_)/.test(name)
   }
 }
 

@@ -5,6 +5,11 @@ interface Format {
   matches: (text: string) => boolean
 }
 
+/** Format that one feature declares. */
+export interface NamedFormat extends Format {
+  name: string
+}
+
 /** Formats of text values, each with the description that error messages use. */
 export const formats = {
   origin: {
@@ -34,15 +39,11 @@ export const formats = {
     matches: (text) => /^(\/(?!\/)|\{frontend_url\}(\/|$)|https?:\/\/)[^\s\\]*$/.test(text),
   },
   'absolute-uri': { expected: 'an absolute URI', matches: (text) => URL.canParse(text) },
-  'passkey-origin': {
-    expected: 'an origin such as https://app.example.com, or android:apk-key-hash:<hash>',
-    matches: (text) => isOrigin(text) || /^android:apk-key-hash:[\w-]+$/.test(text),
-  },
 } as const satisfies Record<string, Format>
 
 export type FormatName = keyof typeof formats
 
-function isOrigin(text: string): boolean {
+export function isOrigin(text: string): boolean {
   if (!isWebUrl(text)) return false
   const url = new URL(text)
   return /^https?:\/\/[^/?#@\\]+\/?$/i.test(text) && url.pathname === '/'

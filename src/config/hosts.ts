@@ -12,7 +12,7 @@ export function isLoopback(hostname: string): boolean {
   )
 }
 
-/** Tests for a public suffix, where anyone can register names. Cookies and passkeys must not be bound to one. */
+/** Tests for a public suffix, where anyone can register names. Nothing must be bound to one. */
 export function isPublicSuffix(domain: string): boolean {
   return getPublicSuffix(domain, { allowPrivateDomains: true }) === domain
 }

@@ -1,5 +1,5 @@
 import { resolve as absolute } from 'node:path'
-import { commonDomain } from './hosts.ts'
+import { resolveFeatures } from './features.ts'
 import type { Config, Settings } from './schema.ts'
 
 /** Derives values from other keys, the environment and the working directory. */
@@ -9,15 +9,11 @@ export function resolveConfig(settings: Settings, cwd: string): Config {
   // Without `app.environment`, svc is on loopback or refuses to start.
   const environment = settings.app.environment ?? 'development'
   const development = environment === 'development'
+  const origins = { url: url.origin, frontend_url: frontend.origin }
   return {
     ...settings,
-    app: {
-      ...settings.app,
-      url: url.origin,
-      frontend_url: frontend.origin,
-      secret: [settings.app.secret].flat(),
-      environment,
-    },
+    ...resolveFeatures(settings, { ...origins, environment }),
+    app: { ...settings.app, ...origins, secret: [settings.app.secret].flat(), environment },
     database: resolveDatabase(settings.database.url, cwd),
     stateful: unique([...settings.stateful.map((entry) => entry.toLowerCase()), url.host]),
     session: {
@@ -25,11 +21,6 @@ export function resolveConfig(settings: Settings, cwd: string): Config {
       secure: settings.session.secure === 'auto' ? url.protocol === 'https:' : settings.session.secure,
     },
     cors: { ...settings.cors, origins: settings.cors.origins?.map(originOf) ?? null },
-    passkeys: {
-      ...settings.passkeys,
-      rp_id: settings.passkeys.rp_id ?? commonDomain(url.hostname, frontend.hostname),
-      origins: unique(settings.passkeys.origins ?? [url.origin, frontend.origin]),
-    },
     mail: {
       ...settings.mail,
       url: settings.mail.url.replace(/^file:(.+)$/, (_, path) => `file:${absolute(cwd, path)}`),

@@ -1,9 +1,10 @@
 import { type Static, Type } from 'typebox'
+import { type FeatureValues, featureSchemas } from './features.ts'
 import { accessSections } from './sections/access.ts'
 import { accountSections } from './sections/accounts.ts'
+import type { DeepReadonly } from './sections/feature-section.ts'
 import { oauthSections } from './sections/oauth.ts'
 import { appearanceSections, operationSections, serverSections } from './sections/server.ts'
-import { socialSections } from './sections/social.ts'
 import type { Schema } from './walk.ts'
 
 /** Schema of the configuration file: the source of validation, defaults, types and editor hints. */
@@ -14,7 +15,7 @@ export const configSchema = Type.Object(
     ...accountSections,
     ...appearanceSections,
     ...oauthSections,
-    ...socialSections,
+    ...featureSchemas,
     ...operationSections,
   },
   { additionalProperties: false, title: 'svc', description: 'The configuration of svc.' },
@@ -28,9 +29,7 @@ export type Settings = Static<typeof configSchema>
 
 type Override<Base, Changes> = Omit<Base, keyof Changes> & Changes
 
-type DeepReadonly<Value> = Value extends object ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> } : Value
-
-interface Derived {
+interface Derived extends FeatureValues {
   app: Override<
     Settings['app'],
     {
@@ -42,7 +41,6 @@ interface Derived {
   >
   database: { url: string; engine: 'sqlite' | 'postgresql' /** Absolute; null with PostgreSQL. */; file: string | null }
   session: Override<Settings['session'], { secure: boolean }>
-  passkeys: Override<Settings['passkeys'], { rp_id: string; origins: string[] }>
   clients: Override<Settings['clients'][number], { name: string; cors_origins: string[] }>[]
   oauth: Override<Settings['oauth'], { audience: string }>
   guard: Override<Settings['guard'], { diagnose: boolean }>

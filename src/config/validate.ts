@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import { type Breach, explain } from './explain.ts'
+import { featureFormats } from './features.ts'
 import type { Finding, Path } from './findings.ts'
 import { formats } from './formats.ts'
 import { childSchema, isMapping, mapValue, type Schema, typesOf } from './walk.ts'
@@ -24,6 +25,7 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
   })
   for (const word of ['kind', 'secret', 'fileable', 'expected', 'names', 'reload']) ajv.addKeyword(`x-svc-${word}`)
   for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
+  for (const { name, matches } of featureFormats) ajv.addFormat(name, matches)
   const validate = ajv.compile(schema)
   return (value) => {
     const root = { value: structuredClone(value) }

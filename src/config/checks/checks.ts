@@ -1,13 +1,13 @@
+import { checkFeatures } from '../features.ts'
 import type { Finding, Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
 import { clientChecks } from './clients.ts'
 import { sectionChecks } from './sections.ts'
-import { socialChecks } from './social.ts'
 
 /** Returns all problems between keys that are valid on their own. */
 export function crossFindings(config: Config): Finding[] {
   const findings: Finding[] = []
   const report: Report = (path, message) => findings.push({ path, message })
-  for (const check of [...sectionChecks, ...clientChecks, ...socialChecks]) check(config, report)
+  for (const check of [...sectionChecks, ...clientChecks, checkFeatures]) check(config, report)
   return findings
 }

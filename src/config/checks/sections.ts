@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { featureCookies } from '../features.ts'
 import type { Report } from '../findings.ts'
 import { isPublicSuffix, isWithin } from '../hosts.ts'
 import type { Config } from '../schema.ts'
@@ -16,7 +17,6 @@ export const sectionChecks: readonly Check[] = [
   cookiePrefixIsHonoured,
   cookieIsNoOther,
   passwordLengthsFit,
-  passkeyDomainCoversUs,
   linkPlaceholdersExist,
   templateDirectoriesExist,
   portsDiffer,
@@ -65,10 +65,11 @@ function cookiePrefixIsHonoured({ session }: Config, report: Report): void {
 }
 
 /** Cookie names that svc already uses. */
-const OWN_COOKIES = /^(XSRF-TOKEN|svc_(remember|browser|flash|oauth_.*|social_.*))$/
+const OWN_COOKIES = /^(XSRF-TOKEN|svc_(remember|browser|flash|oauth_.*))$/
 
 function cookieIsNoOther({ session }: Config, report: Report): void {
-  if (OWN_COOKIES.test(session.cookie.replace(/^__(Secure|Host)-/i, ''))) {
+  const name = session.cookie.replace(/^__(Secure|Host)-/i, '')
+  if (OWN_COOKIES.test(name) || featureCookies.some((prefix) => name.startsWith(prefix))) {
     report(['session', 'cookie'], `must not be ${session.cookie}, which svc uses for another cookie`)
   }
 }
@@ -79,18 +80,6 @@ function passwordLengthsFit({ passwords }: Config, report: Report): void {
     ['passwords', 'max_length'],
     `must be at least passwords.min_length, ${passwords.min_length} (found ${passwords.max_length})`,
   )
-}
-
-function passkeyDomainCoversUs({ app, passkeys }: Config, report: Report): void {
-  const hosts = [app.url, app.frontend_url].map((url) => new URL(url).hostname)
-  const { rp_id: domain } = passkeys
-  if (hosts.includes(domain)) return
-  if (isPublicSuffix(domain) || !hosts.some((host) => isWithin(host, domain))) {
-    report(
-      ['passkeys', 'rp_id'],
-      `must be the host of app.url or app.frontend_url, or a parent domain that is not a public suffix (found "${domain}")`,
-    )
-  }
 }
 
 const PLACEHOLDERS = {

@@ -1,4 +1,4 @@
-import { choice, duration, flag, integer, list, nullable, secretUrl, section, text } from './kinds.ts'
+import { choice, duration, flag, integer, nullable, secretUrl, section, text } from './kinds.ts'
 
 /** Registration, credentials, mail and links. */
 export const accountSections = {
@@ -56,30 +56,6 @@ export const accountSections = {
     confirm_password: flag({
       default: true,
       description: 'Whether changing the second factor requires a recently confirmed password.',
-    }),
-  }),
-  passkeys: section('Passkeys (WebAuthn).', {
-    enabled: flag({ default: true, description: 'Whether users can use passkeys.' }),
-    rp_id: nullable(
-      text({
-        format: 'domain',
-        description:
-          'The relying party id: the domain that passkeys are bound to. By default the common domain of app.url and app.frontend_url.',
-      }),
-    ),
-    origins: nullable(
-      list(text({ format: 'passkey-origin', description: 'An origin.' }), {
-        minItems: 1,
-        description: 'Origins of the pages and apps that may use passkeys. By default app.url and app.frontend_url.',
-      }),
-    ),
-    user_verification: choice(['required', 'preferred', 'discouraged'], {
-      default: 'required',
-      description: 'Whether the authenticator verifies the user by PIN or biometrics.',
-    }),
-    confirm_password: flag({
-      default: true,
-      description: 'Whether registering a passkey requires a recently confirmed password.',
     }),
   }),
   mail: section('Outgoing mail.', {

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
-import { type FormatName, formats } from '../formats.ts'
+import { type FormatName, formats, type NamedFormat } from '../formats.ts'
 import type { Rate } from '../units.ts'
 
 /** Metadata of a key. Changes are live unless `reload` requires a restart. */
@@ -13,11 +13,18 @@ interface Key<Value> {
 }
 
 /** Text, optionally limited by a format or a pattern. */
-export function text(
-  key: Key<string> & { format?: FormatName; pattern?: string; minLength?: number; maxLength?: number },
-) {
-  const expected = key.expected ?? (key.format && formats[key.format].expected)
-  return Type.String({ minLength: 1, ...annotated(key), ...(expected && { 'x-svc-expected': expected }) })
+export function text({
+  format,
+  ...key
+}: Key<string> & { format?: FormatName | NamedFormat; pattern?: string; minLength?: number; maxLength?: number }) {
+  const named = typeof format === 'string' ? { name: format, ...formats[format] } : format
+  const expected = key.expected ?? named?.expected
+  return Type.String({
+    minLength: 1,
+    ...(named && { format: named.name }),
+    ...annotated(key),
+    ...(expected && { 'x-svc-expected': expected }),
+  })
 }
 
 export function integer(key: Key<number> & { minimum: number; maximum?: number }) {
