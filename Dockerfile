@@ -4,10 +4,10 @@ ARG NODE_IMAGE=docker.io/library/node:24-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-COPY .dev/prepare.mjs .dev/
-RUN node .dev/prepare.mjs
+COPY .dev/prepare.mjs .dev/production-lock.mjs .dev/
+RUN node .dev/prepare.mjs dev
 COPY . .
-RUN node .dev/prepare.mjs build && node .dev/image.mjs image
+RUN npm run --silent build && node .dev/image.mjs image
 
 FROM ${NODE_IMAGE}
 # Remove the package managers, which only an intruder would use. The user below owns the data.

@@ -1,5 +1,5 @@
-// npm run build: generates the database clients and compiles src to dist, if something changed since the last build.
-// Plain JavaScript: prepare.mjs runs it with the Node version of the machine.
+// npm run build: compiles src to dist for the image, if something changed since the last build. A compiled server starts
+// a little faster and needs less memory.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -16,8 +16,6 @@ import {
 } from 'node:fs'
 import { dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-
-await import('../prisma/generate.mjs')
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const source = join(root, 'src')

@@ -1,56 +1,93 @@
-// node .dev/prepare.mjs [generate] [build] [test]: prepares what an npm script needs, beginning with the install. Plain
-// JavaScript without dependencies: on a fresh clone it runs with the Node version of the machine.
+// node .dev/prepare.mjs [dev | test]: installs what an npm script needs, if it is missing: the packages of the server,
+// those of development too (dev), and tap's build (test). Plain JavaScript without dependencies: on a fresh clone it runs
+// with the Node version of the machine.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { productionPackages } from './production-lock.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 const windows = process.platform === 'win32'
+const localNode = join(modules, '.bin', windows ? 'node.cmd' : 'node')
+// An older Node can install, but it cannot run the server.
+const needsNode = Number(process.versions.node.split('.')[0]) < 24
 
-const steps = process.argv.slice(2)
-const unknown = steps.filter((step) => !['generate', 'build', 'test'].includes(step))
-if (unknown.length > 0) {
-  process.stderr.write(`prepare: no such step: ${unknown.join(', ')}\n`)
+const [step = 'server', ...others] = process.argv.slice(2)
+if (!['server', 'dev', 'test'].includes(step) || others.length > 0) {
+  process.stderr.write(`prepare: unknown step: ${process.argv.slice(2).join(' ')}\n`)
   process.exit(1)
 }
 
-install()
-if (steps.includes('build')) await import('./build.mjs')
-else if (steps.includes('generate')) await import('../prisma/generate.mjs')
-if (steps.includes('test')) buildTap()
+install(step !== 'server')
+if (step === 'test') buildTap()
 
-function install() {
-  const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
-  const stamp = stampFor('installed', lock)
-  if (stamp.fresh) return
-  if (!installedAs(lock)) {
-    say('installing dependencies')
-    // npm names itself to the scripts it runs.
-    const cli = process.env.npm_execpath
-    const npm = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm']
-    run([...npm, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
-      // Nothing here runs Prisma's engine: with any executable here, its install script does not download one.
-      PRISMA_SCHEMA_ENGINE_BINARY: windows ? process.execPath : '/bin/true',
-      CHECKPOINT_DISABLE: '1',
-    })
+function install(isDevelopment) {
+  const [manifest, lock] = ['package.json', 'package-lock.json'].map((f) =>
+    JSON.parse(readFileSync(join(root, f), 'utf8')),
+  )
+  const server = productionPackages(manifest, lock, { node: needsNode })
+  const wanted = isDevelopment ? lock.packages : server.lock.packages
+  const stamp = stampFor(isDevelopment ? 'installed' : 'server', JSON.stringify(wanted))
+  const hasNode = () => !needsNode || existsSync(localNode)
+  if (stamp.fresh && hasNode()) return
+  if (!isInstalled(wanted) || !hasNode()) {
+    process.stderr.write('installing dependencies\n')
+    if (isDevelopment) npmCi(root)
+    else installServer(server)
+    removeHeaders()
+  }
+  if (!hasNode()) {
+    process.stderr.write(
+      `svc needs Node 24 or later, and this is ${process.version}. Install it from https://nodejs.org.\n`,
+    )
+    process.exit(1)
   }
   stamp.write()
 }
 
+/** Installs in a folder of its own first, because npm installs the packages of the manifest beside node_modules. */
+function installServer({ manifest, lock }) {
+  const folder = join(root, `.install.${process.pid}`)
+  mkdirSync(folder)
+  try {
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+    writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
+    npmCi(folder)
+    rmSync(modules, { recursive: true, force: true })
+    renameSync(join(folder, 'node_modules'), modules)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function npmCi(folder) {
+  // npm names itself to the scripts it runs.
+  const cli = process.env.npm_execpath
+  const npm = cli?.endsWith('.js') ? [process.execPath, cli] : ['npm']
+  // No package needs its install script.
+  run([...npm, 'ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], folder)
+}
+
 // npm records what it installed. This detects a manual install.
-function installedAs(lock) {
+function isInstalled(wanted) {
   const record = join(modules, '.package-lock.json')
-  if (!existsSync(record) || !existsSync(join(modules, '.bin', windows ? 'node.cmd' : 'node'))) return false
-  const wanted = JSON.parse(lock).packages
+  if (!existsSync(record)) return false
   const found = JSON.parse(readFileSync(record, 'utf8')).packages
   return Object.entries(wanted).every(([path, { version, optional, devOptional, peer }]) => {
     if (path === '') return true
     const there = found[path]
     return there ? there.version === version : Boolean(optional || devOptional || peer)
   })
+}
+
+/** The headers of Node are a third of its size, and nothing here is compiled against them. */
+function removeHeaders() {
+  for (const name of readdirSync(modules)) {
+    if (name.startsWith('node-')) rmSync(join(modules, name, 'include', 'node'), { recursive: true, force: true })
+  }
 }
 
 function buildTap() {
@@ -60,8 +97,8 @@ function buildTap() {
     readFileSync(join(modules, '.svc', 'installed'), 'utf8') + readFileSync(join(root, '.taprc'), 'utf8'),
   )
   if (stamp.fresh) return
-  say('building the test runner')
-  run([join(modules, '.bin', windows ? 'tap.cmd' : 'tap'), 'build'])
+  process.stderr.write('building the test runner\n')
+  run([join(modules, '.bin', windows ? 'tap.cmd' : 'tap'), 'build'], root)
   stamp.write()
 }
 
@@ -77,19 +114,15 @@ function stampFor(name, inputs) {
   }
 }
 
-function run([command, ...args], env = {}) {
+function run([command, ...args], cwd) {
   const path = `${join(modules, '.bin')}${delimiter}${process.env.PATH ?? ''}`
   const result = spawnSync(command, args, {
-    cwd: root,
+    cwd,
     // Standard output belongs to the script that follows.
     stdio: ['inherit', 2, 2],
-    env: { ...process.env, PATH: path, ...env },
+    env: { ...process.env, PATH: path },
     shell: windows,
   })
   if (result.error) process.stderr.write(`prepare: ${result.error.message}\n`)
   if (result.status !== 0) process.exit(result.status || 1)
-}
-
-function say(line) {
-  process.stderr.write(`${line}\n`)
 }

@@ -1,9 +1,11 @@
 /**
- * The manifest and lock for production. `npm ci --omit=dev` installs more: optional peers too, and those of
- * @prisma/client (Prisma's own tool and its editor) are four times the size of the server. npm rejects the result if a
- * required package is missing.
+ * The manifest and lock of the packages that the server needs. `npm ci --omit=dev` installs more: optional peers too, and
+ * those of @prisma/client (Prisma's own tool and its editor) are four times the size of the server. npm rejects the result
+ * if a required package is missing. With `node`, they include Node itself, for a machine whose Node is too old.
  */
-export function productionPackages(manifest, lock) {
+export function productionPackages(manifest, lock, { node = false } = {}) {
+  const { name, version, description, license, type, engines, bin, dependencies } = manifest
+  const wanted = node ? { dependencies, optionalDependencies: manifest.optionalDependencies } : { dependencies }
   const kept = new Set()
   const visit = (place, entry) => {
     for (const name of neededBy(entry)) {
@@ -13,13 +15,12 @@ export function productionPackages(manifest, lock) {
       visit(found, lock.packages[found])
     }
   }
-  visit('', { dependencies: manifest.dependencies })
+  visit('', wanted)
 
-  const { name, version, description, license, type, engines, bin, dependencies } = manifest
-  const { devDependencies: _, ...root } = lock.packages['']
   const entries = Object.entries(lock.packages).filter(([place]) => kept.has(place))
+  const root = { name, version, license, engines, bin, ...wanted }
   return {
-    manifest: { name, version, description, license, private: true, type, engines, bin, dependencies },
+    manifest: { name, version, description, license, private: true, type, engines, bin, ...wanted },
     lock: { ...lock, packages: { '': root, ...Object.fromEntries(entries) } },
   }
 }

@@ -1,18 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { PrismaLibSql } from '@prisma/adapter-libsql'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
-
-type Engine = 'postgresql' | 'sqlite'
+import { type Engine, tablesFor } from './models.ts'
 
 const require = createRequire(import.meta.url)
 
 /** Writes the SQL that migrates a live database to the models; empty if nothing differs. */
 export async function difference(engine: Engine, url: string): Promise<string> {
-  const folder = join(import.meta.dirname, '.derived', engine, 'tables')
-  const files = readdirSync(folder).map((path) => ({ path, content: readFileSync(join(folder, path), 'utf8') }))
+  const files = tablesFor(engine)
   const { SchemaEngine } = await schemaEngine()
   const pool = engine === 'postgresql' ? catalogPool(url) : undefined
   const factory = pool ? new PrismaPg(pool) : new PrismaLibSql({ url })
@@ -20,7 +16,7 @@ export async function difference(engine: Engine, url: string): Promise<string> {
   try {
     const { stdout } = await wasm.diff({
       // The live database. The adapter is the connection; the directory is not read.
-      from: { tag: 'schemaDatasource', files, configDir: folder },
+      from: { tag: 'schemaDatasource', files, configDir: import.meta.dirname },
       to: { tag: 'schemaDatamodel', files },
       script: true,
       exitCode: null,
