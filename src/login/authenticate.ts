@@ -4,8 +4,9 @@ import { needsRehash } from '../crypto/password.ts'
 import { eventContext, recordEvents } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
+import type { Channel } from './channel.ts'
 import type { Lane } from './fair-queue.ts'
-import type { Attempt, Channel } from './login-limiter.ts'
+import type { Attempt } from './login-limiter.ts'
 import { mailUnlock } from './unlock.ts'
 
 interface Credentials {

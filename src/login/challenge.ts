@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
+import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
 import type { Proof } from './second-factor.ts'
 import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 
@@ -10,8 +11,9 @@ interface PendingLogin {
   passwordFingerprint: string
   remember: boolean
   channel: SignIn['channel']
-  /** How the first factor was proved. Default: password. */
-  method?: SignIn['method']
+  /** Method of the first factor and its `amr` values. Default: password. */
+  method?: string
+  amr?: AuthenticationMethod['amr']
   /** Unix milliseconds. */
   expiresAt: number
 }
@@ -36,8 +38,7 @@ export async function continueSignIn(
   reply: FastifyReply,
   login: Omit<SignIn, 'completes'>,
 ): Promise<'signed_in' | 'challenged'> {
-  // A passkey that verified its user is two factors in one.
-  const isBothFactors = login.method === 'passkey' && login.userVerified === true
+  const isBothFactors = login.method?.amr.includes('mfa') ?? false
   if (request.server.secondFactor.isAskedOf(login.user) && !isBothFactors) {
     await beginChallenge(request, reply, login)
     return 'challenged'
@@ -56,7 +57,7 @@ async function beginChallenge(request: FastifyRequest, reply: FastifyReply, logi
     passwordFingerprint: passwordFingerprint(login.password),
     remember: login.remember,
     channel: login.channel,
-    ...(login.method ? { method: login.method } : {}),
+    ...(login.method ? { method: login.method.name, amr: login.method.amr } : {}),
     expiresAt: request.server.clock.now() + challengeTtl,
   }
   const event = { type: 'two_factor_challenged', userId: login.user.id, data: { channel: login.channel } } as const
@@ -91,6 +92,7 @@ export async function completeChallenge(
 ): Promise<UserWithPassword | null> {
   const found = await challengedUser(request)
   if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
-  const { remember = false, method = 'password', channel = 'challenge' } = request.session.pendingLogin ?? {}
+  const { remember = false, method: name, amr = [], channel = 'challenge' } = request.session.pendingLogin ?? {}
+  const method = name === undefined ? passwordMethod : { name, amr }
   return (await signIn(request, reply, { ...found, remember, method, channel, completes: true })) ? found : null
 }

@@ -10,23 +10,9 @@ import { limitedAddress } from '../http/client-address.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import { findUserByEmail, type UserWithPassword } from '../users/users.ts'
 import { AddressLimit } from './address-limit.ts'
+import type { Channel } from './channel.ts'
 import type { LimitRule, Limits } from './failure-limits.ts'
 import type { Lane } from './fair-queue.ts'
-
-/** Entry point of a sign-in or confirmation. */
-export type Channel =
-  | 'login'
-  | 'page'
-  | 'token'
-  | 'test_page'
-  | 'confirm'
-  | 'change'
-  | 'password_grant'
-  | 'registration'
-  | 'passkey'
-  | 'social'
-  | 'challenge'
-  | 'step_up'
 
 const browserCookie = 'svc_browser'
 const hour = 3_600_000

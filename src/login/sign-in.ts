@@ -9,9 +9,9 @@ import { eventContext, recordEvent } from '../users/events.ts'
 import { holdAccount } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
-import { withProof } from './authentication-methods.ts'
+import { type AuthenticationMethod, codeMethod, passwordMethod, withMethod } from './authentication-methods.ts'
+import type { Channel } from './channel.ts'
 import { endSession } from './end-sessions.ts'
-import type { Channel } from './login-limiter.ts'
 import { noticeBrowser } from './new-device.ts'
 import type { SignInProof } from './session-listener.ts'
 
@@ -19,10 +19,8 @@ import type { SignInProof } from './session-listener.ts'
 export interface SignIn extends UserWithPassword {
   remember: boolean
   channel: Channel
-  /** Authentication method. Default: password. */
-  method?: 'password' | 'passkey' | 'social'
-  /** Whether the passkey's authenticator verified the user by PIN or biometrics. */
-  userVerified?: boolean
+  /** Default: password. */
+  method?: AuthenticationMethod
   /** Whether this completes a pending sign-in. Then the session must still exist. */
   completes?: boolean
   /** Whether this request created the account. */
@@ -94,10 +92,10 @@ export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, 
   await become(request, reply, renewed.sessionId)
 }
 
-/** Returns the authentication methods as values of RFC 8176. */
-function methodsOf({ method = 'password', userVerified, completes }: SignIn): string[] {
-  const first = withProof([], method === 'passkey' && userVerified ? 'verified_passkey' : method)
-  return completes ? withProof(first, 'code') : first
+/** Returns the authentication methods as `amr` values. */
+function amrOf({ method = passwordMethod, completes }: SignIn): string[] {
+  const first = withMethod([], method)
+  return completes ? withMethod(first, codeMethod) : first
 }
 
 /**
@@ -106,7 +104,7 @@ function methodsOf({ method = 'password', userVerified, completes }: SignIn): st
  */
 export async function signIn(request: FastifyRequest, reply: FastifyReply, login: SignIn): Promise<boolean> {
   const { server: app } = request
-  const { user, password, remember, method = 'password' } = login
+  const { user, password, remember, method = passwordMethod } = login
   const sessionId = randomId()
   const remembering = await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, request, [user.id])
@@ -119,14 +117,14 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       user,
       password,
       rememberTokenId: token?.id ?? null,
-      proof: { at: app.clock.now(), methods: methodsOf(login) },
+      proof: { at: app.clock.now(), methods: amrOf(login) },
     })
     // After the new session began, so that listeners can continue with it if the user is the same.
     await app.sessionListener.ended(tx, ended)
     await recordEvent(tx, eventContext(request), {
       type: 'login',
       userId: user.id,
-      data: { remember, method, channel: login.channel },
+      data: { remember, method: method.name, channel: login.channel },
     })
     if (!login.isNewAccount) await noticeBrowser(tx, request, user)
     return token

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { UserWithPassword } from '../users/users.ts'
-import type { Channel } from './login-limiter.ts'
+import type { Channel } from './channel.ts'
 import type { Proof } from './second-factor.ts'
 
 /** Not exported, so that only `checkTokenSignIn` makes a `TokenSignIn`. */

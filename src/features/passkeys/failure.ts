@@ -23,7 +23,8 @@ export function logRefusal(request: FastifyRequest, error: unknown): void {
 
 /** Records the failure and returns the error to throw. */
 export async function failed(request: FastifyRequest, { text, userId, ...data }: Failure): Promise<HttpError> {
-  const { database } = request.server
+  const { database, metrics } = request.server
   await recordEvents(database, eventContext(request), { type: 'passkey_failed', userId, data })
+  metrics?.login('passkey', 'failed')
   return credentialRefused(text)
 }

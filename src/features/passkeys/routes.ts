@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { requireUser } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
-import { addProof } from '../../login/authentication-methods.ts'
+import { addMethod } from '../../login/authentication-methods.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
@@ -12,6 +12,7 @@ import { linkTo } from '../../pages/links.ts'
 import { eventContext, recordEvent, recordEvents } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { hasWayIn } from '../../users/ways-in.ts'
+import { passkeyMethod } from './method.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
 import { limitOptions } from './options-limit.ts'
 import { proveByPasskey } from './proof.ts'
@@ -89,7 +90,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const remember = flagOf(request.body.remember)
       const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
-      const login = { user, password, remember, method: 'passkey', userVerified, channel: 'passkey' } as const
+      const login = { user, password, remember, method: passkeyMethod(userVerified), channel: 'passkey' } as const
       const outcome = await continueSignIn(request, reply, login)
       if (outcome === 'signed_in') return { redirect: home() }
       return { two_factor: true, redirect: linkTo(app.config.current(), 'two_factor') }
@@ -119,7 +120,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       const { user, userVerified } = await proveByPasskey(request, request.body.credential, requireUser(request).id)
       const facts = { userId: user.id, data: { method: 'passkey' } }
       await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
-      await addProof(request, userVerified ? 'verified_passkey' : 'passkey')
+      await addMethod(request, passkeyMethod(userVerified))
       await markConfirmed(request)
       return { redirect: home() }
     },

@@ -19,11 +19,9 @@ export async function reportFailure(
   request.log.info({ ...facts, reason: reasonOf(error.cause) }, 'social login failed')
   if (isRecorded) {
     const userId = request.caller?.user?.id ?? null
-    await recordEvents(request.server.database, eventContext(request), {
-      type: 'social_login_failed',
-      userId,
-      data: facts,
-    })
+    const { database, metrics } = request.server
+    await recordEvents(database, eventContext(request), { type: 'social_login_failed', userId, data: facts })
+    metrics?.login('social', 'failed')
   }
   return error
 }

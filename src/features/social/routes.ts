@@ -15,6 +15,7 @@ import { socialFailure } from './failure.ts'
 import { beginFlow, callbackPath, finishFlow, finishMobile, queryOf } from './flow.ts'
 import linkRoutes from './links/routes.ts'
 import { reportFailure } from './log-failure.ts'
+import { socialMethod } from './method.ts'
 import { findProvider, listProviders, type SocialProvider } from './provider.ts'
 import {
   CallbackBody,
@@ -155,7 +156,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       await markConfirmed(request)
     }
     if (flow.intent !== 'sign_in') return arrival(config, flow)
-    const login = { ...found, remember: false, method: 'social', channel: 'social' } as const
+    const login = { ...found, remember: false, method: socialMethod, channel: 'social' } as const
     const outcome = await continueSignIn(request, reply, login)
     return outcome === 'challenged' ? challengePage(config, flow) : arrival(config, flow)
   }

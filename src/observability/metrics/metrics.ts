@@ -30,19 +30,13 @@ const outcomes: Readonly<Record<string, LoginOutcome>> = {
   login: 'succeeded',
   login_remembered: 'succeeded',
   login_failed: 'failed',
-  passkey_failed: 'failed',
-  social_login_failed: 'failed',
   lockout: 'locked_out',
   two_factor_challenged: 'second_factor_needed',
   two_factor_failed: 'second_factor_failed',
 }
 
-/** Entry point of events that only one entry point causes. */
-const doors: Readonly<Record<string, string>> = {
-  login_remembered: 'remembered',
-  passkey_failed: 'passkey',
-  social_login_failed: 'social',
-}
+/** Channel of events that only one channel causes. */
+const channels: Readonly<Record<string, string>> = { login_remembered: 'remembered' }
 
 /** Metrics of one process for Prometheus; docs/observability.md explains each. */
 export class Metrics {
@@ -143,7 +137,7 @@ export class Metrics {
   event(event: string, data: EventData): void {
     this.#events.inc({ event })
     const outcome = outcomes[event]
-    if (outcome) this.login(doors[event] ?? text(data.channel) ?? text(data.method) ?? 'other', outcome)
+    if (outcome) this.login(channels[event] ?? text(data.channel) ?? text(data.method) ?? 'other', outcome)
     if (event !== 'token_created') return
     // The event names a channel when the sign-in issues a token.
     const channel = text(data.channel)

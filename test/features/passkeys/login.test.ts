@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
+import { Scrape } from '../../support/metrics.ts'
+import { freePort } from '../../support/process.ts'
 import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
 
 t.test('signs in by passkey without an address, in a new session', async (t) => {
@@ -135,6 +137,16 @@ t.test('requires an increasing signature counter, unless both sides do not count
   const uncounted = await withPasskey(svc, new Authenticator())
   t.equal((await uncounted.guest.login(uncounted.authenticator)).statusCode, 200)
   t.equal((await uncounted.guest.login(uncounted.authenticator)).statusCode, 200, 'zero after zero')
+})
+
+t.test('counts a rejected passkey as a failed sign-in', async (t) => {
+  const port = await freePort()
+  const svc = await buildPasskeyApp(t, { metrics: { port }, server: { host: '127.0.0.1' } })
+  const { authenticator, guest } = await withPasskey(svc, new Authenticator({ counter: 10 }))
+  t.equal((await guest.login(authenticator, { counter: 9 })).statusCode, 422)
+  const metrics = await Scrape.of(port)
+  t.equal(metrics.value('svc_logins_total', { channel: 'passkey', outcome: 'failed' }), 1)
+  t.equal(metrics.value('svc_security_events_total', { event: 'passkey_failed' }), 1)
 })
 
 t.test('accepts one of several clones that respond concurrently with one counter', async (t) => {

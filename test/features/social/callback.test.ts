@@ -1,6 +1,8 @@
 import t from 'tap'
 import { pruneUsedOnce } from '../../../src/access/used-once.ts'
 import { hour, minute } from '../../support/clock.ts'
+import { Scrape } from '../../support/metrics.ts'
+import { freePort } from '../../support/process.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, replicaOf, type Social, Visitor } from './visitor.ts'
 
@@ -157,6 +159,18 @@ t.test('rejects a response of another issuer', async (t) => {
     t.equal(await visitor.user(), null)
   }
   t.equal(svc.acme.callsTo('/token').length, 0, 'the code is not sent')
+})
+
+t.test('counts a failed sign-in once, and forged callbacks not at all', async (t) => {
+  const port = await freePort()
+  const svc = await buildSocial(t, { settings: { metrics: { port }, server: { host: '127.0.0.1' } } })
+  const failures = async () =>
+    (await Scrape.of(port)).value('svc_logins_total', { channel: 'social', outcome: 'failed' })
+  t.match(failure(await new Visitor(svc).back(new URL('http://localhost:8000/auth/acme/callback?state=x'))), 'invalid')
+  t.equal(await failures(), null)
+  const { visitor, url } = await returning(svc, 'acme', 'unproven')
+  t.equal(failure(await visitor.back(url)), 'email_unverified')
+  t.equal(await failures(), 1)
 })
 
 t.test('repeats a posted callback without cookies as GET', async (t) => {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type FieldErrors, HttpError } from '../../../errors.ts'
-import { addProof } from '../../../login/authentication-methods.ts'
+import { addMethod, codeMethod } from '../../../login/authentication-methods.ts'
 import { type Proof, secondFactorErrors } from '../../../login/second-factor.ts'
 import { eventContext, recordEvents } from '../../../users/events.ts'
 import { acrOf, askedContext, type Factors, isReached, type StepUp, stepUpTo } from '../authentication-context.ts'
@@ -53,7 +53,7 @@ export async function proveCode(
     if (!(error instanceof HttpError) || !error.errors) throw error
     return { factors, errors: error.errors, status: error.statusCode, headers: error.headers }
   }
-  await addProof(request, 'code')
+  await addMethod(request, codeMethod)
   const facts = { userId: signedIn.user.id, data: { client_id: String(details.params.client_id) } }
   await recordEvents(database, eventContext(request), { type: 'stepped_up', ...facts })
   return null

@@ -2,7 +2,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { isEmail } from '../../../http/formats.ts'
 import { authenticate } from '../../../login/authenticate.ts'
-import { withProof } from '../../../login/authentication-methods.ts'
+import { codeMethod, passwordMethod, withMethod } from '../../../login/authentication-methods.ts'
 import { noticeApplication } from '../../../login/new-device.ts'
 import { secondFactorErrors } from '../../../login/second-factor.ts'
 import { checkTokenSignIn } from '../../../login/token-sign-in.ts'
@@ -70,8 +70,8 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
     throw refused()
   }
 
-  const first = withProof([], 'password')
-  const amr = signIn.usedSecondFactor ? withProof(first, 'code') : first
+  const first = withMethod([], passwordMethod)
+  const amr = signIn.usedSecondFactor ? withMethod(first, codeMethod) : first
   const [acr, authTime] = [acrOf(amr), seconds(clock.now())]
   const authentication = { acr, auth_time: authTime }
   const issued = await issueToken(ctx, config, registry, { accountId, grantId, gty, scopes, authentication })
