@@ -2,8 +2,52 @@ import type { CurrentConfig } from './config/current.ts'
 import type { Database, Tx } from './database/database.ts'
 import type { Mail } from './mail/mail.ts'
 
-/** Dependencies and input of a command. */
-export interface CommandContext {
+/** Option of a command. Without `value` it is a flag. */
+export interface CommandOption {
+  description: string
+  /** Placeholder of the value in the help, such as `address`. */
+  value?: string
+  /** Allowed values. */
+  choices?: readonly string[]
+  /** Range of an integer. */
+  range?: readonly [minimum: number, maximum: number]
+  default?: number
+  /** Shown in the usage. The command itself reports a missing value, in the same words as the API. */
+  required?: true
+  /** Option that cannot be combined with this one. */
+  excludes?: string
+}
+
+export type CommandOptions = Readonly<Record<string, CommandOption>>
+
+type OptionValue<Option extends CommandOption> = Option extends { range: readonly unknown[] }
+  ? number
+  : Option extends { choices: readonly (infer Choice)[] }
+    ? Choice
+    : Option extends { value: string }
+      ? string
+      : true
+
+type WithDefault<Options extends CommandOptions> = {
+  [Name in keyof Options]: Options[Name] extends { default: number } ? Name : never
+}[keyof Options]
+
+/** Parsed command line of a command. */
+export interface CommandInput<Options extends CommandOptions = CommandOptions> {
+  options: { readonly [Name in keyof Options]?: OptionValue<Options[Name]> } & {
+    readonly [Name in WithDefault<Options>]: OptionValue<Options[Name]>
+  }
+  argument: string | undefined
+}
+
+/** What every command can use. */
+export interface Terminal {
+  /** Prints a line on standard output. */
+  print(line: string): void
+}
+
+/** Dependencies of a command that uses the database. */
+export interface CommandContext extends Terminal {
   config: CurrentConfig
   /** Queues notices; the server sends them. */
   mail: Pick<Mail, 'queueNotice'>
@@ -11,22 +55,34 @@ export interface CommandContext {
   now: number
   /** Revokes a user's sessions, remembered browsers, tokens and grants. */
   revokeAccess(tx: Tx, userId: number): Promise<void>
-  /** Parsed options: `--email=a@b.c` and flags (true). */
-  options: Record<string, string | true>
-  /** Prints a line on standard output. */
-  print(line: string): void
   /** Reads the password: without echo on a terminal, otherwise one line of standard input. */
   readPassword(): Promise<string>
 }
 
-/** Usage error: printed to standard error, exit code 1. */
-export class CommandError extends Error {}
-
-/** A command that a feature's `commands.ts` contributes. */
-export interface Command {
-  name: `svc:${string}`
+/** A command as its module declares it: the source of parsing, help, errors and docs/commands.md. */
+export interface Declaration<Context extends Terminal, Options extends CommandOptions = CommandOptions> {
+  name: string
   summary: string
-  /** Options as shown in the usage. */
-  options: readonly string[]
-  run(context: CommandContext): Promise<void>
+  /** More about the command, for its help. */
+  details?: string
+  argument?: { name: string; description: string }
+  options: Options
+  run(context: Context, input: CommandInput<Options>): Promise<void>
 }
+
+export type Command =
+  | (Declaration<CommandContext> & { usesDatabase: true })
+  | (Declaration<Terminal> & { usesDatabase: false })
+
+/** Makes a command of its declaration, which infers the types of its options. */
+export const command = <const Options extends CommandOptions>(
+  declared: Declaration<CommandContext, Options>,
+): Command => ({ ...declared, usesDatabase: true })
+
+/** The same for a command that does not use the database. */
+export const terminalCommand = <const Options extends CommandOptions>(
+  declared: Declaration<Terminal, Options>,
+): Command => ({ ...declared, usesDatabase: false })
+
+/** Error that the user of a command can fix: printed to standard error, exit code 1. */
+export class CommandError extends Error {}

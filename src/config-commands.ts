@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { loadSettings } from './boot.ts'
-import { CommandError } from './commands.ts'
+import { CommandError, type CommandInput, type CommandOptions, type Terminal, terminalCommand } from './commands.ts'
 import { type Change, changesBetween } from './config/changes.ts'
 import { loadConfig } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
@@ -8,20 +8,10 @@ import type { Settings } from './config/schema.ts'
 import { findSnapshot, withoutSecrets } from './database/config-snapshot.ts'
 import { openDatabase } from './database/database.ts'
 
-/** A command that needs no server. Returns the exit code. */
-interface ConfigCommand {
-  name: `svc:${string}`
-  summary: string
-  /** Options as shown in the usage. An option without dashes is positional, with the name `word`. */
-  options: readonly string[]
-  run(options: Record<string, string | true>, print: (line: string) => void): Promise<number>
-}
-
-async function check(_options: object, print: (line: string) => void): Promise<number> {
+async function check({ print }: Terminal): Promise<void> {
   const { file, warnings } = loadConfig()
   for (const warning of warnings) process.stderr.write(`${warning}\n`)
   print(`${file ?? 'No configuration file (all defaults)'}: valid`)
-  return 0
 }
 
 /** Configuration to compare with. */
@@ -58,15 +48,19 @@ function ofFile(file: string | undefined): Base {
 const lineOf = ({ key, what, reload, shown }: Change): string =>
   `  ${reload.padEnd(7)}  ${key}: ${shown ? `${shown.before} → ${shown.after}` : what}`
 
-async function diff(options: Record<string, string | true>, print: (line: string) => void): Promise<number> {
-  const textOf = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
-  const candidate = ofFile(textOf('word'))
-  const against = textOf('against')
+const diffOptions = {
+  against: { value: 'file', description: 'Compare with this file instead of the active configuration' },
+  'exit-code': { description: 'Exit with 1 if there are differences' },
+} as const satisfies CommandOptions
+
+async function diff({ print }: Terminal, { argument, options }: CommandInput<typeof diffOptions>): Promise<void> {
+  const candidate = ofFile(argument)
+  const { against } = options
   const base = against === undefined ? await inForce() : ofFile(against)
   const changes = changesBetween(base.settings, candidate.settings)
   if (changes.length === 0) {
     print(`${candidate.name} is identical to ${base.name}.`)
-    return 0
+    return
   }
   print(`${candidate.name} compared with ${base.name}:`)
   for (const change of changes) print(lineOf(change))
@@ -77,22 +71,24 @@ async function diff(options: Record<string, string | true>, print: (line: string
     print('A reload will fail, because the other changes are invalid without the ones that need a restart:')
     for (const problem of problems) print(`  ${problem}`)
   }
-  return options['exit-code'] ? 1 : 0
+  if (options['exit-code']) process.exitCode = 1
 }
 
 /** Commands for the configuration file. */
-export const configCommands: readonly ConfigCommand[] = [
-  {
-    name: 'svc:config:check',
-    summary: 'Validate the configuration; print all errors and exit with 78 if it is invalid',
-    options: [],
+export const configCommands = [
+  terminalCommand({
+    name: 'config:check',
+    summary: 'Validate the configuration',
+    details: 'Prints every error with its line, and exits with 78 if there are any.',
+    options: {},
     run: check,
-  },
-  {
-    name: 'svc:config:diff',
-    summary:
-      'Show what a file (default: the configured one) changes in the active configuration, and whether it needs a restart',
-    options: ['[<file>]', '[--against=<file>]', '[--exit-code]'],
+  }),
+  terminalCommand({
+    name: 'config:diff',
+    summary: 'Show what a changed file will change in the active configuration',
+    details: 'Marks each change that needs a restart.',
+    argument: { name: 'file', description: 'The changed file. By default the configured one' },
+    options: diffOptions,
     run: diff,
-  },
+  }),
 ]

@@ -17,6 +17,7 @@ const layers: readonly (readonly string[])[] = [
   ['pages'],
   // The contract between `cli.ts` and the commands of users and slices, and what `main` and `cli` share at start-up.
   ['commands.ts', 'boot.ts'],
+  ['command-line.ts'],
   ['users'],
   ['access'],
   ['login'],
@@ -24,6 +25,7 @@ const layers: readonly (readonly string[])[] = [
   ['features'],
   // What several slices share about an account, what happens to all accounts, and background work.
   ['accounts.ts', 'gauges.ts', 'pipeline.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
+  ['command-list.ts'],
   ['app.ts', 'cli.ts'],
   ['main.ts'],
 ]

@@ -1,4 +1,4 @@
-import { type Command, type CommandContext, CommandError } from '../commands.ts'
+import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from '../commands.ts'
 import { hashPassword } from '../crypto/password.ts'
 import { type FieldErrors, validationFailed } from '../errors.ts'
 import { isEmail, isName } from '../http/formats.ts'
@@ -6,8 +6,6 @@ import { commandOrigin, recordEvent } from './events.ts'
 import { notify } from './notices.ts'
 import type { User } from './user.ts'
 import { createUser, findUserByEmail, listUsers, type UserChanges, updateUser } from './users.ts'
-
-const text = ({ options }: CommandContext, name: string): string => String(options[name] ?? '').trim()
 
 const line = ({ disabled, ...user }: User): string => JSON.stringify({ ...user, disabled })
 
@@ -17,9 +15,16 @@ function refuse(errors: FieldErrors): never {
   throw new CommandError(JSON.stringify({ message, code, errors }))
 }
 
-async function create(context: CommandContext): Promise<void> {
-  const { database, now, options } = context
-  const [name, email] = [text(context, 'name'), text(context, 'email')]
+const createOptions = {
+  email: { value: 'address', required: true, description: 'The email address' },
+  name: { value: 'name', required: true, description: 'The name' },
+  role: { value: 'role', description: 'The role. By default registration.role of the configuration' },
+  verified: { description: 'Mark the address as verified' },
+} as const satisfies CommandOptions
+
+async function create(context: CommandContext, { options }: CommandInput<typeof createOptions>): Promise<void> {
+  const { database, now } = context
+  const [name, email] = [options.name?.trim() ?? '', options.email?.trim() ?? '']
   const errors: FieldErrors = {}
   if (name === '') errors.name = ['The name field is required.']
   else if (name.length > 255) errors.name = ['The name field must not be greater than 255 characters.']
@@ -30,7 +35,7 @@ async function create(context: CommandContext): Promise<void> {
 
   const password = await context.readPassword()
   if (password === '') refuse({ password: ['The password field is required.'] })
-  const role = text(context, 'role') || context.config.current().registration.role
+  const role = options.role?.trim() || context.config.current().registration.role
   const hash = hashPassword(password)
   const user = await database.transaction(async (tx) => {
     const created = await createUser(tx, {
@@ -48,13 +53,21 @@ async function create(context: CommandContext): Promise<void> {
   context.print(line(user))
 }
 
-async function update(context: CommandContext): Promise<void> {
-  const { database, now, options } = context
-  const email = text(context, 'email')
+const updateOptions = {
+  email: { value: 'address', required: true, description: 'The email address of the user' },
+  role: { value: 'role', description: 'Change the role' },
+  verify: { description: 'Mark the address as verified' },
+  disable: { description: 'Disable the account, and revoke its sessions, tokens and grants', excludes: 'enable' },
+  enable: { description: 'Enable the account. Does not restore what --disable revoked' },
+  'reset-two-factor': { description: 'Remove the second factor' },
+} as const satisfies CommandOptions
+
+async function update(context: CommandContext, { options }: CommandInput<typeof updateOptions>): Promise<void> {
+  const { database, now } = context
+  const email = options.email?.trim() ?? ''
   if (email === '') refuse({ email: ['The email field is required.'] })
-  if (options.disable && options.enable) throw new CommandError('--disable and --enable cannot be combined.')
   const changes: UserChanges = {
-    ...(options.role === undefined ? {} : { role: text(context, 'role') }),
+    ...(options.role === undefined ? {} : { role: options.role.trim() }),
     ...(options.verify ? { verified: true } : {}),
     ...(options.disable || options.enable ? { disabled: options.disable === true } : {}),
     ...(options['reset-two-factor'] ? { resetTwoFactor: true } : {}),
@@ -77,25 +90,27 @@ async function update(context: CommandContext): Promise<void> {
 }
 
 /** Commands for managing users. */
-export const userCommands: readonly Command[] = [
-  {
-    name: 'svc:user:create',
-    summary: 'Create a user; prompts for the password, or reads one line from standard input',
-    options: ['--email=a@b.c', '--name="A B"', '[--role=admin]', '[--verified]'],
+export const userCommands = [
+  command({
+    name: 'user:create',
+    summary: 'Create a user',
+    details: 'Prompts for the password, or reads one line from standard input. Prints the user as one line of JSON.',
+    options: createOptions,
     run: create,
-  },
-  {
-    name: 'svc:user:update',
-    summary: 'Change a user; --disable also revokes sessions, tokens and grants, and --enable does not restore them',
-    options: ['--email=a@b.c', '[--role=admin]', '[--verify]', '[--disable', '| --enable]', '[--reset-two-factor]'],
+  }),
+  command({
+    name: 'user:update',
+    summary: 'Change a user',
+    details: 'Prints the user as one line of JSON.',
+    options: updateOptions,
     run: update,
-  },
-  {
-    name: 'svc:user:list',
+  }),
+  command({
+    name: 'user:list',
     summary: 'List users, one JSON object per line',
-    options: [],
+    options: {},
     run: async ({ database, print }) => {
       for (const user of await listUsers(database)) print(line(user))
     },
-  },
+  }),
 ]

@@ -4,9 +4,9 @@ import { mock } from 'node:test'
 import { createVerifier } from 'fast-jwt'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
-import { keyCommands } from '../../src/features/oauth/keys/commands.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
+import { runCommandOn } from '../support/command.ts'
 import { oauthSettings, token } from '../support/oauth.ts'
 import { freePort } from '../support/process.ts'
 import { stopTime } from '../support/time.ts'
@@ -86,7 +86,7 @@ t.test('rotates keys under load without failed verifications', async (t) => {
     clock.advance(15_000)
     await Promise.all([svc, replica].map(looked))
     mock.timers.tick(15_000)
-    if (step === 300) await rotateNow(svc)
+    if (step === 300) await runCommandOn(svc, 'keys:rotate')
     const fresh = await machineToken(step % 2 ? svc : replica)
     used.add(decodeProtectedHeader(fresh).kid)
     issued.push({ token: fresh, until: clock.now() + 14 * 60_000 })
@@ -105,15 +105,4 @@ function withKid(token: string, kid: string): string {
   const [, ...rest] = token.split('.')
   const header = { ...decodeProtectedHeader(token), kid }
   return [Buffer.from(JSON.stringify(header)).toString('base64url'), ...rest].join('.')
-}
-
-/** Requests new keys as an operator does. */
-async function rotateNow({ config, database, clock }: TestApp): Promise<void> {
-  const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
-  const unused = {
-    mail: { queueNotice: async () => undefined },
-    revokeAccess: async () => undefined,
-    readPassword: async () => '',
-  }
-  await command?.run({ config, database, now: clock.now(), options: {}, print: () => undefined, ...unused })
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { minute } from '../support/clock.ts'
-import { runUserCommand } from '../support/command.ts'
+import { runCommandOn } from '../support/command.ts'
 import { oauthSettings } from '../support/oauth.ts'
 import { enableTwoFactor } from '../support/totp.ts'
 
@@ -73,6 +73,6 @@ t.test('notifies the user whose second factor user:update --reset-two-factor rem
   svc.clock.advance(minute)
   const notices = async () =>
     (await subjects(svc, email)).filter((subject) => subject === 'An administrator removed two-factor authentication')
-  for (let i = 0; i < 2; i++) await runUserCommand(svc, 'svc:user:update', { email, 'reset-two-factor': true })
+  for (let i = 0; i < 2; i++) await runCommandOn(svc, 'user:update', `--email=${email}`, '--reset-two-factor')
   t.equal((await notices()).length, 1, 'the second time there is nothing to remove')
 })

@@ -1,29 +1,46 @@
 import { accountsOf } from '../../src/accounts.ts'
-import { userCommands } from '../../src/users/commands.ts'
+import { parseWords } from '../../src/command-line.ts'
+import { commands } from '../../src/command-list.ts'
+import type { CommandContext } from '../../src/commands.ts'
 import type { TestApp } from './app.ts'
 
-/** Runs a user command against the database of an app, as the CLI does in a separate process; returns its output. */
-export async function runUserCommand(
-  { app, config, database, clock }: TestApp,
-  name: `svc:user:${string}`,
-  options: Record<string, string | true>,
+/** Runs a command with services of the test, as the CLI does in a separate process; returns its output. */
+export async function runCommand(
+  services: Pick<CommandContext, 'config' | 'database' | 'now'> & Partial<CommandContext>,
+  name: string,
+  ...words: string[]
 ): Promise<string[]> {
-  const command = userCommands.find((candidate) => candidate.name === name)
-  if (!command) throw new Error(`There is no command ${name}.`)
+  const command = commands.find((candidate) => candidate.name === name)
+  const input = command && parseWords(command, words)
+  if (!input) throw new Error(`There is no command ${name}.`)
   const lines: string[] = []
-  await command.run({
-    config,
-    mail: app.mail,
-    database,
-    now: clock.now(),
-    revokeAccess: accountsOf(app).revokeAccess,
-    options,
-    print: (line) => void lines.push(line),
-    readPassword: () => Promise.resolve(''),
-  })
+  await command.run(
+    {
+      mail: { queueNotice: async () => undefined },
+      revokeAccess: async () => undefined,
+      readPassword: async () => '',
+      print: (line) => void lines.push(line),
+      ...services,
+    },
+    input,
+  )
   return lines
 }
 
+/** Runs a command on the database of an app. */
+export const runCommandOn = (svc: TestApp, name: string, ...words: string[]): Promise<string[]> =>
+  runCommand(
+    {
+      config: svc.config,
+      database: svc.database,
+      now: svc.clock.now(),
+      mail: svc.app.mail,
+      revokeAccess: accountsOf(svc.app).revokeAccess,
+    },
+    name,
+    ...words,
+  )
+
 /** Disables or enables the account of an address. */
 export const setDisabled = async (svc: TestApp, email: string, isDisabled: boolean): Promise<void> =>
-  void (await runUserCommand(svc, 'svc:user:update', { email, [isDisabled ? 'disable' : 'enable']: true }))
+  void (await runCommandOn(svc, 'user:update', `--email=${email}`, isDisabled ? '--disable' : '--enable'))

@@ -1,4 +1,4 @@
-import type { Command, CommandContext } from '../../commands.ts'
+import { type CommandContext, command } from '../../commands.ts'
 import { randomId } from '../../crypto/random.ts'
 import { metadataOf, secretHash } from './protocol/clients.ts'
 
@@ -28,17 +28,17 @@ async function makeSecret({ print }: CommandContext): Promise<void> {
 }
 
 /** Commands for OAuth clients. */
-export const clientCommands: readonly Command[] = [
-  {
-    name: 'svc:client:list',
+export const clientCommands = [
+  command({
+    name: 'client:list',
     summary: 'List the configured OAuth clients without secrets, one JSON object per line',
-    options: [],
+    options: {},
     run: list,
-  },
-  {
-    name: 'svc:client:secret',
+  }),
+  command({
+    name: 'client:secret',
     summary: 'Generate a client secret and its hash for the configuration; stores nothing',
-    options: [],
+    options: {},
     run: makeSecret,
-  },
+  }),
 ]

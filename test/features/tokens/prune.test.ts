@@ -1,8 +1,8 @@
 import t from 'tap'
-import { tokenCommands } from '../../../src/features/tokens/commands.ts'
 import { pruneExpiredTokens } from '../../../src/tokens/prune.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
+import { runCommandOn } from '../../support/command.ts'
 
 interface Age {
   created?: number
@@ -22,21 +22,7 @@ async function make(svc: TestApp, ages: Record<string, Age>): Promise<void> {
 const names = async ({ database }: TestApp): Promise<string[]> =>
   (await database.prisma.personalAccessToken.findMany({ orderBy: { name: 'asc' } })).map(({ name }) => name)
 
-/** Runs the command as the CLI does. */
-async function prune(svc: TestApp, options: Record<string, string> = {}): Promise<string[]> {
-  const lines: string[] = []
-  await tokenCommands[0]?.run({
-    config: svc.config,
-    mail: svc.app.mail,
-    database: svc.database,
-    now: svc.clock.now(),
-    options,
-    print: (line) => void lines.push(line),
-    revokeAccess: async () => undefined,
-    readPassword: async () => '',
-  })
-  return lines
-}
+const prune = (svc: TestApp, ...words: string[]): Promise<string[]> => runCommandOn(svc, 'prune-expired', ...words)
 
 t.test('deletes 181 minutes old tokens and keeps 179 and 121 with a global hour and --hours=2', async (t) => {
   const svc = await buildTestApp(t, { settings: { expiration: 60 } })
@@ -46,14 +32,14 @@ t.test('deletes 181 minutes old tokens and keeps 179 and 121 with a global hour 
     '179': { created: 179 },
     '121': { created: 121 },
   })
-  t.same(await prune(svc, { hours: '2' }), ['1 expired token deleted.'])
+  t.same(await prune(svc, '--hours=2'), ['1 expired token deleted.'])
   t.same(await names(svc), ['121', '179', '180'])
 })
 
 t.test('keeps tokens without a date when there is no global expiration', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, { ancient: { created: 9_999_999 } })
-  t.match((await prune(svc, { hours: '2' })).join(), /No global expiration.*0 expired tokens deleted/)
+  t.match((await prune(svc, '--hours=2')).join(), /No global expiration.*0 expired tokens deleted/)
   t.same(await names(svc), ['ancient'])
 })
 
@@ -66,7 +52,7 @@ t.test('deletes tokens 121 minutes past their own date, and keeps 119 and null',
     null: {},
     to: { expired: -9 },
   })
-  await prune(svc, { hours: '2' })
+  await prune(svc, '--hours=2')
   t.same(await names(svc), ['119', '120', 'null', 'to'])
 })
 
@@ -74,15 +60,15 @@ t.test('defaults to a day, and requires whole hours', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, { a: { expired: 24 * 60 + 1 }, b: { expired: 24 * 60 - 1 } })
   for (const hours of ['', '-1', '1.5', 'x', ' ', '1e3', '0x1', '1000000', '9'.repeat(20)])
-    await t.rejects(prune(svc, { hours }), /an integer/)
+    await t.rejects(prune(svc, `--hours=${hours}`), /an integer/)
   t.same(await names(svc), ['a', 'b'])
   await prune(svc)
   t.same(await names(svc), ['b'])
   for (const hours of ['99999', '999999']) {
-    t.equal((await prune(svc, { hours })).at(-1), '0 expired tokens deleted.')
+    t.equal((await prune(svc, `--hours=${hours}`)).at(-1), '0 expired tokens deleted.')
   }
   t.same(await names(svc), ['b'])
-  await prune(svc, { hours: '0' })
+  await prune(svc, '--hours=0')
   t.same(await names(svc), [])
 })
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'
 import { minute } from '../../support/clock.ts'
-import { runUserCommand } from '../../support/command.ts'
+import { runCommandOn } from '../../support/command.ts'
 import { openOperations } from '../../support/routes.ts'
 import { challenged, confirmedBrowser, enableTwoFactor } from '../../support/totp.ts'
 import { cookieNames, pair } from '../spa-session/set-cookies.ts'
@@ -97,9 +97,9 @@ t.test('ends a challenge after ten minutes, and with its preconditions', async (
     'ten minutes': async () => svc.clock.advance(10 * minute),
     'another password': async (email: string) =>
       svc.database.prisma.user.update({ where: { email }, data: { password: 'x' } }),
-    'a disabled user': (email: string) => runUserCommand(svc, 'svc:user:update', { email, disable: true }),
+    'a disabled user': (email: string) => runCommandOn(svc, 'user:update', `--email=${email}`, '--disable'),
     'a factor removed by an administrator': (email: string) =>
-      runUserCommand(svc, 'svc:user:update', { email, 'reset-two-factor': true }),
+      runCommandOn(svc, 'user:update', `--email=${email}`, '--reset-two-factor'),
     'a deleted user': (email: string) => svc.database.prisma.user.delete({ where: { email } }),
     'a new sign-in': async () => undefined,
   }
@@ -117,7 +117,7 @@ t.test('ends a challenge after ten minutes, and with its preconditions', async (
     t.equal((await old.get('/api/user')).statusCode, 401)
   }
   const bob = await enableTwoFactor(svc)
-  await runUserCommand(svc, 'svc:user:update', { email: bob.email, 'reset-two-factor': true })
+  await runCommandOn(svc, 'user:update', `--email=${bob.email}`, '--reset-two-factor')
   t.equal((await svc.browser().signIn(bob.email)).json().two_factor, false, 'after a restart, a password suffices')
 })
 

@@ -1,4 +1,4 @@
-import { type Command, type CommandContext, CommandError } from '../../../commands.ts'
+import { type CommandContext, type CommandInput, type CommandOptions, command } from '../../../commands.ts'
 import { commandOrigin } from '../../../users/events.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
@@ -11,13 +11,6 @@ import { type MadeKey, makeKeys } from './succession.ts'
 type Haste = 'planned' | 'now' | 'withdraw'
 
 const date = (at: number): string => wireDate(new Date(at))
-
-function algorithmsOf({ options }: CommandContext): readonly Algorithm[] {
-  if (options.algorithm === undefined) return algorithms
-  const found = algorithms.find((algorithm) => algorithm === options.algorithm)
-  if (!found) throw new CommandError(`--algorithm must be one of ${algorithms.join(', ')}.`)
-  return [found]
-}
 
 /** Keys to create. With `planned`, an algorithm whose next key is already published gets none. */
 function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], haste: Haste, now: number, lead: number) {
@@ -40,11 +33,18 @@ const meanings: Readonly<Record<Haste, string>> = {
     'and APIs reject them after fetching the key set again. Refresh tokens and sessions still work.',
 }
 
-async function rotate(context: CommandContext): Promise<void> {
-  const { config, database, now, options, print } = context
-  if (options.now && options.withdraw) throw new CommandError('--now and --withdraw cannot be combined.')
+const rotateOptions = {
+  algorithm: { value: 'algorithm', choices: algorithms, description: 'Replace only the key of this algorithm' },
+  now: { description: 'Sign with the new keys after 30 seconds', excludes: 'withdraw' },
+  withdraw: {
+    description: 'Sign with the new keys immediately and delete the older ones, which invalidates all they signed',
+  },
+} as const satisfies CommandOptions
+
+async function rotate(context: CommandContext, { options }: CommandInput<typeof rotateOptions>): Promise<void> {
+  const { config, database, now, print } = context
   const haste = options.withdraw ? 'withdraw' : options.now ? 'now' : 'planned'
-  const names = algorithmsOf(context)
+  const names = options.algorithm ? [options.algorithm] : algorithms
   const settings = config.current()
   const { lead } = rotationOf(settings)
   const parts = { database, seal: new KeySeal(settings.app.secret), origin: commandOrigin(now) }
@@ -78,19 +78,18 @@ async function list({ config, database, now, print }: CommandContext): Promise<v
 }
 
 /** Commands for the signing keys. */
-export const keyCommands: readonly Command[] = [
-  {
-    name: 'svc:keys:list',
+export const keyCommands = [
+  command({
+    name: 'keys:list',
     summary: 'List the signing keys without their private parts, one JSON object per line',
-    options: [],
+    options: {},
     run: list,
-  },
-  {
-    name: 'svc:keys:rotate',
-    summary:
-      'Publish new signing keys, which sign an hour later (the server does this on schedule); --now: ' +
-      'sign in 30 seconds; --withdraw: sign immediately and delete the older keys, which invalidates everything they signed',
-    options: ['[--algorithm=ES256]', '[--now', '| --withdraw]'],
+  }),
+  command({
+    name: 'keys:rotate',
+    summary: 'Create new signing keys (the server also does this on schedule)',
+    details: 'Publishes the keys immediately and signs with them an hour later.',
+    options: rotateOptions,
     run: rotate,
-  },
+  }),
 ]

@@ -9,7 +9,7 @@ import { stopTime } from '../../../support/time.ts'
 const secret = 'a-secret-that-is-long-enough'
 const more = { type: 'confidential', grants: ['client_credentials'], scopes: ['orders:read'] }
 
-t.test('lists the permissions of each client with svc:client:list, without secrets', async (t) => {
+t.test('lists the permissions of each client with client:list, without secrets', async (t) => {
   const { run, cwd } = await openShell(t)
   t.equal((await run('', 'client:list')).stdout, '')
   const hash = `sha256:${'ab'.repeat(32)}`
@@ -37,7 +37,7 @@ t.test('lists the permissions of each client with svc:client:list, without secre
   for (const hidden of [secret, hash, 'ab'.repeat(8)]) t.notOk(stdout.includes(hidden))
 })
 
-t.test('prints a new secret and its hash on each svc:client:secret', async (t) => {
+t.test('prints a new secret and its hash on each client:secret', async (t) => {
   const { run } = await openShell(t)
   const made = [await run('', 'client:secret'), await run('', 'client:secret')].map(({ stdout }) => ({
     secret: /only once\): ([\w-]{43})\n/.exec(stdout)?.[1] ?? '',

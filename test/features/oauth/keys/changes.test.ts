@@ -1,24 +1,18 @@
 import { decodeJwt } from 'jose'
 import t from 'tap'
-import { keyCommands } from '../../../../src/features/oauth/keys/commands.ts'
-import { buildTestApp, type TestApp } from '../../../support/app.ts'
+import { buildTestApp } from '../../../support/app.ts'
 import { second } from '../../../support/clock.ts'
+import { runCommandOn } from '../../../support/command.ts'
 import { codeFlow, oauthSettings, Person } from '../../../support/oauth.ts'
 import { stopTime, travel } from '../../../support/time.ts'
 import { otherProcess } from './other-process.ts'
-
-/** Runs `svc keys:rotate` on the app's database. */
-async function rotateKeys({ database, config, clock }: TestApp, options: Record<string, true>): Promise<void> {
-  const rotate = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
-  await rotate?.run({ config, database, now: clock.now(), options, print: () => {} } as never)
-}
 
 t.test('accepts a key immediately after another replica starts to sign with it', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   const { access_token } = await codeFlow(svc, ada, 'web', { scope: 'openid' })
   const { ring, sign } = await otherProcess(t, svc)
-  await rotateKeys(svc, { now: true })
+  await runCommandOn(svc, 'keys:rotate', '--now')
   travel(svc, 31 * second)
   await ring.refresh()
   const token = await sign(decodeJwt(access_token))
@@ -33,7 +27,7 @@ t.test('rejects a token that it verified before once the key is withdrawn', asyn
   const { access_token } = await codeFlow(svc, ada, 'web', { scope: 'openid' })
   t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 200)
   const { ring, sign } = await otherProcess(t, svc)
-  await rotateKeys(svc, { withdraw: true })
+  await runCommandOn(svc, 'keys:rotate', '--withdraw')
   travel(svc, 31 * second)
   await ring.refresh()
   const token = await sign(decodeJwt(access_token))

@@ -3,68 +3,65 @@ import { hour, minute, second } from '../../../support/clock.ts'
 import { failed, openShell } from '../../../support/shell.ts'
 import { algorithms, countVerified, openRings, signed, signers } from './rings.ts'
 
-t.test(
-  'creates successors that sign after an hour with svc:keys:rotate, and lists all with svc:keys:list',
-  async (t) => {
-    const { open, command, clock, database, logs } = await openRings(t)
-    const ring = await open()
-    const before = ring.current()
-    const list = async () => (await command('svc:keys:list')).map((line) => JSON.parse(line))
-    t.strictSame(
-      await list(),
-      algorithms.map((algorithm) => ({
-        kid: before.signing[algorithm].kid,
-        algorithm,
-        state: 'signing',
-        readable: true,
-        created_at: '2026-11-20T12:00:00.000000Z',
-        signs_from: '2026-11-20T12:00:00.000000Z',
-        retired_at: null,
-      })),
-    )
-    const lines = await command('svc:keys:rotate')
-    for (const [index, algorithm] of algorithms.entries()) {
-      t.match(lines[index], new RegExp(`^${algorithm}: the new key \\S{43} signs from 2026-11-20T13:00:00.000000Z\\.$`))
-    }
-    t.match(lines[3], /stay published/)
-    t.same(
-      (await list()).map(({ state, retired_at }) => [state, retired_at]),
-      Array(3)
-        .fill([
-          ['signing', '2026-11-20T13:00:00.000000Z'],
-          ['next', null],
-        ])
-        .flat(),
-    )
-    const events = await database.prisma.event.findMany({ where: { type: 'key_rotated' } })
-    t.equal(events.length, 3)
-    t.match(JSON.parse(events[0]?.data ?? ''), { kid: String, algorithm: String, withdraws: false })
+t.test('creates successors that sign after an hour with keys:rotate, and lists all with keys:list', async (t) => {
+  const { open, command, clock, database, logs } = await openRings(t)
+  const ring = await open()
+  const before = ring.current()
+  const list = async () => (await command('keys:list')).map((line) => JSON.parse(line))
+  t.strictSame(
+    await list(),
+    algorithms.map((algorithm) => ({
+      kid: before.signing[algorithm].kid,
+      algorithm,
+      state: 'signing',
+      readable: true,
+      created_at: '2026-11-20T12:00:00.000000Z',
+      signs_from: '2026-11-20T12:00:00.000000Z',
+      retired_at: null,
+    })),
+  )
+  const lines = await command('keys:rotate')
+  for (const [index, algorithm] of algorithms.entries()) {
+    t.match(lines[index], new RegExp(`^${algorithm}: the new key \\S{43} signs from 2026-11-20T13:00:00.000000Z\\.$`))
+  }
+  t.match(lines[3], /stay published/)
+  t.same(
+    (await list()).map(({ state, retired_at }) => [state, retired_at]),
+    Array(3)
+      .fill([
+        ['signing', '2026-11-20T13:00:00.000000Z'],
+        ['next', null],
+      ])
+      .flat(),
+  )
+  const events = await database.prisma.event.findMany({ where: { type: 'key_rotated' } })
+  t.equal(events.length, 3)
+  t.match(JSON.parse(events[0]?.data ?? ''), { kid: String, algorithm: String, withdraws: false })
 
-    t.match(
-      await command('svc:keys:rotate'),
-      algorithms.map((name) => new RegExp(`^${name}: the next key is already published`)),
-    )
-    t.equal((await list()).length, 6, 'a second call creates no more')
-    clock.advance(hour)
-    t.same(
-      (await list()).map(({ state }) => state),
-      Array(3).fill(['retired', 'signing']).flat(),
-    )
-    await ring.refresh()
-    const seen = [...(await command('svc:keys:list')), ...lines, ...logs].join()
-    const parts = [...before.private, ...ring.current().private].map(({ d }) => d)
-    t.notOk(
-      parts.some((part) => seen.includes(part)),
-      'no private part is printed',
-    )
-  },
-)
+  t.match(
+    await command('keys:rotate'),
+    algorithms.map((name) => new RegExp(`^${name}: the next key is already published`)),
+  )
+  t.equal((await list()).length, 6, 'a second call creates no more')
+  clock.advance(hour)
+  t.same(
+    (await list()).map(({ state }) => state),
+    Array(3).fill(['retired', 'signing']).flat(),
+  )
+  await ring.refresh()
+  const seen = [...(await command('keys:list')), ...lines, ...logs].join()
+  const parts = [...before.private, ...ring.current().private].map(({ d }) => d)
+  t.notOk(
+    parts.some((part) => seen.includes(part)),
+    'no private part is printed',
+  )
+})
 
 t.test('creates one successor when several processes rotate at the same time', async (t) => {
   const { open, command, database } = await openRings(t)
   await open()
   // Ed25519 keys are created immediately, so that all processes reach the database together.
-  const outputs = await Promise.all(Array.from({ length: 8 }, () => command('svc:keys:rotate', { algorithm: 'EdDSA' })))
+  const outputs = await Promise.all(Array.from({ length: 8 }, () => command('keys:rotate --algorithm=EdDSA')))
   t.equal(outputs.filter(([line]) => line?.includes('the new key')).length, 1)
   t.equal(await database.prisma.oauthKey.count(), 4)
   t.equal(await database.prisma.event.count(), 1)
@@ -75,7 +72,7 @@ t.test('--now: publishes the key to every replica before one signs with it', asy
   const [one, two] = [await open(), await open()]
   const before = one.current()
   const tokens = await signed(before)
-  const lines = await command('svc:keys:rotate', { now: true, algorithm: 'EdDSA' })
+  const lines = await command('keys:rotate --now --algorithm=EdDSA')
   t.equal(lines.length, 2)
   t.match(lines[0], /^EdDSA: the new key \S+ signs from 2026-11-20T12:00:30.000000Z\.$/)
   await one.refresh()
@@ -93,17 +90,17 @@ t.test('--now: publishes the key to every replica before one signs with it', asy
 t.test('--withdraw: rejects everything that the older keys signed, including pending ones', async (t) => {
   const { open, command, clock } = await openRings(t)
   const ring = await open()
-  await command('svc:keys:rotate')
+  await command('keys:rotate')
   await ring.refresh()
   const tokens = await signed(ring.current())
-  t.match((await command('svc:keys:rotate', { withdraw: true, algorithm: 'RS256' }))[1], /^All older keys were deleted/)
+  t.match((await command('keys:rotate --withdraw --algorithm=RS256'))[1], /^All older keys were deleted/)
   await ring.refresh()
   t.equal(await countVerified(ring.current().public, tokens), 2)
   t.equal(await countVerified(ring.current().public, await signed(ring.current())), 3)
   t.equal(ring.current().public.keys.length, 5)
   clock.advance(minute)
-  await t.rejects(command('svc:keys:rotate', { withdraw: true, now: true }), /cannot be combined/)
-  await t.rejects(command('svc:keys:rotate', { algorithm: 'HS256' }), /must be one of RS256, ES256, EdDSA/)
+  await t.rejects(command('keys:rotate --withdraw --now'), /cannot be combined/)
+  await t.rejects(command('keys:rotate --algorithm=HS256'), /must be one of RS256, ES256, EdDSA/)
 })
 
 t.test('provides the commands in the CLI, and creates the first keys of an installation', async (t) => {

@@ -148,7 +148,7 @@ t.test('publishes keys before use, also with short rotations or after a long sto
 t.test('looks up an unknown key at most once a second', async (t) => {
   const { open, command, clock } = await openRings(t)
   const ring = await open()
-  await command('svc:keys:rotate', { now: true })
+  await command('keys:rotate --now')
   const other = await open()
   const [kid = ''] = other
     .current()
@@ -160,7 +160,7 @@ t.test('looks up an unknown key at most once a second', async (t) => {
   t.equal(await ring.knows('nobodys'), false)
   t.equal(await ring.knows(kid), true, 'that lookup found it')
   t.equal(await ring.knows(ring.current().signing.ES256.kid), true)
-  await command('svc:keys:rotate', { now: true })
+  await command('keys:rotate --now')
   clock.advance(minute)
   const third = await open()
   t.equal(await ring.knows(third.current().signing.ES256.kid), true)

@@ -2,12 +2,12 @@ import { compactVerify, createLocalJWKSet, importJWK, SignJWT } from 'jose'
 import type { Test } from 'tap'
 import type { CurrentConfig } from '../../../../src/config/current.ts'
 import { type Database, openDatabase } from '../../../../src/database/database.ts'
-import { keyCommands } from '../../../../src/features/oauth/keys/commands.ts'
 import { type Algorithm, algorithms, type PublicJwk } from '../../../../src/features/oauth/keys/jwk.ts'
 import { KeyRing, type KeySet } from '../../../../src/features/oauth/keys/key-ring.ts'
 import { createLogger } from '../../../../src/observability/logging.ts'
 import { type Settings, testConfig } from '../../../support/app.ts'
 import { TestClock } from '../../../support/clock.ts'
+import { runCommand } from '../../../support/command.ts'
 import { createTestDatabase } from '../../../support/postgresql.ts'
 
 export { algorithms }
@@ -18,8 +18,8 @@ export interface Rings {
   database: Database
   logs: string[]
   open(options?: { secret?: string[]; settings?: Settings; clock?: TestClock }): Promise<KeyRing>
-  /** Runs a command as the CLI does; returns its output. */
-  command(name: string, options?: Record<string, string | true>, secret?: string[]): Promise<string[]>
+  /** Runs a command line as the CLI does; returns its output. */
+  command(line: string, secret?: string[]): Promise<string[]>
 }
 
 export const firstSecret = 'the-first-secret-is-32-bytes-long!!!'
@@ -54,18 +54,9 @@ export async function openRings(t: Test): Promise<Rings> {
       t.teardown(() => ring.close())
       return ring
     },
-    command: async (name, options = {}, secret = [firstSecret]) => {
-      const lines: string[] = []
-      const print = (line: string) => void lines.push(line)
-      const command = keyCommands.find((candidate) => candidate.name === name)
-      const config = configOf({}, secret)
-      const none = {
-        mail: { queueNotice: async () => undefined },
-        revokeAccess: async () => undefined,
-        readPassword: async () => '',
-      }
-      await command?.run({ config, database, now: clock.now(), options, print, ...none })
-      return lines
+    command: async (line, secret = [firstSecret]) => {
+      const [name = '', ...words] = line.split(' ')
+      return runCommand({ config: configOf({}, secret), database, now: clock.now() }, name, ...words)
     },
   }
 }

@@ -45,10 +45,10 @@ t.test('refuses to start with a secret that decrypts no key in use, until the ke
     message: /^table oauth_keys: app\.secret: no secret decrypts the \w+ signing key .*svc keys:rotate --withdraw/,
   })
   t.equal(await database.prisma.oauthKey.count(), 3, 'other processes lose nothing')
-  const [first = '{}'] = await command('svc:keys:list', {}, secret)
+  const [first = '{}'] = await command('keys:list', secret)
   t.match(JSON.parse(first), { state: 'signing', readable: false })
 
-  await command('svc:keys:rotate', { withdraw: true }, secret)
+  await command('keys:rotate --withdraw', secret)
   const ring = await open({ secret })
   t.equal(await countVerified(ring.current().public, await signed(ring.current())), 3)
   t.equal(await countVerified(ring.current().public, await signed(running.current())), 0)
@@ -63,7 +63,7 @@ t.test('signs with the previous key while it cannot read the next one, and logs 
   const { open, command, clock, logs } = await openRings(t)
   const ring = await open()
   const before = ring.current()
-  await command('svc:keys:rotate', { algorithm: 'ES256' }, [secondSecret, firstSecret])
+  await command('keys:rotate --algorithm=ES256', [secondSecret, firstSecret])
   await ring.refresh()
   await ring.refresh()
   const complaints = logs.map((line) => JSON.parse(line)).filter(({ level }) => level === 50)
@@ -78,7 +78,7 @@ t.test('signs with the previous key while it cannot read the next one, and logs 
 t.test('omits an unreadable retired key from the set', async (t) => {
   const { open, command, clock, logs, database } = await openRings(t)
   await open()
-  await command('svc:keys:rotate', {}, [secondSecret, firstSecret])
+  await command('keys:rotate', [secondSecret, firstSecret])
   clock.advance(day)
   const ring = await open({ secret: [secondSecret] })
   t.equal(ring.current().public.keys.length, 3)

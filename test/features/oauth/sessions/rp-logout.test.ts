@@ -1,7 +1,7 @@
 import t from 'tap'
-import { keyCommands } from '../../../../src/features/oauth/keys/commands.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { minute } from '../../../support/clock.ts'
+import { runCommandOn } from '../../../support/command.ts'
 import { Person, refresh, request, response, type WalkResult } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
 import { travel } from '../../../support/time.ts'
@@ -138,15 +138,7 @@ t.test('redirects visitors without a session, without JavaScript', async (t) => 
 t.test('accepts a hint signed by a retired key', async (t) => {
   const { svc, settings, clock } = await buildWithParty(t, registered)
   const { person, tokens } = await visit(svc)
-  const command = keyCommands.find(({ name }) => name === 'svc:keys:rotate')
-  const none = {
-    mail: { queueNotice: async () => undefined },
-    revokeAccess: async () => undefined,
-    readPassword: async () => '',
-    print: () => undefined,
-  }
-  const { config, database } = svc
-  await command?.run({ config, database, now: clock.now(), options: { now: true }, ...none })
+  await runCommandOn(svc, 'keys:rotate', '--now')
   travel(svc, 10 * minute)
   const later = await buildTestApp(t, { settings, clock, database: svc.where })
   const old = await logout(person, { id_token_hint: tokens.id_token ?? '' })
