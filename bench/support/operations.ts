@@ -131,7 +131,7 @@ export const comparisons: readonly Comparison[] = [
     name: 'session-postgresql',
     title: 'Session check, PostgreSQL',
     to: bare,
-    target: 0.4,
+    target: 0.45,
     async prepare(bench) {
       const url = await databaseOf(bench)
       await settlePostgresql(url, 1)

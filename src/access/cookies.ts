@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
 import { featureCookies } from '../config/features.ts'
+import type { Config } from '../config/schema.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -33,10 +34,35 @@ const prefixOf = (name: string): CookiePrefix => prefixes.find((prefix) => name.
 
 const rank = (prefix: CookiePrefix): number => (prefix === '' ? prefixes.length : prefixes.indexOf(prefix))
 
+/** How the active configuration names cookies. Derived once per configuration, because every request needs it. */
+interface Naming {
+  config: Config
+  /** The session cookie's name without prefix. */
+  session: string
+  /** The prefix in the configured name of the session cookie. */
+  configured: CookiePrefix
+  /** Whether browsers accept prefixes, which need https. */
+  canHavePrefix: boolean
+  hasDomain: boolean
+}
+
+function namingOf(config: Config): Naming {
+  const { cookie, secure, domain } = config.session
+  const configured = prefixOf(cookie)
+  return {
+    config,
+    session: cookie.slice(configured.length),
+    configured,
+    canHavePrefix: secure && config.app.url.startsWith('https:'),
+    hasDomain: domain !== null,
+  }
+}
+
 /** Names and attributes of svc's cookies, and the parsing of the cookies that a browser sends. */
 export class Cookies {
   readonly #config: CurrentConfig
   readonly #app: Pick<FastifyInstance, 'parseCookie' | 'serializeCookie'>
+  #naming: Naming | undefined
 
   constructor(config: CurrentConfig, app: Pick<FastifyInstance, 'parseCookie' | 'serializeCookie'>) {
     this.#config = config
@@ -45,10 +71,10 @@ export class Cookies {
 
   /** Returns the prefix of a cookie; empty on plain http. */
   prefix(name: string): CookiePrefix {
-    const { session, app } = this.#config.current()
-    const configured = name === this.session ? prefixOf(session.cookie) : ''
-    if (configured || name === xsrfCookie || !session.secure || !app.url.startsWith('https:')) return configured
-    return session.domain !== null && this.#isShared(name) ? '__Secure-' : '__Host-'
+    const { session, configured, canHavePrefix, hasDomain } = this.#current()
+    if (name === session && configured !== '') return configured
+    if (!canHavePrefix || name === xsrfCookie) return ''
+    return hasDomain && this.#isShared(name) ? '__Secure-' : '__Host-'
   }
 
   /** Returns the full name of a cookie. */
@@ -58,8 +84,13 @@ export class Cookies {
 
   /** The session cookie's name without prefix. */
   get session(): string {
-    const { cookie } = this.#config.current().session
-    return cookie.slice(prefixOf(cookie).length)
+    return this.#current().session
+  }
+
+  #current(): Naming {
+    const config = this.#config.current()
+    if (this.#naming?.config !== config) this.#naming = namingOf(config)
+    return this.#naming
   }
 
   /** Returns a cookie's attributes. Only the cookies that front ends on subdomains need get the configured domain. */

@@ -70,7 +70,8 @@ export class Sessions {
   #presented({ cookies, cookiePrefixes }: FastifyRequest): string {
     const name = this.#cookies.session
     const signed = cookies[name] ?? ''
-    const [prefix, expected] = [cookiePrefixes?.get(name) ?? '', this.#cookies.prefix(name)]
+    const prefix = cookiePrefixes?.get(name) ?? ''
+    const expected = this.#cookies.prefix(name)
     if (prefix === expected || signed === '') return signed
     const { value } = this.#signers[prefix].unsign(signed)
     return value === null ? '' : this.#signers[expected].sign(value)
