@@ -12,7 +12,7 @@ import { randomId } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
-import { holdAccount, lockUser } from '../users/lock.ts'
+import { holdAccount, lockUser, lockUsers } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
@@ -187,6 +187,8 @@ export class RememberTokens {
     const id = sha256Hex(shared)
 
     const successor = await app.database.transaction(async (tx) => {
+      const others = await app.sessionListener.usersOf(tx, request)
+      if (others.length > 0) await lockUsers(app.database, tx, [user.id, ...others])
       // The account may have been disabled since the look-up.
       if (!(await holdAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
       const now = app.clock.now()

@@ -9,6 +9,11 @@ export type EndedSessions = { publicIds: readonly string[] } | { userId: number;
  * an end.
  */
 export interface SessionListener {
+  /**
+   * Users whose sessions a sign-in with this request may end. The transaction locks them together with the user who
+   * signs in, because two separate locks can deadlock.
+   */
+  usersOf(tx: Tx, request: FastifyRequest): Promise<number[]>
   began(tx: Tx, request: FastifyRequest, session: { publicId: string; userId: number }): Promise<void>
   ended(tx: Tx, ended: EndedSessions): Promise<void>
 }

@@ -36,7 +36,7 @@ interface NewSession {
   proof: SignInProof
 }
 
-/** Inserts a session with a user; the only place that does. Requires the user lock. */
+/** Inserts a session with a user; the only place that does. Requires the lock of the user and of `sessionListener.usersOf`. */
 export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<void> {
   const { ipAddress, userAgent, now } = eventContext(request)
   const date = new Date(now)
@@ -107,7 +107,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   const { user, password, remember, method = passwordMethod } = login
   const sessionId = randomId()
   const remembering = await app.database.transaction(async (tx) => {
-    const ended = await endSession(tx, request, [user.id])
+    const ended = await endSession(tx, request, [user.id, ...(await app.sessionListener.usersOf(tx, request))])
     if (login.completes && !ended.isOwn) return undefined
     // The account may have been disabled, or got another password, since the proof was checked.
     if (!(await holdAccount(app.database, tx, user.id, { password }))) throw unauthenticated()

@@ -1,9 +1,12 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
+import { minute } from '../support/clock.ts'
 import { setDisabled } from '../support/command.ts'
+import { whileTableIsHeld } from '../support/hold.ts'
 import { clients, codeFlow, oauthSettings, Person, refresh, secret } from '../support/oauth.ts'
-import { stopTime } from '../support/time.ts'
+import { credentials } from '../support/plain.ts'
+import { stopTime, travel } from '../support/time.ts'
 
 const password = 'correct horse'
 const settings = {
@@ -11,6 +14,9 @@ const settings = {
   clients: [...clients, { client_id: 'phone', type: 'confidential', secret, grants: ['password', 'refresh_token'] }],
   rate_limits: { login: null, login_address: null, mail: null, two_factor: null },
 }
+
+const conflicts = ({ logs }: TestApp) =>
+  logs.filter((line) => line.includes('retrying database transaction after a conflict'))
 
 /** A round of 30 requests on one account: sign-ins and everything that ends them. */
 async function round(svc: TestApp, email: string): Promise<number[]> {
@@ -89,6 +95,56 @@ t.test('never deadlocks when requests change one account concurrently', async (t
     statuses.filter((status) => status >= 500),
     [],
   )
-  const repeated = svc.logs.filter((line) => line.includes('is repeated after a conflict'))
-  t.strictSame(repeated.slice(0, 2), [], `${repeated.length} transactions were repeated`)
+  t.strictSame(conflicts(svc).slice(0, 2), [])
 })
+
+/** Two people with a session at the OAuth server, whose browser sessions have timed out. */
+async function idlePeople(svc: TestApp): Promise<[Person, Person]> {
+  const people: [Person, Person] = [
+    new Person(svc, (await svc.createUser()).email),
+    new Person(svc, (await svc.createUser()).email),
+  ]
+  for (const person of people) await codeFlow(svc, person, 'web', { scope: 'openid orders:read' })
+  travel(svc, 121 * minute)
+  return people
+}
+
+/** Checks that both requests succeeded without a deadlock, and that each ended the OAuth session of the other user. */
+async function checkEnded(t: Test, svc: TestApp, statuses: readonly number[], expected: number): Promise<void> {
+  t.strictSame(statuses, [expected, expected])
+  t.strictSame(conflicts(svc), [])
+  t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: 'Session' } }), 0)
+}
+
+t.test('never deadlocks when two users sign in, each in the browser of the other', async (t) => {
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
+  const [ada, bob] = await idlePeople(svc)
+  const signIns = () =>
+    Promise.all([
+      ada.plain.send('/oauth/login', credentials(bob.email)),
+      bob.plain.send('/oauth/login', credentials(ada.email)),
+    ])
+  const answers = await whileTableIsHeld(svc, 'sessions', signIns, 2)
+  const statuses = answers.map(({ statusCode }) => statusCode)
+  await checkEnded(t, svc, statuses, 303)
+})
+
+t.test(
+  'never deadlocks when two remembered browsers resume, each with the OAuth session of the other user',
+  async (t) => {
+    const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
+    const [ada, bob] = await idlePeople(svc)
+    const headersOf = async ({ email }: Person, other: Person) => {
+      const browser = svc.browser()
+      await browser.signIn(email, password, { remember: true })
+      const session = await other.plain.browser.cookie('svc_oauth_session')
+      const cookie = `svc_remember=${await browser.cookie('svc_remember')}; svc_oauth_session=${session}`
+      return { cookie, origin: 'http://localhost:5173' }
+    }
+    const headers = [await headersOf(ada, bob), await headersOf(bob, ada)]
+    const resume = () => Promise.all(headers.map((each) => svc.app.inject({ url: '/api/user', headers: each })))
+    const answers = await whileTableIsHeld(svc, 'sessions', resume, 2)
+    const statuses = answers.map(({ statusCode }) => statusCode)
+    await checkEnded(t, svc, statuses, 200)
+  },
+)

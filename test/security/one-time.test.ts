@@ -64,7 +64,11 @@ function outcomes(answers: readonly LightMyRequestResponse[]): Record<string, nu
 
 const noFailure = (t: Test, { svc, other }: Built) => {
   const lines = [...svc.logs, ...other.logs]
-  t.strictSame(lines.filter((line) => line.includes('is repeated after a conflict')).slice(0, 2), [], 'no conflict')
+  t.strictSame(
+    lines.filter((line) => line.includes('retrying database transaction after a conflict')).slice(0, 2),
+    [],
+    'no conflict',
+  )
   t.strictSame(lines.filter((line) => JSON.parse(line).level >= 50).slice(0, 2), [], 'no failure')
 }
 

@@ -28,6 +28,29 @@ export function holdTransactions({ database }: TestApp): TransactionHold {
   return { count: () => count, passOthers, release: gate.resolve }
 }
 
+/**
+ * Lets transactions that write to the table wait for each other: those that `start` begins hold their locks until
+ * `count` of them wait. Only PostgreSQL; SQLite has one writer.
+ */
+export async function whileTableIsHeld<Result>(
+  { database: { pg } }: TestApp,
+  table: string,
+  start: () => Promise<Result>,
+  count: number,
+): Promise<Result> {
+  if (!pg) return start()
+  const holder = await pg.connect()
+  try {
+    await holder.query(`BEGIN; LOCK TABLE ${table} IN SHARE MODE`)
+    const started = start()
+    await until(async () => (await pg.query(waiting)).rows.length >= count)
+    await holder.query('COMMIT')
+    return await started
+  } finally {
+    holder.release()
+  }
+}
+
 const waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 /** Waits until a request waits for the transaction that the test has open, or is answered because it does not wait. */

@@ -4,7 +4,7 @@ import type { EndedSessions, SessionListener } from '../../../login/session-list
 import { sessionCookie } from './cookie-names.ts'
 import { deleteGrantRecords, deleteSessionRecords, relinkSessionRecord } from './ended/store.ts'
 import type { RecordSeal, SealedRecord } from './record-seal.ts'
-import { lockOwners, recordId } from './store.ts'
+import { lockOwners, ownersOf, recordId } from './store.ts'
 
 /** The outbox's name for telling a client that somebody signed out. */
 export const logoutWork = 'oauth-sign-out'
@@ -44,14 +44,19 @@ export class SignOut implements SessionListener {
     this.#seal = seal
   }
 
-  /** Goes on in a browser where the same user signed in again; another user's session ends there. */
+  /** The user of the browser's OAuth session. It can be another one than the session's, whose idle timeout ends no OAuth session. */
+  usersOf: SessionListener['usersOf'] = async (tx, request) => {
+    const cookie = request.cookies?.[sessionCookie]
+    return cookie ? ownersOf(tx, { id: recordId('Session', cookie) }) : []
+  }
+
+  /** Continues the OAuth session of a browser where the same user signed in again, and ends that of another user. */
   began: SessionListener['began'] = async (tx, request, { publicId, userId }) => {
     const cookie = request.cookies?.[sessionCookie]
     if (!cookie) return
     const id = recordId('Session', cookie)
     const until = this.#parts.clock.now() + this.#parts.config.current().session.absolute_lifetime
     await relinkSessionRecord(tx, { id, userId, publicId, until })
-    await lockOwners(this.#parts.database, tx, { id })
     await this.#end(tx, await deleteSessionRecords(tx, { id, unlessOf: userId }))
   }
 

@@ -186,16 +186,18 @@ export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise
     INSERT INTO oauth_denials (id, expires_at) VALUES (${sha256Hex(jti)}, ${BigInt(expiresAt)}) ON CONFLICT (id) DO NOTHING`
 }
 
+type Owned = { id: string } | { grantHash: string } | { parentHash: string }
+
+/** The users of these records. */
+export async function ownersOf(tx: Tx, where: Owned): Promise<number[]> {
+  const rows = await tx.oauthRecord.findMany({ where, distinct: ['userId'], select: { userId: true } })
+  return rows.flatMap(({ userId }) => (userId === null ? [] : [Number(userId)]))
+}
+
 /**
  * Locks the users of these records until the transaction ends. A transaction that deletes several records does so first:
  * users come before sessions and sessions before records, so that no two transactions wait for each other.
  */
-export async function lockOwners(
-  database: Pick<Database, 'engine'>,
-  tx: Tx,
-  where: { id: string } | { grantHash: string } | { parentHash: string },
-): Promise<void> {
-  const rows = await tx.oauthRecord.findMany({ where, distinct: ['userId'], select: { userId: true } })
-  const owners = rows.flatMap(({ userId }) => (userId === null ? [] : [Number(userId)]))
-  await lockUsers(database, tx, owners)
+export async function lockOwners(database: Pick<Database, 'engine'>, tx: Tx, where: Owned): Promise<void> {
+  await lockUsers(database, tx, await ownersOf(tx, where))
 }
