@@ -12,7 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ['database'],
   ['jobs'],
   ['http'],
-  ['observability'],
+  ['observability', 'templates'],
   ['mail'],
   ['pages'],
   // The contract between `cli.ts` and the commands of users and slices, and what `main` and `cli` share at start-up.

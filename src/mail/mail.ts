@@ -113,7 +113,7 @@ class Postman {
       key,
       typeof value === 'string' ? oneLine(value) : value,
     ])
-    const content = await renderMail({
+    const content = renderMail({
       template,
       directory: templates.mail,
       it: { app: { name: oneLine(app.name), url: app.url }, data: Object.fromEntries(facts) },

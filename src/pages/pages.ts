@@ -2,10 +2,10 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { HttpError } from '../errors.ts'
 import { answerOf, sendError } from '../http/error-handler.ts'
 import { isNavigation } from '../http/navigation.ts'
+import { Templates } from '../templates/templates.ts'
 import { startPage } from './links.ts'
 import type { PageData, PageName } from './page-data.ts'
 import { addPageHeaders } from './page-headers.ts'
-import { Templates } from './templates.ts'
 import { isTextName, type TextName } from './texts.ts'
 import { colorStyle, type TextLookup, textsOf, unknownTexts } from './theme.ts'
 
@@ -22,7 +22,7 @@ export const pageAnswer = (description: string) => ({
   content: { 'text/html': { schema: { type: 'string' } } },
 })
 
-const templates = new Templates()
+const templates = new Templates('pages')
 const warned = new WeakSet<object>()
 
 /**
@@ -70,9 +70,10 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     if (unknown.length > 0) request.log.warn(`theme.texts contains unknown names: ${unknown.join(', ')}`)
   }
   const render = (file: string, values: object): string =>
-    templates.render(file, values, config.templates.pages, (error, path) =>
-      request.log.error({ err: error }, `the template ${path} is broken; the built-in one is used instead`),
-    )
+    templates.render(file, values, {
+      directory: config.templates.pages,
+      onInvalid: (error) => request.log.error({ err: error }, 'invalid template, using the built-in one'),
+    })
   const text = textsOf(config)
   const shared = { text, app: { name: config.app.name }, xsrf: xsrfOf(request), lang: text('lang') }
   const body = render(`${name}.eta`, { ...shared, ...data })
