@@ -120,7 +120,7 @@ export const operationSections = {
     }),
     authorization_total: rate({
       default: '100000/1h',
-      description: 'The same of each kind for all addresses together, without signed-in users.',
+      description: 'The same of each kind and client, for all addresses together, without signed-in users.',
     }),
     global: rate({ default: null, description: 'All requests from one address.' }),
   }),

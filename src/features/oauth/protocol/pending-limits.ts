@@ -11,7 +11,7 @@ const authenticated = new Set(['device_authorization', 'pushed_authorization_req
 
 /**
  * Limits the records that wait for a user: authorization and pushed requests, device codes and anonymous sessions.
- * Anyone can cause them, so they are counted by address and in total; those of signed-in users are counted by user.
+ * Anyone can cause them, so they are counted by address and by client; those of signed-in users are counted by user.
  */
 export class PendingLimits {
   readonly #limits: Limits
@@ -36,8 +36,8 @@ export class PendingLimits {
     const isShared = !signedIn && request.isForwardedUntrusted
     const owner = signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)
     if (!isShared) await this.#reserve(`pending:${owner}`, authorization)
-    // Each kind has its own total, so that a flood of one kind does not stop the others.
-    if (!signedIn) await this.#reserve(`pending ${kind}`, authorization_total)
+    // Each client has its own total of each kind, because a flood that uses the public id of one must not stop the others.
+    if (!signedIn) await this.#reserve(`pending ${kind} ${client?.clientId ?? ''}`, authorization_total)
   }
 
   async #reserve(name: string, rate: { max: number; window: number } | null): Promise<void> {

@@ -8,6 +8,7 @@ import { stopTime } from '../../../support/time.ts'
 
 const build = (t: Parameters<typeof buildTestApp>[0], rate_limits: Settings): Promise<TestApp> => {
   const more = [
+    { client_id: 'watch', type: 'public', grants: ['device_code'] },
     { client_id: 'console', type: 'confidential', secret: 'a-secret-that-is-long-enough', grants: ['device_code'] },
   ]
   const settings = { ...oauthSettings, clients: [...clients, ...more], rate_limits }
@@ -103,6 +104,33 @@ t.test('limits all addresses together, apart from signed-in users and confidenti
   const device = form('/oauth/device/code', { scope: 'openid' }, basic('console'))
   for (let tries = 0; tries < 5; tries++) t.equal((await device(svc)).statusCode, 200)
 })
+
+const other = { ...request('app'), redirect_uri: 'com.example.app:/cb' }
+
+/** The same requests for another client. */
+const otherWays: Record<string, Send> = {
+  'a long authorization request': page(`/oauth/authorize?${new URLSearchParams(request('own', { state: long }))}`),
+  'a device code of a public client': form('/oauth/device/code', { client_id: 'watch' }),
+  'a pushed request of a public client': form('/oauth/par', other),
+}
+
+for (const [name, sendOther] of Object.entries(otherWays)) {
+  t.test(`${name}: a flood from many addresses stops only the client that it names`, async (t) => {
+    const svc = await build(t, { authorization_total: '4/1h' })
+    const send = ways[name] as Send
+    const statuses = []
+    for (let host = 1; host <= 8; host++) statuses.push((await send(svc, `192.0.2.${host}`)).statusCode)
+    t.ok(
+      statuses.slice(0, 4).every((status) => status < 400),
+      statuses.join(),
+    )
+    t.strictSame(statuses.slice(4), [429, 429, 429, 429])
+    for (let host = 101; host <= 104; host++) {
+      t.equal((await sendOther(svc, `192.0.2.${host}`)).statusCode, statuses[0], 'another client')
+    }
+    t.equal((await sendOther(svc, '192.0.2.105')).statusCode, 429, 'which has the same limit')
+  })
+}
 
 t.test('limits a signed-in user separately', async (t) => {
   const svc = await build(t, { authorization: '3/10m' })
