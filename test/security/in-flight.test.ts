@@ -3,6 +3,7 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
 import { oauthSettings, Person, request } from '../support/oauth.ts'
+import { codeAt } from '../support/totp.ts'
 
 interface Prepared {
   /** State that the request must not change. */
@@ -79,6 +80,29 @@ const routes: Record<string, (svc: TestApp, spa: Browser, userId: bigint) => Pro
     state: () => prisma.user.findUnique({ where: { id } }),
     send: () => spa.post('/user/two-factor-authentication'),
   }),
+  'DELETE /user/two-factor-authentication': async ({ database: { prisma } }, spa, id) => {
+    await spa.post('/user/two-factor-authentication')
+    return {
+      state: () => prisma.user.findUnique({ where: { id } }),
+      send: () => spa.delete('/user/two-factor-authentication'),
+    }
+  },
+  'POST /user/two-factor-recovery-codes': async ({ database: { prisma } }, spa, id) => {
+    await spa.post('/user/two-factor-authentication')
+    return {
+      state: () => prisma.user.findUnique({ where: { id } }),
+      send: () => spa.post('/user/two-factor-recovery-codes'),
+    }
+  },
+  'POST /user/confirmed-two-factor-authentication': async ({ clock, database: { prisma } }, spa, id) => {
+    await spa.post('/user/two-factor-authentication')
+    const { secretKey } = (await spa.get('/user/two-factor-secret-key')).json()
+    const code = codeAt(secretKey, clock.now())
+    return {
+      state: () => prisma.user.findUnique({ where: { id } }),
+      send: () => spa.post('/user/confirmed-two-factor-authentication', { code }),
+    }
+  },
   'POST /oauth/personal-access-tokens': async ({ database: { prisma } }, spa, userId) => ({
     state: () => prisma.oauthPersonalToken.count({ where: { userId } }),
     send: () => spa.post('/oauth/personal-access-tokens', { name: 'Intruder' }),

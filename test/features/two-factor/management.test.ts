@@ -53,6 +53,7 @@ t.test('enables, scans, confirms, signs in, disables', async (t) => {
   const enabled = await spa.post(factor)
   t.equal(enabled.statusCode, 200)
   t.equal(enabled.body, '""')
+  t.strictSame(await svc.mailbox.to(user.email), [], 'a first secret disables nothing')
   const { secretKey } = (await spa.get('/user/two-factor-secret-key')).json()
   t.match(secretKey, /^[A-Z2-7]{32}$/)
   const codes: string[] = (await spa.get(recovery)).json()
