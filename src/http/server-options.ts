@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { normaliseForwardedFor } from './client-address.ts'
 import { applyMethodHeader } from './methods.ts'
 import { requestIds } from './request-ids.ts'
+import { buildSerializer } from './serialization.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 /** Timeouts for receiving the headers and the whole request, in milliseconds. */
@@ -13,6 +14,7 @@ const arrival = { headersTimeout: 15_000, requestTimeout: 30_000 }
 export const serverOptions = ({ trust_proxy }: Config['server']) =>
   ({
     genReqId: requestIds(),
+    schemaController: { compilersFactory: { buildSerializer } },
     trustProxy: trust_proxy.length > 0 ? [...trust_proxy] : false,
     bodyLimit: 100 * 1024,
     requestTimeout: arrival.requestTimeout,

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { sha256Hex } from '../../src/crypto/hash.ts'
 import { type Engine, migrationsFolder, readMigrations } from '../../src/database/migrations.ts'
 import { preparePostgresql } from '../../src/database/postgresql.ts'
 import { openSqliteConnection, prepareSqliteFile } from '../../src/database/sqlite.ts'
@@ -22,6 +22,23 @@ export interface TestDatabase {
 }
 
 const TEMPLATE_LOCK = 72707370
+
+/** In memory where the system offers enough, because SQLite waits for the disk at each commit. */
+const memory = hasSharedMemory() ? '/dev/shm' : tmpdir()
+
+function hasSharedMemory(): boolean {
+  if (!existsSync('/dev/shm')) return false
+  const { bavail, bsize } = statfsSync('/dev/shm')
+  return bavail * bsize > 1024 ** 3
+}
+
+/** Identifies the state to which the migrations lead. */
+const stateOf = (engine: Engine): string =>
+  sha256Hex(
+    readMigrations(migrationsFolder(engine))
+      .map(({ checksum }) => checksum)
+      .join(),
+  ).slice(0, 16)
 
 let count = 0
 let ownServer: Promise<string> | undefined
@@ -48,14 +65,19 @@ async function createFile(bare = false): Promise<TestDatabase> {
   }
 }
 
+/** One file for all processes that test this state of the migrations. */
 async function migratedFile(): Promise<string> {
+  const shared = join(memory, `svc-test-${stateOf('sqlite')}.db`)
+  if (existsSync(shared)) return shared
   const file = join(temporaryFolder(), 'template.db')
   await prepareSqliteFile(file)
   // Only this one file is copied.
   const db = openSqliteConnection(file)
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   db.close()
-  return file
+  // In one step, so that no other process copies half of it.
+  renameSync(file, shared)
+  return shared
 }
 
 const folders: string[] = []
@@ -65,7 +87,7 @@ function removeFolders(): void {
 }
 
 function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
+  const folder = mkdtempSync(join(memory, 'svc-test-'))
   if (folders.length === 0) process.once('exit', removeFolders)
   folders.push(folder)
   return folder
@@ -83,11 +105,7 @@ async function createOnServer(bare = false): Promise<TestDatabase> {
 
 // Made once for each state of the migrations, by the first process that needs it.
 async function migratedDatabase(server: string): Promise<string> {
-  const migrations = readMigrations(migrationsFolder('postgresql'))
-  const state = createHash('sha256')
-    .update(migrations.map((migration) => migration.checksum).join())
-    .digest('hex')
-  const name = `template_${state.slice(0, 16)}`
+  const name = `template_${stateOf('postgresql')}`
   await asAdmin(server, async (admin) => {
     await admin.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK])
     const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])
