@@ -2,8 +2,8 @@
 
 const introduction = `# Configuration reference
 
-Generated from the schema by \`npm run config:schema\`. [\`config/svc.yaml\`](../config/svc.yaml) has the same keys as a
-commented file, with the reasons for the defaults. svc reads \`config/svc.yaml\`, or the file that \`SVC_CONFIG\` names. An invalid
+Generated from the schema by \`npm run config:schema\`. [\`config/svc.yaml\`](../config/svc.yaml) has the same texts as a
+commented file, with examples. svc reads \`config/svc.yaml\`, or the file that \`SVC_CONFIG\` names. An invalid
 file stops the start with exit code 78 and prints every error with its line.
 
 - Any value can contain \`\${NAME}\` or \`\${NAME:-default}\`. A variable that is not set and has no default is an error.
@@ -24,9 +24,9 @@ export function referenceOf(schema) {
 
 function sectionText(name, section) {
   const entry = section.items?.properties ? section.items : Object.values(section.patternProperties ?? {})[0]
-  if (section.properties) return `${section.description}\n\n${table(rowsOf(section))}`
+  if (section.properties) return `${plain(section.description)}\n\n${table(rowsOf(section))}`
   if (entry?.properties)
-    return `${section.description} ${changeText(section)}${entry.description}\n\n${table(rowsOf(entry))}`
+    return `${plain(section.description)} ${changeText(section)}${plain(entry.description)}\n\n${table(rowsOf(entry))}`
   return table([row(name, section)])
 }
 
@@ -61,9 +61,12 @@ function allowed(schema) {
   return types.map((type) => (type === 'array' ? 'list' : type === 'object' ? 'mapping' : type)).join(' or ')
 }
 
+/** Escapes what Markdown would read as an HTML tag. */
+const plain = (text) => text.replace(/<(?=[\w. -]+>)/g, '\\<')
+
 const code = (text) => `\`${text}\``
 
 function table(rows) {
   const lines = [['Key', 'Default', 'Value', 'Meaning', 'Change'], ['---', '---', '---', '---', '---'], ...rows]
-  return `${lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replace(/<(?=\w+>)/g, '\\<')).join(' | ')} |`).join('\n')}\n`
+  return `${lines.map((cells) => `| ${cells.map((cell) => plain(cell.replaceAll('|', '\\|'))).join(' | ')} |`).join('\n')}\n`
 }

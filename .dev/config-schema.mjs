@@ -1,14 +1,16 @@
-// Writes config/svc.schema.json, which editors use for config/svc.yaml, and docs/configuration.md. With --check it
+// Writes config/svc.yaml, config/svc.schema.json, which editors use for it, and docs/configuration.md. With --check it
 // writes nothing and fails if one of them is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { VARIABLES } from '../src/config/environment.ts'
 import { configSchema } from '../src/config/schema.ts'
+import { manualOf } from './config-manual.mjs'
 import { referenceOf } from './config-reference.mjs'
 
 // Any value may be written as ${NAME}, whatever its type.
 const substitution = { type: 'string', pattern: '\\$\\{' }
 
 function forEditors(schema) {
-  const { required, properties, patternProperties, items, description, ...rest } = schema
+  const { required, properties, patternProperties, items, description, 'x-svc-entries': _, ...rest } = schema
   const open = {
     ...(description && { description: described(schema) }),
     ...rest,
@@ -45,6 +47,7 @@ function mapValues(object, change) {
 const plain = JSON.parse(JSON.stringify(configSchema))
 const schema = { $schema: 'http://json-schema.org/draft-07/schema#', ...forEditors(plain), type: 'object' }
 const files = {
+  'config/svc.yaml': manualOf(plain, VARIABLES),
   'config/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n`,
   'docs/configuration.md': referenceOf(plain),
 }

@@ -22,7 +22,8 @@ const commaList = (text: string) =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
 
-const VARIABLES: readonly Variable[] = [
+/** The environment variables that override the file. */
+export const VARIABLES: readonly Variable[] = [
   { name: 'PORT', path: ['server', 'port'], read: asIs },
   { name: 'DATABASE_URL', path: ['database', 'url'], read: asIs },
   { name: 'REDIS_URL', path: ['redis', 'url'], read: asIs },

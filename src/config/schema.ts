@@ -2,9 +2,11 @@ import { type Static, Type } from 'typebox'
 import { type FeatureValues, featureSchemas } from './features.ts'
 import { accessSections } from './sections/access.ts'
 import { accountSections } from './sections/accounts.ts'
+import { appearanceSections } from './sections/appearance.ts'
 import type { DeepReadonly } from './sections/feature-section.ts'
 import { oauthSections } from './sections/oauth.ts'
-import { appearanceSections, operationSections, serverSections } from './sections/server.ts'
+import { operationSections } from './sections/operation.ts'
+import { serverSections } from './sections/server.ts'
 import type { Schema } from './walk.ts'
 
 /** Schema of the configuration file: the source of validation, defaults, types and editor hints. */

@@ -23,7 +23,8 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
     validateSchema: false,
     meta: false,
   })
-  for (const word of ['kind', 'secret', 'fileable', 'expected', 'names', 'reload']) ajv.addKeyword(`x-svc-${word}`)
+  for (const word of ['kind', 'secret', 'fileable', 'expected', 'names', 'reload', 'entries'])
+    ajv.addKeyword(`x-svc-${word}`)
   for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
   for (const { name, matches } of featureFormats) ajv.addFormat(name, matches)
   const validate = ajv.compile(schema)

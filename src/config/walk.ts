@@ -6,6 +6,7 @@ export interface Schema {
   default?: unknown
   enum?: unknown[]
   description?: string
+  examples?: unknown[]
   properties?: Record<string, Schema>
   patternProperties?: Record<string, Schema>
   items?: Schema
@@ -18,6 +19,7 @@ export interface Schema {
   'x-svc-fileable'?: boolean
   'x-svc-expected'?: string
   'x-svc-names'?: string
+  'x-svc-entries'?: { about?: string; value: object }[]
   'x-svc-reload'?: 'live' | 'restart'
 }
 

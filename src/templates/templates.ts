@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { Eta } from 'eta'
 
 /** A template that cannot be read or rendered. */
-export class TemplateError extends Error {
+class TemplateError extends Error {
   constructor(path: string, cause: unknown) {
     super(`The template ${path} cannot be rendered: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { parseDocument } from 'yaml'
+import { parseDocument, stringify } from 'yaml'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { createValidator } from '../../src/config/validate.ts'
 import { isMapping, type Schema } from '../../src/config/walk.ts'
 import { SECRET } from './problems.ts'
 
@@ -57,7 +58,38 @@ t.test('marks exactly the keys that need a restart', (t) => {
   t.end()
 })
 
-t.test('refers editors to the current schema', (t) => {
+t.test('accepts its example entries', (t) => {
+  const given = (name: string) => schema.properties?.[name]?.['x-svc-entries']?.map(({ value }) => value) ?? []
+  const text = stringify({
+    clients: given('clients'),
+    scopes: Object.assign({}, ...given('scopes')),
+    social: Object.assign({}, ...given('social')),
+  })
+  const complete = text
+    .replaceAll('…', 'text')
+    .replaceAll('<64 hexadecimal digits>', '0123456789abcdef'.repeat(4))
+    .replaceAll(/file: .*/g, 'file: secret')
+  const cwd = t.testdir({ secret: SECRET })
+  t.doesNotThrow(() => parseConfig({ text: complete, file: 'svc.yaml', env: {}, cwd }))
+  for (const name of ['clients', 'scopes', 'social']) t.ok(given(name).length > 0, name)
+  t.end()
+})
+
+t.test('shows example values that their keys accept', (t) => {
+  const visit = (node: Schema, path: readonly string[]) => {
+    for (const example of node.examples ?? []) {
+      const isPlaceholder = /^…$|</.test(String(example)) || (isMapping(example) && 'file' in example)
+      const validate = createValidator({ type: 'object', properties: { value: node } })
+      if (!isPlaceholder) t.strictSame(validate({ value: example }).findings, [], path.join('.'))
+    }
+    const inner = { ...node.properties, ...node.patternProperties, ...(node.items && { '[]': node.items }) }
+    for (const [key, child] of Object.entries(inner)) visit(child, [...path, key])
+  }
+  visit(schema, [])
+  t.end()
+})
+
+t.test('is generated from the schema, like the schema for editors and the reference', (t) => {
   t.equal(manual.split('\n')[0], '# yaml-language-server: $schema=./svc.schema.json')
   t.match(read('config/examples/full.yaml').split('\n')[0], '$schema=../svc.schema.json')
   t.doesNotThrow(() =>

@@ -8,7 +8,7 @@ export const accessSections = {
   stateful: list(text({ format: 'stateful-host', description: 'A host with an optional port.' }), {
     default: STATEFUL,
     description:
-      'Hosts of your front ends, whose pages may use session cookies. The host of app.url is always included.',
+      'Hosts of your front ends, with ports, whose pages may use session cookies. * matches any characters within one label, as in *.example.com. The host of app.url is always included. The default lists common development hosts.',
   }),
   stateful_api: flag({
     default: true,
@@ -18,31 +18,36 @@ export const accessSections = {
     integer({
       minimum: 1,
       expected: 'an integer of at least 1 (minutes), or null',
-      description: 'Minutes after which every API token expires. null means never.',
+      description:
+        'Minutes after which every API token expires, regardless of its own date. 525600 is a year. null means never, because clients cannot renew a token.',
     }),
   ),
   tokens: section('API tokens.', {
     prefix: Type.String({
       default: '',
       pattern: '^[A-Za-z0-9_-]{0,32}$',
-      description: 'Prefix of the secret in new tokens, so that secret scanners recognise them.',
+      description:
+        'Prefix of the secret in new tokens, so that secret scanners recognise leaked ones. Empty by default, as existing clients expect.',
       'x-svc-expected': 'at most 32 letters, digits, - or _',
       'x-svc-reload': 'live',
     }),
     default_abilities: list(text({ maxLength: 255, description: 'An ability.' }), {
       default: ['*'],
       maxItems: 100,
-      description: 'The abilities of a token that is created without any. * means all abilities.',
+      description:
+        'The abilities of a token that is created without any. * means all abilities, which existing clients expect.',
     }),
     confirm_password: flag({
       default: false,
-      description: 'Whether creating API tokens and personal access tokens requires a recently confirmed password.',
+      description:
+        'Whether creating API tokens and personal access tokens requires a recently confirmed password (423). An API token then cannot create others. Off by default, because existing clients do not confirm.',
     }),
     prune_after_hours: integer({
       default: 24,
       minimum: 0,
       expected: 'an integer of at least 0 (hours)',
-      description: 'Hours after which the daily pruning deletes an expired token.',
+      description:
+        'Hours after which the daily pruning deletes an expired token. Until then, users can see why it stopped working.',
     }),
   }),
   session: section('Browser sessions.', {
@@ -50,7 +55,8 @@ export const accessSections = {
       default: 'svc_session',
       format: 'cookie-name',
       reload: 'restart',
-      description: 'The name of the session cookie. On https svc adds the prefix __Host- or __Secure-.',
+      description:
+        'The name of the session cookie. On https svc adds the prefix __Host-, or __Secure- if a domain is set.',
     }),
     lifetime: integer({
       default: 120,
@@ -61,20 +67,22 @@ export const accessSections = {
     }),
     absolute_lifetime: duration({
       default: '30d',
-      description: 'The maximum lifetime of a session, even while it is in use.',
+      description:
+        'The maximum lifetime of a session, even while it is in use, so that a stolen cookie does not work forever.',
     }),
     domain: nullable(
       text({
         format: 'domain',
         reload: 'restart',
         description:
-          'The domain of the cookies. .example.com shares them with all subdomains. null limits them to the host of app.url.',
+          'The domain of the cookies. .example.com shares them with all subdomains, for an application on another subdomain. It must include app.url. null limits them to the host of app.url.',
       }),
     ),
     same_site: choice(['lax', 'strict', 'none'], {
       default: 'lax',
       reload: 'restart',
-      description: 'The SameSite attribute of the cookies. none requires secure.',
+      description:
+        'The SameSite attribute of the cookies. With lax, a link in a mail finds the session. With strict, a page that another site links to loads a second time to get the cookies. none requires secure.',
     }),
     secure: Type.Unsafe<'auto' | boolean>({
       enum: ['auto', true, false],
@@ -88,12 +96,12 @@ export const accessSections = {
       minimum: 1,
       maximum: 3_650,
       expected: 'an integer from 1 to 3650 (days)',
-      description: 'Days that a remembered browser stays signed in.',
+      description: 'Days that a remembered browser stays signed in. 400 is the maximum that browsers accept.',
     }),
     login_failure_status: Type.Unsafe<401 | 422>({
       enum: [401, 422],
       default: 401,
-      description: 'The status of a failed login. Some clients show errors only for 422.',
+      description: 'The status of a failed login. Some clients, such as breeze-next, show errors only for 422.',
       'x-svc-expected': '401 or 422',
       'x-svc-reload': 'live',
     }),
@@ -101,10 +109,15 @@ export const accessSections = {
   cors: section('Cross-origin requests (CORS).', {
     origins: nullable(
       list(text({ format: 'origin', description: 'An origin.' }), {
-        description: 'Origins that may call the API from a browser. By default derived from the stateful list.',
+        example: ['https://app.example.com'],
+        description:
+          'Origins that may call the API from a browser. In production they must be https. By default derived from the stateful list, in production without loopback hosts.',
       }),
     ),
-    supports_credentials: flag({ default: true, description: 'Whether these requests may include cookies.' }),
+    supports_credentials: flag({
+      default: true,
+      description: 'Whether these requests may include cookies. Single-page applications sign in with cookies.',
+    }),
   }),
   compat: section('Compatibility with other servers.', {
     prefixes: list(
@@ -117,7 +130,8 @@ export const accessSections = {
         default: ['svc'],
         minItems: 1,
         reload: 'restart',
-        description: 'Path prefixes of csrf-cookie and token. [svc, sanctum] also serves /sanctum/csrf-cookie.',
+        description:
+          'Path prefixes of csrf-cookie and token. [svc, sanctum] also serves /sanctum/csrf-cookie and /sanctum/token.',
       },
     ),
   }),

@@ -8,7 +8,7 @@ export const accountSections = {
     email_change: choice(['verified', 'immediate'], {
       default: 'verified',
       description:
-        'When a new email address takes effect: once it is verified, or immediately and unverified. For users whose address was never verified, always immediately.',
+        'When a new email address takes effect. verified: after its owner followed the mailed link; until then the account keeps the old address, and the user object has pending_email. immediate: immediately and unverified, as in Laravel. In both cases the old address gets a link that undoes the change for 7 days. For users whose address was never verified, a change takes effect immediately.',
     }),
     require_verified_email: flag({
       default: false,
@@ -26,9 +26,12 @@ export const accountSections = {
       default: 1024,
       minimum: 64,
       maximum: 4096,
-      description: 'The maximum length of a new password.',
+      description: 'The maximum length of a new password. Longer passwords only cost time to hash.',
     }),
-    block_common: flag({ default: true, description: 'Whether to reject passwords known from data leaks.' }),
+    block_common: flag({
+      default: true,
+      description: 'Whether to reject passwords known from data leaks, which attackers try first.',
+    }),
     confirm_timeout: duration({ default: '3h', description: 'How long a password confirmation is valid.' }),
     reset_expires: duration({ default: '60m', description: 'How long a reset link is valid.' }),
     reset_throttle: duration({
@@ -38,9 +41,14 @@ export const accountSections = {
     }),
     reveal_unknown_email: flag({
       default: false,
-      description: 'Whether password reset reveals that an address is unknown.',
+      description:
+        'Whether password reset reveals that an address is unknown. Off by default, to keep secret who has an account.',
     }),
-    reset_revokes_tokens: flag({ default: false, description: 'Whether a password reset also revokes API tokens.' }),
+    reset_revokes_tokens: flag({
+      default: false,
+      description:
+        'Whether a password reset also revokes API tokens. Off by default, so that integrations keep working.',
+    }),
   }),
   two_factor: section('Two-factor authentication with authenticator apps.', {
     enabled: flag({
@@ -51,7 +59,7 @@ export const accountSections = {
       default: 1,
       minimum: 0,
       maximum: 10,
-      description: 'How many 30-second steps the clock of an authenticator may differ.',
+      description: 'How many steps of 30 seconds the clock of an authenticator may differ.',
     }),
     confirm_password: flag({
       default: true,
@@ -63,33 +71,39 @@ export const accountSections = {
       default: 'log:',
       format: 'mail-url',
       description:
-        'log: prints mails, file:<directory> writes .eml files, smtp(s)://user:password@host:port sends them.',
+        'log: prints mails (development only). file:<directory> writes .eml files. smtp://user:password@host:port and smtps://… send mails; smtp: also encrypts if the server supports it. svc retries for about fifteen hours. The default needs no mail server.',
     }),
     from: text({ default: 'svc <no-reply@localhost>', format: 'mailbox', description: 'The sender.' }),
   }),
-  links: section('Targets of mailed links and redirects. {frontend_url} is app.frontend_url.', {
-    verify: text({
-      default: '/email/verify/{id}/{hash}',
-      format: 'link',
-      description: 'The link that verifies an address.',
-    }),
-    reset: text({
-      default: '{frontend_url}/reset-password/{token}?email={email}',
-      format: 'link',
-      description: 'The page that sets a new password.',
-    }),
-    login: nullable(
-      text({ format: 'link', description: 'The sign-in page of your application. null means the built-in page.' }),
-    ),
-    two_factor: text({
-      default: '{frontend_url}/two-factor-challenge',
-      format: 'link',
-      description: 'The page that asks for the second factor after a social login.',
-    }),
-    after_verify: text({
-      default: '{frontend_url}/?verified=1',
-      format: 'link',
-      description: 'Where to redirect after an address was verified.',
-    }),
-  }),
+  links: section(
+    'Targets of mailed links and redirects: a path of svc, or a URL. {frontend_url} is app.frontend_url.',
+    {
+      verify: text({
+        default: '/email/verify/{id}/{hash}',
+        format: 'link',
+        description: 'The link that verifies an address. Must contain {id} and {hash}.',
+      }),
+      reset: text({
+        default: '{frontend_url}/reset-password/{token}?email={email}',
+        format: 'link',
+        description: 'The page that sets a new password. Must contain {token}, may contain {email}.',
+      }),
+      login: nullable(
+        text({
+          format: 'link',
+          description: 'The sign-in page of your application. svc adds ?return_to=. null means the built-in page.',
+        }),
+      ),
+      two_factor: text({
+        default: '{frontend_url}/two-factor-challenge',
+        format: 'link',
+        description: 'The page that asks for the second factor after a social login.',
+      }),
+      after_verify: text({
+        default: '{frontend_url}/?verified=1',
+        format: 'link',
+        description: 'Where to redirect a browser after its address was verified.',
+      }),
+    },
+  ),
 }

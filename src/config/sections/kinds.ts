@@ -10,6 +10,16 @@ interface Key<Value> {
   expected?: string
   /** Error messages do not quote the value. */
   hidden?: true
+  /** Value that config/svc.yaml shows for a key whose default is null or missing. */
+  example?: unknown
+  /** Entries that config/svc.yaml shows below a list or mapping. */
+  entries?: readonly ExampleEntry[]
+}
+
+export interface ExampleEntry {
+  about?: string
+  /** An item of a list, or one or more pairs of a mapping. */
+  value: object
 }
 
 /** Text, optionally limited by a format or a pattern. */
@@ -126,8 +136,12 @@ export function section<Properties extends Record<string, TSchema>>(description:
 }
 
 /** Group of keys that forms one entry of a list or mapping. */
-export function entry<Properties extends Record<string, TSchema>>(description: string, properties: Properties) {
-  return Type.Object(properties, { description, additionalProperties: false })
+export function entry<Properties extends Record<string, TSchema>>(
+  description: string,
+  properties: Properties,
+  example?: object,
+) {
+  return Type.Object(properties, { description, additionalProperties: false, ...(example && { examples: [example] }) })
 }
 
 const fileable = {
@@ -140,9 +154,11 @@ const fileable = {
   'x-svc-expected': 'text, or { file: <path> }',
 }
 
-function annotated<Given extends Key<unknown>>({ reload, expected, hidden, ...keywords }: Given) {
+function annotated<Given extends Key<unknown>>({ reload, expected, hidden, example, entries, ...keywords }: Given) {
   return {
     ...keywords,
+    ...(example !== undefined && { examples: [example] }),
+    ...(entries && { 'x-svc-entries': entries }),
     ...(expected && { 'x-svc-expected': expected }),
     ...(hidden && { 'x-svc-secret': true }),
     'x-svc-reload': reload ?? 'live',

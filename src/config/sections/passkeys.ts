@@ -14,19 +14,23 @@ const schema = section('Passkeys (WebAuthn).', {
   rp_id: nullable(
     text({
       format: 'domain',
+      example: 'example.com',
       description:
-        'The relying party id: the domain that passkeys are bound to. By default the common domain of app.url and app.frontend_url.',
+        'The relying party id: the domain that passkeys are bound to. A change makes all registered passkeys unusable. By default the common domain of app.url and app.frontend_url, if it is not a public suffix.',
     }),
   ),
   origins: nullable(
     list(text({ format: originFormat, description: 'An origin.' }), {
       minItems: 1,
-      description: 'Origins of the pages and apps that may use passkeys. By default app.url and app.frontend_url.',
+      example: ['https://app.example.com'],
+      description:
+        'Origins of the pages that may use passkeys, and of apps, such as android:apk-key-hash:<hash>. By default app.url and app.frontend_url.',
     }),
   ),
   user_verification: choice(['required', 'preferred', 'discouraged'], {
     default: 'required',
-    description: 'Whether the authenticator verifies the user by PIN or biometrics.',
+    description:
+      'Whether the authenticator verifies the user by PIN or biometrics. With required, a passkey counts as two factors.',
   }),
   confirm_password: flag({
     default: true,

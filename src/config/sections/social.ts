@@ -2,55 +2,88 @@ import { type Static, Type } from 'typebox'
 import type { Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import { type AppFacts, type DeepReadonly, featureSection } from './feature-section.ts'
-import { entry, flag, list, named, secret, text } from './kinds.ts'
+import { type ExampleEntry, entry, flag, list, named, secret, text } from './kinds.ts'
 
-const url = (description: string) => Type.Optional(text({ format: 'web-url', description }))
+const url = (example: string, description: string) => Type.Optional(text({ format: 'web-url', example, description }))
 const claim = (description: string) => Type.Optional(text({ description }))
 
 const provider = entry('An identity provider. Known providers need only credentials.', {
-  client_id: text({ description: 'The client_id that the provider issued.' }),
-  client_secret: Type.Optional(secret({ description: 'The secret that the provider issued.' })),
-  label: Type.Optional(text({ maxLength: 100, description: 'The name on the sign-in button.' })),
+  client_id: text({ example: '…', description: 'The client_id that the provider issued.' }),
+  client_secret: Type.Optional(
+    secret({ example: { file: '/run/secrets/acme' }, description: 'The secret that the provider issued.' }),
+  ),
+  label: Type.Optional(
+    text({
+      maxLength: 100,
+      example: 'Acme',
+      description: "The name on the sign-in button. By default the provider's name.",
+    }),
+  ),
   tenant: Type.Optional(
-    text({ pattern: '^[\\w.-]+$', expected: 'a tenant id or domain', description: 'microsoft: the tenant.' }),
+    text({
+      pattern: '^[\\w.-]+$',
+      expected: 'a tenant id or domain',
+      example: 'organizations',
+      description: 'microsoft: the tenant.',
+    }),
   ),
   host: Type.Optional(
     text({
       pattern: '^[\\w.-]+(:\\d+)?$',
       expected: 'a host with an optional port',
+      example: 'gitlab.example.com',
       description: 'gitlab: the host. By default gitlab.com.',
     }),
   ),
-  team_id: Type.Optional(text({ description: 'apple: the team.' })),
-  key_id: Type.Optional(text({ description: 'apple: the key.' })),
-  private_key: Type.Optional(secret({ description: 'apple: the private key in PEM.' })),
-  issuer: url('The issuer of any OpenID provider.'),
-  authorization_url: url('Any OAuth 2.0 provider: the authorization endpoint.'),
-  token_url: url('Any OAuth 2.0 provider: the token endpoint.'),
-  userinfo_url: url('Any OAuth 2.0 provider: the profile endpoint.'),
-  scopes: Type.Optional(list(text({ description: 'A scope.' }), { description: 'The scopes to request.' })),
-  map: Type.Optional(
-    entry("The fields of an OAuth 2.0 provider's profile.", {
-      id: claim('The field with the account id.'),
-      email: claim('The field with the email address.'),
-      email_verified: claim('The field that is true for verified addresses.'),
-      name: claim('The field with the name.'),
-      avatar: claim('The field with the URL of a picture.'),
+  team_id: Type.Optional(text({ example: 'TEAM123456', description: 'apple: the id of the team.' })),
+  key_id: Type.Optional(text({ example: 'KEY1234567', description: 'apple: the id of the key.' })),
+  private_key: Type.Optional(
+    secret({ example: { file: '/run/secrets/apple.p8' }, description: 'apple: the private key in PEM.' }),
+  ),
+  issuer: url('https://login.acme.example', 'The issuer of any OpenID provider.'),
+  authorization_url: url('https://forge.example/authorize', 'Any OAuth 2.0 provider: the authorization endpoint.'),
+  token_url: url('https://forge.example/token', 'Any OAuth 2.0 provider: the token endpoint.'),
+  userinfo_url: url('https://forge.example/user', 'Any OAuth 2.0 provider: the profile endpoint.'),
+  scopes: Type.Optional(
+    list(text({ description: 'A scope.' }), {
+      example: ['user'],
+      description: 'The scopes to request. By default what sign-in needs, for known providers.',
     }),
+  ),
+  map: Type.Optional(
+    entry(
+      "The fields of an OAuth 2.0 provider's profile. New users need a verified address, which requires both trust_email and a true email_verified.",
+      {
+        id: claim('The field with the account id.'),
+        email: claim('The field with the email address.'),
+        email_verified: claim('The field that is true for verified addresses.'),
+        name: claim('The field with the name.'),
+        avatar: claim('The field with the URL of a picture.'),
+      },
+      { id: 'uid', email: 'mail', email_verified: 'mail_ok', name: 'full_name', avatar: 'picture' },
+    ),
   ),
   trust_email: Type.Optional(
     flag({
+      example: true,
       description:
-        'Whether to trust the provider when it reports an address as verified. The default depends on the provider.',
+        'Whether to trust the provider when it reports an address as verified. Users can then sign in to an existing account with that address. By default true for providers where that is known to be safe, false for others.',
     }),
   ),
   link: flag({ default: true, description: 'Whether signed-in users can link an account of this provider.' }),
-  store_tokens: flag({ default: false, description: "Whether to store the provider's tokens, encrypted." }),
+  store_tokens: flag({
+    default: false,
+    description:
+      "Whether to store the provider's tokens, encrypted. Off by default, because unstored tokens cannot leak.",
+  }),
   redirect_uris: list(text({ format: 'absolute-uri', description: 'An absolute URI.' }), {
     default: [],
     description: 'Redirect URIs of mobile apps that exchange their own authorization codes.',
   }),
-  allow_private_addresses: flag({ default: false, description: 'Whether the provider may be on private addresses.' }),
+  allow_private_addresses: flag({
+    default: false,
+    description: 'Whether the provider may be on private addresses, and in development on loopback with plain http.',
+  }),
 })
 
 // `providers` is reserved: /auth/providers lists them.
@@ -96,9 +129,45 @@ const rules: readonly Rule[] = [
   openIdHasIssuer,
 ]
 
+const credentials = { client_id: '…', client_secret: '…' }
+
+const PROVIDERS: readonly ExampleEntry[] = [
+  {
+    about: 'known providers.',
+    value: {
+      google: credentials,
+      microsoft: { ...credentials, tenant: 'organizations' },
+      apple: { client_id: '…', team_id: '…', key_id: '…', private_key: { file: '/run/secrets/apple.p8' } },
+      gitlab: { ...credentials, host: 'gitlab.example.com' },
+    },
+  },
+  {
+    about: 'any OpenID provider.',
+    value: { acme: { issuer: 'https://login.acme.example', ...credentials, label: 'Acme' } },
+  },
+  {
+    about: 'any OAuth 2.0 provider.',
+    value: {
+      forge: {
+        authorization_url: 'https://forge.example/authorize',
+        token_url: 'https://forge.example/token',
+        userinfo_url: 'https://forge.example/user',
+        ...credentials,
+        trust_email: true,
+        scopes: ['user'],
+        map: { id: 'uid', email: 'mail', email_verified: 'mail_ok', name: 'full_name' },
+      },
+    },
+  },
+]
+
 /** Sign-in through other identity providers. */
 export const social = featureSection({
-  schema: named(PROVIDER_NAMES, provider, { description: 'Identity providers by name.' }),
+  schema: named(PROVIDER_NAMES, provider, {
+    description:
+      'Identity providers for social login, by a name of your choice. google, microsoft, apple, gitlab, github, bitbucket, linkedin, slack, facebook, x and discord need only credentials. Register <app.url>/auth/<name>/callback as the redirect URI at the provider. Never reuse a name for another provider: svc finds accounts by it.',
+    entries: PROVIDERS,
+  }),
   resolve: (given) => given,
   check: (providers, app, sink: Sink) => {
     for (const [id, provider] of Object.entries(providers)) {

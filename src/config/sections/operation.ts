@@ -1,0 +1,134 @@
+import { choice, duration, entry, flag, integer, list, nullable, rate, secret, section, text } from './kinds.ts'
+
+/** Operation: limits, outbound requests, metrics, webhooks, and development aids. */
+export const operationSections = {
+  rate_limits: section('Rate limits: <count>/<duration>, or null for no limit. Requests over a limit get 429.', {
+    login: rate({ default: '5/1m', description: 'Failed sign-ins to one account from one address.' }),
+    login_address: rate({
+      default: '100/10m',
+      description:
+        "Failed sign-ins from one address (IPv6: one /64) to all accounts, against attackers who try one password on many accounts. Does not apply to browsers that signed in to the account before. Not enforced while forwarded headers arrive from an address outside server.trust_proxy, because all users would share the proxy's address.",
+    }),
+    exempt: list(text({ format: 'cidr', description: 'An address range.' }), {
+      default: [],
+      description: 'Address ranges exempt from login_address, such as front-end servers that sign users in.',
+    }),
+    two_factor: rate({
+      default: '5/1m',
+      description: 'Failed second-factor codes for one account. A code has only a million values.',
+    }),
+    register: rate({ default: '10/1m', description: 'Registrations from one address, including successful ones.' }),
+    mail: rate({
+      default: '6/1m',
+      description:
+        'Requests that send mail, by one user or from one address, and mails to one mailbox (+tags count as the same mailbox). After that many mails in a day, the next mail to a mailbox or for a user waits 30 s, then twice as long each time, up to an hour. One address may cause ten times as many. Security notices are delayed and merged, not rejected. The mail of a registration counts only for its mailbox.',
+    }),
+    token: rate({
+      default: '60/1m',
+      description:
+        'Failed client authentications by client and address, and provider codes from mobile apps by address.',
+    }),
+    authorization: rate({
+      default: '1000/10m',
+      description:
+        'Stored authorization requests, pushed requests and device codes, from one address or by one signed-in user. svc stores each for up to two hours. While no user is signed in, a cookie holds the authorization request unless it is longer than 2 KB. Does not apply to confidential clients at /oauth/par and /oauth/device/code. Not enforced by address while forwarded headers arrive from an address outside server.trust_proxy.',
+    }),
+    authorization_total: rate({
+      default: '100000/1h',
+      description: 'The same of each kind and client, for all addresses together, without signed-in users.',
+    }),
+    global: rate({
+      default: null,
+      description:
+        'All requests from one address. Counted over all replicas with Redis, by each replica without. null means no limit, because a proxy in front may do this better.',
+    }),
+  }),
+  outbound: section('Outbound requests to clients, identity providers and webhooks.', {
+    allow_private: list(text({ format: 'cidr', description: 'An address range.' }), {
+      default: [],
+      description:
+        'Private address ranges that outbound requests may reach. None by default, so that URLs from others cannot reach your internal network.',
+    }),
+  }),
+  metrics: section('Metrics for Prometheus.', {
+    port: nullable(
+      integer({
+        minimum: 1,
+        maximum: 65_535,
+        reload: 'restart',
+        expected: 'a port number from 1 to 65535, or null',
+        description:
+          'The port of GET /metrics on server.host. It has no authentication: keep it off the internet. docs/observability.md lists the metrics and explains traces. null turns metrics off.',
+      }),
+    ),
+  }),
+  audit: section('The audit trail of security events.', {
+    retention: duration({ default: '400d', description: 'How long svc keeps an event.' }),
+  }),
+  webhooks: list(
+    entry('A webhook endpoint.', {
+      url: text({
+        format: 'web-url',
+        example: 'https://hooks.example/svc',
+        description: 'The URL that receives the events.',
+      }),
+      secret: secret({
+        example: { file: '/run/secrets/webhook' },
+        description: 'Signs each request, so that the receiver can verify the sender.',
+      }),
+      events: list(text({ pattern: '^[a-z_.*]+$', expected: 'the name of an event, or *', description: 'An event.' }), {
+        minItems: 1,
+        example: ['*'],
+        description: 'The events to send. * means all events.',
+      }),
+    }),
+    { default: [], description: 'Webhook endpoints.' },
+  ),
+  guard: section('The guard that authenticates requests.', {
+    diagnose: nullable(
+      flag({
+        example: true,
+        description:
+          'Whether to log why authentication failed, for example that the origin is not listed, the cookie is missing or the token is invalid. Useful in development, noisy under attack. By default true in development and false in production.',
+      }),
+    ),
+    step_up: list(
+      entry('One ability that requires a strong or recent sign-in.', {
+        ability: text({
+          pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$',
+          expected: 'the name of an ability',
+          example: 'server:update',
+          description: 'The ability.',
+        }),
+        acr: nullable(
+          choice(['1', '2', 'phr'], {
+            example: '2',
+            description: 'The weakest authentication class that is accepted.',
+          }),
+        ),
+        max_age: nullable(duration({ example: '15m', description: 'How long ago the user may have signed in.' })),
+      }),
+      {
+        default: [],
+        description:
+          'Abilities for which a JWT of a user needs a strong (acr) or recent (max_age) sign-in. Otherwise svc answers 401 with the challenge of RFC 9470, and the client repeats the authorization with these values. Sessions, API tokens and machine tokens are not affected.',
+      },
+    ),
+  }),
+  samples: nullable(
+    flag({
+      reload: 'restart',
+      example: true,
+      description:
+        'Whether to serve the sample routes /server/{id}, /orders and /api/task. By default true in development and false in production.',
+    }),
+  ),
+  test_page: nullable(
+    flag({
+      reload: 'restart',
+      example: true,
+      description:
+        'Whether to serve the browser test page: /test-login, /test-user, /test-tokens. By default true in development. Not allowed in production.',
+    }),
+  ),
+}
