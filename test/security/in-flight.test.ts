@@ -169,6 +169,15 @@ t.test('rejects a new token for an API token whose account is disabled while the
   t.equal(await prisma.personalAccessToken.count({ where: { tokenableId: id } }), 1)
 })
 
+t.test('rejects a new token for an API token that is revoked while the request is in flight', async (t) => {
+  const svc = await buildTestApp(t)
+  const user = await svc.createUser()
+  const token = await svc.createToken(user)
+  beforeNextTransaction(svc, () => svc.bearer(token, 'DELETE', '/api/tokens/current'))
+  t.equal((await svc.bearer(token, 'POST', '/api/tokens/create', { token_name: 'Intruder' })).statusCode, 401)
+  t.equal(await svc.database.prisma.personalAccessToken.count(), 0)
+})
+
 t.test('saves no consent when the account is disabled while the request is in flight', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings })
   const { prisma } = svc.database
