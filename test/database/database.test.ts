@@ -169,11 +169,11 @@ t.test('applies each migration once when three processes start on an empty datab
   const bare = await createTestDatabase({ bare: true })
   t.teardown(() => bare.drop())
   const applied = await Promise.all([boot(bare.url), boot(bare.url), boot(bare.url)])
+  // Each process may apply some of them.
+  const names = applied.flat().map((line) => String((line as { migration?: unknown }).migration))
   t.same(
-    applied.flat(),
-    readMigrations(migrationsFolder(testEngine)).map(({ name }) => ({
-      migration: name,
-    })),
+    names.sort(),
+    readMigrations(migrationsFolder(testEngine)).map(({ name }) => name),
   )
 })
 
