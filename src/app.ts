@@ -7,6 +7,7 @@ import { openCallers } from './access/find-caller.ts'
 import type { Lookups } from './access/lookups/lookups.ts'
 import { openLookups } from './access/lookups/open.ts'
 import { ApiDescription, addOpenApi, describedNow } from './access/openapi.ts'
+import { openRequestLimits } from './access/request-limits.ts'
 import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
@@ -48,16 +49,17 @@ import { addBodyParsers } from './http/bodies.ts'
 import { addErrorHandler, sendError } from './http/error-handler.ts'
 import { addGracefulStop } from './http/graceful-stop.ts'
 import { openMethodRules } from './http/methods.ts'
-import { openGlobalLimit } from './http/rate-limit.ts'
 import { serverOptions } from './http/server-options.ts'
 import { addHostRule } from './http/unreadable.ts'
 import { addValidation } from './http/validation.ts'
 import { addBackground } from './jobs/background.ts'
 import { addOutbox } from './jobs/outbox.ts'
-import { FailureLimits, type Limits } from './login/failure-limits.ts'
+import type { Counters } from './limits/counters.ts'
+import { DatabaseCounters } from './limits/database-counters.ts'
+import { MemoryCounters } from './limits/memory-counters.ts'
+import { RedisCounters } from './limits/redis-counters.ts'
 import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
-import { RedisLimits } from './login/redis-limits.ts'
 import { RememberTokens } from './login/remember.ts'
 import { SecondFactor } from './login/second-factor.ts'
 import { addMail } from './mail/mail.ts'
@@ -81,7 +83,8 @@ declare module 'fastify' {
     hashing: PasswordHashing
     /** Null without `redis.url`. */
     redis: Redis | null
-    limits: Limits
+    /** Counters shared by all replicas. */
+    counters: Counters
     loginLimiter: LoginLimiter
     remember: RememberTokens
     secondFactor: SecondFactor
@@ -120,10 +123,10 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.hashing.expect(await legacyHashes(database))
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)
-  const counted = new FailureLimits(database)
-  const limits: Limits = redis ? new RedisLimits(redis, counted, logger) : counted
-  app.decorate('limits', limits)
-  app.decorate('loginLimiter', new LoginLimiter(config, limits))
+  const countersOr = (fallback: Counters) => (redis ? new RedisCounters(redis, fallback, logger) : fallback)
+  const counters = countersOr(new DatabaseCounters(database))
+  app.decorate('counters', counters)
+  app.decorate('loginLimiter', new LoginLimiter(config, counters))
   app.decorate('secondFactor', new SecondFactor(config, database))
   // The cookie library joins the app below; nothing is parsed before.
   app.decorate('cookies', new Cookies(config, app))
@@ -146,7 +149,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addForwardedWarning(app)
   addApiHeaders(app)
   addHostRule(app)
-  const globalLimit = await openGlobalLimit(app, redis)
+  // Without Redis each process counts `rate_limits.global` in memory: no request pays a query for it.
+  const limits = await openRequestLimits(app, { routes: counters, global: countersOr(new MemoryCounters()) })
   addBodyParsers(app)
   addValidation(app)
   await app.register(fastifyCookie, { hook: false })
@@ -163,7 +167,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     findRemembered: app.remember.find,
   })
   const methods = openMethodRules(app)
-  addPipeline(app, pipeline({ callers, globalLimit, methods }))
+  addPipeline(app, pipeline({ callers, ...limits, methods }))
 
   await app.register(health)
   await app.register(session)

@@ -10,7 +10,7 @@ import { openDatabase } from './database/database.ts'
 import { RecordSeal } from './features/oauth/protocol/record-seal.ts'
 import { SignOut } from './features/oauth/protocol/session-end.ts'
 import { Outbox } from './jobs/outbox.ts'
-import { FailureLimits } from './login/failure-limits.ts'
+import { DatabaseCounters } from './limits/database-counters.ts'
 import { Mail } from './mail/mail.ts'
 import { createLogger } from './observability/logging.ts'
 import { forTerminal } from './observability/terminal.ts'
@@ -43,7 +43,7 @@ async function withServices(use: (services: CommandContext) => Promise<void>): P
   const database = await openDatabase({ ...where, file: where.file ?? undefined })
   const log = createLogger('warn', process.stderr)
   const outbox = new Outbox({ database, clock: systemClock, config, log })
-  const mail = new Mail({ outbox, clock: systemClock, config, limits: new FailureLimits(database) })
+  const mail = new Mail({ outbox, clock: systemClock, config, counters: new DatabaseCounters(database) })
   const seal = new RecordSeal(config.current().app.secret)
   const sessionListener = new SignOut({ outbox, config, clock: systemClock, database }, seal)
   const { revokeAccess } = accountsOf({ database, sessionListener })

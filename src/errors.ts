@@ -97,13 +97,6 @@ export const passwordConfirmationRequired = (): HttpError =>
 export const emailUnverified = (): HttpError =>
   new HttpError(403, 'email_unverified', 'Your email address is not verified.')
 
-/** 429 with `Retry-After` in seconds. `options.errors` names the field to show it at. */
-export const tooManyRequests = (message: string, retryAfter: number, options: HttpErrorOptions = {}): HttpError =>
-  new HttpError(429, 'too_many_requests', message, {
-    ...options,
-    headers: { ...options.headers, 'retry-after': String(retryAfter) },
-  })
-
 /** 503 with `Retry-After` in seconds. The cause is logged, never shown. */
 export const unavailable = (cause?: unknown, retryAfter = 1): HttpError =>
   new HttpError(503, 'unavailable', 'The service is temporarily unavailable. Please try again.', {

@@ -7,7 +7,6 @@ import { bodyRules } from './http/input.ts'
 import type { openMethodRules } from './http/methods.ts'
 import { methodsOf, phases, type Step } from './http/step.ts'
 import { recentPassword } from './login/recent-password.ts'
-import { requestLimit } from './login/request-limits.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -19,6 +18,7 @@ declare module 'fastify' {
 interface PipelineParts {
   callers: ReturnType<typeof openCallers>
   globalLimit: Step
+  routeLimit: Step
   methods: Pick<ReturnType<typeof openMethodRules>, 'replayBody' | 'methodOverride'>
 }
 
@@ -58,7 +58,7 @@ const validateBody: Step = {
  * Every check of a request, in order; the first that fails answers. Unknown paths and methods (404, 405) come before all
  * of them. The order is a contract with clients: 401, then 400, 413 and 415, then 419, 429, 403 and 423, and 422 last.
  */
-export const pipeline = ({ callers, globalLimit, methods }: PipelineParts): readonly Step[] => [
+export const pipeline = ({ callers, globalLimit, routeLimit, methods }: PipelineParts): readonly Step[] => [
   callers.readSession,
   callers.findCaller,
   ownHooks('onRequest'),
@@ -73,7 +73,7 @@ export const pipeline = ({ callers, globalLimit, methods }: PipelineParts): read
   csrf,
   // After the CSRF check, because a forged request must not use up the remember-me cookie.
   callers.resumeRemembered,
-  requestLimit,
+  routeLimit,
   verifiedAddress,
   abilities,
   ownHooks('preValidation'),

@@ -10,6 +10,7 @@ const layers: readonly (readonly string[])[] = [
   ['generated', 'crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts'],
   // Infrastructure, by subject.
   ['database'],
+  ['limits'],
   ['jobs'],
   ['http'],
   ['observability', 'templates'],
@@ -38,7 +39,7 @@ const touchDatabase = [
   /^jobs\/(outbox|outbox-rows|outbox-state|schedule)\.ts$/,
   /^access\/(session-store|prune|touches)\.ts$/,
   /^access\/lookups\//,
-  /^login\/(end-sessions|failure-limits|remember|sign-in)\.ts$/,
+  /^login\/(end-sessions|remember|sign-in)\.ts$/,
   /^tokens\/store\.ts$/,
 ]
 
@@ -47,13 +48,13 @@ const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
-  /^http\/(api-headers|empty-answer|error-handler|methods|rate-limit)\.ts$/,
+  /^http\/(api-headers|empty-answer|error-handler|methods)\.ts$/,
   /^pages\/(page-headers|pages)\.ts$/,
   /^observability\/(logging|metrics\/requests)\.ts$/,
-  /^access\/(abilities|csrf|find-caller|verdicts|verified-address)\.ts$/,
+  /^access\/(abilities|csrf|find-caller|request-limits|verdicts|verified-address)\.ts$/,
   // Cookies: session, CSRF, remember token, known browser, and the test page's flash.
   /^access\/(cookies|sessions)\.ts$/,
-  /^login\/(sign-in|challenge|remember|login-limiter|request-limits)\.ts$/,
+  /^login\/(sign-in|challenge|remember|login-limiter)\.ts$/,
   /^features\/test-page\/flash\.ts$/,
   // The hooks of oidc-provider see a request and its reply only through these.
   /^features\/oauth\/protocol\/(browser|pages|patches\/failures)\.ts$/,

@@ -13,6 +13,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
       resumeRemembered: step('resume remembered'),
     },
     globalLimit: step('global limit'),
+    routeLimit: step('route limit'),
     methods: { replayBody: step('replay body'), methodOverride: step('method override') },
   })
   t.same(
@@ -28,7 +29,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
       'method override',
       'CSRF',
       'resume remembered',
-      'request limit',
+      'route limit',
       'verified address',
       'abilities',
       'own preValidation',

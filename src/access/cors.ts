@@ -2,6 +2,7 @@ import fastifyCors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
+import { limitHeaderNames } from '../limits/too-many-requests.ts'
 import { isListed } from './stateful.ts'
 
 declare module 'fastify' {
@@ -21,7 +22,7 @@ export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config)
   return app.environment !== 'production' || (origin.startsWith('https://') && !isLoopback(new URL(origin).hostname))
 }
 
-const exposedHeaders = 'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Retry-After'
+const exposedHeaders = [...limitHeaderNames, 'X-Retry-After'].join(', ')
 
 /** Adds CORS headers to every native route, including errors, for the active configuration. */
 export async function addCors(app: FastifyInstance): Promise<void> {

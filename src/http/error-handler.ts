@@ -10,7 +10,6 @@ const frameworkErrors: Record<number, [ErrorCode, string]> = {
   413: ['body_too_large', 'The request body is too large.'],
   414: ['not_found', 'Not found.'],
   415: ['unsupported_media_type', 'The content type of the request body is not supported.'],
-  429: ['too_many_requests', 'Too Many Attempts.'],
 }
 
 /** An error from a handler. Framework errors have a status. */

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
 import { AddressRanges } from '../http/addresses.ts'
 import { clientAddress, limitedAddress } from '../http/client-address.ts'
-import type { Limits } from './failure-limits.ts'
+import type { Counters } from '../limits/counters.ts'
 
 /** A reserved attempt, or the time (Unix ms) until which the address is blocked. */
 type Held = { allowed: true; release(): Promise<void> } | { allowed: false; until: number; max: number }
@@ -10,12 +10,12 @@ type Held = { allowed: true; release(): Promise<void> } | { allowed: false; unti
 /** Limits failed sign-ins from one address to all accounts, against password spraying. */
 export class AddressLimit {
   readonly #config: CurrentConfig
-  readonly #limits: Limits
+  readonly #counters: Counters
   #exempt: { from: readonly string[]; ranges: AddressRanges } | null = null
 
-  constructor(config: CurrentConfig, limits: Limits) {
+  constructor(config: CurrentConfig, counters: Counters) {
     this.#config = config
-    this.#limits = limits
+    this.#counters = counters
   }
 
   /** Counts an attempt as failed until it is released; null if the address is not limited. */
@@ -25,9 +25,9 @@ export class AddressLimit {
     if (rate === null || request.isForwardedUntrusted || this.#isExempt(clientAddress(request))) return null
     const address = limitedAddress(request.ip)
     const name = `login-address:${address}`
-    const counted = await this.#limits.reserve(name, { ...rate, block: 'window' }, now)
-    if (!counted.allowed) return { allowed: false, until: counted.until, max: rate.max }
-    return { allowed: true, release: () => this.#limits.release(name) }
+    const hit = await this.#counters.hit(name, { ...rate, block: 'window' }, now)
+    if (!hit.allowed) return { allowed: false, until: hit.until, max: rate.max }
+    return { allowed: true, release: () => this.#counters.undo(name) }
   }
 
   #isExempt(address: string): boolean {

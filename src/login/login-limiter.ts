@@ -5,13 +5,13 @@ import type { Rate } from '../config/units.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
-import { tooManyRequests } from '../errors.ts'
 import { limitedAddress } from '../http/client-address.ts'
+import type { Counters, LimitRule } from '../limits/counters.ts'
+import { tooManyRequests } from '../limits/too-many-requests.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import { findUserByEmail, type UserWithPassword } from '../users/users.ts'
 import { AddressLimit } from './address-limit.ts'
 import type { Channel } from './channel.ts'
-import type { LimitRule, Limits } from './failure-limits.ts'
 import type { Lane } from './fair-queue.ts'
 
 const browserCookie = 'svc_browser'
@@ -54,18 +54,19 @@ interface Counted {
 
 /**
  * Limits failed passwords and second factors at all entry points: by account and address, and by account in the long
- * run.
+ * run. Uses the counters directly, because @fastify/rate-limit cannot take back the hit of an attempt that succeeds, and
+ * has no growing delays. An attempt counts before the password is hashed.
  */
 export class LoginLimiter {
   readonly #config: CurrentConfig
-  readonly #limits: Limits
+  readonly #counters: Counters
   readonly #address: AddressLimit
   readonly #keys: readonly MacKey[]
 
-  constructor(config: CurrentConfig, limits: Limits) {
+  constructor(config: CurrentConfig, counters: Counters) {
     this.#config = config
-    this.#limits = limits
-    this.#address = new AddressLimit(config, limits)
+    this.#counters = counters
+    this.#address = new AddressLimit(config, counters)
     this.#keys = deriveKeys(config.current().app.secret, 'known-browser')
   }
 
@@ -107,7 +108,7 @@ export class LoginLimiter {
     const now = clock.now()
     const refuse = (until: number, max: number) => {
       metrics?.login(channel, 'limited')
-      throw refusal(until, now, max, fields)
+      throw tooManyRequests({ max, until, now }, { message: lockedOut, fields })
     }
     // Attempts by others, on the account or from the same address, do not lock out a known browser.
     const isKnown = await this.#isKnownBrowser(request, account)
@@ -115,34 +116,34 @@ export class LoginLimiter {
     const wide = isKnownHere || !address ? null : await address.reserve(request, now)
     if (wide && !wide.allowed) return refuse(wide.until, wide.max)
 
-    const local = rate === null ? null : await this.#limits.reserve(here, { ...rate, block: 'window' }, now)
+    const local = rate === null ? null : await this.#counters.hit(here, { ...rate, block: 'window' }, now)
     if (rate && local && !local.allowed) {
       await wide?.release()
       return refuse(local.until, rate.max)
     }
 
-    const global = isKnown ? null : await this.#limits.reserve(everywhere, rule, now)
+    const global = isKnown ? null : await this.#counters.hit(everywhere, rule, now)
     if (global && !global.allowed) {
-      await Promise.all([wide?.release(), rate && this.#limits.release(here)])
+      await Promise.all([wide?.release(), rate && this.#counters.undo(here)])
       return refuse(global.until, rule.max)
     }
-    const isLocking = global?.allowed === true && global.failures >= rule.max
-    const isLast = isLocking || (local?.allowed === true && rate !== null && local.failures >= rate.max)
+    const isLocking = global?.allowed === true && global.count >= rule.max
+    const isLast = isLocking || (local?.allowed === true && rate !== null && local.count >= rate.max)
     return {
       isLast,
       isLocking,
       succeeded: async () => {
         await Promise.all([
           wide?.release(),
-          rate && this.#limits.clear(here),
-          global && this.#limits.release(everywhere),
+          rate && this.#counters.reset(here),
+          global && this.#counters.undo(everywhere),
         ])
       },
       withdrawn: async () => {
         await Promise.all([
           wide?.release(),
-          rate && this.#limits.release(here),
-          global && this.#limits.release(everywhere),
+          rate && this.#counters.undo(here),
+          global && this.#counters.undo(everywhere),
         ])
       },
     }
@@ -151,7 +152,7 @@ export class LoginLimiter {
   /** Clears the failures of an account, from all addresses and from this one. */
   async unlock(request: FastifyRequest, email: string): Promise<void> {
     const account = canonicalEmail(email)
-    await Promise.all([this.#limits.clear(accountName(account)), this.#limits.clear(localName(request, account))])
+    await Promise.all([this.#counters.reset(accountName(account)), this.#counters.reset(localName(request, account))])
   }
 
   /** Returns the queue lane for a password check of the account. */
@@ -215,15 +216,4 @@ const issuedText = (email: string, expires: string): string => `${email}\0${expi
 const boundText = (email: string, expires: string, password: string | null): string =>
   `${issuedText(email, expires)}\0${passwordFingerprint(password)}`
 
-function refusal(until: number, now: number, limit: number, fields: readonly string[]): Error {
-  const seconds = Math.max(1, Math.ceil((until - now) / 1000))
-  const text = `Too many login attempts. Please try again in ${seconds} seconds.`
-  return tooManyRequests(text, seconds, {
-    errors: Object.fromEntries(fields.map((field) => [field, [text]])),
-    headers: {
-      'x-ratelimit-limit': String(limit),
-      'x-ratelimit-remaining': '0',
-      'x-ratelimit-reset': String(Math.ceil(until / 1000)),
-    },
-  })
-}
+const lockedOut = (seconds: number): string => `Too many login attempts. Please try again in ${seconds} seconds.`

@@ -34,7 +34,7 @@ export async function noticeApplication(
   const origin = eventContext(request)
   const device = [user.id, id, browserName(origin.userAgent ?? '') ?? '', networkOf(origin.ipAddress ?? '')].join('\0')
   const rule = { max: 1, window: applicationLife, block: 'window' } as const
-  const counted = await app.limits.within(tx).reserve(`application:${device}`, rule, origin.now)
-  if (!counted.allowed) return
+  const hit = await app.counters.within(tx).hit(`application:${device}`, rule, origin.now)
+  if (!hit.allowed) return
   await notify(app, tx, origin, user, 'new_sign_in', { application: name, resetLink: resetLink(app) })
 }

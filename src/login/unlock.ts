@@ -40,7 +40,7 @@ export async function mailUnlock(app: FastifyInstance, origin: EventContext, fou
   const cause = { userId: user.id, ipAddress: null }
   try {
     await app.database.transaction(async (tx) => {
-      const mailed = await app.limits.within(tx).reserve(`unlock-mail:${user.id}`, once, origin.now)
+      const mailed = await app.counters.within(tx).hit(`unlock-mail:${user.id}`, once, origin.now)
       if (mailed.allowed)
         await app.mail.queue(tx, { to: user.email, template: 'unlock-sign-in', data, expiresAt }, cause)
     })
@@ -58,12 +58,12 @@ export async function unlockedUser(app: FastifyInstance, link: UnlockLink): Prom
   if (!found || found.user.disabled) return null
   const text = signedText(found, link.expires)
   if (!keysOf(app).some((key) => constantTimeEqual(key.sign(text), link.signature))) return null
-  return (await app.limits.blockedUntil(usedName(link), now)) === null ? found : null
+  return (await app.counters.blockedUntil(usedName(link), once, now)) === null ? found : null
 }
 
 /** Uses the link up; false if it was used before. */
 export async function useUnlock(app: FastifyInstance, link: UnlockLink): Promise<boolean> {
-  return (await app.limits.reserve(usedName(link), once, app.clock.now())).allowed
+  return (await app.counters.hit(usedName(link), once, app.clock.now())).allowed
 }
 
 const usedName = ({ id, expires }: UnlockLink): string => `unlock-used:${id}:${expires}`

@@ -3,26 +3,13 @@ import type { CurrentConfig } from '../config/current.ts'
 import type { Rate } from '../config/units.ts'
 import type { Tx } from '../database/database.ts'
 import { limitedAddress } from '../http/client-address.ts'
+import type { Counters, LimitRule } from '../limits/counters.ts'
 
 /** Cause of a mail. Budgets count by each of these and by the recipient's mailbox. */
 export interface MailCause {
   /** The signed-in user, or the subject of a notice. */
   userId: number | null
   ipAddress: string | null
-}
-
-interface Rule {
-  max: number
-  window: number
-  block: 'window' | 'growing'
-}
-
-/** Counters for the budgets. */
-export interface Counters {
-  within(tx: Tx): {
-    reserve(name: string, rule: Rule, now: number): Promise<{ allowed: true } | { allowed: false; until: number }>
-    release(name: string): Promise<void>
-  }
 }
 
 const hour = 3_600_000
@@ -46,7 +33,17 @@ export function mailboxOf(email: string): string {
   return `${name}@${domainToASCII(domain) || domain}`.normalize('NFKC').toLowerCase()
 }
 
-/** Limits mail by recipient, source address and user. Rejected mail does not count. */
+/** The budget that is spent. */
+interface Spent {
+  max: number
+  /** The time (Unix milliseconds) from which the mail may be sent. */
+  until: number
+}
+
+/**
+ * Limits mail by recipient, source address and user. Rejected mail does not count. Uses the counters directly, because
+ * @fastify/rate-limit cannot count in a transaction, take hits back or delay increasingly.
+ */
 export class MailBudget {
   readonly #config: CurrentConfig
   readonly #counters: Counters
@@ -56,20 +53,17 @@ export class MailBudget {
     this.#counters = counters
   }
 
-  /**
-   * Counts a mail in the transaction of its cause; returns null, or the time (Unix milliseconds) from which it may be
-   * sent.
-   */
-  async spend(tx: Tx, kind: MailKind, to: string, cause: MailCause, now: number): Promise<number | null> {
+  /** Counts a mail in the transaction of its cause; returns the spent budget, or null if the mail may be sent. */
+  async spend(tx: Tx, kind: MailKind, to: string, cause: MailCause, now: number): Promise<Spent | null> {
     const rate = this.#config.current().rate_limits.mail
     if (!rate) return null
     const counters = this.#counters.within(tx)
     const spent: string[] = []
     for (const [name, rule] of budgetsOf(rate, kind, to, cause)) {
-      const counted = await counters.reserve(name, rule, now)
-      if (!counted.allowed) {
-        for (const taken of spent) await counters.release(taken)
-        return counted.until
+      const hit = await counters.hit(name, rule, now)
+      if (!hit.allowed) {
+        for (const taken of spent) await counters.undo(taken)
+        return { max: rule.max, until: hit.until }
       }
       spent.push(name)
     }
@@ -79,8 +73,8 @@ export class MailBudget {
   /** Records a notice; returns null, or the time (Unix milliseconds) from which an equal one may be sent. */
   async hold(tx: Tx, equal: string, now: number): Promise<number | null> {
     const rule = { max: 1, window: quietTime, block: 'window' } as const
-    const counted = await this.#counters.within(tx).reserve(`notice:${equal}`, rule, now)
-    return counted.allowed ? null : counted.until
+    const hit = await this.#counters.within(tx).hit(`notice:${equal}`, rule, now)
+    return hit.allowed ? null : hit.until
   }
 }
 
@@ -93,13 +87,13 @@ function budgetsOf(
   kind: MailKind,
   to: string,
   { userId, ipAddress }: MailCause,
-): [name: string, rule: Rule][] {
+): [name: string, rule: LimitRule][] {
   // After `max` mails the next ones wait 30 s, 1 m, 2 m … 1 h, until a whole window passes without a mail.
-  const own: Rule = { max: Math.max(2, max), window: day, block: 'growing' }
-  const shared: Rule = { max: Math.max(2, addressShare * max), window: hour, block: 'growing' }
+  const own: LimitRule = { max: Math.max(2, max), window: day, block: 'growing' }
+  const shared: LimitRule = { max: Math.max(2, addressShare * max), window: hour, block: 'growing' }
   return [
-    ...(userId === null ? [] : [[`${kind}s-of:user ${userId}`, own] satisfies [string, Rule]]),
-    ...(ipAddress === null ? [] : [[`${kind}s-of:${limitedAddress(ipAddress)}`, shared] satisfies [string, Rule]]),
+    ...(userId === null ? [] : [[`${kind}s-of:user ${userId}`, own] satisfies [string, LimitRule]]),
+    ...(ipAddress === null ? [] : [[`${kind}s-of:${limitedAddress(ipAddress)}`, shared] satisfies [string, LimitRule]]),
     [`mails-to:${mailboxOf(to)}`, own],
   ]
 }

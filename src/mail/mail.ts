@@ -4,9 +4,10 @@ import type { CurrentConfig } from '../config/current.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
-import { tooManyRequests } from '../errors.ts'
 import { type Delivery, type Outbox, UndeliverableError } from '../jobs/outbox.ts'
-import { type Counters, MailBudget, type MailCause } from './budget.ts'
+import type { Counters } from '../limits/counters.ts'
+import { tooManyRequests } from '../limits/too-many-requests.ts'
+import { MailBudget, type MailCause } from './budget.ts'
 import { addressed, oneLine, type Transport } from './message.ts'
 import { renderMail } from './templates.ts'
 import { openTransport } from './transport.ts'
@@ -35,7 +36,7 @@ interface MailParts {
   outbox: Outbox
   clock: Clock
   config: CurrentConfig
-  limits: Counters
+  counters: Counters
 }
 
 /** Keys that merge notices. */
@@ -52,20 +53,18 @@ export class Mail {
   readonly #clock: Clock
   readonly #budget: MailBudget
 
-  constructor({ outbox, clock, config, limits }: MailParts) {
+  constructor({ outbox, clock, config, counters }: MailParts) {
     this.#outbox = outbox
     this.#clock = clock
-    this.#budget = new MailBudget(config, limits)
+    this.#budget = new MailBudget(config, counters)
   }
 
   /** Queues a requested mail in the transaction of its cause. Throws 429 when a budget is spent. */
   async queue(tx: Tx, draft: MailDraft, cause: MailCause): Promise<void> {
     const now = this.#clock.now()
-    const until = await this.#budget.spend(tx, 'mail', draft.to, cause, now)
-    if (until === null) return this.#outbox.add(tx, kind, queued(draft, now), { userId: cause.userId })
-    throw tooManyRequests('Too Many Attempts.', Math.max(1, Math.ceil((until - now) / 1000)), {
-      headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(Math.ceil(until / 1000)) },
-    })
+    const spent = await this.#budget.spend(tx, 'mail', draft.to, cause, now)
+    if (spent) throw tooManyRequests({ ...spent, now })
+    await this.#outbox.add(tx, kind, queued(draft, now), { userId: cause.userId })
   }
 
   /**
@@ -76,7 +75,7 @@ export class Mail {
   async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { equal, alike }: NoticeKeys): Promise<void> {
     const now = this.#clock.now()
     const held = await this.#budget.hold(tx, equal, now)
-    const until = held ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))
+    const until = held ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))?.until ?? null
     const mergeKey = sha256Hex(`${kind}:${held === null ? alike : equal}`)
     await this.#outbox.add(tx, kind, queued(draft, now), {
       ...(until === null ? {} : { at: until, mergeKey }),
@@ -94,7 +93,7 @@ class Postman {
   readonly #config: CurrentConfig
   #open: { url: string; transport: Transport } | null = null
 
-  constructor({ outbox, clock, config }: Omit<MailParts, 'limits'>) {
+  constructor({ outbox, clock, config }: Omit<MailParts, 'counters'>) {
     this.#clock = clock
     this.#config = config
     outbox.handle<QueuedMail>(kind, (mail, delivery) => this.#deliver(mail, delivery))
@@ -142,8 +141,8 @@ declare module 'fastify' {
 
 /** Adds `app.mail`. */
 export function addMail(app: FastifyInstance): void {
-  const { outbox, clock, config, limits } = app
-  app.decorate('mail', new Mail({ outbox, clock, config, limits }))
+  const { outbox, clock, config, counters } = app
+  app.decorate('mail', new Mail({ outbox, clock, config, counters }))
   const postman = new Postman({ outbox, clock, config })
   app.addHook('onClose', async () => {
     // Close hooks run last to first, and running jobs use these connections.

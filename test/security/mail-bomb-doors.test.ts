@@ -137,7 +137,7 @@ t.test('mails with unlock links', async (t) => {
     for (let i = 0; i < count; i++) {
       await svc.createUser({ email: victim(i) })
       const rule = { max: 50, window: hour, block: 'growing' } as const
-      for (let n = 0; n < 49; n++) await svc.app.limits.reserve(`account:${victim(i)}`, rule, svc.clock.now())
+      for (let n = 0; n < 49; n++) await svc.app.counters.hit(`account:${victim(i)}`, rule, svc.clock.now())
     }
   }
 

@@ -1,9 +1,10 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
-import { csrfMismatch, notFound, tooManyRequests, validationFailed } from '../../src/errors.ts'
+import { csrfMismatch, notFound, validationFailed } from '../../src/errors.ts'
 import assets from '../../src/features/assets/routes.ts'
 import { markOf } from '../../src/features/social/marks.ts'
 import { oauth2Presets, openIdPresets } from '../../src/features/social/presets.ts'
+import { tooManyRequests } from '../../src/limits/too-many-requests.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
 import { addPages } from '../../src/pages/pages.ts'
 import { type Settings, testConfig } from './app.ts'
@@ -218,7 +219,8 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
     throw validationFailed({ email: [hostile + long], password: texts })
   },
   'error-429': () => {
-    throw tooManyRequests('Too many login attempts. Please try again in 60 seconds.', 60)
+    const message = (seconds: number) => `Too many login attempts. Please try again in ${seconds} seconds.`
+    throw tooManyRequests({ max: 5, until: 60_000, now: 0 }, { message })
   },
   'error-500': () => {
     throw new Error('secret of the inside')

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { requireUser } from '../../access/caller.ts'
+import type { RequestLimit } from '../../access/request-limits.ts'
 import type { Config } from '../../config/schema.ts'
 import { forbidden, notFound, validationFailed } from '../../errors.ts'
 import { addMethod } from '../../login/authentication-methods.ts'
@@ -14,7 +15,6 @@ import { notify } from '../../users/notices.ts'
 import { hasWayIn } from '../../users/ways-in.ts'
 import { passkeyMethod } from './method.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
-import { limitOptions } from './options-limit.ts'
 import { proveByPasskey } from './proof.ts'
 import { registerPasskey } from './registration.ts'
 import {
@@ -44,6 +44,9 @@ const management = {
   alsoAnswers: [404],
 }
 
+/** Anyone can request options, and each request stores a challenge. */
+const challengeLimit: RequestLimit = { name: 'passkey-options', rate: { max: 60, window: 60_000 }, by: ['address'] }
+
 const lastWayIn = 'This passkey is the only way into the account. Set a password or add another passkey first.'
 
 /** Laravel's `boolean` rule: any other value is an error, not false. */
@@ -72,13 +75,10 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/passkeys/login/options',
     {
-      config: { ...guest, alsoAnswers: [404] },
+      config: { ...guest, limit: challengeLimit },
       schema: { summary: 'Options for signing in by passkey', response: { 200: RequestOptionsAnswer } },
     },
-    async (request) => {
-      await limitOptions(request)
-      return { options: await loginOptions(request) }
-    },
+    async (request) => ({ options: await loginOptions(request) }),
   )
 
   app.post(

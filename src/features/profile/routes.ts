@@ -9,7 +9,6 @@ import { NewPassword, nameField } from '../../http/validation.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
-import { countRequest } from '../../login/request-limits.ts'
 import { renewForPassword, sendRenewed, signOut } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { undoLink } from '../../users/email-change.ts'
@@ -77,7 +76,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
       if (email !== null) {
         requireRecentPassword(request)
         // It sends mail to any address that the caller names.
-        await countRequest(request, reply, 'mail')
+        await app.countRequest(request, reply, 'mail')
       }
       const origin = eventContext(request)
       const mode = app.config.current().registration.email_change

@@ -1,57 +1,58 @@
 import type { Clock } from '../../../clock.ts'
 import type { CurrentConfig } from '../../../config/current.ts'
-import { tooManyRequests } from '../../../errors.ts'
 import { limitedAddress } from '../../../http/client-address.ts'
-import type { Limits } from '../../../login/failure-limits.ts'
+import type { Counters } from '../../../limits/counters.ts'
+import { type Refusal, tooManyRequests } from '../../../limits/too-many-requests.ts'
 
-/** As many clients and addresses as are remembered to have failed here. */
+/** Maximum number of pairs remembered after a failure. */
 const maxSuspects = 10_000
 
-/** 429 until a moment (unix ms). */
-const blocked = (until: number, now: number): Error =>
-  tooManyRequests('Too many failed client authentications.', Math.max(1, Math.ceil((until - now) / 1000)))
+const tooManyFailures = (refusal: Refusal): Error =>
+  tooManyRequests(refusal, { message: () => 'Too many failed client authentications.' })
 
 /**
- * Limits failed client authentications by client and address, for all replicas together, as `rate_limits.token` says.
- * A pair that never failed at this process costs nothing: the database is asked only for one that did. Of the guesses at
- * a secret no more than `max` are answered, and one more for each further replica.
+ * Limits failed client authentications by client and address, on all replicas together, by `rate_limits.token`. Queries
+ * the counters only for a pair that failed in this process before, so that other clients cost no query. At most `max`
+ * guesses at a secret are checked, and one more for each further replica. Uses the counters directly, because
+ * @fastify/rate-limit cannot count failures alone.
  */
 export class ClientLimits {
-  readonly #limits: Limits
+  readonly #counters: Counters
   readonly #config: CurrentConfig
   readonly #clock: Clock
-  /** Until when (unix ms) a pair is looked at. */
+  /** Pairs that failed, and the time (Unix ms) until which svc queries their counter. */
   readonly #suspects = new Map<string, number>()
 
-  constructor(limits: Limits, config: CurrentConfig, clock: Clock) {
-    this.#limits = limits
+  constructor(counters: Counters, config: CurrentConfig, clock: Clock) {
+    this.#counters = counters
     this.#config = config
     this.#clock = clock
   }
 
-  /** What a client's failures are counted under. Names that nobody registered share one: they fill no table. */
+  /** Returns the name of the counter. Unregistered clients share one, so that they cannot fill the table. */
   nameOf(clientId: string | undefined, address: string): string {
     return `client:${clientId ?? ''}|${limitedAddress(address)}`
   }
 
   /** Throws 429 while the pair is blocked. */
   async check(name: string): Promise<void> {
+    const rate = this.#config.current().rate_limits.token
     const now = this.#clock.now()
-    if (this.#config.current().rate_limits.token === null || !this.#isSuspect(name, now)) return
-    const until = await this.#limits.blockedUntil(name, now)
-    if (until !== null) throw blocked(until, now)
+    if (rate === null || !this.#isSuspect(name, now)) return
+    const until = await this.#counters.blockedUntil(name, { ...rate, block: 'window' }, now)
+    if (until !== null) throw tooManyFailures({ max: rate.max, until, now })
   }
 
-  /** Whether the secret was right; throws 429, right or not, once too many were wrong. */
+  /** Returns whether the secret was right. Throws 429, for a right secret too, after too many wrong ones. */
   async attempt(name: string, isRight: boolean): Promise<boolean> {
     const rate = this.#config.current().rate_limits.token
     const now = this.#clock.now()
     if (rate === null || (isRight && !this.#isSuspect(name, now))) return isRight
-    // Before anything is waited for: of many guesses at once, those after the first wrong one are counted in advance.
+    // Synchronously, so that concurrent guesses after the first wrong one count in advance.
     this.#suspect(name, now + rate.window)
-    const counted = await this.#limits.reserve(name, { ...rate, block: 'window' }, now)
-    if (!counted.allowed) throw blocked(counted.until, now)
-    if (isRight) await this.#limits.release(name)
+    const hit = await this.#counters.hit(name, { ...rate, block: 'window' }, now)
+    if (!hit.allowed) throw tooManyFailures({ max: rate.max, until: hit.until, now })
+    if (isRight) await this.#counters.undo(name)
     return isRight
   }
 

@@ -75,8 +75,8 @@ export class OAuthServer {
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.#carried = new CarriedRecords(app.config.current().app.secret, app.cookies, app.clock)
     this.signOut = new SignOut(app, this.seal)
-    this.#limits = new ClientLimits(app.limits, app.config, app.clock)
-    this.#pending = new PendingLimits(app.limits, app.config, app.clock)
+    this.#limits = new ClientLimits(app.counters, app.config, app.clock)
+    this.#pending = new PendingLimits(app.counters, app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
       current: () => this.#keySet(),
       knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
@@ -201,7 +201,7 @@ export class OAuthServer {
       keys: this.#keySet().private,
       fetch: clientFetch(config, this.#app.tracing, this.#app.log),
       keysMaxAge: this.#keySet().maxAge,
-      codeLimits: this.#app.limits,
+      counters: this.#app.counters,
       app: this.#app,
       metrics: this.#app.metrics,
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),

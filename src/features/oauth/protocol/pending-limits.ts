@@ -1,9 +1,9 @@
 import Provider, { type AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../../clock.ts'
 import type { CurrentConfig } from '../../../config/current.ts'
-import { tooManyRequests } from '../../../errors.ts'
 import { limitedAddress } from '../../../http/client-address.ts'
-import type { Limits } from '../../../login/failure-limits.ts'
+import type { Counters } from '../../../limits/counters.ts'
+import { tooManyRequests } from '../../../limits/too-many-requests.ts'
 import { handedOf } from './browser.ts'
 
 /** Endpoints that authenticate the client, so that others cannot write records in its name. */
@@ -12,14 +12,15 @@ const authenticated = new Set(['device_authorization', 'pushed_authorization_req
 /**
  * Limits the records that wait for a user: authorization and pushed requests, device codes and anonymous sessions.
  * Anyone can cause them, so they are counted by address and by client; those of signed-in users are counted by user.
+ * Uses the counters directly, because only oidc-provider knows whether a request stores a record.
  */
 export class PendingLimits {
-  readonly #limits: Limits
+  readonly #counters: Counters
   readonly #config: CurrentConfig
   readonly #clock: Clock
 
-  constructor(limits: Limits, config: CurrentConfig, clock: Clock) {
-    this.#limits = limits
+  constructor(counters: Counters, config: CurrentConfig, clock: Clock) {
+    this.#counters = counters
     this.#config = config
     this.#clock = clock
   }
@@ -35,18 +36,18 @@ export class PendingLimits {
     // Behind a proxy that is not trusted all users share its address.
     const isShared = !signedIn && request.isForwardedUntrusted
     const owner = signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)
-    if (!isShared) await this.#reserve(`pending:${owner}`, authorization)
+    if (!isShared) await this.#hit(`pending:${owner}`, authorization)
     // Each client has its own total of each kind, because a flood that uses the public id of one must not stop the others.
-    if (!signedIn) await this.#reserve(`pending ${kind} ${client?.clientId ?? ''}`, authorization_total)
+    if (!signedIn) await this.#hit(`pending ${kind} ${client?.clientId ?? ''}`, authorization_total)
   }
 
-  async #reserve(name: string, rate: { max: number; window: number } | null): Promise<void> {
+  async #hit(name: string, rate: { max: number; window: number } | null): Promise<void> {
     if (rate === null) return
     const now = this.#clock.now()
-    const counted = await this.#limits.reserve(name, { ...rate, block: 'window' }, now)
-    if (counted.allowed) return
-    const wait = Math.max(1, Math.ceil((counted.until - now) / 1000))
-    throw tooManyRequests('Too many authorization requests. Please try again later.', wait)
+    const hit = await this.#counters.hit(name, { ...rate, block: 'window' }, now)
+    if (hit.allowed) return
+    const message = () => 'Too many authorization requests. Please try again later.'
+    throw tooManyRequests({ max: rate.max, until: hit.until, now }, { message })
   }
 }
 

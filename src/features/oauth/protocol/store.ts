@@ -115,13 +115,6 @@ export class RecordStore {
     })
   }
 
-  /** Notes that something was asked; false when it was asked less than so many milliseconds ago. */
-  async poll(id: string, now: number, interval: number): Promise<boolean> {
-    const sql = `INSERT INTO oauth_records (id, kind, payload, expires_at) VALUES ($1, 'DevicePoll', '{}', $2)
-      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at WHERE oauth_records.expires_at <= $3`
-    return (await this.#run('oauth-poll', sql, [id, now + interval, now])) > 0
-  }
-
   /** Refuses a JWT until its end. */
   async deny(jti: string, expiresAt: number): Promise<void> {
     const sql = 'INSERT INTO oauth_denials (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING'

@@ -121,7 +121,7 @@ t.test('answers unauthorized_client to a client without the device grant', async
   t.equal((await post(svc, '/oauth/device/code', { client_id: 'tv' })).statusCode, 200)
 })
 
-t.test('exposes Retry-After to pages of clients', async (t) => {
+t.test('exposes the headers of limits to pages of clients', async (t) => {
   const settings = { rate_limits: { token: '1/1m' } }
   const svc = await buildServer(
     t,
@@ -132,10 +132,11 @@ t.test('exposes Retry-After to pages of clients', async (t) => {
   const ask = () => post(svc, '/oauth/token', credentials, { ...basic('web', 'wrong'), origin })
   const first = await ask()
   t.equal(first.statusCode, 401)
-  t.match(first.headers['access-control-expose-headers'], /Retry-After/)
+  const names = /Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset/
+  t.match(first.headers['access-control-expose-headers'], names)
   const limited = await ask()
   t.equal(limited.statusCode, 429)
   t.ok(limited.headers['retry-after'])
   t.equal(limited.headers['access-control-allow-origin'], origin)
-  t.match(limited.headers['access-control-expose-headers'], /Retry-After/)
+  t.match(limited.headers['access-control-expose-headers'], names)
 })

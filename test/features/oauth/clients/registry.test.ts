@@ -2,7 +2,7 @@ import t from 'tap'
 import { ConfigError } from '../../../../src/config/config-error.ts'
 import { ClientLimits } from '../../../../src/features/oauth/protocol/client-limits.ts'
 import { metadataOf, secretHash } from '../../../../src/features/oauth/protocol/clients.ts'
-import { FailureLimits } from '../../../../src/login/failure-limits.ts'
+import { DatabaseCounters } from '../../../../src/limits/database-counters.ts'
 import { type Settings, testConfig } from '../../../support/app.ts'
 import { buildServer, machine, newKey, scopes, secret } from './parties.ts'
 
@@ -82,7 +82,7 @@ t.test('accepts in oidc-provider every client that the configuration accepts', a
 
 t.test('answers no more than the limit of concurrent attempts', async (t) => {
   const svc = await buildServer(t, [], { settings: { rate_limits: { token: '5/1m' } } })
-  const limits = new ClientLimits(new FailureLimits(svc.database), svc.config, svc.clock)
+  const limits = new ClientLimits(new DatabaseCounters(svc.database), svc.config, svc.clock)
   const name = limits.nameOf('a', '198.51.100.7')
   t.equal(await limits.attempt(name, true), true)
   t.equal(await svc.database.prisma.loginLimit.count(), 0, 'a success costs nothing')

@@ -1,7 +1,7 @@
 import type Provider from 'oidc-provider'
 import type { Cookies } from '../../../../access/cookies.ts'
 import { deriveKeys } from '../../../../crypto/keys.ts'
-import type { Limits } from '../../../../login/failure-limits.ts'
+import type { Counters } from '../../../../limits/counters.ts'
 import type { CarriedRecords } from '../carried.ts'
 import type { ClientLimits } from '../client-limits.ts'
 import { tellAuthentication } from './authentication-context.ts'
@@ -22,7 +22,7 @@ import { adaptTokenModels, type TokenParts } from './token-models.ts'
 /** What the patches work with. */
 export interface PatchParts extends SessionParts, DeviceParts, Omit<TokenParts, 'successorKey'> {
   limits: ClientLimits
-  codeLimits: Limits
+  counters: Counters
   cookies: Cookies
   carried: CarriedRecords
   /** The time in seconds for which clients may cache the published keys. */

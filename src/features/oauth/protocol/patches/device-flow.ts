@@ -1,30 +1,31 @@
 import Provider, { errors } from 'oidc-provider'
 import type { Clock } from '../../../../clock.ts'
 import { limitedAddress } from '../../../../http/client-address.ts'
-import type { Limits } from '../../../../login/failure-limits.ts'
+import type { Counters } from '../../../../limits/counters.ts'
+import { tooManyRequests } from '../../../../limits/too-many-requests.ts'
 import { handedOf } from '../browser.ts'
 import { protocolRoutes } from '../paths.ts'
-import { type RecordStore, recordId } from '../store.ts'
 import { patch, patchAnswer } from './patch.ts'
 
 type Find = Provider['DeviceCode']['findByUserCode']
 
 export interface DeviceParts {
-  store: RecordStore
   clock: Clock
-  codeLimits: Limits
+  counters: Counters
 }
 
-/** How long a device waits between two questions, in seconds (RFC 8628 section 3.2). */
+/** Minimum interval between two polls of a device, in seconds (RFC 8628 section 3.2). */
 const interval = 5
 
-/** How long an expired code is told from a wrong one, in seconds. */
+const polls = { max: 1, window: interval * 1000, block: 'window' } as const
+
+/** How long svc distinguishes an expired code from a wrong one, in seconds. */
 const rememberedFor = 3_600
 
-/** How many wrong user codes one person, or one address that nobody is signed in from, may enter (section 5.1). */
+/** Maximum wrong user codes of a user, or of an address without a signed-in user (section 5.1). */
 const wrongCodes = { max: 20, window: 3_600_000, block: 'window' } as const
 
-/** Too many wrong user codes were entered. */
+/** The library renders the form for the code with this error. */
 class TooManyCodes extends errors.CustomOIDCProviderError {
   constructor() {
     super('slow_down', 'Too many wrong codes. Please try again later.')
@@ -32,10 +33,13 @@ class TooManyCodes extends errors.CustomOIDCProviderError {
   }
 }
 
-/** Adds to the device flow what the library leaves out: the interval, `slow_down`, and a limit to guessing user codes. */
-export function completeDeviceFlow(provider: Provider, { store, clock, codeLimits }: DeviceParts): void {
+/**
+ * Adds to the device flow what the library leaves out: the interval, `slow_down`, and a limit on wrong user codes. Uses
+ * the counters directly, because only the library knows the outcome of a poll and whether a user code exists.
+ */
+export function completeDeviceFlow(provider: Provider, { clock, counters }: DeviceParts): void {
   patchAnswer(provider, 'device-flow', 'adds interval and slow_down (RFC 8628)', async (ctx, next) => {
-    // The person sees the code in the form and sends it themselves: the library's page would send it by script.
+    // The user confirms the code in the form. The library's page would submit it by script.
     if (ctx.method === 'GET' && ctx.path === protocolRoutes.code_verification) {
       const { user_code: _, ...rest } = ctx.query
       ctx.query = rest
@@ -48,9 +52,9 @@ export function completeDeviceFlow(provider: Provider, { store, clock, codeLimit
     }
     if (ctx.path === protocolRoutes.token && 'error' in body && body.error === 'authorization_pending') {
       const code = String(ctx.oidc.params?.device_code ?? '')
-      const now = clock.now()
-      if (await store.poll(recordId('DevicePoll', code), now, interval * 1000)) return
-      ctx.body = { error: 'slow_down', error_description: `Please ask once in ${interval} seconds at most.` }
+      const { allowed } = await counters.hit(`device-poll:${code}`, polls, clock.now())
+      if (allowed) return
+      ctx.body = { error: 'slow_down', error_description: `Poll at most once every ${interval} seconds.` }
     }
   })
 
@@ -68,11 +72,16 @@ export function completeDeviceFlow(provider: Provider, { store, clock, codeLimit
     if (!ctx) return find(code, options)
     const { request, signedIn } = handedOf(ctx.req)
     const key = `user_code:${signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)}`
-    // Counted before it is looked up: of many guesses at one moment no more are answered than of many in a row.
-    const counted = await codeLimits.reserve(key, wrongCodes, clock.now())
-    if (!counted.allowed) throw new TooManyCodes()
+    const now = clock.now()
+    // Counts before the look-up, so that the limit holds for concurrent guesses.
+    const hit = await counters.hit(key, wrongCodes, now)
+    if (!hit.allowed) {
+      const { headers } = tooManyRequests({ max: wrongCodes.max, until: hit.until, now })
+      ctx.set(headers)
+      throw new TooManyCodes()
+    }
     const found = await find(code, options)
-    if (found) await codeLimits.release(key)
+    if (found) await counters.undo(key)
     return found
   }
   patch(provider, ['DeviceCode', 'findByUserCode'], 'limits wrong user codes', findLimited)

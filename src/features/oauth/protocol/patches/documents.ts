@@ -1,5 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../../config/schema.ts'
+import { limitHeaderNames } from '../../../../limits/too-many-requests.ts'
 import { servedScopes } from '../clients.ts'
 import { protocolRoutes } from '../paths.ts'
 import { patchAnswer } from './patch.ts'
@@ -8,10 +9,10 @@ import { patchAnswer } from './patch.ts'
 export function completeAnswers(provider: Provider, { scopes }: Config, keysMaxAge: number): void {
   patchAnswer(provider, 'documents', 'completes metadata, cache headers and introspection', async (ctx, next) => {
     await next()
-    // A page may read when to try again (RFC 9110 section 10.2.3), which is no header that browsers show by themselves.
     const exposed = ctx.response.get('access-control-expose-headers')
-    if (ctx.response.get('access-control-allow-origin') && !/retry-after/i.test(exposed)) {
-      ctx.set('access-control-expose-headers', exposed ? `${exposed}, Retry-After` : 'Retry-After')
+    if (ctx.response.get('access-control-allow-origin')) {
+      const names = exposed === '' ? limitHeaderNames : [exposed, ...limitHeaderNames]
+      ctx.set('access-control-expose-headers', names.join(', '))
     }
     if (ctx.status !== 200) return
     if (ctx.path === protocolRoutes.jwks) ctx.set('cache-control', `public, max-age=${keysMaxAge}`)

@@ -2,15 +2,15 @@ import type { FastifyBaseLogger } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
 import type { Tx } from '../database/database.ts'
 import type { Redis } from '../database/redis.ts'
-import { growth, type LimitRule, type Limits, type Reservation } from './failure-limits.ts'
+import { type Counters, growth, type Hit, isBlocked, type LimitRule } from './counters.ts'
 
 /** The same decision as the database's conditional upsert, in one atomic script. */
-const reserveScript = `
+const hitScript = `
 local now, max, window, growing = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local first, doublings, maxDelay = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local found = redis.call('HMGET', KEYS[1], 'failures', 'resets_at', 'blocked_until')
 local failures, resets, blocked = tonumber(found[1] or 0), tonumber(found[2] or 0), tonumber(found[3] or 0)
-if blocked > now then return {0, blocked} end
+if blocked > now and (growing or failures >= max) then return {0, blocked} end
 if resets <= now then
   failures, resets = 1, now + window
   blocked = max <= 1 and resets or 0
@@ -25,75 +25,77 @@ else
 end
 redis.call('HSET', KEYS[1], 'failures', failures, 'resets_at', resets, 'blocked_until', blocked)
 redis.call('PEXPIRE', KEYS[1], math.max(resets, blocked) - now + 1000)
-return {1, failures}`
+return {1, failures, resets}`
 
-const releaseScript = `
+const undoScript = `
 local failures = tonumber(redis.call('HGET', KEYS[1], 'failures') or 0)
 if failures <= 1 then redis.call('DEL', KEYS[1])
 else redis.call('HSET', KEYS[1], 'failures', failures - 1, 'blocked_until', 0) end`
 
 const keyOf = (name: string): string => `limit:${sha256Hex(name)}`
 
-/** Counters in Redis. During an outage the database counts, so that the limits still apply. */
-export class RedisLimits implements Limits {
+/** Counters in Redis, shared by all replicas. During an outage the fallback counts, so that the limits still apply. */
+export class RedisCounters implements Counters {
   readonly #redis: Redis
-  readonly #fallback: Limits
+  readonly #fallback: Counters
   readonly #log: FastifyBaseLogger
 
-  constructor(redis: Redis, fallback: Limits, log: FastifyBaseLogger) {
+  constructor(redis: Redis, fallback: Counters, log: FastifyBaseLogger) {
     this.#redis = redis
     this.#fallback = fallback
     this.#log = log
   }
 
-  reserve(name: string, rule: LimitRule, now: number): Promise<Reservation> {
+  hit(name: string, rule: LimitRule, now: number): Promise<Hit> {
     return this.#orElse(
       async () => {
         const facts = [now, rule.max, rule.window, rule.block === 'growing' ? 1 : 0]
         const delays = [growth.first, growth.doublings, growth.maxDelay]
-        const answer = await this.#redis.eval(reserveScript, 1, keyOf(name), ...facts, ...delays)
-        const [isAllowed, value] = Array.isArray(answer) ? answer.map(Number) : []
-        if (value === undefined) throw new Error('Redis answered nothing.')
-        return isAllowed === 1 ? { allowed: true, failures: value } : { allowed: false, until: value }
+        const answer = await this.#redis.eval(hitScript, 1, keyOf(name), ...facts, ...delays)
+        const [isAllowed, value, resetsAt] = Array.isArray(answer) ? answer.map(Number) : []
+        if (value === undefined) throw new Error('Redis returned no result for the counter script.')
+        if (isAllowed !== 1 || resetsAt === undefined) return { allowed: false, until: value }
+        return { allowed: true, count: value, resetsAt }
       },
-      () => this.#fallback.reserve(name, rule, now),
+      () => this.#fallback.hit(name, rule, now),
     )
   }
 
-  blockedUntil(name: string, now: number): Promise<number | null> {
+  blockedUntil(name: string, rule: LimitRule, now: number): Promise<number | null> {
     return this.#orElse(
       async () => {
-        const until = Number((await this.#redis.hget(keyOf(name), 'blocked_until')) ?? 0)
-        return until > now ? until : null
+        const found = await this.#redis.hmget(keyOf(name), 'failures', 'blocked_until')
+        const [count = 0, until = 0] = found.map(Number)
+        return isBlocked({ count, resetsAt: until, blockedUntil: until }, rule, now) ? until : null
       },
-      () => this.#fallback.blockedUntil(name, now),
+      () => this.#fallback.blockedUntil(name, rule, now),
     )
   }
 
-  release(name: string): Promise<void> {
+  undo(name: string): Promise<void> {
     return this.#orElse(
-      async () => void (await this.#redis.eval(releaseScript, 1, keyOf(name))),
-      () => this.#fallback.release(name),
+      async () => void (await this.#redis.eval(undoScript, 1, keyOf(name))),
+      () => this.#fallback.undo(name),
     )
   }
 
-  clear(name: string): Promise<void> {
+  reset(name: string): Promise<void> {
     return this.#orElse(
       async () => void (await this.#redis.del(keyOf(name))),
-      () => this.#fallback.clear(name),
+      () => this.#fallback.reset(name),
     )
   }
 
   /** Redis counts outside the transaction. During an outage, the database counts inside it. */
-  within(tx: Tx): Limits {
-    return new RedisLimits(this.#redis, this.#fallback.within(tx), this.#log)
+  within(tx: Tx): Counters {
+    return new RedisCounters(this.#redis, this.#fallback.within(tx), this.#log)
   }
 
   async #orElse<Value>(work: () => Promise<Value>, fallback: () => Promise<Value>): Promise<Value> {
     try {
       return await work()
     } catch (error) {
-      this.#log.debug({ err: error }, 'Redis failed, counting in the database')
+      this.#log.debug({ err: error }, 'Redis failed, using the fallback counters')
       return fallback()
     }
   }

@@ -1,0 +1,130 @@
+import fastifyRateLimit from '@fastify/rate-limit'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Rate } from '../config/units.ts'
+import { limitedAddress } from '../http/client-address.ts'
+import type { Step } from '../http/step.ts'
+import type { Counters } from '../limits/counters.ts'
+import { rateLimitStore } from '../limits/rate-limit-store.ts'
+import { limitHeaders, tooManyRequests } from '../limits/too-many-requests.ts'
+
+/** What a limit counts by. */
+const keyGenerators = {
+  address: ({ ip }: FastifyRequest) => limitedAddress(ip),
+  /** Guests are not counted. */
+  user: ({ caller }: FastifyRequest) => (caller?.user ? `user ${caller.user.id}` : null),
+  /** The user, or the address of a guest. */
+  caller: (request: FastifyRequest) => keyGenerators.user(request) ?? keyGenerators.address(request),
+}
+
+/** A limit on all requests to a route. Limits of one name share their counters. */
+export interface RequestLimit {
+  name: string
+  /** A key of `rate_limits`, or a fixed rate. */
+  rate: 'register' | 'mail' | 'token' | Rate
+  /** Each counts separately; any of them rejects the request. */
+  by: readonly (keyof typeof keyGenerators)[]
+}
+
+const namedLimits = {
+  register: { name: 'register', rate: 'register', by: ['caller'] },
+  token: { name: 'token', rate: 'token', by: ['caller'] },
+  /** Both, because users can have many addresses and addresses many users. */
+  mail: { name: 'mail', rate: 'mail', by: ['user', 'address'] },
+  /** Links from mails share the counters of mail, but a user's links do not count by address: they send no mail. */
+  link: { name: 'mail', rate: 'mail', by: ['caller'] },
+} satisfies Record<string, RequestLimit>
+
+type NamedLimit = keyof typeof namedLimits
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Counts every request to the route. */
+    limit?: NamedLimit | RequestLimit
+  }
+  interface FastifyInstance {
+    /** Counts the request like those of routes with this limit. Throws 429 above it. */
+    countRequest(request: FastifyRequest, reply: FastifyReply, name: NamedLimit): Promise<void>
+  }
+}
+
+/** A rate that never rejects, for a limit that a reload removes while the library reads it. */
+const unlimited: Rate = { max: 1_000_000_000, window: 1 }
+
+type Check = ReturnType<FastifyInstance['createRateLimit']>
+
+interface CountersOf {
+  /** Shared by all replicas. */
+  routes: Counters
+  /** For `rate_limits.global`, which must not cost a query. */
+  global: Counters
+}
+
+/**
+ * Opens the limits on requests. @fastify/rate-limit generates the keys, counts and decides; svc writes the headers and
+ * the 429, which are the same for limits that the library does not know. Limits on failures, mails and stored records
+ * use the counters directly: see `login/login-limiter`, `mail/budget` and `features/oauth/protocol`.
+ */
+export async function openRequestLimits(
+  app: FastifyInstance,
+  counters: CountersOf,
+): Promise<{ globalLimit: Step; routeLimit: Step }> {
+  const globalRate = () => app.config.current().rate_limits.global
+  await app.register(fastifyRateLimit, {
+    global: false,
+    ...rateOptions(globalRate),
+    keyGenerator: ({ ip }) => `requests:${limitedAddress(ip)}`,
+    store: rateLimitStore(app.clock, counters.global, counters.routes),
+  })
+  const globalChecks = [app.createRateLimit()]
+  const checksOf = ({ name, rate, by }: RequestLimit): Check[] => {
+    const current = () => (typeof rate === 'string' ? app.config.current().rate_limits[rate] : rate)
+    return by.map((kind) =>
+      app.createRateLimit({
+        ...rateOptions(current),
+        keyGenerator: (request) => `${name}:${keyGenerators[kind](request)}`,
+        allowList: (request) => current() === null || keyGenerators[kind](request) === null,
+      }),
+    )
+  }
+  const named = Object.fromEntries(Object.entries(namedLimits).map(([name, limit]) => [name, checksOf(limit)]))
+  app.decorate('countRequest', (request, reply, name) => count(request, reply, named[name] ?? []))
+  const limitAll = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    // Without a promise, because it is on the path of every request.
+    if (globalRate() === null) done()
+    else count(request, reply, globalChecks).then(() => done(), done)
+  }
+  return {
+    globalLimit: { name: 'global limit', phase: 'onRequest', answers: [429], hooksFor: () => [limitAll] },
+    routeLimit: {
+      name: 'route limit',
+      phase: 'preValidation',
+      answers: [429],
+      hooksFor: ({ config }) => {
+        const limit = config?.limit
+        if (!limit) return null
+        const checks = typeof limit === 'string' ? (named[limit] ?? []) : checksOf(limit)
+        return [(request: FastifyRequest, reply: FastifyReply) => count(request, reply, checks)]
+      },
+    },
+  }
+}
+
+const rateOptions = (rate: () => Rate | null) => ({
+  max: () => (rate() ?? unlimited).max,
+  timeWindow: () => (rate() ?? unlimited).window,
+})
+
+/** Counts the request by each key and adds the headers. Throws 429 above a limit. */
+async function count(request: FastifyRequest, reply: FastifyReply, checks: readonly Check[]): Promise<void> {
+  let fewest = Number.POSITIVE_INFINITY
+  for (const check of checks) {
+    const counted = await check(request)
+    // The library reports keys that are not counted as allowed.
+    if (counted.isAllowed) continue
+    const { max, remaining, ttl, isExceeded } = counted
+    const now = request.server.clock.now()
+    if (isExceeded) throw tooManyRequests({ max, until: now + ttl, now })
+    fewest = Math.min(fewest, remaining)
+    reply.headers(limitHeaders(max, fewest))
+  }
+}

@@ -1,0 +1,49 @@
+// engine: none
+import t from 'tap'
+import { code, importsOf, innerImports, sources } from '../support/sources.ts'
+
+const holders = (pattern: RegExp) => sources.filter(({ text }) => pattern.test(code(text))).map(({ file }) => file)
+
+const outside = (pattern: RegExp) => holders(pattern).filter((file) => !file.startsWith('limits/'))
+
+/** Files that use counters without @fastify/rate-limit, and why. */
+const direct: Readonly<Record<string, string>> = {
+  'login/login-limiter.ts': 'takes back attempts that succeed, and delays increasingly',
+  'login/address-limit.ts': 'takes back attempts that succeed',
+  'login/unlock.ts': 'mails once per window in a transaction, and marks links as used',
+  'login/new-device.ts': 'notifies once per window in a transaction',
+  'mail/budget.ts': 'counts in a transaction, and delays increasingly',
+  'mail/mail.ts': 'passes the counters to the budget',
+  'features/oauth/protocol/client-limits.ts': 'counts failures only',
+  'features/oauth/protocol/pending-limits.ts': 'counts records of oidc-provider',
+  'features/oauth/protocol/patches/device-flow.ts': 'counts wrong codes only, and the polls of a device',
+  'features/oauth/protocol/patches/apply-patches.ts': 'passes the counters to the device flow',
+  'features/oauth/protocol/oauth-server.ts': 'passes the counters on',
+}
+
+t.test('writes the headers and the 429 of limits in one place', async (t) => {
+  t.same(outside(/'retry-after'|x-ratelimit/i), ['errors.ts'], 'errors.ts writes the Retry-After of a 503')
+  t.same(outside(/'too_many_requests'/), ['errors.ts'], 'errors.ts lists the code')
+  // oidc-provider renders the page for a wrong user code only for an error of its own. Its headers come from `limits`.
+  t.same(outside(/\b(HttpError\(429|(code|status)\(429|statusCode = 429)/), [
+    'features/oauth/protocol/patches/device-flow.ts',
+  ])
+})
+
+t.test('counts only in the counters, which app and cli open', async (t) => {
+  t.same(outside(/new (Database|Memory|Redis)Counters\(/), ['app.ts', 'cli.ts'])
+  // Pruning deletes expired rows of every kernel table.
+  t.same(outside(/login_limits|\bloginLimit\b/), ['access/prune.ts'])
+})
+
+t.test('limits requests with @fastify/rate-limit, except in the listed files', async (t) => {
+  const libraries = sources.filter(({ text }) => importsOf(text).includes('@fastify/rate-limit'))
+  t.same(
+    libraries.map(({ file }) => file),
+    ['access/request-limits.ts', 'limits/rate-limit-store.ts'],
+  )
+  const importing = sources.filter((source) => innerImports(source).includes('limits/counters.ts'))
+  const using = new Set([...importing.map(({ file }) => file), ...holders(/\.counters\b|\bcounters\b.*= app$/m)])
+  const others = [...using].filter((file) => !/^(limits\/|app\.ts$|access\/request-limits\.ts$)/.test(file))
+  t.same(others.sort(), Object.keys(direct).sort())
+})
