@@ -78,7 +78,7 @@ export type RememberToken = Prisma.RememberTokenModel
 export type UsedOnce = Prisma.UsedOnceModel
 /**
  * Model LoginLimit
- * A counter of failures in one window. Times are unix milliseconds.
+ * A counter of `src/limits`: the hits in one window. Times are unix milliseconds.
  */
 export type LoginLimit = Prisma.LoginLimitModel
 /**

@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model LoginLimit
- * A counter of failures in one window. Times are unix milliseconds.
+ * A counter of `src/limits`: the hits in one window. Times are unix milliseconds.
  */
 export type LoginLimitModel = runtime.Types.Result.DefaultSelection<Prisma.$LoginLimitPayload>
 
