@@ -32,3 +32,34 @@ t.test('invalidates a reset link that is created while the user changes the addr
   }
   t.equal((await svc.browser().signIn('new@example.com')).statusCode, 200, 'the password is unchanged')
 })
+
+t.test('mails a reset link right after an undo, even if an attacker requested one for the new address', async (t) => {
+  const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
+  const { email } = await svc.createUser({ email: 'owner@example.com' })
+  const attacker = await confirmedBrowser(svc, email)
+  await attacker.put('/user/profile-information', { name: 'Ada', email: 'evil@example.com' })
+  await svc.browser().post('/forgot-password', { email: 'evil@example.com' }, sameOrigin)
+  t.match((await svc.mailbox.to('evil@example.com')).at(-1)?.subject, 'Reset your password')
+  const notices = (await svc.mailbox.to(email)).map(({ text }) => /http:\S+(\/email\/undo\/\S+)/.exec(text)?.[1])
+  const undone = await svc.app.inject({
+    method: 'POST',
+    url: notices.find(Boolean) ?? '',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: 'http://localhost:8000' },
+    payload: '',
+  })
+  t.equal(undone.statusCode, 200, undone.body)
+  await svc.browser().post('/forgot-password', { email }, sameOrigin)
+  t.match((await svc.mailbox.to(email)).at(-1)?.subject, 'Reset your password', 'no throttle of the attacker applies')
+})
+
+t.test('mails a reset link to a new address although the old one just got one', async (t) => {
+  const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
+  const { email } = await svc.createUser()
+  const spa = await confirmedBrowser(svc, email)
+  const forgot = (address: string) => svc.browser().post('/forgot-password', { email: address }, sameOrigin)
+  await forgot(email)
+  t.match((await svc.mailbox.to(email)).at(-1)?.subject, 'Reset your password')
+  await spa.put('/user/profile-information', { name: 'Ada', email: 'new@example.com' })
+  await forgot('new@example.com')
+  t.match((await svc.mailbox.to('new@example.com')).at(-1)?.subject, 'Reset your password')
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { strongPassword } from '../../support/accounts.ts'
+import { strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { hour } from '../../support/clock.ts'
@@ -203,4 +203,18 @@ t.test("accepts one of two concurrent changes, and ends the other's session", as
     t.equal((await svc.browser().signIn(user.email, words[1 - winner])).statusCode, 401)
     t.equal((await svc.mailbox.to(user.email)).length, 1)
   }
+})
+
+t.test('invalidates a mailed reset link', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const guest = await visitor(svc)
+  await guest.post('/forgot-password', { email })
+  const token = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(email)).at(-1)?.text ?? '')?.[1]
+  t.ok(token)
+  const spa = await browserOf(svc, email)
+  t.equal((await spa.put('/user/password', changed())).statusCode, 200)
+  const form = { email, token, password: 'another long passphrase', password_confirmation: 'another long passphrase' }
+  t.equal((await guest.post('/reset-password', form)).statusCode, 422)
+  t.equal((await svc.browser().signIn(email, strongPassword)).statusCode, 200)
 })

@@ -4,6 +4,7 @@ import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { hour, second } from '../../support/clock.ts'
 import { ScriptlessBrowser } from '../../support/plain.ts'
+import { confirmedBrowser } from '../../support/totp.ts'
 import { until } from '../../support/until.ts'
 
 let addresses = 0
@@ -125,4 +126,17 @@ t.test('mails no link to an unverified address or a disabled account', async (t)
   await lock(svc, disabled)
   await lock(svc, 'unknown@example.com')
   t.strictSame(await svc.mailbox.all(), [])
+})
+
+t.test('rejects an unlock link from before a change of the address', async (t) => {
+  const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
+  const { email } = await svc.createUser()
+  const spa = await confirmedBrowser(svc, email)
+  await lock(svc, email)
+  const path = await link(svc, email, 1)
+  const status = async () => (await new ScriptlessBrowser(svc).open(path)).statusCode
+  t.equal(await status(), 200)
+  const moved = await spa.put('/user/profile-information', { name: 'Ada', email: 'new@example.com' })
+  t.equal(moved.statusCode, 200, moved.body)
+  t.equal(await status(), 403)
 })
