@@ -2,10 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import type { Tx } from './database/database.ts'
 import { deleteAuthorizations, deletePersonalTokens } from './features/oauth/applications/store.ts'
 import { deleteRecordsOf } from './features/oauth/protocol/ended/store.ts'
-import { deleteChallengesOf } from './features/passkeys/challenges/store.ts'
-import { deletePasskeysOf } from './features/passkeys/store.ts'
-import { deleteSamples } from './features/samples/store.ts'
-import { deleteLinksOf } from './features/social/store.ts'
 import { deleteWorkOf } from './jobs/outbox-rows.ts'
 import { endSessionsOf } from './login/end-sessions.ts'
 import { deleteTokens } from './tokens/store.ts'
@@ -16,7 +12,7 @@ import { clearTwoFactor } from './users/two-factor.ts'
 
 type AccountChange = (tx: Tx, userId: number) => Promise<void>
 
-/** Account-wide changes; every feature that stores account data has its line here. */
+/** Account-wide changes. */
 interface Accounts {
   /** Deletes API tokens and personal access tokens, including concurrently issued ones. */
   revokeTokens: AccountChange
@@ -33,7 +29,7 @@ interface Accounts {
 }
 
 /** Account-wide changes for features. */
-export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListener'>): Accounts {
+export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListener' | 'features'>): Accounts {
   const revokeTokens: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)
     await deleteTokens(tx, userId)
@@ -48,20 +44,17 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListe
   const claimAccount: AccountChange = async (tx, userId) => {
     await revokeAccess(tx, userId)
     await clearTwoFactor(tx, userId)
-    await deletePasskeysOf(tx, userId)
-    await deleteLinksOf(tx, userId)
+    for (const { wayIn } of app.features) await wayIn?.remove(tx, userId)
     await forgetEmailChanges(tx, userId)
   }
   const secureAccount = async (tx: Tx, userId: number, since: Date): Promise<void> => {
     await revokeAccess(tx, userId)
     await clearTwoFactor(tx, userId, since)
-    await deletePasskeysOf(tx, userId, since)
-    await deleteLinksOf(tx, userId, since)
+    for (const { wayIn } of app.features) await wayIn?.remove(tx, userId, since)
   }
   const forgetUser: AccountChange = async (tx, userId) => {
     await claimAccount(tx, userId)
-    await deleteSamples(tx, userId)
-    await deleteChallengesOf(tx, userId)
+    for (const { deleteDataOf } of app.features) await deleteDataOf?.(tx, userId)
     await deleteWorkOf(tx, userId)
     await clearEventsOf(tx, userId)
   }

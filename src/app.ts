@@ -17,8 +17,8 @@ import type { CurrentConfig } from './config/current.ts'
 import type { Database } from './database/database.ts'
 import { openRedis, type Redis } from './database/redis.ts'
 import { notFound } from './errors.ts'
+import type { Feature } from './feature.ts'
 import sessions from './features/active-sessions/routes.ts'
-import assets from './features/assets/routes.ts'
 import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import health from './features/health/routes.ts'
@@ -27,16 +27,17 @@ import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
 import { redirectTarget } from './features/oauth/interaction/target.ts'
 import { OAuthServer } from './features/oauth/protocol/oauth-server.ts'
 import oauth from './features/oauth/routes.ts'
+import { passkeyFeature } from './features/passkeys/feature.ts'
 import passkeys from './features/passkeys/routes.ts'
-import { hasPasskey } from './features/passkeys/store.ts'
 import passwordConfirmation from './features/password-confirmation/routes.ts'
 import passwordResetPages from './features/password-reset/pages/routes.ts'
 import passwordReset from './features/password-reset/routes.ts'
 import profile from './features/profile/routes.ts'
 import registration from './features/registration/routes.ts'
+import { sampleFeature } from './features/samples/feature.ts'
 import samples from './features/samples/routes.ts'
 import signInPage from './features/sign-in-page/routes.ts'
-import { socialButtons } from './features/social/buttons.ts'
+import { socialFeature } from './features/social/feature.ts'
 import social from './features/social/routes.ts'
 import session from './features/spa-session/routes.ts'
 import testPage from './features/test-page/routes.ts'
@@ -102,6 +103,9 @@ export interface AppParts {
   traces?: boolean
 }
 
+/** What features add to the rest of svc. The sign-in page shows them in this order. */
+const features: readonly Feature[] = [socialFeature, passkeyFeature, sampleFeature]
+
 /** Builds the server: everything in it, in order. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { config, database, clock, logger } = parts
@@ -115,6 +119,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('config', config)
   app.decorate('clock', clock)
   app.decorate('database', database)
+  app.decorate('features', features)
   await openMetrics(app)
   await addTracing(app, parts.traces)
   const lookups = await openLookups(app)
@@ -158,7 +163,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const store = new SessionStore({ database, lookups, clock, config })
   app.decorate('sessions', await openSessions(app, config, app.cookies, store))
   await addOpenApi(app, version)
-  const oauthServer = new OAuthServer(app, (userId) => hasPasskey(database, userId))
+  const oauthServer = new OAuthServer(app)
   app.decorate('oauth', oauthServer)
   app.decorate('sessionListener', oauthServer.signOut)
   const callers = openCallers(app, {
@@ -179,7 +184,6 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(passwordResetPages, accounts)
   await app.register(signInPage, {
     formTarget: (request, returnTo) => redirectTarget(oauthServer, request, returnTo),
-    socialButtons: (returnTo, isAnew) => socialButtons(config.current(), returnTo, isAnew),
   })
   await app.register(passwordConfirmation)
   await app.register(unlock)
@@ -191,7 +195,6 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(passkeys)
   await app.register(social, accounts)
   await app.register(home)
-  await app.register(assets)
   if (config.current().samples) await app.register(samples)
   if (config.current().test_page) await app.register(testPage)
   app.get(

@@ -46,7 +46,7 @@ async function withServices(use: (services: CommandContext) => Promise<void>): P
   const mail = new Mail({ outbox, clock: systemClock, config, counters: new DatabaseCounters(database) })
   const seal = new RecordSeal(config.current().app.secret)
   const sessionListener = new SignOut({ outbox, config, clock: systemClock, database }, seal)
-  const { revokeAccess } = accountsOf({ database, sessionListener })
+  const { revokeAccess } = accountsOf({ database, sessionListener, features: [] })
   try {
     await use({ config, database, mail, now: systemClock.now(), revokeAccess, print, readPassword })
   } finally {

@@ -5,21 +5,21 @@ import { startSchedule } from './jobs/schedule.ts'
 import { watchClock } from './observability/clock-watch.ts'
 import { pruneExpiredTokens } from './tokens/prune.ts'
 
+/** Deletes everything that has expired, also of the features. */
+export async function pruneExpired({ database, clock, config, outbox, features }: FastifyInstance): Promise<void> {
+  const now = clock.now()
+  const settings = config.current()
+  await pruneExpiredTokens(database, settings, settings.tokens.prune_after_hours, now)
+  await pruneEnded(database, settings, now)
+  for (const { prune } of features) await prune?.(database, now)
+  await outbox.prune()
+}
+
 /** Starts the daily jobs, on one replica at a time, and the clock check of each replica. */
 export function startUpkeep(app: FastifyInstance): void {
   watchClock(app)
   startSchedule(app, [
-    {
-      name: 'prune-expired',
-      every: 86_400_000,
-      run: async () => {
-        const now = app.clock.now()
-        const config = app.config.current()
-        await pruneExpiredTokens(app.database, config, config.tokens.prune_after_hours, now)
-        await pruneEnded(app.database, config, now)
-        await app.outbox.prune()
-      },
-    },
+    { name: 'prune-expired', every: 86_400_000, run: () => pruneExpired(app) },
     { name: 'prune-used-once', every: 3_600_000, run: () => pruneUsedOnce(app.database, app.clock.now()) },
   ])
 }

@@ -23,6 +23,8 @@ const layers: readonly (readonly string[])[] = [
   ['access'],
   ['login'],
   ['tokens'],
+  // What a feature adds to the rest of svc.
+  ['feature.ts'],
   ['features'],
   // What several slices share about an account, what happens to all accounts, and background work.
   ['accounts.ts', 'gauges.ts', 'pipeline.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],

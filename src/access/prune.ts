@@ -5,8 +5,7 @@ import type { Database } from '../database/database.ts'
 const batch = 500
 
 /**
- * Deletes expired sessions, remember tokens, failure counters, passkey challenges and undo links, and events past their
- * retention.
+ * Deletes expired sessions, remember tokens, failure counters and undo links, and events past their retention.
  */
 export async function pruneEnded({ prisma }: Database, { session, audit }: Config, now: number): Promise<void> {
   const ago = (age: number) => new Date(Math.max(0, now - age))
@@ -24,10 +23,6 @@ export async function pruneEnded({ prisma }: Database, { session, audit }: Confi
   await inBatches(
     () => prisma.$executeRaw`DELETE FROM login_limits WHERE key IN
       (SELECT key FROM login_limits WHERE resets_at < ${at} AND blocked_until < ${at} LIMIT ${batch})`,
-  )
-  await inBatches(
-    () => prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
-      (SELECT id FROM passkey_challenges WHERE expires_at < ${ago(0)} LIMIT ${batch})`,
   )
   await inBatches(
     () => prisma.$executeRaw`DELETE FROM email_changes WHERE id IN

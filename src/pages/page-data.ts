@@ -8,12 +8,12 @@ interface Link {
   label: string
 }
 
-/** A sign-in button of a provider. */
-export interface SocialLink extends Link {
-  /** SVG path in one colour. */
-  mark: { viewBox: string; path: string } | null
-  /** First letter of the label, shown without a mark. */
-  letter: string
+/** A part of a page that a feature adds. */
+export interface PagePart {
+  /** Absolute path of its template, or null to show nothing. */
+  template: string | null
+  /** For the templates of the part and of the page. The part also gets the data of the page and `isFirst`. */
+  data: object
 }
 
 /** Data of each page; the key is the name of its template in `src/templates/pages`. */
@@ -21,7 +21,7 @@ export interface PageData {
   /** Posts `email`, `password`, `remember` and, unless it is null, `return_to`. */
   login: {
     action: string
-    /** Path of svc to continue to, also for the passkey script. */
+    /** Path of svc to continue to. */
     returnTo: string | null
     /** The email address entered before. */
     email: string
@@ -33,9 +33,8 @@ export interface PageData {
     alert?: TextName | null
     /** Page for a forgotten password; null if there is none. */
     forgotHref: string | null
-    /** Whether to offer passkeys, if the browser supports them. */
-    passkeys: boolean
-    social: readonly SocialLink[]
+    /** Other ways to sign in. */
+    parts: readonly PagePart[]
   }
   /** Two forms: one posts `code`, the other `recovery_code`; both post `return_to` unless it is null. */
   challenge: {
@@ -45,14 +44,14 @@ export interface PageData {
     /** Page to start over. */
     loginHref: string
   }
-  /** Asks a signed-in user for a second factor: posts `code` or `recovery_code`, or confirms by passkey. */
+  /** Asks a signed-in user for a second factor: posts `code` or `recovery_code`, unless a part does without. */
   'step-up': {
-    /** Also used by the passkey script. */
     action: string
+    lead: TextName
     /** Whether the user has an authenticator app. */
     code: boolean
-    /** Whether the user has a passkey. */
-    passkey: boolean
+    /** Other second factors. */
+    parts: readonly PagePart[]
     errors: FormErrors
     /** Link to sign in with another account. */
     switchHref: string

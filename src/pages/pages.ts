@@ -4,7 +4,7 @@ import { answerOf, sendError } from '../http/error-handler.ts'
 import { isNavigation } from '../http/navigation.ts'
 import { Templates } from '../templates/templates.ts'
 import { startPage } from './links.ts'
-import type { PageData, PageName } from './page-data.ts'
+import type { PageData, PageName, PagePart } from './page-data.ts'
 import { addPageHeaders } from './page-headers.ts'
 import { isTextName, type TextName } from './texts.ts'
 import { colorStyle, type TextLookup, textsOf, unknownTexts } from './theme.ts'
@@ -76,7 +76,7 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     })
   const text = textsOf(config)
   const shared = { text, app: { name: config.app.name }, xsrf: xsrfOf(request), lang: text('lang') }
-  const body = render(`${name}.eta`, { ...shared, ...data })
+  const body = render(`${name}.eta`, { ...shared, ...data, ...partsOf({ ...shared, ...data }) })
   return render('layout.eta', {
     ...shared,
     title: `${titleOf(name, data, text)} · ${config.app.name}`,
@@ -86,6 +86,15 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     nonce: reply.cspNonce?.style ?? '',
     style: `${render('style.css', {})}\n${colorStyle(config)}`,
   })
+}
+
+/** The data of a page's parts, and their HTML in place of the parts. */
+function partsOf(page: object | { parts: readonly PagePart[] }): object {
+  if (!('parts' in page)) return {}
+  const data = Object.assign({}, ...page.parts.map((part) => part.data))
+  const shown = page.parts.flatMap(({ template }) => template ?? [])
+  const parts = shown.map((path, index) => templates.renderPart(path, { ...page, ...data, isFirst: index === 0 }))
+  return { ...data, parts }
 }
 
 function titleOf(name: PageName, data: object, text: TextLookup): string {

@@ -48,9 +48,14 @@ export class Templates {
         onInvalid(error)
       }
     }
-    const builtIn = this.#render(join(this.#builtIn, file), data)
-    if (builtIn === null) throw new Error(`There is no template ${file}.`)
-    return builtIn
+    return this.renderPart(join(this.#builtIn, file), data)
+  }
+
+  /** Renders a built-in file by its absolute path. */
+  renderPart(path: string, data: object): string {
+    const text = this.#render(path, data)
+    if (text === null) throw new Error(`There is no template ${path}.`)
+    return text
   }
 
   /** Returns null if there is no such file. */

@@ -1,13 +1,13 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
 import { csrfMismatch, notFound, validationFailed } from '../../src/errors.ts'
-import assets from '../../src/features/assets/routes.ts'
-import { markOf } from '../../src/features/social/marks.ts'
-import { oauth2Presets, openIdPresets } from '../../src/features/social/presets.ts'
+import assets from '../../src/features/passkeys/assets/routes.ts'
+import { passkeyFeature } from '../../src/features/passkeys/feature.ts'
 import { tooManyRequests } from '../../src/limits/too-many-requests.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
 import { addPages } from '../../src/pages/pages.ts'
 import { type Settings, testConfig } from './app.ts'
+import { passkeyPart, presetButtons, providersPart } from './gallery-parts.ts'
 
 const login: PageData['login'] = {
   action: '/oauth/login',
@@ -17,19 +17,8 @@ const login: PageData['login'] = {
   errors: {},
   notice: null,
   forgotHref: '/forgot',
-  passkeys: false,
-  social: [],
+  parts: [],
 }
-const presets = [...Object.keys(openIdPresets), ...Object.keys(oauth2Presets)]
-const social = [
-  ...presets.map((id) => ({
-    href: `/auth/${id}/redirect`,
-    label: `Continue with ${id}`,
-    mark: markOf(id),
-    letter: '',
-  })),
-  { href: '/auth/acme/redirect', label: 'Continue with Acme', mark: null, letter: 'A' },
-]
 const challenge: PageData['challenge'] = {
   action: '/oauth/login/challenge',
   returnTo: '/email/verify/1/abc',
@@ -37,7 +26,14 @@ const challenge: PageData['challenge'] = {
   loginHref: '/oauth/login',
 }
 const wrongCode = { code: ['The provided two factor authentication code was invalid.'] }
-const stepUp = { action: '/oauth/interaction/abc', code: true, passkey: true, errors: {}, switchHref: '/x' }
+const stepUp: PageData['step-up'] = {
+  action: '/oauth/interaction/abc',
+  lead: 'challenge.lead',
+  code: true,
+  parts: [passkeyFeature.stepUp.part],
+  errors: {},
+  switchHref: '/x',
+}
 const forgot: PageData['forgot-password'] = {
   action: '/forgot-password',
   email: '',
@@ -98,8 +94,13 @@ const hostileErrors = { email: [hostile], password: texts, code: [hostile], reco
 const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
   login: (reply) => reply.page('login', login),
   'login-full': (reply) =>
-    reply.page('login', { ...login, returnTo: '/x', notice: 'login.after_reset', passkeys: true, social }),
-  'login-passkey': (reply) => reply.page('login', { ...login, passkeys: true }),
+    reply.page('login', {
+      ...login,
+      returnTo: '/x',
+      notice: 'login.after_reset',
+      parts: [providersPart(presetButtons), passkeyPart],
+    }),
+  'login-passkey': (reply) => reply.page('login', { ...login, parts: [passkeyPart] }),
   'login-failed': (reply) =>
     reply.page('login', {
       ...login,
@@ -116,10 +117,12 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
       errors: hostileErrors,
       notice: 'login.after_reset',
       forgotHref: hostile,
-      passkeys: true,
-      social: [
-        { href: hostile, label: hostile + long, mark: { viewBox: hostile, path: hostile }, letter: hostile },
-        { href: hostile, label: hostile, mark: null, letter: hostile },
+      parts: [
+        providersPart([
+          { href: hostile, label: hostile + long, mark: { viewBox: hostile, path: hostile }, letter: hostile },
+          { href: hostile, label: hostile, mark: null, letter: hostile },
+        ]),
+        passkeyPart,
       ],
     }),
   challenge: (reply) => reply.page('challenge', challenge),
@@ -130,8 +133,8 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
       errors: { recovery_code: ['The provided two factor recovery code was invalid.'] },
     }),
   'step-up': (reply) => reply.page('step-up', stepUp),
-  'step-up-passkey': (reply) => reply.page('step-up', { ...stepUp, code: false }),
-  'step-up-failed': (reply) => reply.page('step-up', { ...stepUp, passkey: false, errors: wrongCode }),
+  'step-up-passkey': (reply) => reply.page('step-up', { ...stepUp, code: false, lead: passkeyFeature.stepUp.lead }),
+  'step-up-failed': (reply) => reply.page('step-up', { ...stepUp, parts: [], errors: wrongCode }),
   'step-up-hostile': (reply) =>
     reply.page('step-up', { ...stepUp, action: hostile, errors: hostileErrors, switchHref: hostile }),
   'challenge-hostile': (reply) =>

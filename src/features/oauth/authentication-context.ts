@@ -1,3 +1,5 @@
+import type { StepUpFactor } from '../../feature.ts'
+
 /**
  * The authentication context classes (`acr`) that svc knows, each stronger than the one before: nothing but a remembered
  * browser, one factor, two factors, and phishing-resistant authentication (OpenID EAP ACR values).
@@ -75,7 +77,7 @@ export const toldAcr = (reached: Acr, asked: AskedContext | null): Acr =>
 /** The second factors that a user has enrolled, and that the configuration allows. */
 export interface Factors {
   code: boolean
-  passkey: boolean
+  phishingResistant: readonly StepUpFactor[]
 }
 
 /** What a user does to reach a class: proves a factor in the session, or signs in anew. */
@@ -85,8 +87,9 @@ export type StepUp = Factors | 'sign_in'
 export function stepUpTo({ values }: AskedContext, methods: readonly string[], factors: Factors): StepUp | null {
   const lowest = acrValues.find((value) => values.includes(value))
   if (lowest === '1') return 'sign_in'
-  if (lowest === 'phr') return factors.passkey ? { code: false, passkey: true } : null
-  if (lowest !== '2' || !(factors.code || factors.passkey)) return null
+  const isResistant = factors.phishingResistant.length > 0
+  if (lowest === 'phr') return isResistant ? { ...factors, code: false } : null
+  if (lowest !== '2' || !(factors.code || isResistant)) return null
   // A code alone is one factor: a remembered browser has not proved the first.
   return methods.length > 0 ? factors : 'sign_in'
 }

@@ -13,6 +13,7 @@ import { linkTo } from '../../pages/links.ts'
 import { eventContext, recordEvent, recordEvents } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { hasWayIn } from '../../users/ways-in.ts'
+import assets from './assets/routes.ts'
 import { passkeyMethod } from './method.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
 import { proveByPasskey } from './proof.ts'
@@ -56,8 +57,8 @@ function flagOf(value: unknown): boolean {
   throw validationFailed({ remember: ['The remember field must be true or false.'] })
 }
 
-/** Passkeys (WebAuthn): sign-in, confirmation, registration and management. */
-const passkeys: FastifyPluginAsyncTypebox = async (app) => {
+/** Sign-in, confirmation, registration and management. */
+const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async () => {
     if (!app.config.current().passkeys.enabled) throw notFound()
   })
@@ -191,7 +192,7 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
         if (!(await deletePasskey(tx, { id, userId: user.id }))) throw notFound()
-        if (!(await hasWayIn(app.database, tx, app.config.current(), user.id))) {
+        if (!(await hasWayIn(app, tx, user.id))) {
           throw validationFailed({ passkey: [lastWayIn] })
         }
         const origin = eventContext(request)
@@ -205,6 +206,12 @@ const passkeys: FastifyPluginAsyncTypebox = async (app) => {
       return { status: 'passkey-deleted' }
     },
   )
+}
+
+/** Passkeys (WebAuthn). The scripts are public even if passkeys are disabled. */
+const passkeys: FastifyPluginAsyncTypebox = async (app) => {
+  await app.register(assets)
+  await app.register(ceremonies)
 }
 
 export default passkeys

@@ -85,7 +85,7 @@ export async function listPasskeys({ prisma }: Database, userId: number): Promis
 }
 
 /** Tests whether the user has a passkey. */
-export const hasPasskey = async ({ prisma }: Database, userId: number): Promise<boolean> =>
+export const hasPasskey = async ({ prisma }: { prisma: Database['prisma'] | Tx }, userId: number): Promise<boolean> =>
   (await prisma.passkey.findFirst({ where: { userId: BigInt(userId) }, select: { id: true } })) !== null
 
 /** Returns the id and transports of the user's credentials, for the browser. */

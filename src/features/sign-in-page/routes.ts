@@ -9,7 +9,6 @@ import { authenticate } from '../../login/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
-import type { SocialLink } from '../../pages/page-data.ts'
 import { allowFormTarget } from '../../pages/page-headers.ts'
 import { addPages, pageAnswer } from '../../pages/pages.ts'
 import type { TextName } from '../../pages/texts.ts'
@@ -22,7 +21,7 @@ const Query = Type.Object({
   prompt: Type.Optional(Type.Unknown({ description: '`login` shows the form even if the user is signed in.' })),
   login_hint: Type.Optional(Type.Unknown({ description: 'Prefills the address.' })),
   reset: Type.Optional(Type.Unknown({ description: 'Shows that the password was reset.' })),
-  error: Type.Optional(Type.Unknown({ description: 'Error code of a failed provider sign-in.' })),
+  error: Type.Optional(Type.Unknown({ description: 'Error code of a sign-in that failed elsewhere.' })),
 })
 
 const FormBody = Type.Object(
@@ -41,23 +40,6 @@ type Form = Static<typeof FormBody>
 
 const wrongCredentials: FieldErrors = { email: ['These credentials do not match our records.'] }
 
-/** Text for the error code of a failed provider sign-in. */
-function alertOf(code: unknown): TextName | null {
-  switch (code) {
-    case undefined:
-      return null
-    case 'access_denied':
-    case 'expired':
-    case 'email_missing':
-    case 'email_unverified':
-    case 'account_exists':
-    case 'registration_disabled':
-      return `login.${code}`
-    default:
-      return 'login.provider_failed'
-  }
-}
-
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** URL of this page with its destination. */
@@ -69,12 +51,10 @@ const withReturn = (returnTo: string | null, more: Record<string, string> = {}):
 interface SignInPageOptions {
   /** Returns the external URL where a path finally redirects, or null. */
   formTarget: (request: FastifyRequest, returnTo: string | null) => Promise<string | null>
-  /** Links to identity providers that return to a path of svc. `isAnew` forces a new sign-in at the provider. */
-  socialButtons: (returnTo: string | null, isAnew: boolean) => SocialLink[]
 }
 
-/** Sign-in pages for password, second factor and passkey; they work without JavaScript. */
-const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { formTarget, socialButtons }) => {
+/** Sign-in pages for password and second factor; they work without JavaScript. */
+const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { formTarget }) => {
   await addPages(app)
 
   const loginPage = (
@@ -100,8 +80,9 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         notice,
         alert,
         forgotHref: '/oauth/forgot-password',
-        passkeys: app.config.current().passkeys.enabled,
-        social: socialButtons(returnTo, isAnew),
+        parts: app.features.flatMap(
+          ({ signInPage }) => signInPage?.part(app.config.current(), { returnTo, isAnew }) ?? [],
+        ),
       },
       status,
     )
@@ -112,6 +93,10 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       { action: path, returnTo, errors, loginHref: withReturn(returnTo, { restart: '1' }) },
       status,
     )
+
+  /** Returns the text of the first feature that has one. */
+  const alertOf = (code: unknown): TextName | null =>
+    app.features.flatMap(({ signInPage }) => signInPage?.alert?.(code) ?? [])[0] ?? null
 
   /** Allows the final redirect target, because browsers apply form-action to redirects. */
   async function allowReturn(reply: FastifyReply, returnTo: string | null): Promise<void> {
@@ -146,7 +131,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       const isAnew = request.query.prompt === 'login'
       if (request.caller && !isAnew) return goOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
-      const alert = alertOf(request.query.error)
+      const alert = request.query.error === undefined ? null : alertOf(request.query.error)
       return loginPage(reply, returnTo, { notice, alert, isAnew, form: { email: text(request.query.login_hint) } })
     },
   )

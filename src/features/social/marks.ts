@@ -10,7 +10,12 @@ import { faLinkedin } from '@fortawesome/free-brands-svg-icons/faLinkedin'
 import { faMicrosoft } from '@fortawesome/free-brands-svg-icons/faMicrosoft'
 import { faSlack } from '@fortawesome/free-brands-svg-icons/faSlack'
 import { faXTwitter } from '@fortawesome/free-brands-svg-icons/faXTwitter'
-import type { SocialLink } from '../../pages/page-data.ts'
+
+/** Logo as an SVG path in one colour. */
+export interface Mark {
+  viewBox: string
+  path: string
+}
 
 const icons: Readonly<Record<string, IconDefinition>> = {
   apple: faApple,
@@ -27,7 +32,7 @@ const icons: Readonly<Record<string, IconDefinition>> = {
 }
 
 /** Logo of a well-known provider, or null. */
-export function markOf(id: string): SocialLink['mark'] {
+export function markOf(id: string): Mark | null {
   const icon = Object.hasOwn(icons, id) ? icons[id]?.icon : undefined
   if (!icon) return null
   const [width, height, , , path] = icon

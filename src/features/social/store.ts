@@ -48,6 +48,10 @@ export async function noteUse(tx: Tx, id: bigint, identity: StoredIdentity, now:
   return count > 0
 }
 
+/** Tests whether the user has a linked identity at one of the providers. */
+export const hasLink = async (tx: Tx, userId: number, providers: readonly string[]): Promise<boolean> =>
+  (await tx.socialAccount.count({ where: { userId: BigInt(userId), provider: { in: [...providers] } } })) > 0
+
 /** Whether the user has a linked identity at the provider. */
 export async function isLinked({ prisma }: Database, userId: number, provider: string): Promise<boolean> {
   return (await prisma.socialAccount.count({ where: { userId: BigInt(userId), provider } })) > 0

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pruneEnded } from '../../../src/access/prune.ts'
+import { pruneExpired } from '../../../src/upkeep.ts'
 import { Authenticator, type CeremonyOptions } from '../../support/authenticator.ts'
 import { minute, second } from '../../support/clock.ts'
 import { buildPasskeyApp, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
@@ -169,10 +169,10 @@ t.test('deletes unanswered challenges on the next request, and by daily pruning'
   svc.clock.advance(5 * minute)
   await new Visitor(svc.browser()).options('login')
   t.equal(await waiting(), 1)
-  await pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  await pruneExpired(svc.app)
   t.equal(await waiting(), 1)
   svc.clock.advance(5 * minute + second)
-  await pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  await pruneExpired(svc.app)
   t.equal(await waiting(), 0)
 })
 

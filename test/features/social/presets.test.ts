@@ -2,9 +2,9 @@
 import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
 import t from 'tap'
 import { appleSecret } from '../../../src/features/social/apple-secret.ts'
-import { socialButtons } from '../../../src/features/social/buttons.ts'
 import { appleName, primaryEmail, profileOf } from '../../../src/features/social/profile.ts'
 import { findProvider, listProviders } from '../../../src/features/social/provider.ts'
+import { socialLinks } from '../../../src/features/social/sign-in-page.ts'
 import { buildTestApp, testConfig } from '../../support/app.ts'
 import { Visitor } from './visitor.ts'
 
@@ -54,7 +54,7 @@ t.test('configures eleven providers and a custom one from their credentials alon
   const trusted = listProviders(config).filter(({ trustsEmail }) => trustsEmail)
   t.same(trusted.map(({ id }) => id).sort(), ['acme', 'apple', 'gitlab', 'google', 'linkedin', 'slack'])
   for (const { id, label } of listProviders(config)) t.match(label, /^[A-Z]/, id)
-  const buttons = socialButtons(config, null, false)
+  const buttons = socialLinks(config, { returnTo: null, isAnew: false })
   const marks = buttons.flatMap(({ mark }) => mark?.path ?? [])
   t.equal(new Set(marks).size, 11, 'each has its logo')
   t.match(buttons.at(-1), { label: 'Acme', mark: null, letter: 'A' })

@@ -151,12 +151,14 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   function stepUpPage(
     reply: FastifyReply,
     { uid, params }: Details,
-    factors: Factors,
+    { code, phishingResistant }: Factors,
     { errors, status }: Pick<Refused, 'errors' | 'status'> = { errors: {}, status: 200 },
   ) {
     const action = `/oauth/interaction/${uid}`
     if (typeof params.redirect_uri === 'string') allowFormTarget(reply, params.redirect_uri)
-    return reply.page('step-up', { action, ...factors, errors, switchHref: switchPage(action) }, status)
+    const lead = code ? 'challenge.lead' : (phishingResistant[0]?.lead ?? 'challenge.lead')
+    const parts = phishingResistant.map(({ part }) => part)
+    return reply.page('step-up', { action, lead, code, parts, errors, switchHref: switchPage(action) }, status)
   }
 
   /** Page to sign in with another account and return. */

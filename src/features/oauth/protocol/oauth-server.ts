@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
+import type { StepUpFactor } from '../../../feature.ts'
 import type { User } from '../../../users/user.ts'
 import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
@@ -40,9 +41,6 @@ export interface LiveToken {
   user: User | null
 }
 
-/** Whether a user has a passkey, which another slice knows. */
-type HasPasskey = (userId: number) => Promise<boolean>
-
 /**
  * Holds the provider of the configuration and keys in force. Another configuration or key makes a new one, which takes
  * the next request; those under way end with the one they began with, and both work on the same rows.
@@ -51,7 +49,6 @@ export class OAuthServer {
   /** Ends what follows a browser's session. */
   readonly signOut: SignOut
   readonly #app: FastifyInstance
-  readonly #hasPasskey: HasPasskey
   readonly #verifier: AccessTokenVerifier
   /** Opens the payloads of stored records. */
   readonly seal: RecordSeal
@@ -66,9 +63,8 @@ export class OAuthServer {
   #registry: { config: Config; clients: Registry } | undefined
   #current: { protocol: Promise<Protocol>; config: Config; version: string } | undefined
 
-  constructor(app: FastifyInstance, hasPasskey: HasPasskey) {
+  constructor(app: FastifyInstance) {
     this.#app = app
-    this.#hasPasskey = hasPasskey
     this.#store = new RecordStore(app.database)
     this.#quick = app.redis ? new RedisRecords(app.redis) : null
     this.#openedAt = app.clock.now()
@@ -146,9 +142,10 @@ export class OAuthServer {
 
   /** The second factors that a user has enrolled, and that the configuration allows. */
   async factorsOf(user: User): Promise<Factors> {
-    const { secondFactor, config } = this.#app
-    const { enabled } = config.current().passkeys
-    return { code: secondFactor.isAskedOf(user), passkey: enabled && (await this.#hasPasskey(user.id)) }
+    const others: StepUpFactor[] = []
+    for (const { stepUp } of this.#app.features)
+      if (stepUp && (await stepUp.isEnrolled(this.#app, user.id))) others.push(stepUp)
+    return { code: this.#app.secondFactor.isAskedOf(user), phishingResistant: others }
   }
 
   /** Deletes records that ended, in batches. */

@@ -1,3 +1,4 @@
+import { inBatches } from '../../../access/prune.ts'
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 
@@ -52,6 +53,13 @@ export async function takeChallenges({ prisma }: Database, asking: Asking, now: 
   const owner = userId === null ? null : String(userId)
   return taken.filter(({ user, alive }) => user === owner && Number(alive) === 1).map(({ challenge }) => challenge)
 }
+
+/** Deletes expired challenges, in batches. */
+export const pruneChallenges = ({ prisma }: Database, now: number): Promise<void> =>
+  inBatches(
+    (batch) => prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
+      (SELECT id FROM passkey_challenges WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
+  )
 
 /** Deletes all challenges of the user. */
 export async function deleteChallengesOf(tx: Tx, userId: number): Promise<void> {

@@ -89,7 +89,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
         await requireStillSignedIn(tx, request)
         const provider = await deleteLink(tx, link)
         if (provider === null) throw notFound()
-        if (!(await hasWayIn(app.database, tx, config, user.id))) {
+        if (!(await hasWayIn(app, tx, user.id))) {
           throw validationFailed({ social_account: [lastWayIn] })
         }
         const origin = eventContext(request)

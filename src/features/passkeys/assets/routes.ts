@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { sha256Hex } from '../../crypto/hash.ts'
+import { sha256Hex } from '../../../crypto/hash.ts'
 
 /** The package exports only modules; the browser bundle is in the same directory. */
 const webauthn = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))

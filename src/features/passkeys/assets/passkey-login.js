@@ -20,6 +20,9 @@ async function suggestPasskeys() {
 /** Pends until the user chooses a passkey. The button aborts it, and a click that came first prevents it. */
 async function fetchSuggestion() {
   if (!(await browserSupportsWebAuthnAutofill())) return
+  // Browsers offer passkeys only in a field with this token.
+  const email = document.getElementById('email')
+  if (email) email.autocomplete = 'username webauthn'
   const { options } = await fetchJson('/passkeys/login/options')
   if (!button.disabled) return startAuthentication({ optionsJSON: options, useBrowserAutofill: true })
 }
