@@ -1,30 +1,25 @@
-/** Error codes in response bodies. Clients compare them, so they never change. */
-export type ErrorCode =
-  | 'unauthenticated'
-  | 'forbidden'
-  | 'invalid_ability'
-  | 'email_unverified'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'already_signed_in'
-  | 'csrf_mismatch'
-  | 'validation_failed'
-  | 'password_confirmation_required'
-  | 'too_many_requests'
-  | 'no_current_token'
-  | 'malformed_body'
-  | 'unsupported_media_type'
-  | 'body_too_large'
-  | 'unavailable'
-  | 'server_error'
-  // Sign-in through a provider.
-  | 'access_denied'
-  | 'invalid_state'
-  | 'expired'
-  | 'provider_error'
-  | 'email_missing'
-  | 'account_exists'
-  | 'registration_disabled'
+/** Error codes in response bodies. Clients compare them, so they never change. Features declare their own. */
+export interface ErrorCodes {
+  unauthenticated: true
+  forbidden: true
+  invalid_ability: true
+  email_unverified: true
+  not_found: true
+  method_not_allowed: true
+  already_signed_in: true
+  csrf_mismatch: true
+  validation_failed: true
+  password_confirmation_required: true
+  too_many_requests: true
+  no_current_token: true
+  malformed_body: true
+  unsupported_media_type: true
+  body_too_large: true
+  unavailable: true
+  server_error: true
+}
+
+export type ErrorCode = keyof ErrorCodes
 
 /** Messages by field name, in rule order. */
 export type FieldErrors = Record<string, string[]>

@@ -1,16 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 
-/**
- * An `amr` value (RFC 8176). Sign-in at another provider has no registered value; `fed` is the one that Microsoft Entra
- * uses.
- */
-type Amr = 'pwd' | 'fed' | 'pop' | 'user' | 'otp' | 'mfa'
+/** `amr` values (RFC 8176). Features declare others. */
+export interface AmrValues {
+  pwd: true
+  pop: true
+  user: true
+  otp: true
+  mfa: true
+}
 
 /** How a user authenticates. Features that sign users in have one each. */
 export interface AuthenticationMethod {
   /** Its name in events. */
   name: string
-  amr: readonly Amr[]
+  amr: readonly (keyof AmrValues)[]
 }
 
 export const passwordMethod: AuthenticationMethod = { name: 'password', amr: ['pwd'] }
@@ -18,13 +21,14 @@ export const passwordMethod: AuthenticationMethod = { name: 'password', amr: ['p
 /** A code of an authenticator app, or a recovery code. */
 export const codeMethod: AuthenticationMethod = { name: 'code', amr: ['otp'] }
 
-/** Independent factors: two of them make `mfa`. */
-const independent: readonly (readonly string[])[] = [['pwd', 'fed'], ['otp'], ['pop']]
+/** Whether a value proves the password, or what a feature accepts in its place. */
+const isFirstFactor = (value: string): boolean => !['otp', 'pop', 'user', 'mfa'].includes(value)
 
 /** Adds a method to the `amr` values of a session; `mfa` comes last. */
 export function withMethod(values: readonly string[], { amr }: AuthenticationMethod): string[] {
   const all = new Set([...values, ...amr])
-  const factors = independent.filter((names) => names.some((name) => all.has(name))).length
+  const factors = [all.has('otp'), all.has('pop'), [...all].some(isFirstFactor)].filter(Boolean).length
+  // Two independent factors make `mfa`.
   const isMultiple = all.delete('mfa') || factors > 1
   return isMultiple ? [...all, 'mfa'] : [...all]
 }

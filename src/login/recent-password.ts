@@ -9,7 +9,7 @@ declare module 'fastify' {
     recentPassword?: (config: Config) => boolean
   }
   interface Session {
-    /** Time of the last confirmation by password or passkey, in Unix milliseconds. */
+    /** Time of the last confirmation, in Unix milliseconds. */
     passwordConfirmedAt?: number
   }
 }

@@ -13,7 +13,7 @@ function formTargets({ app, links }: Config): string {
     .join(' ')
 }
 
-/** Browser features that no page of svc uses. Passkeys stay allowed. */
+/** Browser features that no page of svc uses. */
 const permissionsPolicy = [
   'accelerometer',
   'browsing-topics',

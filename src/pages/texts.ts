@@ -63,7 +63,7 @@ export const defaultTexts = {
     'After many wrong passwords, sign-in to your account is locked for a while. Unlock it and sign in from this browser.',
   'unlock.submit': 'Unlock',
   'unlock.invalid': 'This link is invalid',
-  'unlock.invalid_text': 'It has expired or was already used. Sign in with a passkey, or try again later.',
+  'unlock.invalid_text': 'It has expired or was already used. Sign in another way, or try again later.',
 
   'home.title': 'Your account',
   'home.signed_out': 'You are not signed in.',

@@ -97,7 +97,7 @@ export const accountSections = {
       two_factor: text({
         default: '{frontend_url}/two-factor-challenge',
         format: 'link',
-        description: 'The page that asks for the second factor after a social login.',
+        description: 'The page that asks for the second factor after a sign-in without a password.',
       }),
       after_verify: text({
         default: '{frontend_url}/?verified=1',

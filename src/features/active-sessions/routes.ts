@@ -88,7 +88,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
       config: { ...own, alsoAnswers: [423] },
       schema: {
         summary: 'End all your other sessions',
-        description: 'A user without a password must confirm by passkey first (423).',
+        description: 'A user without a password must confirm in another way first (423).',
         body: Type.Object({ password: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
         response: { 200: MessageAnswer },
       },

@@ -1,5 +1,17 @@
 import { HttpError } from '../../errors.ts'
 
+declare module '../../errors.ts' {
+  interface ErrorCodes {
+    access_denied: true
+    invalid_state: true
+    expired: true
+    provider_error: true
+    email_missing: true
+    account_exists: true
+    registration_disabled: true
+  }
+}
+
 /** Error codes of a social login. */
 export type SocialFailure =
   | 'access_denied'

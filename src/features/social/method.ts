@@ -6,5 +6,14 @@ declare module '../../login/channel.ts' {
   }
 }
 
-/** How the user authenticated at the provider is unknown. */
+declare module '../../login/authentication-methods.ts' {
+  interface AmrValues {
+    fed: true
+  }
+}
+
+/**
+ * How the user authenticated at the provider is unknown. RFC 8176 has no value for that; `fed` is the one that Microsoft
+ * Entra uses.
+ */
 export const socialMethod: AuthenticationMethod = { name: 'social', amr: ['fed'] }

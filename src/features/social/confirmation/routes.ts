@@ -18,7 +18,7 @@ interface ConfirmationOptions {
 
 const texts = {
   hasPassword: 'This account has a password. Confirm it with POST /user/confirm-password.',
-  noTime: 'This provider does not prove when its user signed in. Confirm with a passkey or a mailed code instead.',
+  noTime: 'This provider does not prove when its user signed in. Confirm in another way.',
   notLinked: 'No account at this provider is linked to yours.',
 } as const
 
