@@ -47,16 +47,6 @@ export { Prisma }
  */
 export type PasswordReset = Prisma.PasswordResetModel
 /**
- * Model Passkey
- * A WebAuthn credential of a user.
- */
-export type Passkey = Prisma.PasskeyModel
-/**
- * Model PasskeyChallenge
- * A WebAuthn challenge that waits for its response, bound to one session and one ceremony; the first response deletes it.
- */
-export type PasskeyChallenge = Prisma.PasskeyChallengeModel
-/**
  * Model ConfigSnapshot
  * The configuration that a process activated last: one row, which `svc:config:diff` compares with.
  */
@@ -106,6 +96,16 @@ export type OauthPersonalToken = Prisma.OauthPersonalTokenModel
  * A key that signs tokens.
  */
 export type OauthKey = Prisma.OauthKeyModel
+/**
+ * Model Passkey
+ * A WebAuthn credential of a user.
+ */
+export type Passkey = Prisma.PasskeyModel
+/**
+ * Model PasskeyChallenge
+ * A WebAuthn challenge that waits for its response, bound to one session and one ceremony; the first response deletes it.
+ */
+export type PasskeyChallenge = Prisma.PasskeyChallengeModel
 /**
  * Model SampleServer
  * The sample resource of PUT /server/{id}.

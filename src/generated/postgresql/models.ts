@@ -9,8 +9,6 @@
  * 🟢 You can import this file directly.
  */
 export type * from './models/PasswordReset.ts'
-export type * from './models/Passkey.ts'
-export type * from './models/PasskeyChallenge.ts'
 export type * from './models/ConfigSnapshot.ts'
 export type * from './models/Session.ts'
 export type * from './models/RememberToken.ts'
@@ -21,6 +19,8 @@ export type * from './models/OauthDenial.ts'
 export type * from './models/OauthConsent.ts'
 export type * from './models/OauthPersonalToken.ts'
 export type * from './models/OauthKey.ts'
+export type * from './models/Passkey.ts'
+export type * from './models/PasskeyChallenge.ts'
 export type * from './models/SampleServer.ts'
 export type * from './models/SampleTask.ts'
 export type * from './models/SocialAccount.ts'

@@ -398,8 +398,6 @@ type FieldRefInputType<Model, FieldType> = Model extends never ? never : FieldRe
 
 export const ModelName = {
   PasswordReset: 'PasswordReset',
-  Passkey: 'Passkey',
-  PasskeyChallenge: 'PasskeyChallenge',
   ConfigSnapshot: 'ConfigSnapshot',
   Session: 'Session',
   RememberToken: 'RememberToken',
@@ -410,6 +408,8 @@ export const ModelName = {
   OauthConsent: 'OauthConsent',
   OauthPersonalToken: 'OauthPersonalToken',
   OauthKey: 'OauthKey',
+  Passkey: 'Passkey',
+  PasskeyChallenge: 'PasskeyChallenge',
   SampleServer: 'SampleServer',
   SampleTask: 'SampleTask',
   SocialAccount: 'SocialAccount',
@@ -434,7 +434,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "passkey" | "passkeyChallenge" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "oauthRecord" | "oauthDenial" | "oauthConsent" | "oauthPersonalToken" | "oauthKey" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job"
+    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "oauthRecord" | "oauthDenial" | "oauthConsent" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -509,154 +509,6 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.PasswordResetCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.PasswordResetCountAggregateOutputType> | number
-        }
-      }
-    }
-    Passkey: {
-      payload: Prisma.$PasskeyPayload<ExtArgs>
-      fields: Prisma.PasskeyFieldRefs
-      operations: {
-        findUnique: {
-          args: Prisma.PasskeyFindUniqueArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload> | null
-        }
-        findUniqueOrThrow: {
-          args: Prisma.PasskeyFindUniqueOrThrowArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
-        }
-        findFirst: {
-          args: Prisma.PasskeyFindFirstArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload> | null
-        }
-        findFirstOrThrow: {
-          args: Prisma.PasskeyFindFirstOrThrowArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
-        }
-        findMany: {
-          args: Prisma.PasskeyFindManyArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>[]
-        }
-        create: {
-          args: Prisma.PasskeyCreateArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
-        }
-        createMany: {
-          args: Prisma.PasskeyCreateManyArgs<ExtArgs>
-          result: BatchPayload
-        }
-        createManyAndReturn: {
-          args: Prisma.PasskeyCreateManyAndReturnArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>[]
-        }
-        delete: {
-          args: Prisma.PasskeyDeleteArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
-        }
-        update: {
-          args: Prisma.PasskeyUpdateArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
-        }
-        deleteMany: {
-          args: Prisma.PasskeyDeleteManyArgs<ExtArgs>
-          result: BatchPayload
-        }
-        updateMany: {
-          args: Prisma.PasskeyUpdateManyArgs<ExtArgs>
-          result: BatchPayload
-        }
-        updateManyAndReturn: {
-          args: Prisma.PasskeyUpdateManyAndReturnArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>[]
-        }
-        upsert: {
-          args: Prisma.PasskeyUpsertArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
-        }
-        aggregate: {
-          args: Prisma.PasskeyAggregateArgs<ExtArgs>
-          result: runtime.Types.Utils.Optional<Prisma.AggregatePasskey>
-        }
-        groupBy: {
-          args: Prisma.PasskeyGroupByArgs<ExtArgs>
-          result: runtime.Types.Utils.Optional<Prisma.PasskeyGroupByOutputType>[]
-        }
-        count: {
-          args: Prisma.PasskeyCountArgs<ExtArgs>
-          result: runtime.Types.Utils.Optional<Prisma.PasskeyCountAggregateOutputType> | number
-        }
-      }
-    }
-    PasskeyChallenge: {
-      payload: Prisma.$PasskeyChallengePayload<ExtArgs>
-      fields: Prisma.PasskeyChallengeFieldRefs
-      operations: {
-        findUnique: {
-          args: Prisma.PasskeyChallengeFindUniqueArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload> | null
-        }
-        findUniqueOrThrow: {
-          args: Prisma.PasskeyChallengeFindUniqueOrThrowArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
-        }
-        findFirst: {
-          args: Prisma.PasskeyChallengeFindFirstArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload> | null
-        }
-        findFirstOrThrow: {
-          args: Prisma.PasskeyChallengeFindFirstOrThrowArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
-        }
-        findMany: {
-          args: Prisma.PasskeyChallengeFindManyArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>[]
-        }
-        create: {
-          args: Prisma.PasskeyChallengeCreateArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
-        }
-        createMany: {
-          args: Prisma.PasskeyChallengeCreateManyArgs<ExtArgs>
-          result: BatchPayload
-        }
-        createManyAndReturn: {
-          args: Prisma.PasskeyChallengeCreateManyAndReturnArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>[]
-        }
-        delete: {
-          args: Prisma.PasskeyChallengeDeleteArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
-        }
-        update: {
-          args: Prisma.PasskeyChallengeUpdateArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
-        }
-        deleteMany: {
-          args: Prisma.PasskeyChallengeDeleteManyArgs<ExtArgs>
-          result: BatchPayload
-        }
-        updateMany: {
-          args: Prisma.PasskeyChallengeUpdateManyArgs<ExtArgs>
-          result: BatchPayload
-        }
-        updateManyAndReturn: {
-          args: Prisma.PasskeyChallengeUpdateManyAndReturnArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>[]
-        }
-        upsert: {
-          args: Prisma.PasskeyChallengeUpsertArgs<ExtArgs>
-          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
-        }
-        aggregate: {
-          args: Prisma.PasskeyChallengeAggregateArgs<ExtArgs>
-          result: runtime.Types.Utils.Optional<Prisma.AggregatePasskeyChallenge>
-        }
-        groupBy: {
-          args: Prisma.PasskeyChallengeGroupByArgs<ExtArgs>
-          result: runtime.Types.Utils.Optional<Prisma.PasskeyChallengeGroupByOutputType>[]
-        }
-        count: {
-          args: Prisma.PasskeyChallengeCountArgs<ExtArgs>
-          result: runtime.Types.Utils.Optional<Prisma.PasskeyChallengeCountAggregateOutputType> | number
         }
       }
     }
@@ -1400,6 +1252,154 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    Passkey: {
+      payload: Prisma.$PasskeyPayload<ExtArgs>
+      fields: Prisma.PasskeyFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.PasskeyFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.PasskeyFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
+        }
+        findFirst: {
+          args: Prisma.PasskeyFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.PasskeyFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
+        }
+        findMany: {
+          args: Prisma.PasskeyFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>[]
+        }
+        create: {
+          args: Prisma.PasskeyCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
+        }
+        createMany: {
+          args: Prisma.PasskeyCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.PasskeyCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>[]
+        }
+        delete: {
+          args: Prisma.PasskeyDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
+        }
+        update: {
+          args: Prisma.PasskeyUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
+        }
+        deleteMany: {
+          args: Prisma.PasskeyDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.PasskeyUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.PasskeyUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>[]
+        }
+        upsert: {
+          args: Prisma.PasskeyUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyPayload>
+        }
+        aggregate: {
+          args: Prisma.PasskeyAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregatePasskey>
+        }
+        groupBy: {
+          args: Prisma.PasskeyGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PasskeyGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.PasskeyCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PasskeyCountAggregateOutputType> | number
+        }
+      }
+    }
+    PasskeyChallenge: {
+      payload: Prisma.$PasskeyChallengePayload<ExtArgs>
+      fields: Prisma.PasskeyChallengeFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.PasskeyChallengeFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.PasskeyChallengeFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
+        }
+        findFirst: {
+          args: Prisma.PasskeyChallengeFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.PasskeyChallengeFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
+        }
+        findMany: {
+          args: Prisma.PasskeyChallengeFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>[]
+        }
+        create: {
+          args: Prisma.PasskeyChallengeCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
+        }
+        createMany: {
+          args: Prisma.PasskeyChallengeCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.PasskeyChallengeCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>[]
+        }
+        delete: {
+          args: Prisma.PasskeyChallengeDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
+        }
+        update: {
+          args: Prisma.PasskeyChallengeUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
+        }
+        deleteMany: {
+          args: Prisma.PasskeyChallengeDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.PasskeyChallengeUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.PasskeyChallengeUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>[]
+        }
+        upsert: {
+          args: Prisma.PasskeyChallengeUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$PasskeyChallengePayload>
+        }
+        aggregate: {
+          args: Prisma.PasskeyChallengeAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregatePasskeyChallenge>
+        }
+        groupBy: {
+          args: Prisma.PasskeyChallengeGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PasskeyChallengeGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.PasskeyChallengeCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.PasskeyChallengeCountAggregateOutputType> | number
+        }
+      }
+    }
     SampleServer: {
       payload: Prisma.$SampleServerPayload<ExtArgs>
       fields: Prisma.SampleServerFieldRefs
@@ -2114,35 +2114,6 @@ export const PasswordResetScalarFieldEnum = {
 export type PasswordResetScalarFieldEnum = (typeof PasswordResetScalarFieldEnum)[keyof typeof PasswordResetScalarFieldEnum]
 
 
-export const PasskeyScalarFieldEnum = {
-  id: 'id',
-  userId: 'userId',
-  name: 'name',
-  credentialId: 'credentialId',
-  publicKey: 'publicKey',
-  counter: 'counter',
-  transports: 'transports',
-  backedUp: 'backedUp',
-  lastUsedAt: 'lastUsedAt',
-  createdAt: 'createdAt',
-  updatedAt: 'updatedAt'
-} as const
-
-export type PasskeyScalarFieldEnum = (typeof PasskeyScalarFieldEnum)[keyof typeof PasskeyScalarFieldEnum]
-
-
-export const PasskeyChallengeScalarFieldEnum = {
-  id: 'id',
-  ceremony: 'ceremony',
-  sessionHash: 'sessionHash',
-  userId: 'userId',
-  challenge: 'challenge',
-  expiresAt: 'expiresAt'
-} as const
-
-export type PasskeyChallengeScalarFieldEnum = (typeof PasskeyChallengeScalarFieldEnum)[keyof typeof PasskeyChallengeScalarFieldEnum]
-
-
 export const ConfigSnapshotScalarFieldEnum = {
   id: 'id',
   settings: 'settings',
@@ -2257,6 +2228,35 @@ export const OauthKeyScalarFieldEnum = {
 } as const
 
 export type OauthKeyScalarFieldEnum = (typeof OauthKeyScalarFieldEnum)[keyof typeof OauthKeyScalarFieldEnum]
+
+
+export const PasskeyScalarFieldEnum = {
+  id: 'id',
+  userId: 'userId',
+  name: 'name',
+  credentialId: 'credentialId',
+  publicKey: 'publicKey',
+  counter: 'counter',
+  transports: 'transports',
+  backedUp: 'backedUp',
+  lastUsedAt: 'lastUsedAt',
+  createdAt: 'createdAt',
+  updatedAt: 'updatedAt'
+} as const
+
+export type PasskeyScalarFieldEnum = (typeof PasskeyScalarFieldEnum)[keyof typeof PasskeyScalarFieldEnum]
+
+
+export const PasskeyChallengeScalarFieldEnum = {
+  id: 'id',
+  ceremony: 'ceremony',
+  sessionHash: 'sessionHash',
+  userId: 'userId',
+  challenge: 'challenge',
+  expiresAt: 'expiresAt'
+} as const
+
+export type PasskeyChallengeScalarFieldEnum = (typeof PasskeyChallengeScalarFieldEnum)[keyof typeof PasskeyChallengeScalarFieldEnum]
 
 
 export const SampleServerScalarFieldEnum = {
@@ -2461,13 +2461,6 @@ export type ListDateTimeFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaM
 
 
 /**
- * Reference to a field of type 'Boolean'
- */
-export type BooleanFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Boolean'>
-    
-
-
-/**
  * Reference to a field of type 'Int'
  */
 export type IntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Int'>
@@ -2478,6 +2471,13 @@ export type IntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'In
  * Reference to a field of type 'Int[]'
  */
 export type ListIntFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Int[]'>
+    
+
+
+/**
+ * Reference to a field of type 'Boolean'
+ */
+export type BooleanFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Boolean'>
     
 
 
@@ -2646,8 +2646,6 @@ export interface PrismaClientOptionsWithAdapter extends PrismaClientBaseOptions 
 export type PrismaClientOptions = PrismaClientOptionsWithAccelerateUrl | PrismaClientOptionsWithAdapter
 export type GlobalOmitConfig = {
   passwordReset?: Prisma.PasswordResetOmit
-  passkey?: Prisma.PasskeyOmit
-  passkeyChallenge?: Prisma.PasskeyChallengeOmit
   configSnapshot?: Prisma.ConfigSnapshotOmit
   session?: Prisma.SessionOmit
   rememberToken?: Prisma.RememberTokenOmit
@@ -2658,6 +2656,8 @@ export type GlobalOmitConfig = {
   oauthConsent?: Prisma.OauthConsentOmit
   oauthPersonalToken?: Prisma.OauthPersonalTokenOmit
   oauthKey?: Prisma.OauthKeyOmit
+  passkey?: Prisma.PasskeyOmit
+  passkeyChallenge?: Prisma.PasskeyChallengeOmit
   sampleServer?: Prisma.SampleServerOmit
   sampleTask?: Prisma.SampleTaskOmit
   socialAccount?: Prisma.SocialAccountOmit

@@ -509,10 +509,6 @@ export type BoolFieldUpdateOperationsInput = {
   set?: boolean
 }
 
-export type NullableDateTimeFieldUpdateOperationsInput = {
-  set?: Date | string | null
-}
-
 export type PasskeyCreateNestedManyWithoutUserInput = {
   create?: Prisma.XOR<Prisma.PasskeyCreateWithoutUserInput, Prisma.PasskeyUncheckedCreateWithoutUserInput> | Prisma.PasskeyCreateWithoutUserInput[] | Prisma.PasskeyUncheckedCreateWithoutUserInput[]
   connectOrCreate?: Prisma.PasskeyCreateOrConnectWithoutUserInput | Prisma.PasskeyCreateOrConnectWithoutUserInput[]

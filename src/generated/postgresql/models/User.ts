@@ -662,20 +662,6 @@ export type UserUpdateOneRequiredWithoutPasswordResetNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutPasswordResetInput, Prisma.UserUpdateWithoutPasswordResetInput>, Prisma.UserUncheckedUpdateWithoutPasswordResetInput>
 }
 
-export type UserCreateNestedOneWithoutPasskeysInput = {
-  create?: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
-  connectOrCreate?: Prisma.UserCreateOrConnectWithoutPasskeysInput
-  connect?: Prisma.UserWhereUniqueInput
-}
-
-export type UserUpdateOneRequiredWithoutPasskeysNestedInput = {
-  create?: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
-  connectOrCreate?: Prisma.UserCreateOrConnectWithoutPasskeysInput
-  upsert?: Prisma.UserUpsertWithoutPasskeysInput
-  connect?: Prisma.UserWhereUniqueInput
-  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutPasskeysInput, Prisma.UserUpdateWithoutPasskeysInput>, Prisma.UserUncheckedUpdateWithoutPasskeysInput>
-}
-
 export type UserCreateNestedOneWithoutSessionsInput = {
   create?: Prisma.XOR<Prisma.UserCreateWithoutSessionsInput, Prisma.UserUncheckedCreateWithoutSessionsInput>
   connectOrCreate?: Prisma.UserCreateOrConnectWithoutSessionsInput
@@ -748,6 +734,20 @@ export type UserUpdateOneRequiredWithoutPersonalTokensNestedInput = {
   upsert?: Prisma.UserUpsertWithoutPersonalTokensInput
   connect?: Prisma.UserWhereUniqueInput
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutPersonalTokensInput, Prisma.UserUpdateWithoutPersonalTokensInput>, Prisma.UserUncheckedUpdateWithoutPersonalTokensInput>
+}
+
+export type UserCreateNestedOneWithoutPasskeysInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutPasskeysInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutPasskeysNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutPasskeysInput
+  upsert?: Prisma.UserUpsertWithoutPasskeysInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutPasskeysInput, Prisma.UserUpdateWithoutPasskeysInput>, Prisma.UserUncheckedUpdateWithoutPasskeysInput>
 }
 
 export type UserCreateNestedOneWithoutSocialAccountsInput = {
@@ -891,126 +891,6 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
   rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
-  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
-  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
-  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
-  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
-  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
-}
-
-export type UserCreateWithoutPasskeysInput = {
-  id?: bigint | number
-  name: string
-  email: string
-  emailVerifiedAt?: Date | string | null
-  pendingEmail?: string | null
-  password?: string | null
-  role?: string
-  disabledAt?: Date | string | null
-  twoFactorSecret?: string | null
-  twoFactorRecoveryCodes?: string | null
-  twoFactorConfirmedAt?: Date | string | null
-  twoFactorLastStep?: bigint | number | null
-  passkeyHandle?: string | null
-  createdAt: Date | string
-  updatedAt: Date | string
-  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
-  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
-  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
-  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
-  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
-  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
-  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
-  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
-}
-
-export type UserUncheckedCreateWithoutPasskeysInput = {
-  id?: bigint | number
-  name: string
-  email: string
-  emailVerifiedAt?: Date | string | null
-  pendingEmail?: string | null
-  password?: string | null
-  role?: string
-  disabledAt?: Date | string | null
-  twoFactorSecret?: string | null
-  twoFactorRecoveryCodes?: string | null
-  twoFactorConfirmedAt?: Date | string | null
-  twoFactorLastStep?: bigint | number | null
-  passkeyHandle?: string | null
-  createdAt: Date | string
-  updatedAt: Date | string
-  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
-  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
-  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
-  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
-  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
-  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
-  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
-  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
-}
-
-export type UserCreateOrConnectWithoutPasskeysInput = {
-  where: Prisma.UserWhereUniqueInput
-  create: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
-}
-
-export type UserUpsertWithoutPasskeysInput = {
-  update: Prisma.XOR<Prisma.UserUpdateWithoutPasskeysInput, Prisma.UserUncheckedUpdateWithoutPasskeysInput>
-  create: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
-  where?: Prisma.UserWhereInput
-}
-
-export type UserUpdateToOneWithWhereWithoutPasskeysInput = {
-  where?: Prisma.UserWhereInput
-  data: Prisma.XOR<Prisma.UserUpdateWithoutPasskeysInput, Prisma.UserUncheckedUpdateWithoutPasskeysInput>
-}
-
-export type UserUpdateWithoutPasskeysInput = {
-  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
-  name?: Prisma.StringFieldUpdateOperationsInput | string
-  email?: Prisma.StringFieldUpdateOperationsInput | string
-  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  role?: Prisma.StringFieldUpdateOperationsInput | string
-  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
-  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
-  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
-  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
-  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
-  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
-  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
-  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
-  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
-}
-
-export type UserUncheckedUpdateWithoutPasskeysInput = {
-  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
-  name?: Prisma.StringFieldUpdateOperationsInput | string
-  email?: Prisma.StringFieldUpdateOperationsInput | string
-  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  role?: Prisma.StringFieldUpdateOperationsInput | string
-  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
-  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
-  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
-  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
-  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
-  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
-  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
   personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
@@ -1614,6 +1494,126 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   passkeys?: Prisma.PasskeyUncheckedUpdateManyWithoutUserNestedInput
   oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
   oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
+}
+
+export type UserCreateWithoutPasskeysInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  createdAt: Date | string
+  updatedAt: Date | string
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetCreateNestedOneWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeCreateNestedManyWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutPasskeysInput = {
+  id?: bigint | number
+  name: string
+  email: string
+  emailVerifiedAt?: Date | string | null
+  pendingEmail?: string | null
+  password?: string | null
+  role?: string
+  disabledAt?: Date | string | null
+  twoFactorSecret?: string | null
+  twoFactorRecoveryCodes?: string | null
+  twoFactorConfirmedAt?: Date | string | null
+  twoFactorLastStep?: bigint | number | null
+  passkeyHandle?: string | null
+  createdAt: Date | string
+  updatedAt: Date | string
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  rememberTokens?: Prisma.RememberTokenUncheckedCreateNestedManyWithoutUserInput
+  passwordReset?: Prisma.PasswordResetUncheckedCreateNestedOneWithoutUserInput
+  oauthRecords?: Prisma.OauthRecordUncheckedCreateNestedManyWithoutUserInput
+  oauthConsents?: Prisma.OauthConsentUncheckedCreateNestedManyWithoutUserInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedCreateNestedManyWithoutUserInput
+  socialAccounts?: Prisma.SocialAccountUncheckedCreateNestedManyWithoutUserInput
+  emailChanges?: Prisma.EmailChangeUncheckedCreateNestedManyWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutPasskeysInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
+}
+
+export type UserUpsertWithoutPasskeysInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutPasskeysInput, Prisma.UserUncheckedUpdateWithoutPasskeysInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutPasskeysInput, Prisma.UserUncheckedCreateWithoutPasskeysInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutPasskeysInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutPasskeysInput, Prisma.UserUncheckedUpdateWithoutPasskeysInput>
+}
+
+export type UserUpdateWithoutPasskeysInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUpdateOneWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUpdateManyWithoutUserNestedInput
+  socialAccounts?: Prisma.SocialAccountUpdateManyWithoutUserNestedInput
+  emailChanges?: Prisma.EmailChangeUpdateManyWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutPasskeysInput = {
+  id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorSecret?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorRecoveryCodes?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  twoFactorConfirmedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  twoFactorLastStep?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  passkeyHandle?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  updatedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  rememberTokens?: Prisma.RememberTokenUncheckedUpdateManyWithoutUserNestedInput
+  passwordReset?: Prisma.PasswordResetUncheckedUpdateOneWithoutUserNestedInput
+  oauthRecords?: Prisma.OauthRecordUncheckedUpdateManyWithoutUserNestedInput
+  oauthConsents?: Prisma.OauthConsentUncheckedUpdateManyWithoutUserNestedInput
+  personalTokens?: Prisma.OauthPersonalTokenUncheckedUpdateManyWithoutUserNestedInput
   socialAccounts?: Prisma.SocialAccountUncheckedUpdateManyWithoutUserNestedInput
   emailChanges?: Prisma.EmailChangeUncheckedUpdateManyWithoutUserNestedInput
 }
