@@ -28,8 +28,10 @@ interface Accounts {
   forgetUser: AccountChange
 }
 
-/** Account-wide changes for features. */
-export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListener' | 'features'>): Accounts {
+type Revoking = Pick<FastifyInstance, 'database' | 'sessionListener'>
+
+/** Revokes what was issued to a user. Commands use it without an app. */
+export function revocationsOf(app: Revoking): Pick<Accounts, 'revokeTokens' | 'revokeAccess'> {
   const revokeTokens: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)
     await deleteTokens(tx, userId)
@@ -41,6 +43,12 @@ export function accountsOf(app: Pick<FastifyInstance, 'database' | 'sessionListe
     await endSessionsOf(app, tx, userId)
     await deleteAuthorizations(tx, userId)
   }
+  return { revokeTokens, revokeAccess }
+}
+
+/** Account-wide changes for features. */
+export function accountsOf(app: Revoking & Pick<FastifyInstance, 'features'>): Accounts {
+  const { revokeTokens, revokeAccess } = revocationsOf(app)
   const claimAccount: AccountChange = async (tx, userId) => {
     await revokeAccess(tx, userId)
     await clearTwoFactor(tx, userId)

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { createInterface } from 'node:readline'
-import { accountsOf } from './accounts.ts'
+import { revocationsOf } from './accounts.ts'
 import { exitOnError, loadSettings } from './boot.ts'
 import { systemClock } from './clock.ts'
 import { commandHelp, findCommand, parseWords, programHelp } from './command-line.ts'
@@ -46,7 +46,7 @@ async function withServices(use: (services: CommandContext) => Promise<void>): P
   const mail = new Mail({ outbox, clock: systemClock, config, counters: new DatabaseCounters(database) })
   const seal = new RecordSeal(config.current().app.secret)
   const sessionListener = new SignOut({ outbox, config, clock: systemClock, database }, seal)
-  const { revokeAccess } = accountsOf({ database, sessionListener, features: [] })
+  const { revokeAccess } = revocationsOf({ database, sessionListener })
   try {
     await use({ config, database, mail, now: systemClock.now(), revokeAccess, print, readPassword })
   } finally {
