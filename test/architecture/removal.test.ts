@@ -1,0 +1,86 @@
+// engine: none
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import t from 'tap'
+import { root } from '../support/sources.ts'
+
+/** A slice, the words by which other files refer to it, and how many files outside it may do so. */
+interface Slice {
+  /** Default: the name of the folder. */
+  words?: RegExp
+  max: number
+}
+
+/** The rule: fewer than eight files. A slice above it keeps its number, so that it does not grow. */
+const maxFiles = 7
+
+const slices: Readonly<Record<string, Slice>> = {
+  'active-sessions': { max: maxFiles },
+  'email-change': { max: 10 },
+  'email-verification': { max: maxFiles },
+  health: { words: /features\/health|\/health\//, max: maxFiles },
+  home: { words: /features\/home|'home'|\bhome: \{|text\('home\./, max: maxFiles },
+  oauth: { words: /oauth|oidc|openid/i, max: 37 },
+  passkeys: { words: /passkey|webauthn/i, max: maxFiles },
+  'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
+  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 10 },
+  profile: { words: /features\/profile|profile_updated|user\/profile/, max: maxFiles },
+  registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
+  samples: { words: /\bsamples?\b/i, max: maxFiles },
+  'sign-in-page': { words: /sign-?in-?page/i, max: 10 },
+  social: {
+    words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
+    max: maxFiles,
+  },
+  'spa-session': { max: maxFiles },
+  'test-page': { words: /test[-_]page/i, max: maxFiles },
+  tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
+  'two-factor': { words: /two[-_]?factor/i, max: 26 },
+  unlock: { words: /unlock/i, max: 12 },
+}
+
+/** Lists of all features that stay in one place, with the texts of their entries. */
+const centralLists = new Set([
+  'users/events.ts',
+  'users/notices.ts',
+  'templates/mail/security-notice.html.eta',
+  'templates/mail/security-notice.txt.eta',
+  'pages/texts.ts',
+])
+
+const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .map((file) => file.split(sep).join('/'))
+  .filter((file) => /\.(ts|js|eta|css)$/.test(file) && !file.startsWith('generated/'))
+  .map((file) => ({ file, text: readFileSync(join(root, 'src', file), 'utf8') }))
+
+/** Files that removing a slice changes, besides its folder and its section of the configuration. */
+function filesToChange(slice: string): string[] {
+  const words = slices[slice]?.words ?? new RegExp(slice.replaceAll('-', '[-_ ]?'), 'i')
+  return files
+    .filter(({ file }) => !file.startsWith(`features/${slice}/`) && file !== `config/sections/${slice}.ts`)
+    .filter(({ text }) => words.test(text))
+    .map(({ file }) => file)
+}
+
+t.test('limits how many files outside a slice refer to it', async (t) => {
+  const folders = readdirSync(join(root, 'src/features'), { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  )
+  t.same(folders.map(({ name }) => name).sort(), Object.keys(slices).sort(), 'every slice has a maximum')
+  for (const [slice, { max }] of Object.entries(slices)) {
+    const all = filesToChange(slice)
+    const counted = all.filter((file) => !centralLists.has(file))
+    t.comment(`${slice}: ${counted.length} of at most ${max}, and ${all.length - counted.length} central lists`)
+    t.ok(counted.length <= max, `${slice}: ${counted.join(', ')}`)
+  }
+})
+
+t.test('finds the files that refer to a slice', async (t) => {
+  t.ok(filesToChange('social').includes('app.ts'))
+  t.ok(filesToChange('passkeys').includes('config/features.ts'))
+  for (const file of centralLists)
+    t.ok(
+      files.some((source) => source.file === file),
+      `${file} exists`,
+    )
+})
