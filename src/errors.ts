@@ -1,4 +1,7 @@
-/** Error codes in response bodies. Clients compare them, so they never change. Features declare their own. */
+/**
+ * Error codes in response bodies. Clients compare them, so they never change. Features declare their own.
+ * @public
+ */
 export interface ErrorCodes {
   unauthenticated: true
   forbidden: true

@@ -6,6 +6,7 @@ import { inBatches } from './prune.ts'
 /**
  * What a key is used for. Features declare their own purposes. The name is part of the stored hash, so renaming one makes
  * used keys valid again.
+ * @public
  */
 export interface UsedOncePurposes {
   ReplayDetection: true

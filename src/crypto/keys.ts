@@ -20,7 +20,10 @@ export type KeyPurpose =
 /** Secrets for libraries that derive their own keys. */
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name'
 
-/** Purposes of ciphers. Features declare their own, as decorators are declared in Fastify. */
+/**
+ * Purposes of ciphers. Features declare their own, as decorators are declared in Fastify.
+ * @public
+ */
 export interface CipherPurposes {
   'two-factor': true
   outbox: true

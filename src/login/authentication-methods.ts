@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 
-/** `amr` values (RFC 8176). Features declare others. */
+/**
+ * `amr` values (RFC 8176). Features declare others.
+ * @public
+ */
 export interface AmrValues {
   pwd: true
   pop: true

@@ -1,4 +1,7 @@
-/** Entry points of sign-ins and confirmations, as events and metrics name them. Features declare their own. */
+/**
+ * Entry points of sign-ins and confirmations, as events and metrics name them. Features declare their own.
+ * @public
+ */
 export interface Channels {
   login: true
   page: true

@@ -13,6 +13,8 @@ const page = { returnTo: null, isAnew: false }
 /** The part of the sign-in page for passkeys. */
 export const passkeyPart: PagePart = passkeyFeature.signInPage.part(config)
 
+export const passkeyStepUp = passkeyFeature.stepUp
+
 /** The part of the sign-in page for providers, with these buttons. */
 export const providersPart = (social: readonly SocialLink[]): PagePart => ({
   ...socialFeature.signInPage.part(config, page),

@@ -2,12 +2,11 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
 import { csrfMismatch, notFound, validationFailed } from '../../src/errors.ts'
 import assets from '../../src/features/passkeys/assets/routes.ts'
-import { passkeyFeature } from '../../src/features/passkeys/feature.ts'
 import { tooManyRequests } from '../../src/limits/too-many-requests.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
 import { addPages } from '../../src/pages/pages.ts'
 import { type Settings, testConfig } from './app.ts'
-import { passkeyPart, presetButtons, providersPart } from './gallery-parts.ts'
+import { passkeyPart, passkeyStepUp, presetButtons, providersPart } from './gallery-parts.ts'
 
 const login: PageData['login'] = {
   action: '/oauth/login',
@@ -30,7 +29,7 @@ const stepUp: PageData['step-up'] = {
   action: '/oauth/interaction/abc',
   lead: 'challenge.lead',
   code: true,
-  parts: [passkeyFeature.stepUp.part],
+  parts: [passkeyStepUp.part],
   errors: {},
   switchHref: '/x',
 }
@@ -133,7 +132,7 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
       errors: { recovery_code: ['The provided two factor recovery code was invalid.'] },
     }),
   'step-up': (reply) => reply.page('step-up', stepUp),
-  'step-up-passkey': (reply) => reply.page('step-up', { ...stepUp, code: false, lead: passkeyFeature.stepUp.lead }),
+  'step-up-passkey': (reply) => reply.page('step-up', { ...stepUp, code: false, lead: passkeyStepUp.lead }),
   'step-up-failed': (reply) => reply.page('step-up', { ...stepUp, parts: [], errors: wrongCode }),
   'step-up-hostile': (reply) =>
     reply.page('step-up', { ...stepUp, action: hostile, errors: hostileErrors, switchHref: hostile }),
