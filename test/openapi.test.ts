@@ -1,7 +1,9 @@
 // engine: none
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
+import { nameSchemas } from '../src/http/description/named-schemas.ts'
 import { buildTestApp, type TestApp } from './support/app.ts'
+import { dereferenced } from './support/openapi.ts'
 import { exampleUrl, openApiPath, openOperations, routedPaths } from './support/routes.ts'
 
 interface Answer {
@@ -39,7 +41,8 @@ const withoutBody = new Set([
   'POST /oauth/token/fresh',
 ])
 
-const described = async (svc: TestApp): Promise<Description> => (await svc.app.inject('/openapi.json')).json()
+const described = async (svc: TestApp): Promise<Description> =>
+  dereferenced((await svc.app.inject('/openapi.json')).json<Description>())
 
 /** DELETE operations with a body. */
 const withBody = new Set(['DELETE /user/other-sessions'])
@@ -55,7 +58,7 @@ const operations = ({ paths }: Description) =>
 
 t.test('the description is valid OpenAPI 3.1', async (t) => {
   const svc = await buildTestApp(t, { settings: { app: { name: 'Acme', url: 'https://id.example' } } })
-  const description = await described(svc)
+  const description = (await svc.app.inject('/openapi.json')).json<Description>()
   const result = await new Validator().validate({ ...description })
   t.same(result, { valid: true })
   t.match(description, { openapi: /^3\.1\./, info: { title: 'Acme' }, servers: [{ url: 'https://id.example' }] })
@@ -156,4 +159,20 @@ t.test('omits disabled features and adds enabled ones', async (t) => {
   t.notOk(Object.keys(paths).some((path) => /^\/(test-|orders|server|api\/task)/.test(path)))
   t.ok(paths['/sanctum/csrf-cookie']?.get && paths['/sanctum/token']?.post)
   t.ok(paths['/api/user']?.get?.responses['429'], 'with a global limit every operation describes 429')
+})
+
+t.test('names each schema once and refers to it', async (t) => {
+  const svc = await buildTestApp(t)
+  const document = (await svc.app.inject('/openapi.json')).json()
+  const { schemas, responses } = document.components
+  for (const name of ['User', 'Token', 'Problem', 'ValidationProblem']) t.ok(schemas[name], name)
+  t.same(document.paths['/api/tokens'].get.responses['401'], { $ref: '#/components/responses/Unauthenticated' })
+  t.match(responses.TooManyRequests.headers, { 'Retry-After': { schema: { type: 'integer' } } })
+  const text = JSON.stringify(document.paths)
+  t.notMatch(text, /"title":"[A-Z]\w*"/, 'no operation repeats a named schema')
+})
+
+t.test('rejects two schemas with one name', async (t) => {
+  const document = { a: { title: 'User', type: 'string' }, b: { title: 'User', type: 'object' } }
+  t.throws(() => nameSchemas(document), { message: /^Two schemas have the title User\./ })
 })

@@ -1,16 +1,9 @@
 import fastifySwagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { nameSchemas } from '../http/description/named-schemas.ts'
+import { problemComponents, problemReference } from '../http/description/problems.ts'
 import type { RouteAccess } from './route-access.ts'
-
-const ErrorSchema = Type.Object(
-  {
-    message: Type.String(),
-    code: Type.String({ description: 'Stable error code for programs.' }),
-    errors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
-  },
-  { description: 'An error.' },
-)
 
 /** OpenAPI 3.1 document of the API. */
 export const ApiDescription = Type.Unsafe<object>({
@@ -19,24 +12,17 @@ export const ApiDescription = Type.Unsafe<object>({
   description: 'OpenAPI 3.1.',
 })
 
-const meanings: Record<number, string> = {
-  400: 'The request body is malformed.',
-  401: 'Not authenticated, or the token is invalid.',
-  403: 'The caller does not have permission.',
-  404: 'Not found.',
-  413: 'The request body is too large.',
-  415: 'The content type is not supported.',
-  419: 'The CSRF token is missing or invalid.',
-  422: 'The input is invalid. `errors` lists the messages by field.',
-  423: 'The password must be confirmed first.',
-  429: 'Too many attempts. Retry after `Retry-After` seconds.',
-  503: 'Temporarily unavailable. Retry after `Retry-After` seconds.',
-}
-
 /** `DELETE /api/tokens/:id` is `deleteApiTokensId`. */
 function operationId(method: string, path: string): string {
   const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '')
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+/** An error response. `referToProblems` replaces it, because the library inlines every response. */
+function problem(status: number): object {
+  const reference = problemReference(status)
+  if (!reference) throw new Error(`The API description has no response for the error status ${status}.`)
+  return { type: 'null', description: reference }
 }
 
 /** Success responses. A route that declares none returns a page. */
@@ -106,7 +92,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
           ...(route.config?.alsoAnswers ?? []),
         ]
           .filter((status) => !(status in own))
-          .map((status) => [status, { ...ErrorSchema, description: meanings[status] ?? 'An error.' }]),
+          .map((status) => [status, problem(status)]),
       )
       const security = credentials(access)
       return {
@@ -123,10 +109,39 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
   })
 }
 
+interface Document {
+  info: object
+  paths?: Record<string, Record<string, Operation>>
+  components?: object
+}
+
+interface Operation {
+  responses: Record<string, { description: string }>
+}
+
+/** Replaces the marked error responses by references. */
+const referToProblems = ({ responses, ...operation }: Operation): object => ({
+  ...operation,
+  responses: Object.fromEntries(
+    Object.entries(responses).map(([status, response]) =>
+      response.description.startsWith('#/') ? [status, { $ref: response.description }] : [status, response],
+    ),
+  ),
+})
+
 /** Returns the document with the current service name. */
 export function describedNow(app: FastifyInstance): object {
-  const { info, ...described } = app.swagger()
-  return { ...described, info: { ...info, title: app.config.current().app.name } }
+  const { info, paths = {}, components, ...described } = app.swagger() as unknown as Document
+  const operations = Object.entries(paths).map(([path, methods]) => [
+    path,
+    Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, referToProblems(operation)])),
+  ])
+  return nameSchemas({
+    ...described,
+    info: { ...info, title: app.config.current().app.name },
+    paths: Object.fromEntries(operations),
+    components: { ...components, responses: problemComponents() },
+  })
 }
 
 declare module 'fastify' {

@@ -2,6 +2,7 @@
 import SerializerSelector from '@fastify/fast-json-stringify-compiler'
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
+import { dereferenced } from '../support/openapi.ts'
 
 const compile = SerializerSelector()({}, {})
 
@@ -12,7 +13,8 @@ interface Operation {
 // svc compiles a response schema when it first uses it, so the start does not show a schema that does not compile.
 t.test('every response schema of the API description compiles', async (t) => {
   const { app } = await buildTestApp(t)
-  const { paths } = (await app.inject('/openapi.json')).json<{ paths: Record<string, Record<string, Operation>> }>()
+  const document = (await app.inject('/openapi.json')).json<{ paths: Record<string, Record<string, Operation>> }>()
+  const { paths } = dereferenced(document)
   let schemas = 0
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, { responses = {} }] of Object.entries(operations)) {

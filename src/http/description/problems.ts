@@ -1,0 +1,114 @@
+import { type TSchema, Type } from 'typebox'
+
+const fields = {
+  message: Type.String({ description: 'A sentence for people.' }),
+  code: Type.String({ description: 'A stable code for programs.' }),
+}
+
+export const Problem = Type.Object(fields, {
+  title: 'Problem',
+  description: 'An error.',
+  examples: [{ message: 'Unauthenticated.', code: 'unauthenticated' }],
+})
+
+export const ValidationProblem = Type.Object(
+  {
+    ...fields,
+    errors: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Messages by field.' }),
+    challenge: Type.Optional(
+      Type.String({
+        description: 'Continues a sign-in that needs a second factor. Send it to `/two-factor-challenge`.',
+      }),
+    ),
+  },
+  {
+    title: 'ValidationProblem',
+    description: 'Invalid input.',
+    examples: [
+      {
+        message: 'The email field is required.',
+        code: 'validation_failed',
+        errors: { email: ['The email field is required.'] },
+      },
+    ],
+  },
+)
+
+const seconds = (description: string) => ({ type: 'integer', minimum: 0, description })
+const retryAfter = { 'Retry-After': seconds('Seconds until a retry can succeed (RFC 9110 section 10.2.3).') }
+
+interface SharedResponse {
+  name: string
+  description: string
+  schema: TSchema
+  headers?: Record<string, object>
+}
+
+/** Error responses that operations share, by status. */
+export const problemResponses: Readonly<Record<number, SharedResponse>> = {
+  400: { name: 'MalformedBody', description: 'The request body is malformed.', schema: Problem },
+  401: {
+    name: 'Unauthenticated',
+    description: 'Not authenticated, or the token is invalid.',
+    schema: Problem,
+    headers: { 'WWW-Authenticate': { type: 'string', description: 'The challenge (RFC 6750 section 3, RFC 9449).' } },
+  },
+  403: { name: 'Forbidden', description: 'The caller does not have permission.', schema: Problem },
+  404: { name: 'NotFound', description: 'Not found.', schema: Problem },
+  409: { name: 'Conflict', description: 'The state of the account does not allow the request.', schema: Problem },
+  413: { name: 'BodyTooLarge', description: 'The request body is too large.', schema: Problem },
+  415: { name: 'UnsupportedMediaType', description: 'The content type is not supported.', schema: Problem },
+  419: { name: 'CsrfMismatch', description: 'The CSRF token is missing or invalid.', schema: Problem },
+  422: {
+    name: 'ValidationFailed',
+    description: 'The input is invalid. `errors` lists the messages by field.',
+    schema: ValidationProblem,
+  },
+  423: {
+    name: 'PasswordConfirmationRequired',
+    description: 'The password must be confirmed first, with `POST /user/confirm-password`.',
+    schema: Problem,
+  },
+  429: {
+    name: 'TooManyRequests',
+    description: 'Too many attempts. Retry after `Retry-After` seconds.',
+    schema: Problem,
+    headers: {
+      ...retryAfter,
+      'X-RateLimit-Limit': seconds('The maximum number of requests in the window.'),
+      'X-RateLimit-Remaining': seconds('The requests that remain in the window.'),
+    },
+  },
+  503: {
+    name: 'Unavailable',
+    description: 'Temporarily unavailable. Retry after `Retry-After` seconds.',
+    schema: Problem,
+    headers: retryAfter,
+  },
+}
+
+/** Refers to a shared error response. */
+export const problemReference = (status: number): string | undefined => {
+  const shared = problemResponses[status]
+  return shared && `#/components/responses/${shared.name}`
+}
+
+/** The shared error responses as components of an OpenAPI document. */
+export const problemComponents = (): Record<string, object> =>
+  Object.fromEntries(
+    Object.values(problemResponses).map(({ name, description, schema, headers = {} }) => [
+      name,
+      {
+        description,
+        headers: Object.fromEntries(
+          Object.entries(headers).map(
+            ([header, { description: text, ...type }]: [string, { description?: string }]) => [
+              header,
+              { description: text, schema: type },
+            ],
+          ),
+        ),
+        content: { 'application/json': { schema } },
+      },
+    ]),
+  )
