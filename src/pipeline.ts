@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { abilities } from './access/abilities.ts'
+import { isSafeMethod } from './access/cross-site.ts'
 import { csrf } from './access/csrf.ts'
 import type { openCallers } from './access/find-caller.ts'
 import { verifiedAddress } from './access/verified-address.ts'
@@ -22,14 +23,12 @@ interface PipelineParts {
   methods: Pick<ReturnType<typeof openMethodRules>, 'replayBody' | 'methodOverride'>
 }
 
-const isUnsafe = (route: RouteOptions): boolean => methodsOf(route).some((method) => !['GET', 'HEAD'].includes(method))
-
 /** Fastify reads the body between `preParsing` and `preValidation`. */
 const parseBody: Step = {
   name: 'parse body',
   phase: 'preParsing',
   answers: [400, 413, 415],
-  hooksFor: (route) => (isUnsafe(route) ? [] : null),
+  hooksFor: (route) => (methodsOf(route).every(isSafeMethod) ? null : []),
 }
 
 /** The hooks that a route brings itself, for example one that finds the record it is about. */

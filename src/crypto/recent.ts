@@ -1,15 +1,34 @@
+/** Map that keeps its last `max` keys. */
+export class RecentMap<Value> {
+  readonly #values = new Map<string, Value>()
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get(key: string): Value | undefined {
+    return this.#values.get(key)
+  }
+
+  /** Adds a new key. */
+  add(key: string, value: Value): void {
+    if (this.#values.size >= this.#max) this.#values.delete(this.#values.keys().next().value ?? '')
+    this.#values.set(key, value)
+  }
+}
+
 /**
  * Caches the results of a pure function for its last `max` different keys.
  * A session asks for the same few hashes with each of its requests.
  */
 export function recent<Result>(max: number, compute: (key: string) => Result): (key: string) => Result {
-  const results = new Map<string, Result>()
+  const results = new RecentMap<Result>(max)
   return (key) => {
     const known = results.get(key)
     if (known !== undefined) return known
     const result = compute(key)
-    if (results.size >= max) results.delete(results.keys().next().value ?? '')
-    results.set(key, result)
+    results.add(key, result)
     return result
   }
 }

@@ -1,6 +1,6 @@
 import { constantTimeEqual } from './hash.ts'
 import type { MacKey } from './mac.ts'
-import { recent } from './recent.ts'
+import { RecentMap, recent } from './recent.ts'
 
 /** The result of a signature check: the value, and whether one of the keys signed it. */
 interface Unsigned {
@@ -15,7 +15,7 @@ const maxCached = 10_000
 export class Signer {
   readonly #keys: readonly MacKey[]
   /** Valid texts by the first key. A forged text never enters, so a flood of them evicts nothing. */
-  readonly #valid = new Map<string, Unsigned>()
+  readonly #valid = new RecentMap<Unsigned>(maxCached)
   readonly sign: (value: string) => string
 
   constructor(keys: readonly MacKey[]) {
@@ -36,10 +36,7 @@ export class Signer {
     const index = dot > 0 ? this.#keys.findIndex((key) => constantTimeEqual(key.sign(value), signature)) : -1
     if (index < 0) return { valid: false, renew: false, value: null }
     const unsigned = { valid: true, renew: index > 0, value }
-    if (index === 0) {
-      if (this.#valid.size >= maxCached) this.#valid.delete(this.#valid.keys().next().value ?? '')
-      this.#valid.set(signed, unsigned)
-    }
+    if (index === 0) this.#valid.add(signed, unsigned)
     return unsigned
   }
 }

@@ -1,5 +1,6 @@
 import { storedAbilities } from '../access/abilities.ts'
 import type { Database, Tx } from '../database/database.ts'
+import { maxRowId } from '../database/ids.ts'
 import type { PersonalAccessToken } from '../generated/postgresql/client.ts'
 import { wireDate } from '../users/wire-date.ts'
 import type { ApiToken } from './token-schema.ts'
@@ -19,8 +20,6 @@ interface TokenFacts {
   prefix: string
   now: number
 }
-
-const largestId = 2n ** 63n - 1n
 
 const tokenOf = (row: PersonalAccessToken): ApiToken => ({
   id: Number(row.id),
@@ -63,7 +62,7 @@ export async function listTokens({ prisma }: Database, userId: number): Promise<
 
 /** Deletes the user's token of this id; false when the user has none. */
 export async function deleteToken(tx: Tx, userId: number, id: bigint): Promise<boolean> {
-  if (id > largestId) return false
+  if (id > maxRowId) return false
   const { count } = await tx.personalAccessToken.deleteMany({ where: { id, ...ownedBy(userId) } })
   return count > 0
 }

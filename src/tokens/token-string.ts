@@ -1,11 +1,10 @@
 import { crc32 } from 'node:zlib'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
+import { maxRowId } from '../database/ids.ts'
 
 /** Lookup key of a bearer token: id and secret, or only the hash for legacy tokens. */
 export type TokenKey = { id: bigint; hash: string } | { id: null; hash: string }
-
-const largestId = 2n ** 63n - 1n
 
 /** Creates a secret: prefix, 40 random characters, and their CRC-32 in hex, which secret scanners recognise. */
 export function newSecret(prefix: string): string {
@@ -27,5 +26,5 @@ export function parseToken(bearer: string): TokenKey | null {
   const secret = bearer.slice(bar + 1)
   if (secret === '' || !/^\d{1,19}$/.test(digits)) return null
   const id = BigInt(digits)
-  return id > largestId ? null : { id, hash: secretHash(secret) }
+  return id > maxRowId ? null : { id, hash: secretHash(secret) }
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { hasChromium, openChromium } from '../support/chromium.ts'
+import { addAuthenticator } from '../support/chromium-passkeys.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { freePort, temporaryDirectory } from '../support/process.ts'
 
@@ -57,18 +58,7 @@ async function servePage(t: Test, port: number): Promise<void> {
 /** A page with an authenticator that verifies its user, as a phone or laptop does. */
 async function openPage(browser: BrowserContext, url: string): Promise<Page> {
   const page = await browser.newPage()
-  const devtools = await browser.newCDPSession(page)
-  await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await addAuthenticator(await browser.newCDPSession(page))
   await page.goto(url)
   await page.waitForFunction('globalThis.libraries')
   return page

@@ -2,27 +2,11 @@
 import type { Page, Route } from 'playwright-core'
 import t from 'tap'
 import { axeFindings } from '../support/axe.ts'
+import { complaintsOf, submitSignIn } from '../support/browser-page.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { addAuthenticator, registerPasskey } from '../support/chromium-passkeys.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { until } from '../support/until.ts'
-
-/** Browser errors other than rejected passwords, above all violations of the security policy. */
-function complaintsOf(page: Page): string[] {
-  const complaints: string[] = []
-  page.on('console', (message) => {
-    const isExpected = message.location().url.endsWith('/favicon.ico') || /status of 401/.test(message.text())
-    if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(error.message))
-  return complaints
-}
-
-async function signIn(page: Page, password = ada.password): Promise<void> {
-  await page.fill('#email', ada.email)
-  await page.fill('#password', password)
-  await page.click('#login-submit')
-}
 
 /** Counts the page's calls to the authenticator, before any script of the page runs. */
 const countRequests = `(() => {
@@ -43,10 +27,10 @@ if (hasChromium(t)) {
       await page.goto(`${svc.url}/`)
       await page.click('#sign-in')
       t.match(await page.title(), /^Sign in · /)
-      await signIn(page, 'a wrong one')
+      await submitSignIn(page, 'a wrong one')
       t.match(await page.textContent('[role=alert]'), 'These credentials do not match our records.')
       t.equal(await page.inputValue('#email'), ada.email)
-      await signIn(page)
+      await submitSignIn(page)
       t.equal(page.url(), `${svc.url}/`)
       t.match(await page.textContent('#user-email'), ada.email)
       await page.click('#sign-out')
@@ -57,14 +41,14 @@ if (hasChromium(t)) {
     await t.test('with JavaScript: passkey by its button and from the suggestions', async (t) => {
       const browser = await openChromium(t)
       const page = await browser.newPage()
-      const complaints = complaintsOf(page)
+      const complaints = complaintsOf(page, /status of 401/)
       const authenticator = await addAuthenticator(await browser.newCDPSession(page))
       await page.goto(`${svc.url}/oauth/login`)
       await page.locator('#passkey-login').waitFor()
       t.same(await axeFindings(page), [])
-      await signIn(page, 'a wrong one')
+      await submitSignIn(page, 'a wrong one')
       t.same(await axeFindings(page), [])
-      await signIn(page)
+      await submitSignIn(page)
       await page.waitForSelector('#sign-out')
       t.same(await axeFindings(page), [])
       await registerPasskey(page)

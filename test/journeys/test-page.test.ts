@@ -1,26 +1,9 @@
 // engine: none
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { complaintsOf, submitSignIn } from '../support/browser-page.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { ada, startWithAda } from '../support/listening.ts'
-
-/** Records browser errors on a page, above all violations of the security policy. */
-function complaintsOf(page: Page): string[] {
-  const complaints: string[] = []
-  page.on('console', (message) => {
-    // Pages of svc have no icon, and browsers request one.
-    const isIcon = message.location().url.endsWith('/favicon.ico')
-    if (['error', 'warning'].includes(message.type()) && !isIcon) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(error.message))
-  return complaints
-}
-
-async function signIn(page: Page, password = ada.password): Promise<void> {
-  await page.fill('#email', ada.email)
-  await page.fill('#password', password)
-  await page.click('#login-submit')
-}
 
 const text = async (page: Page, selector: string): Promise<string> => (await page.textContent(selector)) ?? ''
 
@@ -44,11 +27,11 @@ async function looksRight(t: Test, page: Page, name: string): Promise<void> {
 async function walk(t: Test, page: Page, url: string): Promise<void> {
   await page.goto(`${url}/test-login`)
   await looksRight(t, page, 'login')
-  await signIn(page, 'a wrong one')
+  await submitSignIn(page, 'a wrong one')
   t.match(await text(page, '[role=alert]'), 'These credentials do not match our records.')
   await looksRight(t, page, 'login-failed')
 
-  await signIn(page)
+  await submitSignIn(page)
   t.equal(page.url(), `${url}/test-tokens`)
   t.match(await text(page, '#flash'), 'Token test-token created.')
   const token = await text(page, '#token')

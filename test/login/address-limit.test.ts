@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { deviceSignIn } from '../support/accounts.ts'
 import { buildTestApp, type Settings, type TestApp } from '../support/app.ts'
 import { Browser } from '../support/browser.ts'
 import { minute } from '../support/clock.ts'
@@ -16,14 +17,8 @@ const client = {
 const build = (t: Test, settings: Settings = {}, limits: object = {}) =>
   buildTestApp(t, { settings: { clients: [client], rate_limits: { login_address: '3/10m', ...limits }, ...settings } })
 
-const send = (svc: TestApp, email: string, password: string, remoteAddress = '192.0.2.1', headers = {}) =>
-  svc.app.inject({
-    method: 'POST',
-    url: '/svc/token',
-    remoteAddress,
-    headers,
-    payload: { email, password, device_name: 'd' },
-  })
+const send = (svc: TestApp, email: string, password: string, remoteAddress?: string, headers?: object) =>
+  deviceSignIn(svc, { email, password }, remoteAddress, headers)
 
 /** The statuses of one password on one account after the other, which triggers no other limit. */
 async function spray(svc: TestApp, times: number, remoteAddress?: string, headers?: object) {

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { PasswordHashing } from '../../src/login/hashing.ts'
+import { deviceSignIn } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { Browser } from '../support/browser.ts'
 import { hour, minute, second } from '../support/clock.ts'
@@ -8,14 +9,8 @@ import { hour, minute, second } from '../support/clock.ts'
 const right = 'correct horse'
 
 /** Tries a password from a device with its own address. */
-const tryToken = (svc: TestApp, email: string, password: string, remoteAddress = '192.0.2.1', headers = {}) =>
-  svc.app.inject({
-    method: 'POST',
-    url: '/svc/token',
-    remoteAddress,
-    headers,
-    payload: { email, password, device_name: 'd' },
-  })
+const tryToken = (svc: TestApp, email: string, password: string, remoteAddress?: string, headers?: object) =>
+  deviceSignIn(svc, { email, password }, remoteAddress, headers)
 
 /** The statuses of consecutive wrong guesses. */
 async function guess(svc: TestApp, email: string, times: number, remoteAddress?: string, headers = {}) {

@@ -1,29 +1,21 @@
-import t, { type Test } from 'tap'
-import { buildTestApp, type TestApp } from '../support/app.ts'
+import t from 'tap'
+import { buildTestApp } from '../support/app.ts'
 import { second } from '../support/clock.ts'
-import { challenged, codeAt, confirmedBrowser, enableTwoFactor, type TwoFactorUser } from '../support/totp.ts'
+import {
+  challenged,
+  codeAt,
+  confirmedBrowser,
+  deviceWithFactor,
+  enableTwoFactor,
+  twoFactorReplicas,
+} from '../support/totp.ts'
 
 const challenge = '/two-factor-challenge'
-
-const device = (svc: TestApp, email: string, proof: object, remoteAddress = '192.0.2.1') =>
-  svc.app.inject({
-    method: 'POST',
-    url: '/svc/token',
-    remoteAddress,
-    payload: { email, password: 'correct horse', device_name: 'Phone', ...proof },
-  })
-
-/** Two replicas on one database and one clock, and a user with a second factor. */
-async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp; other: TestApp; ada: TwoFactorUser }> {
-  const svc = await buildTestApp(t, { settings: { ...settings } })
-  const other = await buildTestApp(t, { settings: { ...settings }, database: svc.where, clock: svc.clock })
-  return { svc, other, ada: await enableTwoFactor(svc) }
-}
 
 const counted = (statuses: readonly number[], status: number) => statuses.filter((found) => found === status).length
 
 t.test('limits guesses across all entry points and addresses', async (t) => {
-  const { svc, other, ada } = await replicas(t)
+  const { svc, other, ada } = await twoFactorReplicas(t)
   const bob = await enableTwoFactor(svc)
   const spa = await challenged(svc, ada.email)
   const page = svc.browser()
@@ -34,8 +26,8 @@ t.test('limits guesses across all entry points and addresses', async (t) => {
   t.equal((await form({ email: ada.email, password: 'correct horse' })).statusCode, 303)
 
   t.equal((await spa.post(challenge, { code: ada.wrong() })).statusCode, 422)
-  t.equal((await device(other, ada.email, { code: ada.wrong() }, '198.51.100.1')).statusCode, 422)
-  t.equal((await device(svc, ada.email, { recovery_code: 'guess' }, '198.51.100.2')).statusCode, 422)
+  t.equal((await deviceWithFactor(other, ada.email, { code: ada.wrong() }, '198.51.100.1')).statusCode, 422)
+  t.equal((await deviceWithFactor(svc, ada.email, { recovery_code: 'guess' }, '198.51.100.2')).statusCode, 422)
   t.equal((await form({ code: ada.wrong() })).statusCode, 422)
   t.equal((await spa.post(challenge, { recovery_code: 'guess' })).statusCode, 422)
   svc.clock.advance(10 * second)
@@ -44,7 +36,7 @@ t.test('limits guesses across all entry points and addresses', async (t) => {
   t.equal(refused.statusCode, 429, 'even a valid one')
   t.equal(refused.headers['retry-after'], '50')
   t.match(refused.json(), { message: text, code: 'too_many_requests', errors: { email: [text] } })
-  const elsewhere = await device(other, ada.email, { code: ada.code() }, '2001:db8::1')
+  const elsewhere = await deviceWithFactor(other, ada.email, { code: ada.code() }, '2001:db8::1')
   t.equal(elsewhere.statusCode, 429)
   t.ok(elsewhere.headers['retry-after'])
   const seen = await form({ code: ada.code() })
@@ -52,7 +44,11 @@ t.test('limits guesses across all entry points and addresses', async (t) => {
   t.equal(seen.headers['retry-after'], '50')
   t.equal(seen.body.split(text).length - 1, 1, 'logged once')
 
-  t.equal((await device(svc, bob.email, { code: bob.code() })).statusCode, 200, 'another account is not affected')
+  t.equal(
+    (await deviceWithFactor(svc, bob.email, { code: bob.code() })).statusCode,
+    200,
+    'another account is not affected',
+  )
   svc.clock.advance(50 * second)
   t.equal((await spa.post(challenge, { code: ada.code() })).statusCode, 204, 'until the window ends')
   const types = (
@@ -86,7 +82,7 @@ t.test('counts confirmations as guesses, and clears them after a success', async
 })
 
 t.test('does not exceed the limit with parallel guesses', async (t) => {
-  const { svc, other, ada } = await replicas(t)
+  const { svc, other, ada } = await twoFactorReplicas(t)
   const waiting = await Promise.all([svc, other].map((app) => challenged(app, ada.email)))
   const guesses = Array.from({ length: 24 }, (_, i) =>
     (waiting[i % 2] ?? ada.browser).post(challenge, { code: ada.wrong() }),

@@ -1,31 +1,14 @@
 import { hash as bcrypt } from '@node-rs/bcrypt'
-import t, { type Test } from 'tap'
-import { buildTestApp, type TestApp } from '../support/app.ts'
+import t from 'tap'
+import { buildTestApp } from '../support/app.ts'
 import { hour, minute } from '../support/clock.ts'
 import { beginTogether } from '../support/together.ts'
-import { challenged, enableTwoFactor, type TwoFactorUser } from '../support/totp.ts'
+import { challenged, deviceWithFactor, enableTwoFactor, twoFactorReplicas } from '../support/totp.ts'
 
 // Every sign-in here costs a password check.
 const challenge = '/two-factor-challenge'
 const invalidCode = 'The provided two factor authentication code was invalid.'
 const invalidRecovery = 'The provided two factor recovery code was invalid.'
-
-const device = (svc: TestApp, email: string, proof: object, remoteAddress = '192.0.2.1') =>
-  svc.app.inject({
-    method: 'POST',
-    url: '/svc/token',
-    remoteAddress,
-    payload: { email, password: 'correct horse', device_name: 'Phone', ...proof },
-  })
-
-/** Two replicas on one database and one clock, and a user with a second factor. */
-async function replicas(t: Test, settings: object = {}): Promise<{ svc: TestApp; other: TestApp; ada: TwoFactorUser }> {
-  const svc = await buildTestApp(t, { settings: { ...settings } })
-  const other = await buildTestApp(t, { settings: { ...settings }, database: svc.where, clock: svc.clock })
-  return { svc, other, ada: await enableTwoFactor(svc) }
-}
-
-const _counted = (statuses: readonly number[], status: number) => statuses.filter((found) => found === status).length
 
 t.test('completes the sign-in with a valid code, and keeps it waiting after an invalid one', async (t) => {
   const svc = await buildTestApp(t)
@@ -81,7 +64,7 @@ t.test('accepts a recovery code once, and replaces it', async (t) => {
     204,
     'the code works too',
   )
-  t.equal((await device(svc, ada.email, { recovery_code: second, code: 'x' })).statusCode, 200)
+  t.equal((await deviceWithFactor(svc, ada.email, { recovery_code: second, code: 'x' })).statusCode, 200)
   const events = await svc.database.prisma.event.findMany({ where: { type: 'recovery_code_used' } })
   t.equal(events.length, 2)
   const told = async () => (await svc.mailbox.to(ada.email)).filter(({ text }) => /recovery code/i.test(text)).length
@@ -102,16 +85,16 @@ t.test(
       const ada = await enableTwoFactor(svc)
       for (const [steps, status] of Object.entries(cases)) {
         svc.clock.advance(5 * minute)
-        const answer = await device(svc, ada.email, { code: ada.code(Number(steps)) })
+        const answer = await deviceWithFactor(svc, ada.email, { code: ada.code(Number(steps)) })
         t.equal(answer.statusCode, status, `window ${window}, step ${steps}`)
       }
     }
     const svc = await buildTestApp(t)
     const ada = await enableTwoFactor(svc)
     const [early, now] = [ada.code(-1), ada.code()]
-    t.equal((await device(svc, ada.email, { code: now })).statusCode, 200)
+    t.equal((await deviceWithFactor(svc, ada.email, { code: now })).statusCode, 200)
     for (const code of [early, now])
-      t.equal((await device(svc, ada.email, { code })).statusCode, 422, 'used, or before it')
+      t.equal((await deviceWithFactor(svc, ada.email, { code })).statusCode, 422, 'used, or before it')
     const spa = await challenged(svc, ada.email)
     t.equal((await spa.post(challenge, { code: now })).statusCode, 422, 'nor at another channel')
     t.equal((await spa.post(challenge, { code: ada.code(1) })).statusCode, 204)
@@ -119,7 +102,7 @@ t.test(
 )
 
 t.test('accepts a code exactly once when two replicas and several entry points get it concurrently', async (t) => {
-  const { svc, other, ada } = await replicas(t)
+  const { svc, other, ada } = await twoFactorReplicas(t)
   for (let round = 0; round < 2; round++) {
     svc.clock.advance(2 * minute)
     const [one, two] = [await challenged(svc, ada.email), await challenged(other, ada.email)]
@@ -133,14 +116,14 @@ t.test('accepts a code exactly once when two replicas and several entry points g
   const code = ada.code()
   const answers = await Promise.all([
     ...waiting.map((spa) => spa.post(challenge, { code })),
-    device(svc, ada.email, { code }),
-    device(other, ada.email, { code }),
+    deviceWithFactor(svc, ada.email, { code }),
+    deviceWithFactor(other, ada.email, { code }),
   ])
   t.equal(answers.filter(({ statusCode }) => statusCode < 300).length, 1)
 })
 
 t.test('accepts one recovery code once, and different codes each, concurrently', async (t) => {
-  const { svc, other, ada } = await replicas(t)
+  const { svc, other, ada } = await twoFactorReplicas(t)
   const [first, second, third, ...rest] = ada.recoveryCodes
   const atOnce = async (...codes: (string | undefined)[]) => {
     const waiting = [await challenged(svc, ada.email), await challenged(other, ada.email)]
@@ -151,7 +134,7 @@ t.test('accepts one recovery code once, and different codes each, concurrently',
   t.strictSame(await atOnce(first, first), [204, 422])
   t.strictSame(await atOnce(second, third), [204, 204])
   const many = await Promise.all(
-    rest.slice(0, 4).map((recovery_code, i) => device(i % 2 ? svc : other, ada.email, { recovery_code })),
+    rest.slice(0, 4).map((recovery_code, i) => deviceWithFactor(i % 2 ? svc : other, ada.email, { recovery_code })),
   )
   t.strictSame(
     many.map(({ statusCode }) => statusCode),
@@ -163,7 +146,7 @@ t.test('accepts one recovery code once, and different codes each, concurrently',
 })
 
 t.test('makes one session when two proofs complete a waiting sign-in concurrently', async (t) => {
-  const { svc, ada } = await replicas(t)
+  const { svc, ada } = await twoFactorReplicas(t)
   const spa = await challenged(svc, ada.email)
   const before = await svc.database.prisma.session.count({ where: { userId: BigInt(ada.user.id) } })
   const answers = await Promise.all([
@@ -180,21 +163,21 @@ t.test("rejects another user's code, and counts attempts by user", async (t) => 
   const spa = await challenged(svc, ada.email)
   t.equal((await spa.post(challenge, { code: bob.code() })).statusCode, 422)
   t.equal((await spa.post(challenge, { recovery_code: bob.recoveryCodes[0] })).statusCode, 422)
-  t.equal((await device(svc, bob.email, { code: bob.code() })).statusCode, 200, 'neither code was used up')
-  t.equal((await device(svc, bob.email, { recovery_code: bob.recoveryCodes[0] })).statusCode, 200)
+  t.equal((await deviceWithFactor(svc, bob.email, { code: bob.code() })).statusCode, 200, 'neither code was used up')
+  t.equal((await deviceWithFactor(svc, bob.email, { recovery_code: bob.recoveryCodes[0] })).statusCode, 200)
 })
 
 t.test('asks for the code at device login, and reveals this only with the right password', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enableTwoFactor(svc)
-  const missing = await device(svc, ada.email, {})
+  const missing = await deviceWithFactor(svc, ada.email, {})
   t.equal(missing.statusCode, 422)
   t.strictSame(missing.json().errors, { code: [invalidCode] })
-  const wrong = await device(svc, ada.email, { recovery_code: 'x' })
+  const wrong = await deviceWithFactor(svc, ada.email, { recovery_code: 'x' })
   t.strictSame(wrong.json().errors, { recovery_code: [invalidRecovery] })
-  const guess = await device(svc, ada.email, { password: 'wrong', code: ada.code() })
+  const guess = await deviceWithFactor(svc, ada.email, { password: 'wrong', code: ada.code() })
   t.strictSame(guess.json().errors, { email: ['The provided credentials are incorrect.'] })
-  const good = await device(svc, ada.email, { code: ada.code() })
+  const good = await deviceWithFactor(svc, ada.email, { code: ada.code() })
   t.equal(good.statusCode, 200, 'no code was used up')
   t.equal((await svc.bearer(good.json().token, 'GET', '/api/user')).json().id, ada.user.id)
   const page = svc.browser({ origin: 'http://localhost:8000' })

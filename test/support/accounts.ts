@@ -1,3 +1,4 @@
+import type { LightMyRequestResponse } from 'fastify'
 import { passwordFingerprint } from '../../src/access/password-fingerprint.ts'
 import type { TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
@@ -35,3 +36,25 @@ export async function removePassword({ database: { prisma } }: TestApp, userId: 
   await prisma.user.update({ where: { id }, data: { password: null } })
   await prisma.session.updateMany({ where: { userId: id }, data: { passwordFingerprint: passwordFingerprint(null) } })
 }
+
+/** Requests a password reset, and returns the token of the mail. */
+export async function requestReset(svc: TestApp, email: string): Promise<string> {
+  await svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' })
+  const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
+  return /reset-password\/([0-9a-f]{64})/.exec(text)?.[1] ?? ''
+}
+
+/** Requests an API token with a password, from a device with an address of its own. */
+export const deviceSignIn = (
+  { app }: Pick<TestApp, 'app'>,
+  credentials: object,
+  remoteAddress = '192.0.2.1',
+  headers = {},
+): Promise<LightMyRequestResponse> =>
+  app.inject({
+    method: 'POST',
+    url: '/svc/token',
+    remoteAddress,
+    headers,
+    payload: { device_name: 'Phone', ...credentials },
+  })

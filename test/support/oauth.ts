@@ -38,6 +38,25 @@ export const clients = [
   { client_id: 'watcher', type: 'confidential', secret, introspect: true, grants: ['client_credentials'] },
 ]
 
+/** A client of the password grant. */
+export const passwordClient = {
+  client_id: 'legacy',
+  type: 'confidential',
+  secret,
+  grants: ['password', 'refresh_token'],
+  scopes: ['orders:read'],
+}
+
+/** A client that exchanges tokens of the client `web`. */
+export const exchangeClient = {
+  client_id: 'gateway',
+  type: 'confidential',
+  secret,
+  grants: ['token_exchange'],
+  exchange: ['web'],
+  scopes: ['orders:read'],
+}
+
 export const oauthSettings = {
   scopes: { 'orders:read': 'See your orders', 'orders:write': 'Change your orders', 'stock:read': 'See the stock' },
   clients,

@@ -1,6 +1,8 @@
 import { generateSync } from 'otplib'
+import type { Test } from 'tap'
 import type { User } from '../../src/users/user.ts'
-import type { TestApp } from './app.ts'
+import { deviceSignIn } from './accounts.ts'
+import { buildTestApp, type TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 import { minute } from './clock.ts'
 
@@ -56,4 +58,18 @@ export async function challenged(svc: TestApp, email: string, more: object = {})
   const answer = await browser.signIn(email, undefined, more)
   if (answer.json().two_factor !== true) throw new Error(answer.body)
   return browser
+}
+
+/** Requests an API token with the password and a second factor. */
+export const deviceWithFactor = (svc: TestApp, email: string, proof: object, remoteAddress?: string) =>
+  deviceSignIn(svc, { email, password: 'correct horse', ...proof }, remoteAddress)
+
+/** Two replicas on one database and one clock, and a user with a second factor. */
+export async function twoFactorReplicas(
+  t: Test,
+  settings: object = {},
+): Promise<{ svc: TestApp; other: TestApp; ada: TwoFactorUser }> {
+  const svc = await buildTestApp(t, { settings: { ...settings } })
+  const other = await buildTestApp(t, { settings: { ...settings }, database: svc.where, clock: svc.clock })
+  return { svc, other, ada: await enableTwoFactor(svc) }
 }

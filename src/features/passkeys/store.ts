@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import { randomId } from '../../crypto/random.ts'
 import type { Database, Tx } from '../../database/database.ts'
+import { maxRowId } from '../../database/ids.ts'
 import { unauthenticated } from '../../errors.ts'
 import type { Passkey } from '../../generated/postgresql/client.ts'
 import { wireDate } from '../../users/wire-date.ts'
@@ -37,8 +38,6 @@ export interface PasskeyUse {
   backedUp: boolean
   now: number
 }
-
-const largestId = 2n ** 63n - 1n
 
 const recordOf = (row: Passkey): Record => ({
   id: String(row.id),
@@ -125,7 +124,7 @@ export async function notePasskeyUse(tx: Tx, id: bigint, { counter, backedUp, no
 
 /** Owner of a passkey: this user, another user, or unknown id. */
 export async function ownerOf({ prisma }: Database, id: bigint, userId: number): Promise<'own' | 'other' | 'none'> {
-  if (id > largestId) return 'none'
+  if (id > maxRowId) return 'none'
   const row = await prisma.passkey.findUnique({ where: { id }, select: { userId: true } })
   if (!row) return 'none'
   return row.userId === BigInt(userId) ? 'own' : 'other'

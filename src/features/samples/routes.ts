@@ -6,7 +6,7 @@ import { forbidden, notFound } from '../../errors.ts'
 import { createTask, listTasks, putServer } from './store.ts'
 
 /** Ids are JSON numbers; larger ones would lose precision. */
-const largestId = BigInt(Number.MAX_SAFE_INTEGER)
+const maxServerId = BigInt(Number.MAX_SAFE_INTEGER)
 
 const orders = [
   { id: 1, status: 'placed' },
@@ -35,7 +35,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const id = BigInt(request.params.id)
-      if (id > largestId) throw notFound()
+      if (id > maxServerId) throw notFound()
       const { user } = callerOf(request)
       const server = user && (await putServer(app.database, id, request.body.name, user.id))
       if (!server) throw forbidden()

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import type { Database, Tx } from '../../database/database.ts'
+import { maxRowId } from '../../database/ids.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { SocialProfile } from './profile.ts'
 import type { SocialAccountRecord } from './schemas.ts'
@@ -10,8 +11,6 @@ type Record = Static<typeof SocialAccountRecord>
 export interface StoredIdentity extends SocialProfile {
   tokens: string | null
 }
-
-const largestId = 2n ** 63n - 1n
 
 /** Returns the owner of an identity by the provider's id, or null. */
 export async function ownerOf(
@@ -74,7 +73,7 @@ export async function listLinks({ prisma }: Database, userId: number): Promise<R
 
 /** Deletes the user's link of this id; returns its provider, or null when the user has no such link. */
 export async function deleteLink(tx: Tx, { id, userId }: { id: bigint; userId: number }): Promise<string | null> {
-  if (id > largestId) return null
+  if (id > maxRowId) return null
   const where = { id, userId: BigInt(userId) }
   const row = await tx.socialAccount.findFirst({ where, select: { provider: true } })
   await tx.socialAccount.deleteMany({ where })

@@ -1,32 +1,25 @@
 import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
-import { clients, codeFlow, introspect, oauthSettings, Person, post, refresh, token } from '../../support/oauth.ts'
+import {
+  clients,
+  codeFlow,
+  exchangeClient,
+  introspect,
+  oauthSettings,
+  Person,
+  passwordClient,
+  post,
+  refresh,
+  token,
+} from '../../support/oauth.ts'
 import { stopTime } from '../../support/time.ts'
 
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token'
-const secret = 'a-secret-that-is-long-enough'
 
 const settings = {
   ...oauthSettings,
-  clients: [
-    ...clients,
-    {
-      client_id: 'legacy',
-      type: 'confidential',
-      secret,
-      grants: ['password', 'refresh_token'],
-      scopes: ['orders:read'],
-    },
-    {
-      client_id: 'gateway',
-      type: 'confidential',
-      secret,
-      grants: ['token_exchange'],
-      exchange: ['web'],
-      scopes: ['orders:read'],
-    },
-  ],
+  clients: [...clients, passwordClient, exchangeClient],
 }
 
 t.test('revokes the JWT that authenticates POST /logout, whatever grant issued it', async (t) => {

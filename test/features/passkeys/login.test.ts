@@ -4,7 +4,16 @@ import { Authenticator, type Forgery } from '../../support/authenticator.ts'
 import { minute } from '../../support/clock.ts'
 import { Scrape } from '../../support/metrics.ts'
 import { freePort } from '../../support/process.ts'
-import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
+import {
+  buildPasskeyApp,
+  eventsOf,
+  forgedCeremonies,
+  refusal,
+  signedIn,
+  texts,
+  Visitor,
+  withPasskey,
+} from './visitor.ts'
 
 t.test('signs in by passkey without an address, in a new session', async (t) => {
   const svc = await buildPasskeyApp(t)
@@ -63,19 +72,10 @@ t.test('rejects every forged response, and signs nobody in', async (t) => {
   const other = await withPasskey(svc)
   const { user: handles } = await other.owner.options('register')
   const forgeries: Record<string, Forgery> = {
-    'another origin': { origin: 'https://evil.example' },
+    ...forgedCeremonies,
     'another scheme': { origin: 'https://localhost:5173' },
-    'another RP id': { rpId: 'evil.example' },
     'the other ceremony': { type: 'webauthn.create' },
     'a payment': { type: 'payment.get' },
-    'another challenge': { challenge: randomBytes(32).toString('base64url') },
-    'no challenge': { challenge: '' },
-    'no user verification': { userVerified: false },
-    'no user presence': { userPresent: false },
-    'a framed page': { crossOrigin: true },
-    'a page that only names the one around it': { topOrigin: 'http://localhost:5173' },
-    'a page framed by a known one': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
-    'trailing bytes': { trailing: Buffer.from([0]) },
     "another user's handle": { userHandle: handles?.id },
     'an unknown handle': { userHandle: randomBytes(32).toString('base64url') },
   }

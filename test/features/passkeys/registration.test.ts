@@ -2,7 +2,16 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { accountsOf } from '../../../src/accounts.ts'
 import { Authenticator, type Forgery } from '../../support/authenticator.ts'
-import { buildPasskeyApp, eventsOf, refusal, signedIn, texts, Visitor, withPasskey } from './visitor.ts'
+import {
+  buildPasskeyApp,
+  eventsOf,
+  forgedCeremonies,
+  refusal,
+  signedIn,
+  texts,
+  Visitor,
+  withPasskey,
+} from './visitor.ts'
 
 t.test('returns complete options that exclude existing passkeys', async (t) => {
   const svc = await buildPasskeyApp(t, { app: { name: 'Acme', frontend_url: 'http://localhost:5173' } })
@@ -66,19 +75,10 @@ t.test('rejects every forged response, and registers nothing', async (t) => {
   const { user, visitor } = await signedIn(svc)
   const certificate = new Map([['x5c', [randomBytes(64)]]])
   const forgeries: Record<string, Forgery> = {
-    'another origin': { origin: 'https://evil.example' },
+    ...forgedCeremonies,
     'an origin with ours as a prefix': { origin: 'http://localhost:5173.evil.example' },
     'our origin on another port': { origin: 'http://localhost:5174' },
-    'another RP id': { rpId: 'evil.example' },
     'the other ceremony': { type: 'webauthn.get' },
-    'another challenge': { challenge: randomBytes(32).toString('base64url') },
-    'no challenge': { challenge: '' },
-    'no user verification': { userVerified: false },
-    'no user presence': { userPresent: false },
-    'a framed page': { crossOrigin: true },
-    'a page that only names the one around it': { topOrigin: 'http://localhost:5173' },
-    'a page framed by a known one': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
-    'trailing bytes': { trailing: Buffer.from([0]) },
     'a certificate': { attestation: { fmt: 'packed', attStmt: certificate } },
     'an attestation of a TPM': { attestation: { fmt: 'tpm', attStmt: certificate } },
     'an attestation of Android': { attestation: { fmt: 'android-safetynet', attStmt: certificate } },

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import type { User } from '../../../src/users/user.ts'
@@ -14,6 +15,20 @@ const optionsOf = {
 }
 
 const answerTo = { login: '/passkeys/login', confirm: '/passkeys/confirm', register: '/user/passkeys' }
+
+/** Forgeries that both ceremonies must reject. */
+export const forgedCeremonies: Record<string, Forgery> = {
+  'another origin': { origin: 'https://evil.example' },
+  'another RP id': { rpId: 'evil.example' },
+  'another challenge': { challenge: randomBytes(32).toString('base64url') },
+  'no challenge': { challenge: '' },
+  'no user verification': { userVerified: false },
+  'no user presence': { userPresent: false },
+  'a framed page': { crossOrigin: true },
+  'a page that only names the one around it': { topOrigin: 'http://localhost:5173' },
+  'a page framed by a known one': { crossOrigin: true, topOrigin: 'http://localhost:5173' },
+  'trailing bytes': { trailing: Buffer.from([0]) },
+}
 
 /** svc with the front end that the software authenticator's browser shows; managing passkeys needs no password. */
 export const buildPasskeyApp = (t: Test, settings: Settings = {}, options: TestAppOptions = {}): Promise<TestApp> =>

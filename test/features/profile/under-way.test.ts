@@ -1,19 +1,12 @@
 import t from 'tap'
-import { strongPassword } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { requestReset, strongPassword } from '../../support/accounts.ts'
+import { buildTestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { holdTransactions } from '../../support/hold.ts'
 import { until } from '../../support/until.ts'
 
 const password = 'correct horse'
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
-
-/** The token of the latest reset mail. */
-async function resetToken(svc: TestApp, email: string): Promise<string> {
-  await svc.browser().post('/forgot-password', { email }, sameOrigin)
-  const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
-  return /reset-password\/([0-9a-f]{64})/.exec(text)?.[1] ?? ''
-}
 
 /** Requests with which an intruder may try to keep or damage the account. */
 const intrusions: Record<string, (spa: Browser, email: string) => Promise<{ statusCode: number }>> = {
@@ -27,7 +20,7 @@ t.test('ignores requests of an intruder that are in flight during a reset', asyn
   for (const [name, begin] of Object.entries(intrusions)) {
     const email = `${name}@example.com`
     const user = await svc.createUser({ email, verified: false })
-    const token = await resetToken(svc, email)
+    const token = await requestReset(svc, email)
     const spas = [svc.browser(), svc.browser(), svc.browser(), svc.browser()]
     for (const spa of spas) {
       await spa.signIn(email)

@@ -1,18 +1,11 @@
 import t from 'tap'
-import { strongPassword } from '../../support/accounts.ts'
-import { buildTestApp, type TestApp } from '../../support/app.ts'
+import { requestReset, strongPassword } from '../../support/accounts.ts'
+import { buildTestApp } from '../../support/app.ts'
 import { holdTransactions } from '../../support/hold.ts'
 import { until } from '../../support/until.ts'
 
 const password = 'correct horse'
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
-
-/** The token of the latest reset mail. */
-async function resetToken(svc: TestApp, email: string): Promise<string> {
-  await svc.browser().post('/forgot-password', { email }, sameOrigin)
-  const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
-  return /reset-password\/([0-9a-f]{64})/.exec(text)?.[1] ?? ''
-}
 
 t.test('revokes the token of a device that signs in during a reset', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null, login: null } } })
@@ -20,7 +13,7 @@ t.test('revokes the token of a device that signs in during a reset', async (t) =
     // Created by a client that knows the password but does not own the address.
     const user = await svc.createUser({ verified: false })
     const { email } = user
-    const token = await resetToken(svc, email)
+    const token = await requestReset(svc, email)
     const intruder = svc.browser()
     await intruder.signIn(email)
     const body = { email, password, device_name: 'x' }

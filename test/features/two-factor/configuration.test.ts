@@ -2,18 +2,7 @@ import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { minute } from '../../support/clock.ts'
 import { challenged, enableTwoFactor } from '../../support/totp.ts'
-
-const factor = '/user/two-factor-authentication'
-const recovery = '/user/two-factor-recovery-codes'
-const routes = [
-  ['POST', factor],
-  ['POST', '/user/confirmed-two-factor-authentication'],
-  ['DELETE', factor],
-  ['GET', '/user/two-factor-qr-code'],
-  ['GET', '/user/two-factor-secret-key'],
-  ['GET', recovery],
-  ['POST', recovery],
-] as const
+import { routes } from './paths.ts'
 
 t.test('stores values encrypted, and reads them after a rotation of the secret', async (t) => {
   const [old, next] = ['the-old-secret-of-this-test-is-32-bytes', 'the-new-secret-of-this-test-is-32-bytes']

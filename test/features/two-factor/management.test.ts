@@ -3,20 +3,9 @@ import t from 'tap'
 import { buildTestApp } from '../../support/app.ts'
 import { hour, second } from '../../support/clock.ts'
 import { challenged, codeAt, confirmedBrowser, enableTwoFactor, wrongCode } from '../../support/totp.ts'
+import { confirming, factor, recovery, routes } from './paths.ts'
 
 // Every sign-in here costs a password check.
-const factor = '/user/two-factor-authentication'
-const confirming = '/user/confirmed-two-factor-authentication'
-const recovery = '/user/two-factor-recovery-codes'
-const routes = [
-  ['POST', factor],
-  ['POST', confirming],
-  ['DELETE', factor],
-  ['GET', '/user/two-factor-qr-code'],
-  ['GET', '/user/two-factor-secret-key'],
-  ['GET', recovery],
-  ['POST', recovery],
-] as const
 const invalid = 'The provided two factor authentication code was invalid.'
 
 /** Draws the SVG's path as pixels, as a screen would, and decodes the image as a camera would. */

@@ -4,8 +4,10 @@ import { buildTestApp } from '../../../support/app.ts'
 import {
   clients,
   codeFlow,
+  exchangeClient,
   oauthSettings,
   Person,
+  passwordClient,
   post,
   refresh,
   request,
@@ -14,21 +16,9 @@ import {
 } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-const secret = 'a-secret-that-is-long-enough'
 const settings = {
   ...oauthSettings,
-  clients: [
-    ...clients,
-    { client_id: 'legacy', type: 'confidential', secret, grants: ['password'], scopes: ['orders:read'] },
-    {
-      client_id: 'gateway',
-      type: 'confidential',
-      secret,
-      grants: ['token_exchange'],
-      exchange: ['web'],
-      scopes: ['orders:read'],
-    },
-  ],
+  clients: [...clients, passwordClient, exchangeClient],
 }
 
 t.test('ignores scopes that svc does not know, at every endpoint that takes scopes', async (t) => {

@@ -3,8 +3,10 @@ import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import {
   clients,
   codeFlow,
+  exchangeClient,
   oauthSettings,
   Person,
+  passwordClient,
   post,
   redeem,
   refresh,
@@ -14,28 +16,10 @@ import {
 } from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
 
-const secret = 'a-secret-that-is-long-enough'
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 const settings = {
   ...oauthSettings,
-  clients: [
-    ...clients,
-    {
-      client_id: 'legacy',
-      type: 'confidential',
-      secret,
-      grants: ['password', 'refresh_token'],
-      scopes: ['orders:read'],
-    },
-    {
-      client_id: 'gateway',
-      type: 'confidential',
-      secret,
-      grants: ['token_exchange'],
-      exchange: ['web'],
-      scopes: ['orders:read'],
-    },
-  ],
+  clients: [...clients, passwordClient, exchangeClient],
 }
 
 /** Deletes the account right before svc runs a certain statement, the worst possible moment. */
