@@ -1,6 +1,6 @@
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
 
-/** What svc puts into an access token (RFC 9068 section 2.2), and what it adds. */
+/** Claims of an access token: those of RFC 9068 section 2.2, and svc's own. */
 export interface AccessTokenClaims extends JWTPayload {
   sub: string
   jti: string
@@ -10,51 +10,53 @@ export interface AccessTokenClaims extends JWTPayload {
   client_id: string
   scope?: string
   scopes?: string[]
-  /** The grant it comes from, or the session or row it lives with. */
+  /** Grant, session or row with which the token ends. */
   gid?: string
-  /** The `jti` of the token that it was exchanged for, and ends with. */
+  /** `jti` of the exchanged subject token, with which it ends. */
   subject_jti?: string
-  /** `client_credentials` for a machine, whatever its `sub`. */
+  /** `client_credentials` marks a machine, regardless of `sub`. */
   gty?: string
-  /** How and when the user signed in (RFC 9068 section 2.2.1); missing from machines' and personal tokens. */
+  /**
+   * Methods and time of the sign-in (RFC 9068 section 2.2.1); missing in tokens of machines and in personal access
+   * tokens.
+   */
   acr?: string
   auth_time?: number
-  /** The key it is bound to (RFC 9449 section 6.1). */
+  /** Key to which the token is bound (RFC 9449 section 6.1). */
   cnf?: { jkt?: string }
 }
 
-/** The keys that verify tokens, and a name that changes with them. */
+/** Keys that verify tokens, and a name that changes with them. */
 interface VerifyingKeys {
   version: string
   public: JSONWebKeySet
 }
 
-/** Where the keys come from. */
+/** Source of the keys. */
 export interface KeySource {
   current(): VerifyingKeys
-  /** Whether there is such a key, one that another process made a moment ago included. */
+  /** Tests whether a key exists, including one that another process just created. */
   knows(kid: string): Promise<boolean>
 }
 
 const algorithms = ['RS256', 'ES256', 'EdDSA']
 
-/** As many verified tokens as are remembered, so that one that comes again costs no signature. */
+/** Maximum number of cached tokens. A cached token needs no signature check. */
 const maxVerified = 10_000
 
-/** Whether every part is base64url as its encoder writes it: no token has a second spelling. */
+/** Tests for canonical base64url in every part, so that a token has only one spelling. */
 const isCanonical = (token: string): boolean =>
   token.split('.').every((part) => part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part)
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** Whether verified claims are an access token's. */
+/** Tests whether verified claims belong to an access token. */
 const isAccessToken = (claims: JWTPayload): claims is AccessTokenClaims =>
   isText(claims.sub) && isText(claims.jti) && isText(claims.aud) && isText(claims.client_id) && claims.exp !== undefined
 
 /**
- * Checks the signatures of svc's own access tokens: algorithm pinned to the key's, `typ: at+jwt`, issuer and time.
- * What is remembered is only that one exact text's signature fits one exact set of keys; everything else is looked at
- * every time.
+ * Verifies svc's own access tokens: signature with the algorithm of the key, `typ: at+jwt`, issuer and time. Caches
+ * only that the signature of an exact text is valid for an exact set of keys. Everything else is checked every time.
  */
 export class AccessTokenVerifier {
   readonly #issuer: string
@@ -68,7 +70,7 @@ export class AccessTokenVerifier {
     this.#keys = keys
   }
 
-  /** The claims of a token that is ours and whose time has not passed (unix ms); else null. */
+  /** Claims of a token of svc that has not expired at this time (unix ms); otherwise null. */
   async verify(token: string, now: number): Promise<AccessTokenClaims | null> {
     this.#takeKeys()
     const known = this.#verified.get(token)

@@ -1,8 +1,8 @@
 import type { StepUpFactor } from '../../feature.ts'
 
 /**
- * The authentication context classes (`acr`) that svc knows, each stronger than the one before: nothing but a remembered
- * browser, one factor, two factors, and phishing-resistant authentication (OpenID EAP ACR values).
+ * Authentication context classes (`acr`), from weak to strong: only a remembered browser, one factor, two factors, and
+ * phishing-resistant authentication (OpenID EAP ACR values).
  */
 export const acrValues = ['0', '1', '2', 'phr'] as const
 
@@ -12,20 +12,20 @@ const isAcr = (value: string): value is Acr => acrValues.includes(value as Acr)
 
 const isAtLeast = (reached: Acr, asked: Acr): boolean => acrValues.indexOf(reached) >= acrValues.indexOf(asked)
 
-/** The classes that are this one or stronger. */
+/** This class and the stronger ones. */
 export const acrsFrom = (weakest: Acr): readonly Acr[] => acrValues.slice(acrValues.indexOf(weakest))
 
-/** The class that these methods (`amr`) amount to. */
+/** Class of these methods (`amr`). */
 export function acrOf(methods: readonly string[]): Acr {
   if (methods.includes('mfa')) return methods.includes('pop') ? 'phr' : '2'
   return methods.length > 0 ? '1' : '0'
 }
 
-/** What an authorization request asks of the authentication. */
+/** Requirements of an authorization request for the authentication. */
 export interface AskedContext {
-  /** In the order in which the client prefers them; empty where it names only values that svc does not know. */
+  /** In the client's order of preference; empty if svc knows none of its values. */
   values: readonly Acr[]
-  /** Whether the request fails if none of them is reached (OpenID Connect Core section 5.5.1.1). */
+  /** Whether the request fails without one of them (OpenID Connect Core section 5.5.1.1). */
   essential: boolean
 }
 
@@ -39,10 +39,10 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** The values that svc knows, without repeats. */
+/** Known values, without duplicates. */
 export const knownValues = (values: readonly string[]): Acr[] => [...new Set(values)].filter(isAcr)
 
-/** The single claim `acr` among the claims of an ID token; null unless it names values. Throws for one that is malformed. */
+/** Claim request `acr` of an ID token; null without values. Throws if it is malformed. */
 function acrClaim(claims: unknown): { values: readonly string[]; essential: boolean } | null {
   const idToken = isObject(claims) && 'id_token' in claims ? claims.id_token : null
   const claim: AcrClaim | null = isObject(idToken) && 'acr' in idToken && isObject(idToken.acr) ? idToken.acr : null
@@ -54,10 +54,10 @@ function acrClaim(claims: unknown): { values: readonly string[]; essential: bool
   return { values, essential: claim.essential === true }
 }
 
-/** Throws a TypeError that says what is wrong with the `acr` of a `claims` parameter. */
+/** Throws a TypeError that explains the error in the `acr` of a `claims` parameter. */
 export const checkAcrClaim = (claims: object): void => void acrClaim(claims)
 
-/** What a request asks for: an essential claim counts before `acr_values`, which is a wish. */
+/** Classes that a request asks for. An essential claim takes precedence over `acr_values`, which are voluntary. */
 export function askedContext(params: { acr_values?: unknown; claims?: unknown }): AskedContext | null {
   const claim = isText(params.claims) && params.claims.includes('acr') ? acrClaim(JSON.parse(params.claims)) : null
   if (claim?.essential) return { values: knownValues(claim.values), essential: true }
@@ -66,30 +66,30 @@ export function askedContext(params: { acr_values?: unknown; claims?: unknown })
   return values.length > 0 ? { values, essential: false } : null
 }
 
-/** Whether one of the values that are asked for is reached. */
+/** Tests whether one of the requested values is reached. */
 export const isReached = (reached: Acr, { values }: AskedContext): boolean =>
   values.some((value) => isAtLeast(reached, value))
 
-/** The class to tell the client: the first of its values that is reached, else the one that is reached. */
+/** Class to report to the client: its first requested value that is reached, otherwise the class of the session. */
 export const toldAcr = (reached: Acr, asked: AskedContext | null): Acr =>
   asked?.values.find((value) => isAtLeast(reached, value)) ?? reached
 
-/** The second factors that a user has enrolled, and that the configuration allows. */
+/** Second factors that the user has enrolled and the configuration allows. */
 export interface Factors {
   code: boolean
   phishingResistant: readonly StepUpFactor[]
 }
 
-/** What a user does to reach a class: proves a factor in the session, or signs in anew. */
+/** How a user reaches a class: confirm a factor in the session, or sign in again. */
 export type StepUp = Factors | 'sign_in'
 
-/** What is needed to reach one of the values that are asked for; null where the user has no means to. */
+/** Step that reaches one of the requested values; null if the user cannot reach any. */
 export function stepUpTo({ values }: AskedContext, methods: readonly string[], factors: Factors): StepUp | null {
   const lowest = acrValues.find((value) => values.includes(value))
   if (lowest === '1') return 'sign_in'
   const isResistant = factors.phishingResistant.length > 0
   if (lowest === 'phr') return isResistant ? { ...factors, code: false } : null
   if (lowest !== '2' || !(factors.code || isResistant)) return null
-  // A code alone is one factor: a remembered browser has not proved the first.
+  // A code alone is one factor, because a remembered browser has not confirmed the first one.
   return methods.length > 0 ? factors : 'sign_in'
 }

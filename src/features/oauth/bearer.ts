@@ -13,7 +13,7 @@ import type { LiveToken, OAuthServer } from './protocol/oauth-server.ts'
 import { denyToken } from './protocol/store.ts'
 import { signInRefusal } from './sign-in-refusal.ts'
 
-/** The caller of a JWT access token, limited to its scopes. A token of client credentials has no user. */
+/** Caller with a JWT access token, limited to its scopes. Without a user for client credentials. */
 class JwtCaller implements TokenCaller {
   readonly kind: 'user_jwt' | 'machine'
   readonly credentialId: string
@@ -51,7 +51,7 @@ class JwtCaller implements TokenCaller {
     return !this.can(ability)
   }
 
-  /** Every replica rejects the token from now on. */
+  /** Revokes the token on every replica. */
   async revoke(request: FastifyRequest): Promise<void> {
     const jti = this.credentialId
     const userId = this.user?.id ?? null
@@ -67,7 +67,7 @@ class JwtCaller implements TokenCaller {
 
 const isJwt = (bearer: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(bearer)
 
-/** The guard's check for JWTs that svc issued for its own API (RFC 9068 section 4). */
+/** Authenticates JWTs that svc issued for its own API (RFC 9068 section 4). */
 export const oauthBearer =
   (oauthServer: OAuthServer): BearerCheck =>
   (bearer, request) => {
@@ -75,7 +75,7 @@ export const oauthBearer =
     return findCaller(oauthServer, bearer, request.server)
   }
 
-/** The guard's check for tokens that came with `DPoP` and a proof that the sender holds their key. */
+/** Authenticates tokens with the scheme `DPoP` and a proof of possession. */
 export const oauthBound =
   (oauthServer: OAuthServer): BoundCheck =>
   async (token, request) => {
@@ -89,12 +89,12 @@ export const oauthBound =
 
 async function findCaller(oauthServer: OAuthServer, bearer: string, server: FastifyInstance): Promise<Caller | null> {
   const live = await findOwn(oauthServer, bearer, server.config.current().oauth.audience)
-  // A token that is bound to a key is no bearer token (RFC 9449 section 7.2).
+  // A token that is bound to a key is not accepted as a bearer token (RFC 9449 section 7.2).
   if (live?.claims.cnf) throw boundRefusal('invalid_token')
   return live && new JwtCaller(server, live)
 }
 
-/** A live token for svc's own API; null for any other. */
+/** Valid token for svc's own API; null for any other. */
 async function findOwn(oauthServer: OAuthServer, token: string, audience: string) {
   const live = await oauthServer.findLive(token)
   return live?.claims.aud === audience ? live : null

@@ -4,27 +4,27 @@ import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose'
 import { HttpError } from '../../errors.ts'
 import { isPlainId, oddTimeOf } from './claim-bounds.ts'
 
-/** The algorithms of proofs, and of client assertions. */
+/** Algorithms of DPoP proofs and client assertions. */
 export const proofAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
-/** How far a proof's time may be from ours, in seconds. */
+/** Maximum difference between the clocks of client and server, in seconds. */
 const window = 300
 
-/** 401 of a token that is bound to a key, and what to prove (RFC 9449 section 7.1). */
+/** 401 for a token that is bound to a key, with the DPoP challenge (RFC 9449 section 7.1). */
 export const boundRefusal = (error: 'invalid_token' | 'invalid_dpop_proof'): HttpError =>
   new HttpError(401, 'unauthenticated', 'Unauthenticated.', {
     headers: { 'www-authenticate': `DPoP error="${error}", algs="${proofAlgorithms.join(' ')}"` },
   })
 
-/** A proof that fits a request and its token: what must not come again, and until when (unix ms). */
+/** Valid proof: the name to mark as used, and until when (unix ms). */
 interface Proof {
   name: string
   expiresAt: number
 }
 
 /**
- * Checks the proof of a request with a bound token (RFC 9449 section 4.3): signed by the very key, for this method, this
- * address and this token, a moment ago. Null when it is not. That it comes only once is for the caller to see to.
+ * Checks the proof of a request with a bound token (RFC 9449 section 4.3): key, method, URL, token and time. Null if it
+ * is invalid. The caller must reject replays.
  */
 export async function proofOf(request: FastifyRequest, token: string, thumbprint: string): Promise<Proof | null> {
   const { headers, method, server } = request
@@ -53,7 +53,7 @@ export async function proofOf(request: FastifyRequest, token: string, thumbprint
   }
 }
 
-/** An address without query and fragment, in the one way to write it (RFC 9449 section 4.3); null for none. */
+/** Normalised URL without query and fragment (RFC 9449 section 4.3); null if it is invalid. */
 function addressOf(text: unknown): string | null {
   const url = typeof text === 'string' ? URL.parse(text) : null
   return url && url.origin + url.pathname

@@ -9,7 +9,7 @@ import type { RecordSeal } from './record-seal.ts'
 import { type RedisRecords, shortLived } from './redis-records.ts'
 import { type NewRecord, type RecordStore, recordId } from './store.ts'
 
-/** What the adapters of all models share. */
+/** Dependencies that the adapters of all models share. */
 export interface AdapterParts {
   store: RecordStore
   seal: RecordSeal
@@ -19,14 +19,14 @@ export interface AdapterParts {
   clock: Clock
   registry: Registry
   config: Config
-  /** Where short-lived records are in place of the database; null without a Redis. */
+  /** Storage of short-lived records instead of the database; null without Redis. */
   quick: RedisRecords | null
 }
 
-/** Kinds that belong to a grant and go with it. */
+/** Kinds that belong to a grant and are deleted with it. */
 const ofGrant = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken', 'DeviceCode'])
 
-/** Kinds that are used once: the second use must fail even if both come at the same moment. */
+/** Kinds that can be used once. Of two concurrent uses, one must fail. */
 const usedOnce = new Set(['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest'])
 
 /**
@@ -35,13 +35,13 @@ const usedOnce = new Set(['AuthorizationCode', 'DeviceCode', 'PushedAuthorizatio
  */
 const pushedRequestKeptFor = 2 * 3_600_000
 
-/** Kinds that last as long as something refers to them; the library would keep them for a fixed time. */
+/** Kinds that last as long as a record refers to them. The library would store them for a fixed time. */
 const lasting = new Set(['Session', 'Grant'])
 
-/** How long one of those lasts before anything comes from it, in milliseconds: the time to sign in and to consent. */
+/** Lifetime of these before the first token, in milliseconds: time to sign in and to consent. */
 const unusedFor = 3_600_000
 
-/** The payload of a session or grant with what its row adds: how it was read, and the browser session it belongs to. */
+/** Payload of a session or grant, with the browser session of its row and the payload that was read. */
 type LastingPayload = AdapterPayload & {
   storedId?: string | undefined
   storedPayload?: string | undefined
@@ -49,7 +49,7 @@ type LastingPayload = AdapterPayload & {
   sessionId?: string
 }
 
-/** Stores what the library stores as rows: identifiers hashed, payloads encrypted, times by svc's clock. */
+/** Stores the library's records as rows, with hashed identifiers, encrypted payloads and svc's clock. */
 export class RecordAdapter implements Adapter {
   readonly #kind: string
   readonly #parts: AdapterParts
@@ -69,21 +69,21 @@ export class RecordAdapter implements Adapter {
     const keptFor = this.#kind === 'PushedAuthorizationRequest' ? pushedRequestKeptFor : 0
     const end = expiresIn ? clock.now() + expiresIn * 1000 + keptFor : null
     const record = this.#recordOf(id, payload, end)
-    // The successor of a refresh token that is used twice within the grace is written by whoever comes first.
+    // Two concurrent uses of a refresh token within the grace have the same successor. The first one inserts it.
     if (this.#kind === 'RefreshToken') await store.insert(record)
     else if (this.#quick) await this.#quick.put(record, clock.now())
     else await store.put(record)
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
   }
 
-  /** Saves a session or grant: what was read updates its row, and fails if the row has ended since then. */
+  /** Saves a session or grant. One that was read updates its row, and fails if the row has ended since. */
   async #saveLasting(id: string, saved: LastingPayload): Promise<void> {
     const { storedId, storedPayload, storedUntil: _, ...payload } = saved
     const { store, clock } = this.#parts
     const record = this.#recordOf(id, { ...payload, sessionId: undefined }, clock.now() + this.#leastLife(payload))
     const { sessionId: owner = null } = payload
     const isSession = this.#kind === 'Session'
-    // A session that knows a user follows a browser session of that user, whose end is then its own.
+    // A session with a user is bound to a browser session of that user, and ends with it.
     const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
     const follows = isSession && isOwned ? owner : null
     const isSaved = await write({ ...record, sessionId: follows })
@@ -101,8 +101,8 @@ export class RecordAdapter implements Adapter {
   }
 
   /**
-   * A session with what another request of the same browser saved after it was read: both requests may authorize a
-   * client. Null if the session has ended, or if it did not change and the save failed for another reason.
+   * Merges a session with the changes of a concurrent request of the same browser, because both may authorize a client.
+   * Null if the session has ended, or if it did not change and the save failed for another reason.
    */
   async #mergeSession(saved: LastingPayload): Promise<LastingPayload | null> {
     const { store, seal } = this.#parts
@@ -118,7 +118,7 @@ export class RecordAdapter implements Adapter {
     }
   }
 
-  /** How long a session or grant lasts by itself, in milliseconds: what comes from it lets it last longer. */
+  /** Initial lifetime of a session or grant, in milliseconds. Tokens extend it. */
   #leastLife({ accountId, clientId }: AdapterPayload): number {
     const { oauth, session } = this.#parts.config
     if (this.#kind === 'Session') return accountId ? session.absolute_lifetime : unusedFor
@@ -130,7 +130,7 @@ export class RecordAdapter implements Adapter {
     return registry.client(clientId)?.access_token_ttl ?? config.oauth.access_token_ttl
   }
 
-  /** Lets the grant, and the session that the token is bound to, last as long as anything that the token is exchanged for. */
+  /** Extends the grant and the session to the end of everything the token can be exchanged for. */
   async #extend(
     { clientId, expiresWithSession, sessionUid }: AdapterPayload,
     grantId: string,
@@ -138,7 +138,7 @@ export class RecordAdapter implements Adapter {
   ): Promise<void> {
     const uidHash = expiresWithSession && sessionUid ? recordId('uid', sessionUid) : null
     const until = end + this.#accessLife(clientId)
-    // The grant that the request has read may last long enough already: most do, and each statement costs.
+    // Most grants already last long enough, which saves a statement.
     if (uidHash === null && readUntil(grantId) > until) return
     await this.#parts.store.extend(recordId('Grant', grantId), uidHash, until)
   }
@@ -151,7 +151,7 @@ export class RecordAdapter implements Adapter {
     return this.#payloadOf(await (this.#quick ? this.#quick.find(key) : lookups.oauthRecord(key)))
   }
 
-  /** What a cookie contains. Once an interaction is a row, that row alone counts: it may be used up. */
+  /** Content of a cookie. Once an interaction has a row, only the row counts, because it may be consumed. */
   async #findCarried(cookie: string): Promise<AdapterPayload | undefined> {
     const payload = this.#parts.carried.open(this.#kind, cookie)
     if (!payload || this.#kind === 'Session') return payload ?? undefined
@@ -195,7 +195,7 @@ export class RecordAdapter implements Adapter {
 
   #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
     const { grantId, userCode, uid, sessionUid, expiresWithSession, endsWithSession } = payload
-    // An interaction belongs to the user who signed in, or else to the user of the session that began it.
+    // An interaction belongs to the user who signed in, otherwise to the user of the session that began it.
     const accountId = payload.result?.login?.accountId ?? payload.accountId ?? payload.session?.accountId
     const key = recordId(this.#kind, id)
     const { seal } = this.#parts
@@ -230,8 +230,8 @@ export class RecordAdapter implements Adapter {
       : stored
     if (row.consumedAt === null) return payload
     if (this.#kind === 'Interaction') return undefined
-    // A client may repeat a request whose answer was lost: a refresh token gets the same successor for a moment, and a
-    // device code is refused without revoking what the first request got.
+    // A client may repeat a request if it lost the response. Within the grace, a refresh token gets the same successor,
+    // and a device code is rejected without revoking the tokens of the first request.
     const isRepeated =
       (this.#kind === 'RefreshToken' || this.#kind === 'DeviceCode') &&
       now - row.consumedAt < config.oauth.refresh_grace &&
@@ -240,7 +240,7 @@ export class RecordAdapter implements Adapter {
   }
 }
 
-/** Until when (unix ms) the grant of this request lasts, as it was read; 0 for another one. */
+/** End (unix ms) of the grant that this request has read; 0 for another grant. */
 function readUntil(grantId: string): number {
   const grant: { jti?: string; storedUntil?: number } | undefined = Provider.ctx?.oidc.entities.Grant
   return grant?.jti === grantId ? (grant.storedUntil ?? 0) : 0

@@ -3,10 +3,10 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { isPlainId, oddTimeOf } from '../claim-bounds.ts'
 import { checkFapiClient } from './fapi.ts'
 
-/** How long a client assertion may work, in seconds. */
+/** Maximum lifetime of a client assertion, in seconds. */
 const longestLife = 300
 
-/** How far ahead of ours a client's clock may be, in seconds. */
+/** How far a client's clock may be ahead, in seconds. */
 const clockSkew = 60
 
 const refuse = (detail: string): never => {
@@ -14,15 +14,15 @@ const refuse = (detail: string): never => {
 }
 
 /**
- * The audiences of client assertions: the issuer, the token endpoint and, for a pushed request, its own endpoint
- * (RFC 9126 section 2). The library accepts the URL of every other endpoint too.
+ * Allowed audiences of client assertions: the issuer, the token endpoint and, for a pushed request, its endpoint (RFC
+ * 9126 section 2). The library would also accept the URL of every other endpoint.
  */
 function audiencesOf({ oidc }: KoaContextWithOIDC): unknown[] {
   const isPushed = oidc.route === 'pushed_authorization_request'
   return [oidc.issuer, oidc.urlFor('token'), ...(isPushed ? [oidc.urlFor(oidc.route)] : [])]
 }
 
-/** Checks an assertion whose signature is good: one audience, a short life, and times that svc can store. */
+/** Checks an assertion with a valid signature: one audience, a short lifetime, and times that svc can store. */
 export function checkAssertion(
   ctx: KoaContextWithOIDC,
   claims: Record<string, unknown>,
@@ -46,16 +46,15 @@ export function checkAssertion(
 }
 
 /**
- * Checks the times and the `jti` of a DPoP proof before the library does, which takes any number; throws
- * `invalid_dpop_proof`. It stands where the library asks whether a nonce is required: for each proof, and before it is
- * looked at. Nonces are not.
+ * Checks the times and the `jti` of a DPoP proof, because the library accepts any number. Throws `invalid_dpop_proof`.
+ * The library calls it to ask whether a nonce is required (it is not), for each proof and before its own checks.
  */
 export function checkProof(ctx: KoaContextWithOIDC): boolean {
   let claims: Record<string, unknown> = {}
   try {
     claims = decodeJwt(ctx.get('dpop'))
   } catch {
-    // What is no JWT the library refuses.
+    // The library rejects values that are not a JWT.
     return false
   }
   const { jti } = claims

@@ -1,10 +1,10 @@
 import type { Config } from '../../../config/schema.ts'
 import type { RegisteredClient } from './clients.ts'
 
-/** The audience of a client's tokens: its own, or the configured one. */
+/** Audience of a client's tokens: its own or the configured one. */
 export const audienceOf = (config: Config, client: RegisteredClient | undefined): string =>
   client?.audience ?? config.oauth.audience
 
-/** The resource, as an absolute URI, that stands for an audience in the library (RFC 8707). */
+/** Resource URI that represents an audience in the library (RFC 8707). */
 export const resourceOf = (audience: string): string =>
   URL.canParse(audience) ? audience : `urn:svc:audience:${encodeURIComponent(audience)}`

@@ -14,7 +14,7 @@ const maxLength = 2_048
 /** How long a browser may use a record, in milliseconds. */
 const carriedFor = 3_600_000
 
-/** What a cookie contains: the payload and its end in unix milliseconds. */
+/** Content of a cookie: the payload and its end in unix milliseconds. */
 interface Content {
   payload: AdapterPayload
   until: number
@@ -32,7 +32,7 @@ export class CarriedRecords {
   readonly #cipher: Cipher
   readonly #cookies: Cookies
   readonly #clock: Clock
-  /** What the answers to requests set, by id. */
+  /** Cookies to set with the response to a request, by record id. */
   readonly #texts = new WeakMap<IncomingMessage, Map<string, string>>()
 
   /** `secrets` is `app.secret`: the first one encrypts, all decrypt. */
@@ -42,7 +42,7 @@ export class CarriedRecords {
     this.#clock = clock
   }
 
-  /** Whether a cookie keeps the record that is to be saved: nobody is signed in, and nothing was decided yet. */
+  /** Tests whether a cookie can store the record: no user is signed in, and nothing was decided yet. */
   takes(kind: string, id: string, payload: AdapterPayload): boolean {
     const { ctx } = Provider
     if (!ctx) return false
@@ -55,7 +55,7 @@ export class CarriedRecords {
     return this.carry(ctx.req, kind, id, carried)
   }
 
-  /** Encrypts a record for the answer to a request; false when it is too long for a cookie. */
+  /** Encrypts a record for the response to a request; false if it is too long for a cookie. */
   carry(request: IncomingMessage, kind: string, id: string, payload: AdapterPayload): boolean {
     const content: Content = { payload, until: this.#clock.now() + carriedFor }
     const text = this.#cipher.encryptBytes(
@@ -68,12 +68,15 @@ export class CarriedRecords {
     return true
   }
 
-  /** The value of the cookie that carries a record; undefined when the answer to this request carries none of this id. */
+  /** Value of a record's cookie; undefined if the response to this request has none with this id. */
   textOf(request: IncomingMessage, id: string): string | undefined {
     return this.#texts.get(request)?.get(id)
   }
 
-  /** The payload in a cookie, given as `name=value`. The name counts with its prefix: a cookie moved to another name is void. */
+  /**
+   * Payload of a cookie, given as `name=value`. The name includes its prefix, so a cookie under another name is
+   * invalid.
+   */
   open(kind: string, cookie: string): AdapterPayload | null {
     const [name = '', text = ''] = cookie.split('=')
     const bytes = this.#cipher.decryptBytes(text, name)

@@ -2,7 +2,7 @@ import type { Config } from '../../../config/schema.ts'
 import type { User } from '../../../users/user.ts'
 import type { RegisteredClient } from './clients.ts'
 
-/** The claims that each scope opens (OpenID Connect Core section 5.4). */
+/** Claims by scope (OpenID Connect Core section 5.4). */
 export const claimsByScope = {
   openid: ['sub', 'acr', 'amr'],
   profile: ['name', 'preferred_username', 'updated_at'],
@@ -10,14 +10,14 @@ export const claimsByScope = {
   roles: ['roles', 'groups'],
 }
 
-/** The scope that opens a claim, apart from `openid`. */
+/** Scope that grants a claim, apart from `openid`. */
 export const scopeOfClaim = (claim: string): string | undefined =>
   Object.entries(claimsByScope).find(([scope, claims]) => scope !== 'openid' && claims.includes(claim))?.[0]
 
 /**
- * Everything svc can tell a client about a user; the library keeps what was granted. `preferred_username` is the
- * verified address for a client that may see it, and else the subject: users choose their names freely, and some
- * clients look accounts up by this claim. The role is for clients that list the scope `roles`.
+ * All claims about a user; the library filters them by the granted scopes. `preferred_username` is the verified address
+ * if the client may see it, otherwise the subject: users choose their names freely, and some clients look accounts up
+ * by this claim. The role is for clients that list the scope `roles`.
  */
 export function claimsOf(user: User, client: RegisteredClient | undefined, scope: string) {
   const sub = String(user.id)
@@ -36,8 +36,8 @@ export function claimsOf(user: User, client: RegisteredClient | undefined, scope
 }
 
 /**
- * The claims for an ID token. A client that is configured to read claims from UserInfo gets none by scope, only those that
- * the authorization asked for by name.
+ * Claims for an ID token. A client that reads claims from UserInfo gets only those that the `claims` parameter
+ * requested.
  */
 export function idTokenClaimsOf(
   config: Config,

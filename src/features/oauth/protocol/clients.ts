@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto'
 import type { ClientAuthMethod, ClientMetadata } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 
-/** A client as the YAML registers it. */
+/** Client from the YAML file. */
 export type RegisteredClient = Config['clients'][number]
 
-/** Clients of svc itself: for tokens that users and the first-party page ask of svc directly. */
+/** Clients of svc itself, for personal access tokens and tokens of the first-party page. */
 export const personalClient = 'svc-personal'
 export const firstPartyClient = 'svc-first-party'
 
-/** The scopes of OpenID Connect that every client may ask for. */
+/** OpenID Connect scopes that every client may request. */
 export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as const
 
-/** The scopes that svc serves besides those of APIs: `roles` only for clients that list it. */
+/** Scopes besides those of APIs. `roles` is only for clients that list it. */
 export const servedScopes = [...openidScopes, 'roles'] as const
 
 const grantTypes: Readonly<Record<string, string>> = {
@@ -24,19 +24,19 @@ const grantTypes: Readonly<Record<string, string>> = {
   token_exchange: 'urn:ietf:params:oauth:grant-type:token-exchange',
 }
 
-/** `sha256:<hex>` of a secret, as `secret_hash` has it. */
+/** Hash of a secret in the format of `secret_hash`: `sha256:<hex>`. */
 export const secretHash = (secret: string): string => `sha256:${createHash('sha256').update(secret).digest('hex')}`
 
-/** The method by which a client authenticates at the token endpoint. */
+/** Authentication method of a client at the token endpoint. */
 function authMethod(client: RegisteredClient): ClientAuthMethod {
   if (client.type === 'public') return 'none'
   if (client.token_endpoint_auth_method !== null) return client.token_endpoint_auth_method
   const hasSecret = client.secret !== undefined || client.secret_hash !== undefined
-  // The library takes either way of sending a secret for either method.
+  // The library accepts a secret in the header or in the body for either method.
   return hasSecret ? 'client_secret_basic' : 'private_key_jwt'
 }
 
-/** The library's metadata of a registered client (RFC 7591 section 2). Secrets are hashes from here on. */
+/** Metadata of a registered client for the library (RFC 7591 section 2). Secrets are hashed. */
 export function metadataOf(client: RegisteredClient): ClientMetadata {
   const method = authMethod(client)
   const hash = client.secret_hash ?? (client.secret === undefined ? undefined : secretHash(client.secret))
@@ -50,7 +50,7 @@ export function metadataOf(client: RegisteredClient): ClientMetadata {
     response_types: usesCode ? ['code'] : [],
     redirect_uris: usesCode ? [...client.redirect_uris] : [],
     post_logout_redirect_uris: [...client.post_logout_redirect_uris],
-    // RS256 is none of FAPI 2.0's algorithms (Security Profile section 5.4.1), and is the default of other clients.
+    // FAPI 2.0 does not allow RS256, the default of other clients (Security Profile section 5.4.1).
     id_token_signed_response_alg:
       client.fapi && client.id_token_signed_response_alg === 'RS256' ? 'ES256' : client.id_token_signed_response_alg,
     require_pushed_authorization_requests: client.require_par || client.fapi,
@@ -66,7 +66,7 @@ export function metadataOf(client: RegisteredClient): ClientMetadata {
   return metadata
 }
 
-/** The metadata of svc's own clients, which no request can use: they have no grant and no secret. */
+/** Metadata of svc's own clients. Requests cannot use them, because they have no grant and no secret. */
 const ownMetadata = (client_id: string, name: string): ClientMetadata => ({
   client_id,
   client_name: name,
@@ -102,12 +102,12 @@ export class Registry {
     return this.#metadata.has(id)
   }
 
-  /** Whether a client is svc's own or the operator's, and not a third party's. */
+  /** Tests whether a client belongs to svc or the operator instead of a third party. */
   isFirstParty(id: string): boolean {
     return id === personalClient || id === firstPartyClient || this.client(id)?.first_party === true
   }
 
-  /** The scopes that a client gets when it names none: its API scopes, else `openid`. */
+  /** Default scopes of a client: its API scopes, otherwise `openid`. */
   defaultScope(id: string | undefined): string {
     const scopes = this.client(id)?.scopes ?? []
     return scopes.length > 0 ? scopes.join(' ') : 'openid'

@@ -18,14 +18,13 @@ import { apiTokenGrant } from './patches/token-models.ts'
 import { protocolRoutes } from './paths.ts'
 import { resourceIndicators } from './scopes.ts'
 
-/** What the library's configuration is made from. */
 export interface ProtocolParts extends AdapterParts {
-  /** Private keys; of each algorithm the one that signs is first. */
+  /** Private keys. The first one of each algorithm signs. */
   keys: readonly object[]
   fetch: OutboundFetch
   cookies: Cookies
   findConsent: (userId: number, clientId: string) => Promise<readonly string[]>
-  /** The second factors of a user. */
+  /** Second factors of a user. */
   factorsOf: (user: User) => Promise<Factors>
 }
 
@@ -36,7 +35,7 @@ const interactionSeconds = 3_600
 const clientAuthMethods: ClientAuthMethod[] = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']
 const signing = ['RS256', 'ES256', 'EdDSA'] as const
 
-/** The library's whole configuration: every ttl, page, path and policy is ours. */
+/** The library's complete configuration. */
 export function configurationOf(parts: ProtocolParts): Configuration {
   const { config, cookies, registry, lookups } = parts
   const { oauth, app } = config
@@ -72,7 +71,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
     enableHttpPostMethods: isHttps,
     acceptQueryParamAccessTokens: false,
-    // Clients authenticate there as at the token endpoint, whose methods the library names by itself.
+    // Clients authenticate there as at the token endpoint. The library publishes the methods of that one itself.
     discovery: Object.fromEntries(
       ['introspection', 'revocation'].flatMap((endpoint) => [
         [`${endpoint}_endpoint_auth_methods_supported`, clientAuthMethods],
@@ -117,7 +116,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****', ...devicePages },
       introspection: {
         enabled: true,
-        // An API token is no client's own.
+        // API tokens belong to no client.
         allowedPolicy: (_ctx, client, token) =>
           registry.client(client.clientId)?.introspect === true ||
           (token.clientId === client.clientId && !('gty' in token && token.gty === apiTokenGrant)),
@@ -142,7 +141,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
         seconds(registry.client(client.clientId)?.access_token_ttl ?? oauth.access_token_ttl),
       RefreshToken: (_ctx, _token, client) => refreshSeconds(client.clientId),
       Interaction: interactionSeconds,
-      // The library never extends these two: their rows end when nothing refers to them any more, which the adapter sees to.
+      // The library never extends these two. The adapter ends their rows when nothing refers to them.
       Session: years,
       Grant: years,
     },

@@ -1,7 +1,7 @@
 /** The cookie of the OAuth server's own session. */
 export const sessionCookie = 'svc_oauth_session'
 
-/** The cookies of an interaction, without its uid: for its page, and for going on after it. */
+/** Names of the cookies of an interaction, without its uid: one for its page, one to resume the authorization. */
 export const interactionCookie = 'svc_oauth_interaction'
 export const resumeCookie = 'svc_oauth_resume'
 

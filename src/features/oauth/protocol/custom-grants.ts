@@ -3,7 +3,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { passwordGrant } from './password-grant.ts'
 import { type ExchangeParts, exchangeGrant } from './token-exchange.ts'
 
-/** Registers the grants that the library does not have. */
+/** Registers the grants that the library lacks. */
 export function registerGrants(provider: Provider, parts: ExchangeParts): void {
   const { config, registry } = parts
   const add = (name: string, params: string[], grant: (ctx: KoaContextWithOIDC) => Promise<void>) =>

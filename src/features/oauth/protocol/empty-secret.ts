@@ -3,8 +3,8 @@ import { HttpError } from '../../../errors.ts'
 import type { Registry } from './clients.ts'
 
 /**
- * The public client that a header names by `Basic <id>:` with an empty secret, as some libraries do for clients that have
- * none; null for any other header. The library takes the name of a public client from the body alone.
+ * Returns the public client that `Basic <id>:` with an empty secret names, which some libraries send; null for any
+ * other header. oidc-provider reads the id of a public client only from the body.
  */
 export function publicClientOf(authorization: string | undefined, registry: Registry): string | null {
   const [, encoded] = /^basic +([a-z0-9+/=]+)$/i.exec(authorization ?? '') ?? []

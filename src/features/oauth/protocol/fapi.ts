@@ -1,12 +1,12 @@
 import { decodeProtectedHeader } from 'jose'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 
-/** The algorithms of FAPI 2.0 (Security Profile section 5.4.1) among those that svc takes. */
+/** Algorithms of FAPI 2.0 (Security Profile section 5.4.1) that svc accepts. */
 const strong = new Set<unknown>(['PS256', 'ES256', 'EdDSA'])
 
 /**
- * Checks what a FAPI 2.0 client signs, wherever it authenticates: its assertion is for the issuer alone (section
- * 5.3.2.1), and that and its proof are signed by one of the profile's algorithms. Throws `invalid_client`.
+ * Checks the signatures of a FAPI 2.0 client. Its assertion must name the issuer as the only audience (section
+ * 5.3.2.1), and the assertion and the DPoP proof must use an algorithm of the profile. Throws `invalid_client`.
  */
 export function checkFapiClient(
   ctx: KoaContextWithOIDC,

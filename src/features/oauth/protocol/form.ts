@@ -3,8 +3,8 @@ import { HttpError } from '../../../errors.ts'
 const unreadable = (): HttpError => new HttpError(400, 'malformed_body', 'The request body cannot be read.')
 
 /**
- * The body as form text: a form as it is, or a flat JSON object of strings as the same fields.
- * Null leaves a body of another type to the library's refusal.
+ * Returns the body as form text, from a form or a flat JSON object of strings. Returns null for other types, which the
+ * library rejects.
  */
 export function formOf(body: Buffer, contentType: string | undefined, takesJson: boolean): string | null {
   const type = contentType?.split(';')[0]?.trim().toLowerCase()

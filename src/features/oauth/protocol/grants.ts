@@ -6,8 +6,8 @@ import { handedOf } from './browser.ts'
 import { type RegisteredClient, type Registry, servedScopes } from './clients.ts'
 
 /**
- * Whether a client of the operator's own is never asked for consent: only where no other program can receive its codes.
- * A public client proves itself by its https redirect URIs alone, so one that has none is asked like any other.
+ * Tests whether a first-party client needs no consent: only if no other program can receive its codes. A public client
+ * is identified by its https redirect URIs alone, so one without them needs consent.
  */
 export function skipsConsent(client: RegisteredClient, config: Config): boolean {
   if (!client.first_party || client.application_type === 'native') return false
@@ -17,25 +17,25 @@ export function skipsConsent(client: RegisteredClient, config: Config): boolean 
   return client.redirect_uris.length > 0 && client.redirect_uris.every(isOwn)
 }
 
-/** Whether a device asks in the name of a public client: any program can do that, so the user is asked each time. */
+/** Tests for a device request of a public client. Any program can send one, so the user consents each time. */
 export const isUnprovenDevice = ({ oidc }: KoaContextWithOIDC, client: RegisteredClient | undefined): boolean =>
   client?.type === 'public' && (oidc.entities.DeviceCode !== undefined || oidc.route === 'device_resume')
 
-/** Gives a grant these scopes: those of OpenID Connect, and those of the API that the client's tokens are for. */
+/** Adds scopes to a grant: OpenID Connect scopes, and scopes of the client's API. */
 export function grantScopes(grant: Grant, scopes: Iterable<string>, audience: string): void {
   const openid = new Set<string>(servedScopes)
   const wanted = [...scopes]
   grant.addOIDCScope(wanted.filter((scope) => openid.has(scope)).join(' '))
-  // The tokens are for one resource, which serves userinfo too: it holds all of them.
+  // The tokens have one resource, which also serves UserInfo, so it gets all scopes.
   grant.addResourceScope(resourceOf(audience), wanted.join(' '))
 }
 
-/** What a user allowed a client before. */
+/** Scopes that a user allowed a client before. */
 type FindConsent = (userId: number, clientId: string) => Promise<readonly string[]>
 
 /**
- * The grant of an authorization: the one that the user just consented to, or a new one with what the user allowed
- * before. Each authorization has its own, so that revoking its tokens ends no other sign-in of the client.
+ * Grant of an authorization: the one from the consent page, or a new one with the remembered consent. Each
+ * authorization has its own, so that revoking its tokens does not end other sign-ins of the client.
  */
 export const loadExistingGrant =
   (config: Config, registry: Registry, findConsent: FindConsent) =>
@@ -64,22 +64,22 @@ export const loadExistingGrant =
         !asked.includes('offline_access'),
     })
     grantScopes(grant, given, audienceOf(config, registered))
-    // Single claims are not part of the consent that svc remembers; they last as long as the session.
+    // Individual claims are not part of the remembered consent. They last as long as the session.
     const previous = params?.claims ? await provider.Grant.find(session.grantIdFor(client.clientId) ?? '') : undefined
     if (previous) grant.addOIDCClaims(previous.getOIDCClaims())
     await grant.save()
     return grant
   }
 
-/** What a new grant belongs to. */
+/** Owner and sessions of a new grant. */
 interface GrantFacts {
   accountId: string
   clientId: string
-  /** The browser session (public id) that it is made in: it can be saved only while that exists. */
+  /** Browser session (public id). The grant can be saved only while it exists. */
   sessionId?: string | undefined
-  /** The OAuth server's session that it is made in. */
+  /** OAuth session. */
   sessionUid?: string | undefined
-  /** Whether it ends with that session: without offline access, and not for a device. */
+  /** Whether the grant ends with that session: without offline access, and not for a device. */
   endsWithSession?: boolean
 }
 

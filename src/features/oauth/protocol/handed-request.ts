@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 
-/** What of a request its body stream answers, and not its head. */
+/** Properties of a request that come from its body stream instead of its head. */
 const ofBody = new Set<PropertyKey>([
   'readable',
   'readableEncoding',
@@ -15,7 +15,7 @@ const ofBody = new Set<PropertyKey>([
   'resume',
 ])
 
-/** The request with another body in place of the one that was read: form text, whatever it was. */
+/** The request with a form as its body, in place of the body that was read. */
 export function withBody(raw: IncomingMessage, body: string): IncomingMessage {
   const bytes = Buffer.from(body)
   const stream = Readable.from([bytes], { objectMode: false })
@@ -31,7 +31,7 @@ export function withBody(raw: IncomingMessage, body: string): IncomingMessage {
   })
 }
 
-/** Tells the library where it is: from the configuration and svc's own verdict on the client's address, never from what was sent. */
+/** Gives the library the host and the client's address as svc determined them. Headers of the request do not count. */
 export function settleOrigin(raw: IncomingMessage, url: string, address: string): void {
   const { protocol, host } = new URL(url)
   // A target may name a host as well (RFC 9112 section 3.2.2).

@@ -9,22 +9,25 @@ import { isUnprovenDevice } from './grants.ts'
 interface PolicyParts {
   config: Config
   registry: Registry
-  /** The second factors of a user. */
+  /** Second factors of a user. */
   factorsOf: (user: User) => Promise<Factors>
 }
 
 const { Check } = interactionPolicy
 const { NO_NEED_TO_PROMPT, REQUEST_PROMPT } = Check
 
-/** The errors of requests whose `acr` is not reached: with a way to reach it, and without one (OpenID Connect Core Error Code unmet_authentication_requirements). */
+/**
+ * Errors of requests whose `acr` is not reached: if the user can reach it, and if not (OpenID Connect Core Error Code
+ * unmet_authentication_requirements).
+ */
 const unreached = { reachable: 'login_required', unreachable: 'unmet_authentication_requirements' } as const
 
-/** When an authorization stops to ask its user for something, besides the library's own reasons. */
+/** Reasons to show an interaction, besides the library's own. */
 export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts) {
   const policy = interactionPolicy.base()
   const login = policy.get('login')
   const consent = policy.get('consent')
-  // Signing in is asked for where svc's own session and the library's disagree about who is there.
+  // The user signs in if svc's session and the library's belong to different users.
   login?.checks.add(
     new Check('other_user', 'the browser is signed in as somebody else, or as nobody', 'login_required', (ctx) => {
       const { signedIn } = handedOf(ctx.req)
@@ -47,7 +50,7 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
     }),
     maxAgeAt,
   )
-  // The library takes each class for itself; here a stronger one will do, and some users can step up.
+  // The library compares classes for equality. svc also accepts a stronger class, and some users can step up.
   login?.checks.remove('essential_acr')
   login?.checks.remove('essential_acrs')
   for (const way of ['unreachable', 'reachable'] as const) {
@@ -65,7 +68,7 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
       return isAsked ? REQUEST_PROMPT : NO_NEED_TO_PROMPT
     }),
   )
-  // Where consent is not asked there would be no page to say so.
+  // Shows the consent page to clients without consent too, because that page explains the error.
   consent?.checks.add(
     new Check('email_unverified', 'the address is not verified', 'interaction_required', (ctx) => {
       const isRefused =
@@ -75,13 +78,13 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
   )
   return policy
 
-  /** Whether the requested class is missing, and whether the user can reach it; null where the request can go on. */
+  /** Whether the requested class is missing, and whether the user can reach it; null if the request can continue. */
   async function missingAcr(ctx: KoaContextWithOIDC): Promise<keyof typeof unreached | null> {
     const { signedIn } = handedOf(ctx.req)
     const { params = {}, prompts } = ctx.oidc
     const asked = askedContext(params)
     if (!asked || !signedIn || isReached(acrOf(signedIn.methods), asked)) return null
-    // A wish that cannot be asked for silently, or met at all, changes nothing.
+    // `acr_values` that cannot be reached, or not with `prompt=none`, are ignored.
     if (!asked.essential && prompts.has('none')) return null
     const way = stepUpTo(asked, signedIn.methods, await factorsOf(signedIn.user))
     if (way !== null) return 'reachable'

@@ -16,9 +16,9 @@ interface TokenFacts {
   gty: string
   scopes: readonly string[]
   authentication: AuthenticationClaims
-  /** The `jti` of the token that it is exchanged for. */
+  /** `jti` of the subject token of the exchange. */
   subjectJti?: string
-  /** The latest time at which it may end, in unix seconds. */
+  /** Maximum end, in unix seconds. */
   until?: number
 }
 
@@ -26,17 +26,17 @@ interface OriginClaims extends AuthenticationClaims {
   subject_jti?: string
 }
 
-/** What the tokens under way say about where they come from. */
+/** Origin of the tokens that requests are issuing. */
 const origins = new WeakMap<object, OriginClaims>()
 
-/** The claims of a user's access token that come from the sign-in, or from the token that it was exchanged for. */
+/** Claims of a user's access token that come from the sign-in or from the exchanged token. */
 export function originClaims({ oidc }: KoaContextWithOIDC, token: object): OriginClaims {
   const { RefreshToken, AuthorizationCode, DeviceCode } = oidc.entities
   const source = RefreshToken ?? AuthorizationCode ?? DeviceCode
   return origins.get(token) ?? { acr: source?.acr, auth_time: source?.authTime }
 }
 
-/** A user's access token for the requesting client, for that client's audience, and in how many seconds it ends. */
+/** Access token of a user for the requesting client and its audience, and its lifetime in seconds. */
 export async function issueToken(
   ctx: KoaContextWithOIDC,
   config: Config,

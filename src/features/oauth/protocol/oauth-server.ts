@@ -20,37 +20,37 @@ import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './session-end.ts'
 import { RecordStore } from './store.ts'
 
-/** What an authorization asks of a person, as the library keeps it. */
+/** Interaction, as the library stores it. */
 export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>> & {
-  /** The browser session (public id) in which it began; null if nobody was signed in. */
+  /** Browser session (public id) in which it began; null without a signed-in user. */
   beganIn?: string | null
 }
 
-/** The library with svc's configuration of one moment, and the clients of it. */
+/** The library with one configuration, and its clients. */
 export interface Protocol {
   provider: Provider
-  /** Answers a request that is handed over. */
+  /** Handles a request. */
   answer: ReturnType<Provider['callback']>
   registry: Registry
   sendLogout: SendLogout
 }
 
-/** An access token that svc signed and that is alive, and its user (null for a machine's). */
+/** Valid access token of svc, and its user (null for a machine). */
 export interface LiveToken {
   claims: AccessTokenClaims
   user: User | null
 }
 
 /**
- * Holds the provider of the configuration and keys in force. Another configuration or key makes a new one, which takes
- * the next request; those under way end with the one they began with, and both work on the same rows.
+ * Owns the provider for the active configuration and keys. A change of either creates a new one for the next request.
+ * Requests in progress finish with the old one; both use the same rows.
  */
 export class OAuthServer {
-  /** Ends what follows a browser's session. */
+  /** Ends the OAuth sessions of a browser session. */
   readonly signOut: SignOut
   readonly #app: FastifyInstance
   readonly #verifier: AccessTokenVerifier
-  /** Opens the payloads of stored records. */
+  /** Decrypts the payloads of stored records. */
   readonly seal: RecordSeal
   readonly #carried: CarriedRecords
   readonly #store: RecordStore
@@ -81,7 +81,7 @@ export class OAuthServer {
     app.outbox.handle<Logout>(logoutWork, async (logout) => (await this.current()).sendLogout(logout))
   }
 
-  /** Loads the signing keys, once; the server does so before it listens. */
+  /** Loads the signing keys once, before the server listens. */
   open(): Promise<void> {
     this.#opening ??= this.#open().catch((error) => {
       this.#opening = undefined
@@ -100,19 +100,19 @@ export class OAuthServer {
     return this.#keys.current()
   }
 
-  /** The key that signs access tokens now. */
+  /** Key that currently signs access tokens. */
   async signingKey(): Promise<PrivateJwk> {
     await this.open()
     return this.#keySet().signing[this.#app.config.current().oauth.access_token_alg]
   }
 
-  /** How long ago, in milliseconds, the key of each algorithm began to sign. */
+  /** Age in milliseconds of each algorithm's signing key. */
   async keyAges(): Promise<ReadonlyMap<string, number>> {
     await this.open()
     return this.#keys?.signingAges() ?? new Map()
   }
 
-  /** The provider and registry in force now. */
+  /** Active provider and registry. */
   async current(): Promise<Protocol> {
     await this.open()
     const config = this.#app.config.current()
@@ -123,14 +123,14 @@ export class OAuthServer {
     return this.#current.protocol
   }
 
-  /** The clients of the configuration in force. */
+  /** Clients of the active configuration. */
   registry(): Registry {
     const config = this.#app.config.current()
     if (this.#registry?.config !== config) this.#registry = { config, clients: new Registry(config) }
     return this.#registry.clients
   }
 
-  /** The claims of an access token that svc signed and that is alive, with its user; null for any other. */
+  /** Claims and user of a valid access token of svc; null for any other. */
   async findLive(token: string): Promise<LiveToken | null> {
     await this.open()
     const claims = await this.#verifier.verify(token, this.#app.clock.now())
@@ -140,7 +140,7 @@ export class OAuthServer {
     return bearer && { claims, user: bearer.user }
   }
 
-  /** The second factors that a user has enrolled, and that the configuration allows. */
+  /** Second factors that the user has enrolled and the configuration allows. */
   async factorsOf(user: User): Promise<Factors> {
     const others: StepUpFactor[] = []
     for (const { stepUp } of this.#app.features)
@@ -148,11 +148,11 @@ export class OAuthServer {
     return { code: this.#app.secondFactor.isAskedOf(user), phishingResistant: others }
   }
 
-  /** Deletes records that ended, in batches. */
+  /** Deletes expired records in batches. */
   async prune(): Promise<void> {
     const batch = 500
     const now = this.#app.clock.now()
-    // Between two of them other requests have their turn.
+    // Other requests run between two batches.
     while ((await this.#store.prune(now, batch)) >= batch) await new Promise((resolve) => setImmediate(resolve))
   }
 
@@ -176,9 +176,9 @@ export class OAuthServer {
   }
 
   async #build(config: Config): Promise<Protocol> {
-    // Before anything is waited for: the clients of this configuration, and not of one that comes meanwhile.
+    // Read before the first `await`, so that a concurrent reload does not mix two configurations.
     const registry = this.registry()
-    // Loaded with the first protocol request: a server that only checks tokens never has the library in memory.
+    // Loaded with the first protocol request, so that a server that only checks tokens does not need the memory.
     const { buildProvider } = await import('./library.ts')
     const { database, lookups, clock } = this.#app
     const { provider, sendLogout } = buildProvider({
@@ -205,7 +205,7 @@ export class OAuthServer {
       factorsOf: (user) => this.factorsOf(user),
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })
-    // Made once: each making puts all of the library's layers together anew.
+    // Created once, because each call builds all of the library's middleware again.
     return { provider, answer: provider.callback(), registry, sendLogout }
   }
 }

@@ -6,8 +6,8 @@ import { tracedFetch } from '../../../observability/tracing/traced-fetch.ts'
 import type { Tracing } from '../../../observability/tracing/tracing.ts'
 
 /**
- * How the library calls the URLs of clients: public addresses, the ranges of `outbound.allow_private`, and any address
- * for exactly the URLs of clients with `allow_private_addresses`.
+ * Outbound requests of the library to URLs of clients: to public addresses, to the ranges of `outbound.allow_private`,
+ * and to any address for the URLs of clients with `allow_private_addresses`.
  */
 export function clientFetch(
   { clients, outbound }: Config,
@@ -23,7 +23,7 @@ export function clientFetch(
       .map((uri) => new URL(uri).href),
   )
   const fetch = outboundFetch((address, url) => ranges.has(address) || named.has(url.href))
-  // The clients are the operator's: their logs may be put beside svc's.
+  // The clients belong to the operator, who may correlate their logs with those of svc.
   const traced = tracedFetch(fetch, tracing, true)
   return async (input, init) => {
     try {

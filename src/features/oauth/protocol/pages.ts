@@ -5,7 +5,7 @@ import { renderPage } from '../../../pages/pages.ts'
 import { handedOf } from './browser.ts'
 import { isSeen } from './patches/failures.ts'
 
-/** Puts a page of svc into the library's answer. */
+/** Renders a page of svc as the library's response. */
 function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: PageData[Name], status = 200): void {
   const { reply } = handedOf(ctx.req)
   ctx.status = status
@@ -13,7 +13,7 @@ function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: 
   ctx.body = renderPage(reply, name, data)
 }
 
-/** Puts an error into the library's answer to a program. */
+/** Writes an error as the library's response to a program. */
 function tell(ctx: KoaContextWithOIDC, out: ErrorOut): void {
   ctx.type = 'json'
   ctx.body = out
@@ -21,13 +21,16 @@ function tell(ctx: KoaContextWithOIDC, out: ErrorOut): void {
 
 const devicePath = '/oauth/device'
 
-/** The value that the library wants back with its forms. */
+/** Secret that the library's forms send back. */
 const secretOf = (ctx: KoaContextWithOIDC): string => {
   const { state } = ctx.oidc.session ?? {}
   return typeof state?.secret === 'string' ? state.secret : ''
 }
 
-/** The pages of the device flow (RFC 8628 section 3.3): which client asks, and from where, is shown before anything is allowed. */
+/**
+ * Pages of the device flow (RFC 8628 section 3.3). They show the client and its address before the user allows
+ * anything.
+ */
 export const devicePages = {
   deviceInfo: (ctx: KoaContextWithOIDC) => ({ ip: ctx.ip, ua: ctx.get('user-agent').slice(0, 512) }),
   userCodeInputSource: (
@@ -71,7 +74,7 @@ export const devicePages = {
   },
 }
 
-/** The code in the address that a device shows (RFC 8628 section 3.3.1). */
+/** User code from the URL that a device shows (RFC 8628 section 3.3.1). */
 function codeInLink(ctx: KoaContextWithOIDC): string {
   const { query } = handedOf(ctx.req).request
   const code = typeof query === 'object' && query && 'user_code' in query ? query.user_code : ''
@@ -84,7 +87,7 @@ const deviceErrorOf = (error: Error | undefined): 'aborted' | 'expired' | 'limit
   return error?.name === 'ExpiredError' ? 'expired' : 'unknown'
 }
 
-/** The pages of sign-out (OpenID Connect RP-Initiated Logout section 2). */
+/** Pages of sign-out (OpenID Connect RP-Initiated Logout section 2). */
 export const logoutPages = {
   logoutSource: (ctx: KoaContextWithOIDC) => {
     const { signedIn } = handedOf(ctx.req)
@@ -100,7 +103,7 @@ export const logoutPages = {
   },
 }
 
-/** An error that has nowhere to go but to the person: a bad client or redirect URI is never redirected to. */
+/** Error page for the user. svc never redirects to an unknown client or an invalid redirect URI. */
 export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
   const { request } = handedOf(ctx.req)
   const homeHref = startPage(request.server.config.current())

@@ -27,8 +27,8 @@ const refused = (description = 'The user credentials were incorrect.') =>
   new errors.CustomOIDCProviderError('invalid_grant', description)
 
 /**
- * Resource owner password credentials (RFC 6749 section 4.3), for clients that list it: the same check, limits and
- * equal time as every other door. A user with a second factor sends `otp` too.
+ * Resource owner password credentials (RFC 6749 section 4.3), for clients that list the grant. The password check,
+ * limits and timing are those of every other sign-in. A user with a second factor also sends `otp`.
  */
 export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, registry: Registry): Promise<void> {
   const { provider, client, params } = ctx.oidc
@@ -57,7 +57,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const grant = newGrant(provider, { accountId, clientId: client.clientId })
   grantScopes(grant, scopes, audience)
   const grantId = await grant.save()
-  // Written first and looked at again then: a password that is reset meanwhile leaves no grant behind.
+  // Checked again after the write, so that a concurrent password reset leaves no grant behind.
   const isTheirs = await database.transaction(async (tx) => {
     if (!(await holdAccount(database, tx, user.id, { password: signIn.password }))) return false
     const data = { method: 'password_grant', client_id: client.clientId }
@@ -89,7 +89,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   }
 }
 
-/** Who signed in, when and how (OpenID Connect Core section 2). */
+/** User, time and methods of the sign-in (OpenID Connect Core section 2). */
 async function idTokenOf(
   ctx: KoaContextWithOIDC,
   available: Record<string, unknown>,

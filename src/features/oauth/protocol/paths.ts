@@ -1,4 +1,4 @@
-/** Where the OAuth library answers: its own routes, and what the hand-over gives it. */
+/** Paths of the OAuth library. */
 export const protocolRoutes = {
   authorization: '/oauth/authorize',
   token: '/oauth/token',
@@ -12,20 +12,20 @@ export const protocolRoutes = {
   jwks: '/.well-known/jwks.json',
 } as const
 
-/** A protocol path: its methods, what it is for, who calls it and what they get. */
+/** Protocol path: methods, purpose, callers and responses. */
 export interface ProtocolPath {
   methods: readonly ('GET' | 'POST' | 'OPTIONS')[]
   summary: string
-  /** A program's endpoint takes no cookies, and bodies in JSON as well as forms; a browser's is a page or leads to one. */
+  /** Endpoints for programs ignore cookies and accept JSON and forms. Endpoints for browsers show pages. */
   caller: 'program' | 'browser'
   answers: string
-  /** Whether clients' sites may post to it (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout section 2). */
+  /** Whether sites of clients may post to it (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout section 2). */
   isEntry?: true
-  /** The fields of a POST that are no part of client authentication, for the API description. */
+  /** Fields of a POST besides client authentication, for the API description. */
   fields?: readonly string[]
 }
 
-/** The fields by which a client authenticates, where it does not do so by HTTP Basic. */
+/** Fields that authenticate a client without HTTP Basic. */
 export const clientFields = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const
 
 const authorizationFields = [
@@ -47,7 +47,7 @@ const page = (
   fields: readonly string[] = [],
 ): ProtocolPath => ({ methods, summary, caller: 'browser', answers, fields })
 
-/** Every path that is handed over, those that the library adds to its routes included. */
+/** All protocol paths, including those that the library adds to its routes. */
 export const protocolPaths: Readonly<Record<string, ProtocolPath>> = {
   [protocolRoutes.authorization]: {
     ...page(

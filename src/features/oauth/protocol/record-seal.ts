@@ -40,8 +40,8 @@ export class RecordSeal {
   }
 
   /**
-   * The hashes under which a user code may be stored; new records use the first one. They are keyed: eight letters are
-   * few enough to find the code of a plain hash by trying all of them.
+   * Hashes under which a user code may be stored; new records use the first one. The hashes are keyed, because an
+   * attacker could find the eight letters behind a plain hash by trying all of them.
    */
   codeHashes(code: string): string[] {
     return this.#codeKeys.map((key) => key.sign(code))

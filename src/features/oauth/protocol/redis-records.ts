@@ -4,9 +4,9 @@ import { unavailable } from '../../../errors.ts'
 import type { NewRecord } from './store.ts'
 
 /**
- * Kinds that live for minutes and that nothing else refers to: Redis may hold them instead of the database. What Redis
- * loses is refused. So used proofs and assertions are not among them, because they would be valid again, and neither are
- * interactions, because they must end with the account that they belong to.
+ * Kinds that live for minutes and that no other record refers to. Redis can store them instead of the database; svc
+ * rejects what Redis loses. Used proofs and assertions are not among them, because they would become valid again.
+ * Interactions are not either, because they must end with their account.
  */
 export const shortLived: ReadonlySet<string> = new Set([
   'AuthorizationCode',
@@ -19,8 +19,8 @@ const usedKeyOf = (id: string): string => `oauth:${id}:used`
 const codeKeyOf = (hash: string): string => `oauth-code:${hash}`
 
 /**
- * Short-lived records in Redis, which forgets them by itself. While it is away nothing is answered but 503: a code
- * that cannot be looked up is neither good nor used up.
+ * Short-lived records in Redis, which expires them. While Redis is unavailable, requests get 503, because svc can
+ * neither accept nor consume a code.
  */
 export class RedisRecords {
   readonly #redis: Redis
@@ -29,7 +29,7 @@ export class RedisRecords {
     this.#redis = redis
   }
 
-  /** Writes the record, or brings the one of its id up to date. */
+  /** Inserts or updates a record. */
   async put(record: NewRecord, now: number): Promise<void> {
     const life = lifeOf(record, now)
     const writes = this.#redis.pipeline().set(keyOf(record.id), textOf(record), 'PX', life)
@@ -52,7 +52,7 @@ export class RedisRecords {
     return id === null ? null : this.find(id)
   }
 
-  /** Uses a record up; false when it was used before. The mark outlives the record by what clocks may differ. */
+  /** Consumes a record; false if it was used before. The mark outlives the record by the maximum clock difference. */
   async consume(id: string, now: number): Promise<boolean> {
     const left = await orRefuse(this.#redis.pttl(keyOf(id)))
     if (left <= 0) return false
@@ -64,7 +64,7 @@ export class RedisRecords {
   }
 }
 
-/** What is kept of a record. */
+/** Stored form of a record. */
 type Stored = Pick<OauthRecordRow, 'kind' | 'payload' | 'expiresAt'>
 
 const clockSkew = 60_000

@@ -2,12 +2,12 @@ import type Provider from 'oidc-provider'
 import type { errors, KoaContextWithOIDC } from 'oidc-provider'
 import { handedOf } from './browser.ts'
 
-/** A refusal of the library: what the client is told, and a detail that it is not. */
+/** Error of the library: what the client receives, and a detail for the log. */
 type Refusal = Pick<errors.OIDCProviderError, 'error' | 'error_description' | 'error_detail' | 'name'> & {
   scope?: string
 }
 
-/** The events by which the library tells that it refused a request. */
+/** Events that the library emits for rejected requests. */
 const refusals = [
   'authorization.error',
   'device_authorization.error',
@@ -18,13 +18,13 @@ const refusals = [
   'userinfo.error',
 ]
 
-/** A key of the configuration, and what an operator does with it. */
+/** Configuration key, and how an operator can change it. */
 interface Advice {
   key: string
   reason: string
 }
 
-/** Logs why a request was refused, and which key of the configuration to change where one would help. */
+/** Logs why svc rejected a request, and the configuration key to change if one would help. */
 export function logRefusals(provider: Provider): void {
   for (const name of refusals) {
     provider.on(name as 'grant.error', (ctx, error) => {
@@ -70,7 +70,7 @@ function adviceFor(
   return { key: null, reason: told }
 }
 
-/** An address without its query, which may hold what is no concern of a log. */
+/** URL without its query, which may contain personal data. */
 function addressOf(uri: unknown): string {
   const url = typeof uri === 'string' ? URL.parse(uri) : null
   return url ? `${url.protocol}//${url.host}${url.pathname}` : '(missing or unreadable)'

@@ -25,7 +25,7 @@ const programs: RouteAccess = { family: 'none' }
 const ownForms: RouteAccess = { family: 'session', caller: 'guest', csrf: 'form' }
 const entries: RouteAccess = { family: 'session', caller: 'guest', csrf: 'entry' }
 
-/** Hands the protocol paths over to the OAuth library: the one place where its requests begin. */
+/** Passes the protocol paths to the OAuth library. All of its requests start here. */
 const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { oauthServer }) => {
   await app.register(async (scope) => handOver(scope, oauthServer, 'program'))
   await app.register(async (scope) => {
@@ -40,7 +40,7 @@ async function handOver(
   caller: ProtocolPath['caller'],
 ): Promise<void> {
   scope.removeAllContentTypeParsers()
-  // A form of a program is read by the library itself: what it costs to read it here is a quarter of a token request.
+  // The library reads forms of programs itself: reading them here would cost a quarter of a token request.
   if (caller === 'program') {
     scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _body, done) => done(null))
   }
@@ -75,7 +75,7 @@ const ProtocolError = Type.Object(
   { description: 'An error of the protocol (RFC 6749 section 5.2).' },
 )
 
-/** The answers of a protocol path, for the API description. */
+/** Responses of a protocol path, for the API description. */
 const answersOf = ({ caller, answers }: ProtocolPath) =>
   caller === 'browser'
     ? { 200: pageAnswer(answers), 303: Type.Null({ description: 'On with it.' }), 400: pageAnswer('What is wrong.') }
@@ -87,12 +87,14 @@ const answersOf = ({ caller, answers }: ProtocolPath) =>
         503: ProtocolError,
       }
 
-/** What is refused before the library is asked, in the protocol's words: a body that is too large or of no known type is a bad request. */
+/**
+ * Errors before the library runs, in the protocol's format: a body that is too large or has an unknown type gets 400.
+ */
 async function refuse(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const found = answerOf(error, request)
   const isBadBody = [400, 413, 415].includes(found.statusCode)
   const answer = isBadBody ? new HttpError(400, 'malformed_body', 'The request body cannot be read.') : found
-  // The scope of pages has a page for it, and what is not there is not of the protocol.
+  // Pages have an error page of their own, and a 404 is not a protocol error.
   if (isSeen(request) || found.statusCode === 404) throw answer
   return reply
     .code(answer.statusCode)
@@ -109,9 +111,9 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   const { url: path = '', config } = request.routeOptions
   const isProgram = config.access?.family === 'none'
   if (path.endsWith('/:uid')) {
-    // An authorization goes on by what it began with; of a query the library would take a client, and fail.
+    // A resumed authorization uses its original parameters. From a query, the library would read a client, and fail.
     raw.url = request.url.split('?')[0] ?? ''
-    // A slash at the end is another path, and not the uid of nothing.
+    // A trailing slash is another path, not an empty uid.
     if (raw.url.endsWith('/')) throw notFound()
   }
   settleOrigin(raw, app.url, clientAddress(request))
@@ -130,14 +132,16 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   noteHanded(handed, facts)
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
-    // What is the same for everybody may be kept, and is read often.
+    // These documents are the same for all clients and requested often.
     const isPublic = name === 'cache-control' && path.startsWith('/.well-known/')
     if (value !== undefined && !isPublic) reply.raw.setHeader(name, value)
   }
   await library.answer(handed, reply.raw)
 }
 
-/** Whether another site posts an authorization or a sign-out without the session cookie: browsers send that one with a GET. */
+/**
+ * Tests for a POST of another site to authorize or sign out without the session cookie, which browsers send with a GET.
+ */
 const comesWithoutSession = (request: FastifyRequest, url: string): boolean =>
   url.startsWith('https:') && isCrossSite(request) && request.presentedSessionId === null
 

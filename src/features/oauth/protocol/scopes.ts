@@ -3,7 +3,7 @@ import type { Config } from '../../../config/schema.ts'
 import { audienceOf, resourceOf } from './audience.ts'
 import { openidScopes, type RegisteredClient, type Registry } from './clients.ts'
 
-/** Throws `invalid_scope` for an API scope that the client does not list: it is told, not dropped. */
+/** Throws `invalid_scope` for an API scope that the client does not list. */
 function refuseForeignScopes(scope: string | undefined, allowed: readonly string[]): void {
   const known = new Set<string>([...openidScopes, ...allowed])
   const foreign = scope?.split(' ').find((name) => name !== '' && !known.has(name))
@@ -12,7 +12,7 @@ function refuseForeignScopes(scope: string | undefined, allowed: readonly string
 
 const secondsOf = (milliseconds: number): number => Math.max(1, Math.floor(milliseconds / 1000))
 
-/** What the library needs to know of the one resource that a client's tokens are for. */
+/** The library's settings for the one resource of a client's tokens. */
 export function resourceServer(
   config: Config,
   client: RegisteredClient | undefined,
@@ -27,7 +27,7 @@ export function resourceServer(
   }
 }
 
-/** The library's questions about resources, answered from the registry: one client, one audience. */
+/** Resource indicators for the library, from the registry. Each client has one audience. */
 export function resourceIndicators(config: Config, registry: Registry) {
   return {
     enabled: true,

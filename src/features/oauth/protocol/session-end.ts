@@ -6,21 +6,21 @@ import { deleteGrantRecords, deleteSessionRecords, relinkSessionRecord } from '.
 import type { RecordSeal, SealedRecord } from './record-seal.ts'
 import { lockOwners, ownersOf, recordId } from './store.ts'
 
-/** The outbox's name for telling a client that somebody signed out. */
+/** Kind of the outbox jobs that send back-channel logout requests. */
 export const logoutWork = 'oauth-sign-out'
 
-/** Whom a client is told of (OpenID Connect Back-Channel Logout section 2.4). */
+/** Subject and session of a logout token (OpenID Connect Back-Channel Logout section 2.4). */
 export interface Logout {
   clientId: string
   accountId: string
   sid?: string
 }
 
-/** What a session of the OAuth server keeps of one client. */
+/** Client data of an OAuth session. */
 interface Authorization {
   sid?: string
   grantId?: string
-  /** Whether what it was given outlives the session: offline access, and devices. */
+  /** Whether its tokens outlive the session: offline access, and devices. */
   persistsLogout?: boolean
 }
 
@@ -32,8 +32,8 @@ interface StoredSession {
 type Parts = Pick<FastifyInstance, 'outbox' | 'config' | 'clock' | 'database'>
 
 /**
- * Lets the OAuth server's sessions follow the browser's. What ends is dead with the transaction, on every replica; the
- * clients are told of it afterwards, as often as it takes.
+ * Binds OAuth sessions to browser sessions. An end takes effect with the transaction, on every replica. The outbox then
+ * notifies the clients, with retries.
  */
 export class SignOut implements SessionListener {
   readonly #parts: Parts
@@ -44,13 +44,16 @@ export class SignOut implements SessionListener {
     this.#seal = seal
   }
 
-  /** The user of the browser's OAuth session. It can be another one than the session's, whose idle timeout ends no OAuth session. */
+  /**
+   * User of the browser's OAuth session. It can differ from the session's user, because an idle timeout does not end
+   * OAuth sessions.
+   */
   usersOf: SessionListener['usersOf'] = async (tx, request) => {
     const cookie = request.cookies?.[sessionCookie]
     return cookie ? ownersOf(tx, { id: recordId('Session', cookie) }) : []
   }
 
-  /** Continues the OAuth session of a browser where the same user signed in again, and ends that of another user. */
+  /** Continues the OAuth session if the same user signed in again, and ends that of another user. */
   began: SessionListener['began'] = async (tx, request, { publicId, userId }) => {
     const cookie = request.cookies?.[sessionCookie]
     if (!cookie) return
@@ -60,20 +63,20 @@ export class SignOut implements SessionListener {
     await this.#end(tx, await deleteSessionRecords(tx, { id, unlessOf: userId }))
   }
 
-  /** Ends what follows these sessions; only what was given for good stays. */
+  /** Ends the OAuth sessions of these sessions. Offline access remains. */
   ended = async (tx: Tx, ended: EndedSessions): Promise<void> => {
     if ('userId' in ended) return this.#end(tx, await deleteSessionRecords(tx, ended))
     for (const publicId of new Set(ended.publicIds)) await this.#end(tx, await deleteSessionRecords(tx, { publicId }))
   }
 
-  /** Ends one session of the OAuth server, by the value of its cookie. */
+  /** Ends one OAuth session by the value of its cookie. */
   async endRecord(tx: Tx, cookie: string): Promise<void> {
     const id = recordId('Session', cookie)
     await lockOwners(this.#parts.database, tx, { id })
     await this.#end(tx, await deleteSessionRecords(tx, { id }))
   }
 
-  /** Tells the client of a logout, if it wants to be told. */
+  /** Sends a logout request to the client, if it has a back-channel logout URI. */
   async tell(tx: Tx, logout: Logout): Promise<void> {
     const { clients } = this.#parts.config.current()
     const client = clients.find(({ client_id }) => client_id === logout.clientId)

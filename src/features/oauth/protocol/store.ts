@@ -4,7 +4,7 @@ import { execute, query, type Value } from '../../../database/statements.ts'
 import { lockUsers } from '../../../users/lock.ts'
 import type { SealedRecord } from './record-seal.ts'
 
-/** A record as it is written; hashes are SHA-256 in hex, times unix milliseconds. */
+/** Record as stored. Hashes are SHA-256 in hex, times unix milliseconds. */
 export interface NewRecord {
   id: string
   kind: string
@@ -12,14 +12,14 @@ export interface NewRecord {
   grantHash: string | null
   codeHash: string | null
   uidHash: string | null
-  /** The `uidHash` of the session that it ends with. */
+  /** `uidHash` of the session with which the record ends. */
   parentHash: string | null
   userId: bigint | null
   sessionId: string | null
   expiresAt: number | null
 }
 
-/** The key of a record: what a client holds is never in the database. */
+/** Key of a record. The database stores only the hash of an identifier. */
 export const recordId = (kind: string, identifier: string): string => sha256Hex(`${kind}\0${identifier}`)
 
 const columns = '(id, kind, payload, grant_hash, code_hash, uid_hash, user_id, session_id, expires_at, parent_hash)'
@@ -27,7 +27,7 @@ const places = '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const updates = `payload = excluded.payload, grant_hash = excluded.grant_hash, user_id = excluded.user_id,
   session_id = excluded.session_id, expires_at = excluded.expires_at`
 
-/** Writes of the OAuth server: single statements, prepared once, past the ORM, which would cost more than all the rest. */
+/** Writes of the OAuth server: single prepared statements. The ORM would cost more than the rest of a request. */
 export class RecordStore {
   readonly #database: Database
 
@@ -35,7 +35,7 @@ export class RecordStore {
     this.#database = database
   }
 
-  /** Inserts the record, or brings the one of its id up to date. */
+  /** Inserts or updates a record. */
   async put(record: NewRecord): Promise<void> {
     await this.#run(
       'oauth-put',
@@ -44,15 +44,15 @@ export class RecordStore {
     )
   }
 
-  /** Inserts the record unless there is one with its id or, for a session, its uid; true when it was inserted. */
+  /** Inserts a record; false if its id, or the uid of a session, exists. */
   async insert(record: NewRecord): Promise<boolean> {
     const sql = `INSERT INTO oauth_records ${columns} VALUES ${places} ON CONFLICT DO NOTHING`
     return (await this.#run('oauth-insert', sql, valuesOf(record))) > 0
   }
 
   /**
-   * Inserts a record that belongs to a browser session; false if that session is not the user's any more, or if the
-   * record exists. Ending the browser session waits for the insert, or the insert for the end.
+   * Inserts a record of a browser session; false if that session no longer belongs to the user, or if the record
+   * exists. Locks the browser session, so that it cannot end during the insert.
    */
   async insertOf(owner: string, record: NewRecord): Promise<boolean> {
     const sql = `INSERT INTO oauth_records ${columns}
@@ -63,8 +63,8 @@ export class RecordStore {
   }
 
   /**
-   * Updates the record of an id, which may change the id; false if the record ended, or if its payload is no longer the
-   * one that was read (null for whatever it is). It follows another browser session than before only if that one belongs to the user; it never ends earlier than before.
+   * Updates a record, possibly its id too; false if the record ended or its payload changed since it was read (null
+   * skips that check). Changes the browser session only to one of the user. Never shortens the lifetime.
    */
   async replace(id: string, read: string | null, record: NewRecord): Promise<boolean> {
     const sql = `UPDATE oauth_records SET id = $2, payload = $3, user_id = $4, session_id = $5,
@@ -74,14 +74,14 @@ export class RecordStore {
     return (await this.#run('oauth-replace', sql, [id, record.id, payload, userId, sessionId, expiresAt, read])) > 0
   }
 
-  /** A session by the hash of its uid, as it is now. */
+  /** Current session by the hash of its uid. */
   async findSession(uidHash: string): Promise<SealedRecord | null> {
     const text = "SELECT id, payload FROM oauth_records WHERE uid_hash = $1 AND kind = 'Session'"
     const [row] = await query(this.#database, { name: 'oauth-session', text }, [uidHash])
     return row ? { id: String(row.id), payload: String(row.payload) } : null
   }
 
-  /** Lets a grant, and a session by its uid, last until a moment (unix ms) at least; an hour more, so that not every token writes. */
+  /** Extends a grant and a session to at least this time (unix ms), plus an hour, so that not every token writes. */
   async extend(grantId: string, uidHash: string | null, until: number): Promise<void> {
     // One row at a time: a statement that locks several can deadlock with others.
     const set = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $3 AND'
@@ -90,13 +90,13 @@ export class RecordStore {
     if (uidHash !== null) await this.#run('oauth-extend-session', `${set} uid_hash = $1`, [uidHash, ...times])
   }
 
-  /** Uses a record up; false when it was used before or is gone. */
+  /** Consumes a record; false if it was used before or does not exist. */
   async consume(id: string, now: number): Promise<boolean> {
     const sql = 'UPDATE oauth_records SET consumed_at = $2 WHERE id = $1 AND consumed_at IS NULL'
     return (await this.#run('oauth-consume', sql, [id, now])) > 0
   }
 
-  /** Uses a record up and removes its payload; false when it was used before or is gone. */
+  /** Consumes a record and removes its payload; false if it was used before or does not exist. */
   async finish(id: string, now: number): Promise<boolean> {
     const sql = "UPDATE oauth_records SET consumed_at = $2, payload = '{}' WHERE id = $1 AND consumed_at IS NULL"
     return (await this.#run('oauth-finish', sql, [id, now])) > 0
@@ -115,13 +115,13 @@ export class RecordStore {
     })
   }
 
-  /** Refuses a JWT until its end. */
+  /** Denies a JWT until it expires. */
   async deny(jti: string, expiresAt: number): Promise<void> {
     const sql = 'INSERT INTO oauth_denials (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING'
     await this.#run('oauth-deny', sql, [sha256Hex(jti), expiresAt])
   }
 
-  /** Deletes a batch of records and denials that ended, without those that others lock; returns how many. */
+  /** Deletes a batch of expired records and denials, without locked ones. Returns the count. */
   async prune(now: number, batch: number): Promise<number> {
     const lock = this.#database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
     const ended = (table: string) =>
@@ -131,8 +131,7 @@ export class RecordStore {
   }
 
   /**
-   * Records after an id, in the order of their ids, whose payload does not start with the prefix; without a prefix,
-   * those whose payload is plain JSON.
+   * Records after an id, by id, whose payload does not start with the prefix; without a prefix, those with plain JSON.
    */
   async listUnsealed(prefix: string | null, after: string, batch: number): Promise<SealedRecord[]> {
     const [name, wanted] =
@@ -149,7 +148,7 @@ export class RecordStore {
     await this.#run('oauth-replace-payload', sql, [id, payload, sealed])
   }
 
-  /** Whether a browser session is the user's; on PostgreSQL it then stays so until the statement ends. */
+  /** Tests whether a browser session belongs to the user. On PostgreSQL, locks it until the statement ends. */
   #isOwner(publicId: string, userId: string): string {
     const lock = this.#database.pg ? 'FOR KEY SHARE' : ''
     return `EXISTS (SELECT 1 FROM sessions WHERE public_id = ${publicId} AND user_id = CAST(${userId} AS BIGINT) ${lock})`
@@ -173,7 +172,7 @@ const valuesOf = (record: NewRecord): Value[] => [
   record.parentHash,
 ]
 
-/** Rejects a JWT until its end (unix ms), together with what else the transaction changes. */
+/** Denies a JWT until it expires (unix ms), as part of the transaction. */
 export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise<void> {
   await tx.$executeRaw`
     INSERT INTO oauth_denials (id, expires_at) VALUES (${sha256Hex(jti)}, ${BigInt(expiresAt)}) ON CONFLICT (id) DO NOTHING`
@@ -181,7 +180,7 @@ export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise
 
 type Owned = { id: string } | { grantHash: string } | { parentHash: string }
 
-/** The users of these records. */
+/** Users of these records. */
 export async function ownersOf(tx: Tx, where: Owned): Promise<number[]> {
   const rows = await tx.oauthRecord.findMany({ where, distinct: ['userId'], select: { userId: true } })
   return rows.flatMap(({ userId }) => (userId === null ? [] : [Number(userId)]))

@@ -4,7 +4,7 @@ import type { Metrics } from '../../../observability/metrics/metrics.ts'
 
 const grants = new Set(['authorization_code', 'refresh_token', 'client_credentials', 'password'])
 
-/** The grant in one word; whatever else clients may send is one of a kind. */
+/** Grant type as a metric label. All unknown values share one label. */
 function grantOf(ctx: KoaContextWithOIDC): string {
   const asked = String(ctx.oidc.params?.grant_type ?? '')
   const name = asked.replace('urn:ietf:params:oauth:grant-type:', '').replace('-', '_')
@@ -13,7 +13,7 @@ function grantOf(ctx: KoaContextWithOIDC): string {
 
 const kinds = ['access_token', 'refresh_token', 'id_token'] as const
 
-/** Counts what the token endpoint issues, and what it refuses. */
+/** Counts the tokens and errors of the token endpoint. */
 export function countTokens(provider: Provider, metrics: Metrics): void {
   provider.on('grant.success', (ctx) => {
     const { body }: { body?: unknown } = ctx

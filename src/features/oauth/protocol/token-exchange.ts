@@ -6,11 +6,10 @@ import { audienceOf, resourceOf } from './audience.ts'
 import type { Registry } from './clients.ts'
 import { issueToken } from './issued-token.ts'
 
-/** What the exchange works with. */
 export interface ExchangeParts {
   config: Config
   registry: Registry
-  /** The claims of a live access token that svc signed; null for any other. */
+  /** Claims of a valid access token of svc; null for any other. */
   findLive(token: string): Promise<AccessTokenClaims | null>
 }
 
@@ -20,8 +19,8 @@ const split = (scope: unknown): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
 
 /**
- * Token exchange (RFC 8693): a client that received a user's token of a client it names gets one of its own for the
- * same user. It may do no more than both. It ends with the first one, and with the grant of the first one.
+ * Token exchange (RFC 8693): a client exchanges a user's token of a client in its `exchange` list for a token of its
+ * own. The new token has the scopes that both allow, and ends with the first token and its grant.
  */
 export async function exchangeGrant(
   ctx: KoaContextWithOIDC,
@@ -29,7 +28,7 @@ export async function exchangeGrant(
 ): Promise<void> {
   const { client, params = {} } = ctx.oidc
   const registered = registry.client(client?.clientId)
-  // Else whoever finds a token could change it for one that opens more doors (RFC 8693 section 5).
+  // Otherwise an attacker with a stolen token could exchange it for one with more permissions (RFC 8693 section 5).
   if (!registered || registered.type === 'public') {
     throw new errors.UnauthorizedClient('Only confidential clients exchange tokens.')
   }
@@ -68,12 +67,12 @@ function checkTypes(params: Record<string, unknown>): void {
   }
 }
 
-/** Throws `invalid_target` unless what is named, if anything, is the client's own audience. */
+/** Throws `invalid_target` if the request names another audience than the client's own. */
 function checkTarget({ audience, resource }: Record<string, unknown>, own: string): void {
   const isOwn = (audience === undefined || audience === own) && (resource === undefined || resource === resourceOf(own))
   if (!isOwn) throw new errors.InvalidTarget()
 }
 
-/** Whether it is a user's token of a client that is named, bound to no key and to no row that only it has. */
+/** Tests whether this is a user's token of a listed client, without a bound key or a row of its own. */
 const isExchangeable = ({ client_id, gty, cnf, gid }: AccessTokenClaims, from: readonly string[]): boolean =>
   from.includes(client_id) && gty === undefined && cnf === undefined && gid !== personalOrigin

@@ -2,15 +2,18 @@ import type { Database, Tx } from '../../../../database/database.ts'
 import type { RecordSeal, SealedRecord } from '../record-seal.ts'
 import { lockOwners, recordId } from '../store.ts'
 
-/** Which sessions of the OAuth server end: those that follow one browser session, those of a user but one, or one of whatever user but this. */
+/**
+ * OAuth sessions to end: those of one browser session, those of a user except one, or one session unless it belongs to
+ * this user.
+ */
 type EndedRecords = { publicId: string } | { userId: number; except: string | null } | { id: string; unlessOf?: number }
 
-/** A session as it was when it ended. */
+/** Session at the time it ended. */
 interface EndedSession extends SealedRecord {
   uidHash: string
 }
 
-/** Deletes sessions of the OAuth server with everything that ends with them, and returns the sessions. */
+/** Deletes OAuth sessions with everything that ends with them. Returns the sessions. */
 export async function deleteSessionRecords(tx: Tx, ended: EndedRecords): Promise<SealedRecord[]> {
   const sessions: EndedSession[] =
     'publicId' in ended
@@ -26,7 +29,7 @@ export async function deleteSessionRecords(tx: Tx, ended: EndedRecords): Promise
   return sessions
 }
 
-/** Deletes the grants of a client that end with a session, and their tokens; the session goes on. */
+/** Deletes a client's grants that end with a session, and their tokens. The session continues. */
 export async function deleteClientGrants(
   database: Database,
   tx: Tx,
@@ -40,7 +43,7 @@ export async function deleteClientGrants(
   await tx.oauthRecord.deleteMany({ where: { id: { in: ids } } })
 }
 
-/** Lets a user's session of the OAuth server follow a browser session from now on, until a moment (unix ms) at least. */
+/** Binds a user's OAuth session to another browser session, and extends it at least to a time (unix ms). */
 export async function relinkSessionRecord(
   tx: Tx,
   { id, userId, publicId, until }: { id: string; userId: number; publicId: string; until: number },
@@ -51,14 +54,14 @@ export async function relinkSessionRecord(
     WHERE id = ${id} AND kind = 'Session' AND user_id = ${BigInt(userId)}`
 }
 
-/** Deletes a grant and everything that came from it. */
+/** Deletes a grant and everything issued from it. */
 export async function deleteGrantRecords(tx: Tx, grantId: string): Promise<void> {
   const [id, hash] = [recordId('Grant', grantId), recordId('grant', grantId)]
   await tx.$executeRaw`DELETE FROM oauth_records WHERE id = ${id} OR grant_hash = ${hash}`
 }
 
-/** Deletes everything that the OAuth server keeps of a user: sessions, grants and tokens. */
+/** Deletes all OAuth records of a user: sessions, grants and tokens. */
 export async function deleteRecordsOf(tx: Tx, userId: number): Promise<void> {
-  // Interactions go on: whoever signs in next completes the authorization.
+  // Interactions continue: the next user to sign in completes the authorization.
   await tx.oauthRecord.deleteMany({ where: { userId: BigInt(userId), kind: { not: 'Interaction' } } })
 }

@@ -19,13 +19,13 @@ import { settleScope } from './request-scope.ts'
 import { followBrowserSessions, type SessionParts } from './sessions.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
 
-/** What the patches work with. */
+/** Dependencies of the patches. */
 export interface PatchParts extends SessionParts, DeviceParts, Omit<TokenParts, 'successorKey'> {
   limits: ClientLimits
   counters: Counters
   cookies: Cookies
   carried: CarriedRecords
-  /** The time in seconds for which clients may cache the published keys. */
+  /** How long clients may cache the published keys, in seconds. */
   keysMaxAge: number
 }
 

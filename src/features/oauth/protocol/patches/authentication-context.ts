@@ -7,8 +7,8 @@ import { patch } from './patch.ts'
 type Context = KoaContextWithOIDC['oidc'] & { ctx: KoaContextWithOIDC }
 
 /**
- * Makes `acr` and `amr` what svc's own session has proved at the moment in which a code is issued: nothing that an
- * interaction or the library's session remembers can claim more.
+ * Sets `acr` and `amr` from svc's session when a code is issued. Older values in an interaction or in the library's
+ * session cannot claim more.
  */
 export function tellAuthentication(provider: Provider): void {
   define('amr', ({ methods }) => (methods.length > 0 ? [...methods] : undefined))
@@ -28,6 +28,6 @@ export function tellAuthentication(provider: Provider): void {
   }
 }
 
-/** The known values of `acr_values`, without repeats: what svc does not know is not stored with the request. */
+/** Known values of `acr_values`, without duplicates. svc does not store unknown values with the request. */
 export const settledAcrValues = (asked: string): string | undefined =>
   knownValues(asked.split(' ')).join(' ') || undefined

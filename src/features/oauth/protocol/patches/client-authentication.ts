@@ -6,7 +6,7 @@ import type { ClientLimits } from '../client-limits.ts'
 import { type Registry, secretHash } from '../clients.ts'
 import { patch, patchAnswer } from './patch.ts'
 
-/** Where clients authenticate. */
+/** Endpoints where clients authenticate. */
 const authenticating = new Set([
   'token',
   'introspection',
@@ -21,20 +21,20 @@ const encodeFirst =
 
 const basicForm = 'The Authorization header must be "Basic " and the base64 of client_id:client_secret.'
 
-/** Descriptions of the library that leave the developer of a client in the dark, and what svc says instead. */
+/** Unclear error descriptions of the library, and their replacements. */
 const clearer: Readonly<Record<string, string>> = {
   'client_id and client_secret in the authorization header are not properly encoded': encodeFirst,
   'invalid authorization header value format': basicForm,
 }
 
-/** Whether HTTP Basic contains the right secret without the required encoding. */
+/** Tests for the right secret in HTTP Basic without the required encoding. */
 function isSentRaw(authorization: string | undefined, hash: string): boolean {
   const [, encoded = ''] = /^basic (\S+)$/i.exec(authorization ?? '') ?? []
   const [, raw = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
   return /[+%]/.test(raw) && constantTimeEqual(hash, secretHash(raw))
 }
 
-/** What is read of a client when its secret is compared. */
+/** Fields of a client that the comparison of its secret reads. */
 interface Secret {
   clientId: string
   clientSecret?: string
@@ -46,8 +46,8 @@ interface Parts {
 }
 
 /**
- * Compares client secrets as the registry holds them, takes them only the way that the client is registered for, and
- * limits failures (RFC 6749 section 2.3.1).
+ * Compares client secrets with the stored hashes, accepts them only by the registered method, and limits failures (RFC
+ * 6749 section 2.3.1).
  */
 export function adaptClientAuthentication(provider: Provider, { registry, limits }: Parts): void {
   const counted = new WeakSet<object>()
@@ -94,7 +94,7 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
     body.error_description = clearer[String(body.error_description)] ?? body.error_description
   })
 
-  // Other failures: an unknown client, an invalid assertion, another method than the registered one.
+  // Other failures: an unknown client, an invalid assertion, or a method that is not the registered one.
   patchAnswer(provider, 'client-failures', 'counts failed client authentications', async (ctx, next) => {
     await next()
     if (ctx.status !== 401 || !authenticating.has(ctx.oidc?.route ?? '') || counted.has(ctx.req)) return

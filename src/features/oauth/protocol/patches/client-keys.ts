@@ -3,23 +3,23 @@ import Provider from 'oidc-provider'
 import type { Clock } from '../../../../clock.ts'
 import { patch } from './patch.ts'
 
-/** The keys of a client that the library fetches from its `jwks_uri`; the types leave them out. */
+/** Keys of a client that the library fetches from its `jwks_uri`. Missing from the library's types. */
 interface FetchedKeys extends Iterable<{ kid?: string }> {
-  /** Unix seconds; absent before the first time, and for keys that the configuration holds. */
+  /** Unix seconds; undefined before the first fetch, and for keys in the configuration. */
   freshUntil?: number
-  /** The call that is under way. */
+  /** The pending request. */
   lock?: Promise<void>
   fresh(): boolean
   refresh(): Promise<void>
 }
 
-/** How many seconds svc waits before it fetches the keys of a client again. */
+/** Minimum interval between two fetches of a client's keys, in seconds. */
 const pause = 10
 
 /**
- * Fetches the keys of a client again as soon as one of its assertions names an unknown one, and when they are stale; at
- * most every ten seconds. By itself the library keeps what it has until an assertion fails after a minute: a new key
- * waits, and a withdrawn one goes on working.
+ * Fetches the keys of a client again when an assertion names an unknown key, and when they are stale, at most every ten
+ * seconds. The library alone fetches them when an assertion fails and its copy is older than a minute. Until then, new
+ * keys would not work and withdrawn ones would.
  */
 export function renewClientKeys(provider: Provider, clock: Clock): void {
   const fetchedAt = new WeakMap<object, number>()
@@ -27,7 +27,7 @@ export function renewClientKeys(provider: Provider, clock: Clock): void {
     const client = await find(id)
     const assertion = Provider.ctx?.oidc.params?.client_assertion
     const keys = client && (Reflect.get(client, 'asymmetricKeyStore') as FetchedKeys)
-    // The first time is the library's.
+    // The library makes the first fetch.
     if (keys?.freshUntil !== undefined && typeof assertion === 'string') await renew(keys, assertion)
     return client
   }
@@ -44,7 +44,7 @@ export function renewClientKeys(provider: Provider, clock: Clock): void {
     try {
       await keys.refresh()
     } catch {
-      // The keys that are there go on working while the client's server is down.
+      // The existing keys continue to work while the client's server is unavailable.
       keys.freshUntil = Math.floor(Date.now() / 1000) + pause
     }
   }

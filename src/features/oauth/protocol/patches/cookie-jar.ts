@@ -6,7 +6,7 @@ import { interactionCookie, resumeCookie, sessionCookie } from '../cookie-names.
 import { patch } from './patch.ts'
 import type { FollowingSession } from './sessions.ts'
 
-/** The library's cookies, as far as they are used here. */
+/** The methods of the library's cookie jar that svc uses. */
 interface Jar {
   request: IncomingMessage
   keys: { verify(data: string, signature: string): boolean }
@@ -18,20 +18,20 @@ interface Context {
   cookies: Jar
 }
 
-/** The maximum number of interactions that a browser keeps: each adds two cookies to every request. */
+/** Maximum number of interactions in a browser. Each adds two cookies to every request. */
 const maxInteractions = 8
 
-/** The maximum length of their cookies together: many proxies read 8 KiB of cookies. */
+/** Maximum total length of their cookies. Many proxies accept 8 KiB of cookies. */
 const maxInteractionsLength = 4_096
 
-/** Longer than the identifier of any session; what is longer contains the session. */
+/** Longer than the identifier of any session. A longer value contains the session itself. */
 const maxIdLength = 64
 
 const lastSegment = ({ path }: Context): string => path.split('/').at(-1) ?? ''
 
 /**
- * Gives the library's cookies svc's names: prefixed, on `Path=/`, and those of an interaction with its uid, so that no
- * other host can plant one. A cookie that came twice does not count.
+ * Renames the library's cookies: with a prefix, on `Path=/`, and for an interaction with its uid, so that no other host
+ * can plant one. A cookie that a request sends twice does not count.
  */
 export function adaptCookies(provider: Provider, cookies: Cookies, carried: CarriedRecords): void {
   const jars = new WeakMap<object, Jar>()
@@ -62,7 +62,7 @@ function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedR
     return value.length > maxIdLength ? cookie : value
   }
 
-  /** What the session's cookie is set to: a session without a user is in the cookie itself. */
+  /** Value of the session cookie. A session without a user is in the cookie itself. */
   function sessionValue(id: string | null): string | null {
     const session: FollowingSession | undefined = Provider.ctx?.oidc.session
     if (id === null || !session || session.jti !== id || session.accountId !== undefined) return id
@@ -104,8 +104,8 @@ function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedR
 }
 
 /**
- * What the library finds an interaction by, if the browser has its cookie: its uid, or the cookie that contains it.
- * Earlier versions had a cookie without the uid in its name.
+ * Identifier of an interaction for the library, if the browser has its cookie: its uid, or the cookie that contains it.
+ * In earlier versions, the name of the cookie had no uid.
  */
 export function interactionReference(
   { values, prefixes }: { values: Record<string, string | undefined>; prefixes: ReadonlyMap<string, CookiePrefix> },
@@ -118,7 +118,10 @@ export function interactionReference(
   return value && cookie === interactionCookie ? `${prefixes.get(name)}${name}=${value}` : undefined
 }
 
-/** The uids of the oldest interactions, which leave room for one more; browsers send the oldest cookies first (RFC 6265 section 5.4). */
+/**
+ * Uids of the oldest interactions, to remove before adding one. Browsers send the oldest cookies first (RFC 6265
+ * section 5.4).
+ */
 function oldInteractions({ values }: PresentedCookies, added: string): string[] {
   let [count, length] = [1, added.length]
   const newestFirst = Object.entries(values)

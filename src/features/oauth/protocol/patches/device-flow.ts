@@ -25,7 +25,7 @@ const rememberedFor = 3_600
 /** Maximum wrong user codes of a user, or of an address without a signed-in user (section 5.1). */
 const wrongCodes = { max: 20, window: 3_600_000, block: 'window' } as const
 
-/** The library renders the form for the code with this error. */
+/** Error with which the library renders the form for the code. */
 class TooManyCodes extends errors.CustomOIDCProviderError {
   constructor() {
     super('slow_down', 'Too many wrong codes. Please try again later.')

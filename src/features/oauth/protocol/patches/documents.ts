@@ -5,7 +5,7 @@ import { servedScopes } from '../clients.ts'
 import { protocolRoutes } from '../paths.ts'
 import { patchAnswer } from './patch.ts'
 
-/** Completes what the library publishes and answers where it leaves something out. */
+/** Completes documents and responses of the library. */
 export function completeAnswers(provider: Provider, { scopes }: Config, keysMaxAge: number): void {
   patchAnswer(provider, 'documents', 'completes metadata, cache headers and introspection', async (ctx, next) => {
     await next()
@@ -16,14 +16,14 @@ export function completeAnswers(provider: Provider, { scopes }: Config, keysMaxA
     }
     if (ctx.status !== 200) return
     if (ctx.path === protocolRoutes.jwks) ctx.set('cache-control', `public, max-age=${keysMaxAge}`)
-    // An empty text is no content of any type; strict clients reject the type.
+    // An empty response has no content type. Strict clients reject one.
     if (ctx.path === protocolRoutes.revocation && ctx.body === '') ctx.remove('content-type')
     const { body }: { body?: unknown } = ctx
     if (typeof body !== 'object' || !body) return
     if (ctx.path.startsWith('/.well-known/') && 'scopes_supported' in body) {
       body.scopes_supported = [...new Set([...servedScopes, ...Object.keys(scopes)])]
     }
-    // The subject of a machine's token is the machine (RFC 9068 section 2.2), which the library does not say.
+    // The subject of a machine's token is the client (RFC 9068 section 2.2). The library leaves it out.
     const machine = ctx.oidc?.route === 'introspection' ? ctx.oidc.entities.ClientCredentials : undefined
     if (machine && 'active' in body && body.active === true) ctx.body = { ...body, sub: machine.clientId }
   })

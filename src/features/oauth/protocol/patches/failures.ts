@@ -9,19 +9,19 @@ import { handedOf } from '../browser.ts'
 import { protocolPaths } from '../paths.ts'
 import { patchAnswer } from './patch.ts'
 
-/** The name that the protocol has for an error of ours (RFC 6749 sections 4.1.2.1 and 5.2). */
+/** OAuth error code of an error of svc (RFC 6749 sections 4.1.2.1 and 5.2). */
 function protocolName({ statusCode }: HttpError): string {
   if (statusCode === 503 || statusCode === 429) return 'temporarily_unavailable'
   return statusCode >= 500 ? 'server_error' : 'invalid_request'
 }
 
-/** An error of ours in the protocol's shape. */
+/** Error of svc in the protocol's format. */
 export const protocolError = (error: HttpError): { error: string; error_description: string } => ({
   error: protocolName(error),
   error_description: error.message,
 })
 
-/** Whether a person looks at the answer to a request: never at that of a program's endpoint. */
+/** Tests whether a person sees the response. Responses of endpoints for programs are never shown. */
 export const isSeen = (request: FastifyRequest): boolean =>
   request.routeOptions.config.access?.family !== 'none' && isNavigation(request)
 
@@ -29,8 +29,8 @@ const isNamedOnly = (body: unknown): body is { error: string; error_description?
   typeof body === 'object' && body !== null && 'error' in body && !('error_description' in body)
 
 /**
- * Answers what goes wrong inside the library as svc answers its own failures: 503 while the database is away, and of
- * anything else nothing but a name. The library would show its own words, and log nothing that fails after its answer.
+ * Handles errors inside the library like svc's own: 503 while the database is unavailable, and only an error code for
+ * anything unexpected. The library would show its messages, and log nothing that fails after its response.
  */
 export function answerFailures(provider: Provider): void {
   const failures = new WeakMap<object, Error>()
@@ -46,9 +46,9 @@ export function answerFailures(provider: Provider): void {
         failures.set(ctx, error instanceof Error ? error : new Error(String(error)))
       }
       const { request, reply } = handedOf(ctx.req)
-      // Of what the library does not support at all it gives the name alone.
+      // For unsupported features, the library gives only the error code.
       const { body }: { body?: unknown } = ctx
-      if (isNamedOnly(body)) body.error_description = 'What was asked for is not supported.'
+      if (isNamedOnly(body)) body.error_description = 'This feature is not supported.'
       const failure = failures.get(ctx)
       if (failure && isMissingUser(failure) && ctx.oidc?.route === 'token') {
         ctx.status = 400
@@ -56,7 +56,7 @@ export function answerFailures(provider: Provider): void {
         return undefined
       }
       if (failure) return answer(answerOf(failure, request))
-      // What the library has no route for: another spelling of a path, or a method that is off.
+      // The library has no such route: another spelling of a path, or a disabled method.
       if (ctx.status !== 404 || ctx.body) return undefined
       const { methods } = protocolPaths[ctx.path] ?? {}
       if (!methods) return answer(notFound())
@@ -75,6 +75,6 @@ export function answerFailures(provider: Provider): void {
       }
     },
   )
-  // What is left are answers that nobody waits for any more; the library would print them.
+  // The remaining errors are from closed connections. The library would print them.
   provider.silent = true
 }

@@ -5,7 +5,7 @@ import { patchAnswer } from './patch.ts'
 
 const policyHeader = 'content-security-policy'
 
-/** Where the form leads that the library answers with: to the client, at a URI that is registered for it. */
+/** Target of the library's form: a registered URI of the client. */
 function targetOf(oidc: KoaContextWithOIDC['oidc']): string | null {
   const { client, params } = oidc
   const { redirect_uri, post_logout_redirect_uri } = params ?? {}
@@ -17,7 +17,10 @@ function targetOf(oidc: KoaContextWithOIDC['oidc']): string | null {
   return typeof redirect_uri === 'string' && client.redirectUriAllowed(redirect_uri) ? redirect_uri : null
 }
 
-/** Lets the forms of the library's own pages end at the client's URI: browsers hold redirects after a form to the list of targets. */
+/**
+ * Allows redirects to the client's URI after forms of the library's pages. Browsers also apply `form-action` to
+ * redirects.
+ */
 export function allowFormTargets(provider: Provider): void {
   patchAnswer(provider, 'form-targets', "allows the client's redirect URI as a form target", async (ctx, next) => {
     await next()

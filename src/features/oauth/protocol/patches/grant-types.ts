@@ -3,7 +3,7 @@ import { patch } from './patch.ts'
 
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Answers `unauthorized_client` to a client that may not use a grant. */
+/** Returns `unauthorized_client` to a client that may not use a grant. */
 export function rejectUnlistedGrants(provider: Provider): void {
   patch<(this: object, name: string) => boolean>(
     provider,

@@ -6,14 +6,17 @@ import type { Logout } from '../session-end.ts'
 import { patch, patchAnswer } from './patch.ts'
 import type { FollowingSession, SessionParts } from './sessions.ts'
 
-/** Calls a client with a logout token (OpenID Connect Back-Channel Logout section 2.5); throws unless it answers that it knows. */
+/**
+ * Sends a logout token to a client (OpenID Connect Back-Channel Logout section 2.5). Throws unless the client confirms
+ * it.
+ */
 export type SendLogout = (logout: Logout) => Promise<void>
 
 type Send = (this: object, accountId: string, sid?: string) => Promise<void>
 
 /**
- * Makes the library's sign-out svc's own: the browser's session ends with the OAuth server's, and the clients are told
- * by the outbox. What is returned is the library's way of telling one of them.
+ * Makes the library's sign-out also end svc's session. The outbox notifies the clients. Returns the library's function
+ * that notifies one client.
  */
 export function adaptLogout(provider: Provider, { database, signOut, seal }: SessionParts): SendLogout {
   let send: Send | undefined
@@ -49,7 +52,7 @@ export function adaptLogout(provider: Provider, { database, signOut, seal }: Ses
     await database.transaction((tx) => deleteClientGrants(database, tx, seal, { uid: session.uid, clientId }))
   })
 
-  // The library answers with a form that a script submits.
+  // The library responds with a form that a script submits.
   patchAnswer(provider, 'guest-logout', 'redirects at once if no user is signed in', async (ctx, next) => {
     await next()
     const { oidc } = ctx

@@ -2,12 +2,12 @@ import type Provider from 'oidc-provider'
 
 type Use = Parameters<Provider['use']>[0]
 
-// A method of the library takes and returns what its caller declares. Most of them are missing from the library's types.
+// Method of the library, with the types that its caller declares. Most methods are missing from the library's types.
 type Method = (...args: never[]) => unknown
 
-/** Something that svc changes in oidc-provider. */
+/** Change of oidc-provider. */
 export interface Patch {
-  /** Where it is, from the provider: a class such as `Session`, a prototype such as `Session.prototype`, or `answer`. */
+  /** Place in the provider: a class such as `Session`, a prototype such as `Session.prototype`, or `answer`. */
   target: string
   /** The replaced method or getter; for an answer, the middleware. */
   name: string
@@ -17,12 +17,12 @@ export interface Patch {
 
 const patches = new WeakMap<Provider, Patch[]>()
 
-/** Everything that svc changed in a provider, in order. */
+/** All changes of a provider, in order. */
 export const patchesOf = (provider: Provider): readonly Patch[] => patches.get(provider) ?? []
 
 /**
- * Replaces a method or a getter of the library by what `wrap` makes of the original. Throws if the library does not have
- * it any more. The original of a static method is bound to its class.
+ * Replaces a method or a getter of the library with the result of `wrap`. Throws if the library no longer has it. The
+ * original of a static method is bound to its class.
  */
 export function patch<Original extends Method>(
   provider: Provider,
@@ -44,7 +44,7 @@ export function patch<Original extends Method>(
   record(provider, { target, name, why })
 }
 
-/** Adds a middleware that sees a request before the library, or changes its answer afterwards. */
+/** Adds a middleware that runs before the library or changes its response. */
 export function patchAnswer(provider: Provider, name: string, why: string, middleware: Use): void {
   provider.use(middleware)
   record(provider, { target: 'answer', name, why })
@@ -63,7 +63,7 @@ function ownerOf(provider: Provider, target: string): object | null {
 const isObject = (value: unknown): value is object =>
   typeof value === 'function' || (typeof value === 'object' && value !== null)
 
-/** The property of an object, or the one that it inherits. */
+/** Own or inherited property of an object. */
 function descriptorOf(owner: object, name: string): PropertyDescriptor | undefined {
   for (let place: object | null = owner; place; place = Object.getPrototypeOf(place)) {
     const found = Object.getOwnPropertyDescriptor(place, name)

@@ -4,10 +4,10 @@ import { type Registry, servedScopes } from '../clients.ts'
 import { settledAcrValues } from './authentication-context.ts'
 import { patch } from './patch.ts'
 
-/** Where a client names the scopes of what it asks for. */
+/** Routes where a client requests scopes. */
 const asking = new Set(['authorization', 'device_authorization', 'pushed_authorization_request'])
 
-/** A list of scopes (RFC 6749 section 3.3). */
+/** List of scopes (RFC 6749 section 3.3). */
 const scopeList = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/
 
 type Fields = Record<string, unknown>
@@ -16,18 +16,18 @@ type Context = InstanceType<Provider['OIDCContext']>
 
 type Entity = (this: Context, key: string, value: object) => void
 
-/** What the library has read of a request when it learns which client asks. */
+/** Parts of a request that the library has read when it finds the client. */
 interface Reading {
   route: string
   params?: Fields
-  /** Of a POST: some endpoints read their parameters from it once the client is known. */
+  /** Body of a POST. Some endpoints read their parameters from it after finding the client. */
   body?: Fields
 }
 
 /**
- * Settles the scopes and `acr_values` of a request as soon as the library knows its client. Scopes that svc does not know are ignored
- * (OpenID Connect Core section 3.1.2.1). A request without `scope` gets the scopes of its client; a field without a
- * value counts as absent (RFC 6749 section 3.1). Unknown `acr_values` are ignored as well.
+ * Normalises the scopes and `acr_values` of a request once the library knows its client. Ignores unknown scopes (OpenID
+ * Connect Core section 3.1.2.1) and unknown `acr_values`. A request without `scope` gets the scopes of its client; an
+ * empty field counts as absent (RFC 6749 section 3.1).
  */
 export function settleScope(provider: Provider, config: Config, registry: Registry): void {
   const known = new Set<string>([...servedScopes, ...Object.keys(config.scopes)])
@@ -49,7 +49,7 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     const asked = params.scope || body?.scope
     const isMachine = route === 'token' && params.grant_type === 'client_credentials'
     if (asked) set(withoutUnknown(asked) ?? insteadOfNothing(asked, params))
-    // What was pushed has its scopes already.
+    // A pushed request already has its scopes.
     else if (isMachine) set(registry.client(clientId)?.scopes.join(' ') || undefined)
     else if (route !== 'token' && !params.request_uri) set(registry.defaultScope(clientId))
 
@@ -60,7 +60,7 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     }
   }
 
-  /** The scopes that svc knows, or null for none; the library rejects what is not a list of scopes. */
+  /** Known scopes, or null for none. The library rejects values that are not a list of scopes. */
   function withoutUnknown(asked: unknown): unknown {
     if (typeof asked !== 'string' || !scopeList.test(asked)) return asked
     const scopes = asked.split(' ').filter((name) => known.has(name))
@@ -68,10 +68,10 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
   }
 }
 
-/** What a request gets whose scopes are all unknown: never more than it asked for. */
+/** Scopes of a request that names only unknown ones: never more than it requested. */
 function insteadOfNothing(asked: unknown, { grant_type }: Fields): unknown {
-  // A machine's token without scopes; a refresh token's own scopes.
+  // A machine gets a token without scopes, a refresh the scopes of its token.
   if (grant_type === 'client_credentials' || grant_type === 'refresh_token') return undefined
-  // The exchange compares the scopes with the subject token's itself.
+  // The exchange itself compares the scopes with those of the subject token.
   return grant_type === undefined || grant_type === 'password' ? 'openid' : asked
 }

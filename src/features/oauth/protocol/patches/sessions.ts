@@ -8,21 +8,21 @@ import type { RecordSeal } from '../record-seal.ts'
 import type { SignOut } from '../session-end.ts'
 import { patch } from './patch.ts'
 
-/** What the models of sessions and grants know besides what the library keeps of them. */
+/** Fields of sessions and grants that the library does not store. */
 interface Stored {
   jti: string
-  /** The identifier of its row, if it has one: a renewed identifier takes the row along, and what has ended has none. */
+  /** Identifier of the row, if there is one. A renewed identifier moves the row; an ended record has none. */
   storedId?: string
-  /** The browser session that it follows, or is made in; the row's column, not the payload, keeps it. */
+  /** Browser session to which it is bound. Stored in a column of the row, outside the payload. */
   sessionId?: string
 }
 
-/** A session of the OAuth server, with what the library's types leave out. */
+/** OAuth session, with fields that the library's types lack. */
 export interface FollowingSession extends Session, Stored {
   jti: string
-  /** An identifier that the library would delete the row of. */
+  /** Identifier whose row the library would delete. */
   oldId?: string | undefined
-  /** Whether the library is to save it with the answer. */
+  /** Whether the library saves it with the response. */
   touched?: boolean
   /** Whether the browser sent no session. */
   new?: boolean
@@ -39,15 +39,16 @@ type Find = (id: string, options?: object) => Promise<unknown>
 
 type Save = (this: object, ttl: number) => Promise<unknown>
 
-/** Where an authorization, or a sign-out, begins. */
+/** Routes where an authorization or a sign-out begins. */
 const begins = new Set(['authorization', 'code_verification', 'end_session'])
 
-/** How long a session lasts that knows nobody yet, in seconds. */
+/** Lifetime of an anonymous session, in seconds. */
 const newSessionSeconds = 3_600
 
 /**
- * Makes the library's session follow svc's own, which alone decides who is signed in: it takes the user over where an
- * authorization begins, and its row names the browser session. Idling out changes nothing of it: that is no sign-out.
+ * Binds the library's session to svc's own, which alone decides who is signed in. It takes the user when an
+ * authorization begins, and its row names the browser session. An idle timeout does not end it, because it is not a
+ * sign-out.
  */
 export function followBrowserSessions(provider: Provider, { database, signOut, config }: SessionParts): void {
   const { Session, Interaction } = provider
@@ -61,7 +62,7 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
     const { signedIn } = handedOf(ctx.req)
     if (!signedIn) return session
     const accountId = String(signedIn.user.id)
-    // Not when an interaction ends: there the library compares with the session that began it.
+    // Not when an interaction ends, because the library compares the user with that of the session that began it.
     if (begins.has(ctx.oidc?.route ?? '')) {
       const { storedId } = session
       if (session.accountId !== undefined && session.accountId !== accountId) {
@@ -69,7 +70,7 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
         session = Reflect.construct(Session, [{}])
         ctx.oidc.entity('Session', session)
       }
-      // An anonymous session may be planted: whoever planted it knows its identifier and the secret of its forms.
+      // An attacker may have planted an anonymous session, and would know its identifier and the secret of its forms.
       if (session.accountId === undefined && !session.new) {
         session.resetIdentifier()
         Reflect.deleteProperty(session, 'state')
@@ -84,7 +85,7 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
   }
   patch(provider, ['Session', 'get'], "takes the user over from svc's own session", takeOver)
 
-  // The device page changes the secret of its form after the library has set the cookies of the answer.
+  // The device page changes its form's secret after the library has set the cookies of the response.
   patch<Session['persist']>(
     provider,
     ['Session.prototype', 'persist'],
@@ -98,8 +99,8 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
   )
 
   noteBeginnings(provider)
-  // An interaction outlives the sign-out of the session that began it: it goes on for whoever signs in, with nothing of
-  // what was decided before. Its two signed cookies still bind it to the browser.
+  // An interaction outlives the sign-out of the session that began it. It continues for the next user to sign in,
+  // without earlier decisions. Its two signed cookies still bind it to the browser.
   const forget = (find: Find) => async (id: string, options?: object) => {
     const interaction = await find(id, options)
     if (!(interaction instanceof Interaction) || !interaction.session?.uid) return interaction
@@ -112,7 +113,7 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
   patch(provider, ['Interaction', 'find'], 'forgets what another session decided', forget)
 }
 
-/** Lets an interaction know the browser session that it began in: a sign-in after that has another one. */
+/** Stores the browser session in which an interaction began. A later sign-in creates another session. */
 function noteBeginnings(provider: Provider): void {
   addFields(provider, 'Interaction', ['beganIn'])
   patch<Save>(
@@ -128,7 +129,7 @@ function noteBeginnings(provider: Provider): void {
   )
 }
 
-/** Adds fields to what the library stores of a model. */
+/** Adds fields to the stored payload of a model. */
 function addFields(provider: Provider, model: string, names: readonly string[]): void {
   patch<() => string[]>(
     provider,
@@ -142,8 +143,8 @@ function addFields(provider: Provider, model: string, names: readonly string[]):
 }
 
 /**
- * Ends tokens with the session they are bound to. The library also compares their grant with the session's last one for
- * the client; here a session may have several.
+ * Ends tokens with the session they are bound to. The library also compares their grant with the session's latest one
+ * for the client, but in svc a session may have several.
  */
 function bindToSession(provider: Provider): void {
   const { Session } = provider
@@ -171,14 +172,14 @@ function bindToSession(provider: Provider): void {
   )
 }
 
-/** What a code or refresh token says about the session it is bound to. */
+/** Session fields of a code or refresh token. */
 interface BoundToken {
   accountId?: string
   sessionUid?: string
   expiresWithSession?: boolean
 }
 
-/** Lets the models of a kind know their row, so that a row that has ended is not written again. */
+/** Stores the row's identifier in models of a kind, so that an ended row is not written again. */
 function keepStored(provider: Provider, model: 'Session' | 'Grant', more: readonly string[] = []): void {
   addFields(provider, model, ['storedId', 'storedPayload', 'storedUntil', 'sessionId', ...more])
   patch<Save>(
@@ -189,7 +190,7 @@ function keepStored(provider: Provider, model: 'Session' | 'Grant', more: readon
       async function saveStored(this: FollowingSession, ...args: [number]) {
         if (this.oldId) this.oldId = undefined
         const value = await save.apply(this, args)
-        // A session without a user may be in a cookie alone.
+        // A session without a user may exist only in a cookie.
         if (this.accountId !== undefined) this.storedId = this.jti
         return value
       },

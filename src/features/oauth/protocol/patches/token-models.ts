@@ -14,19 +14,19 @@ import { patch, patchAnswer } from './patch.ts'
 /** Marks an API token among the library's access tokens. */
 export const apiTokenGrant = 'api_token'
 
-/** What the token models ask of svc. */
+/** Functions of svc that the token models call. */
 export interface TokenParts {
   store: RecordStore
   lookups: Pick<Lookups, 'user'>
   registry: Registry
   app: FastifyInstance
-  /** The claims of a live access token that svc signed; null for any other. */
+  /** Claims of a valid access token of svc; null for any other. */
   findLive(token: string): Promise<AccessTokenClaims | null>
-  /** Makes a refresh token's successor from it: the same on every replica. */
+  /** Derives the successor of a refresh token, which is the same on every replica. */
   successorKey: MacKey
 }
 
-/** What the library has read of a request. */
+/** Parts of a request that the library has read. */
 interface Reading {
   route: string
   params?: { token?: unknown }
@@ -34,7 +34,7 @@ interface Reading {
 
 type Find = (value: string, options: object) => Promise<unknown>
 
-/** What is known of a token when it is revoked. */
+/** Fields of a token during its revocation. */
 interface Denied {
   jti: string
   exp?: number
@@ -44,12 +44,10 @@ interface Denied {
 
 const tellsOfTokens = (route: string | undefined): boolean => route === 'introspection' || route === 'revocation'
 
-/** Hides a JWT from the library's refusal of structured tokens, on the two routes that may take one. */
+/** Hides a JWT from the library, which rejects structured tokens, on the two routes that accept one. */
 const hidden = '~'
 
-/**
- * Lets the library's models find, introspect and revoke the JWTs that svc issued without storing them.
- */
+/** Lets the library's models find, introspect and revoke JWTs, which svc does not store. */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   const { store, findLive, successorKey, app, lookups, registry } = parts
   const { AccessToken, ClientCredentials, RefreshToken } = provider
@@ -68,7 +66,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
       ...(claims.acr === undefined ? {} : { acr: claims.acr }),
       ...(claims.auth_time === undefined ? {} : { auth_time: claims.auth_time }),
     },
-    // Only where it is shown: at the userinfo endpoint the library takes an audience for somebody else's token.
+    // Only where the response shows it: at UserInfo, the library takes a token with an audience for one of another API.
     ...(currentRoute() === 'introspection' ? { aud: claims.aud } : {}),
   })
   const isMachine = (claims: AccessTokenClaims): boolean => claims.gty === 'client_credentials'
@@ -93,7 +91,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   }
   patch(provider, ['ClientCredentials', 'find'], 'finds JWTs, which svc does not store', () => findMachine)
   for (const model of ['AccessToken', 'ClientCredentials']) {
-    // Nothing of these is stored: what is written is that one of them counts no more.
+    // These tokens are not stored. Only their denial is.
     const deny = async function deny(this: Denied) {
       const { ctx } = Provider
       if (this.gty === apiTokenGrant && ctx) {
@@ -127,7 +125,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   const findChecked = (findRefresh: Find) => async (value: string, options: object) => {
     const token = await findRefresh(unhidden(value), options)
     if (token instanceof RefreshToken && currentRoute() === 'token') leaveOutOffline(token.scopes)
-    // Everywhere else the library looks for the account and the client itself.
+    // On all other routes, the library looks up the account and the client itself.
     if (!(token instanceof RefreshToken) || currentRoute() !== 'introspection') return token
     const user = token.accountId === undefined ? null : await lookups.user(BigInt(token.accountId))
     return user && !user.disabled && registry.has(token.clientId ?? '') ? token : undefined
@@ -145,7 +143,8 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
       },
   )
 
-  // The library counts a proof's five minutes from now. A proof dated ahead as far as allowed is valid for twice that.
+  // The library stores a proof for five minutes from now. A proof with the maximum time in the future is valid for
+  // twice as long.
   patch(
     provider,
     ['ReplayDetection', 'unique'],
@@ -154,14 +153,14 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
       useOnce(app.database, 'ReplayDetection', `${iss}\0${jti}`, (exp + 360) * 1000),
   )
 
-  /** The single claims that the authorization asked for and got: the library keeps them on tokens without a resource alone. */
+  /** Individual claims that the authorization granted. The library stores them only on tokens without a resource. */
   async function claimsAskedFor(grantId: string | undefined) {
     if (currentRoute() !== 'userinfo' || grantId === undefined) return {}
     const names = (await provider.Grant.find(grantId))?.getOIDCClaims() ?? []
     return names.length === 0 ? {} : { claims: { userinfo: Object.fromEntries(names.map((name) => [name, null])) } }
   }
 
-  /** An API token as an access token of the client that asks: it belongs to none, and the library needs one. */
+  /** API token as an access token of the requesting client. API tokens have no client, but the library requires one. */
   async function apiToken(text: string) {
     const found = tellsOfTokens(currentRoute()) ? await liveToken(text, app) : null
     if (!found) return undefined
@@ -177,7 +176,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     } as never)
   }
 
-  /** The grant, where the library needs it: what revokes an access token ends that token alone. */
+  /** Grant of the token, where the library needs it. Revoking an access token ends only that token. */
   async function ownGrant({ gid, client_id }: AccessTokenClaims): Promise<string | undefined> {
     if (currentRoute() === 'revocation') return undefined
     if (gid === undefined || currentRoute() !== 'introspection') return gid
@@ -187,7 +186,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
 
   /**
    * Ignores `offline_access` in a refresh if the token does not have it. An authorization without consent drops it
-   * (OpenID Connect Core section 11), and many clients repeat the scopes that they asked for.
+   * (OpenID Connect Core section 11), and many clients repeat the scopes that they requested.
    */
   function leaveOutOffline(granted: ReadonlySet<string>): void {
     const params: { scope?: unknown } | undefined = Provider.ctx?.oidc.params
