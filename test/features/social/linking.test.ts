@@ -201,3 +201,18 @@ t.test('rejects linking with link: false', async (t) => {
   t.equal((await ada.visitor.browser.post(`${list}/github`, {})).statusCode, 200)
   t.equal((await new Visitor(svc).signIn('grace')).headers.location, `${frontEnd}/`, 'signing in still works')
 })
+
+t.test('does not count a passkey as a way to sign in while passkeys are off', async (t) => {
+  const svc = await buildSocial(t, { settings: { passkeys: { enabled: false } } })
+  const ada = await confirmed(svc)
+  await link(ada, 'grace')
+  await removePassword(svc, ada.user.id)
+  const date = new Date(svc.clock.now())
+  const passkey = { name: 'Phone', publicKey: 'x', credentialId: 'x', createdAt: date, updatedAt: date }
+  await svc.database.prisma.passkey.create({ data: { ...passkey, userId: BigInt(ada.user.id) } })
+  const { browser } = ada.visitor
+  const [only] = (await browser.get(list)).json()
+  const kept = await browser.delete(`${list}/${only.id}`)
+  t.equal(kept.statusCode, 422, kept.body)
+  t.equal((await browser.get(list)).json().length, 1)
+})
