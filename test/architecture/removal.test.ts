@@ -16,18 +16,18 @@ const maxFiles = 7
 
 const slices: Readonly<Record<string, Slice>> = {
   'active-sessions': { max: maxFiles },
-  'email-change': { max: 10 },
+  'email-change': { max: 12 },
   'email-verification': { max: maxFiles },
   health: { words: /features\/health|\/health\//, max: maxFiles },
   home: { words: /features\/home|'home'|\bhome: \{|text\('home\./, max: maxFiles },
-  oauth: { words: /oauth|oidc|openid/i, max: 40 },
+  oauth: { words: /oauth|oidc|openid/i, max: 45 },
   passkeys: { words: /passkey|webauthn/i, max: maxFiles },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
-  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 10 },
+  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 12 },
   profile: { words: /features\/profile|profile_updated|user\/profile/, max: maxFiles },
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
   samples: { words: /\bsamples?\b/i, max: maxFiles },
-  'sign-in-page': { words: /sign-?in-?page/i, max: 10 },
+  'sign-in-page': { words: /sign-?in-?page/i, max: 12 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     max: maxFiles,
@@ -35,8 +35,8 @@ const slices: Readonly<Record<string, Slice>> = {
   'spa-session': { max: maxFiles },
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
-  'two-factor': { words: /two[-_]?factor/i, max: 26 },
-  unlock: { words: /unlock/i, max: 12 },
+  'two-factor': { words: /two[-_]?factor/i, max: 30 },
+  unlock: { words: /unlock/i, max: 15 },
 }
 
 /** Lists of all features that stay in one place, with the texts of their entries. */
