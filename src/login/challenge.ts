@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
 import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
-import type { Proof } from './second-factor.ts'
+import type { SecondFactorInput } from './second-factor.ts'
 import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 
 /** A sign-in that waits for its second factor, stored in the session's row. It grants no access. */
@@ -88,7 +88,7 @@ export async function challengedUser(request: FastifyRequest): Promise<UserWithP
 export async function completeChallenge(
   request: FastifyRequest,
   reply: FastifyReply,
-  proof: Proof,
+  proof: SecondFactorInput,
 ): Promise<UserWithPassword | null> {
   const found = await challengedUser(request)
   if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null

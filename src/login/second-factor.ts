@@ -16,7 +16,7 @@ import { requireStillSignedIn } from './still-signed-in.ts'
 import { newSecret, stepOfCode } from './totp.ts'
 
 /** Input for the second factor. A recovery code takes precedence. */
-export interface Proof {
+export interface SecondFactorInput {
   code?: string | null | undefined
   recovery_code?: string | null | undefined
 }
@@ -73,7 +73,7 @@ export class SecondFactor {
    * Checks a code and marks it as used; no code works twice, even in parallel. Throws 429 after too many failures on
    * the account at all entry points.
    */
-  async check(request: FastifyRequest, user: User, proof: Proof, channel: Channel): Promise<boolean> {
+  async check(request: FastifyRequest, user: User, proof: SecondFactorInput, channel: Channel): Promise<boolean> {
     if (!proof.code && !proof.recovery_code) {
       request.server.metrics?.login(channel, 'second_factor_needed')
       return false
@@ -89,7 +89,7 @@ export class SecondFactor {
   }
 
   /** Activates an enabled factor with a code; false for an invalid code. Limited like `check`. */
-  async confirm(request: FastifyRequest, user: User, { code }: Proof): Promise<boolean> {
+  async confirm(request: FastifyRequest, user: User, { code }: SecondFactorInput): Promise<boolean> {
     if (!code) return false
     return this.#attempted(request, user, 'confirm', () => this.#useCode(request, user, code, 'confirm'))
   }
@@ -118,7 +118,12 @@ export class SecondFactor {
     return false
   }
 
-  async #useCode(request: FastifyRequest, user: User, code: Proof['code'], use: 'check' | 'confirm'): Promise<boolean> {
+  async #useCode(
+    request: FastifyRequest,
+    user: User,
+    code: SecondFactorInput['code'],
+    use: 'check' | 'confirm',
+  ): Promise<boolean> {
     if (!code) return false
     const stored = await findTwoFactor(this.#database, user.id)
     const confirms = use === 'confirm'
@@ -143,7 +148,11 @@ export class SecondFactor {
     })
   }
 
-  async #useRecoveryCode(request: FastifyRequest, user: User, code: Proof['recovery_code']): Promise<boolean> {
+  async #useRecoveryCode(
+    request: FastifyRequest,
+    user: User,
+    code: SecondFactorInput['recovery_code'],
+  ): Promise<boolean> {
     if (!code) return false
     for (let tries = 0; tries < maxTries; tries++) {
       const stored = await findTwoFactor(this.#database, user.id)
@@ -178,7 +187,7 @@ export class SecondFactor {
 }
 
 /** Validation errors for an invalid code: on `recovery_code` if it was given, otherwise on `code`. */
-export const secondFactorErrors = ({ recovery_code }: Proof): FieldErrors =>
+export const secondFactorErrors = ({ recovery_code }: SecondFactorInput): FieldErrors =>
   recovery_code
     ? { recovery_code: ['The provided two factor recovery code was invalid.'] }
     : { code: ['The provided two factor authentication code was invalid.'] }

@@ -26,13 +26,13 @@ declare module 'fastify' {
 
 declare module 'fastify' {
   interface Session {
-    /** How the user authenticated; stored in the row. */
-    proof?: SignInProof
+    /** How the user authenticated. Stored in the row under this name. */
+    proof?: Authentication
   }
 }
 
 /** Time and methods of a session's sign-in. For a remembered browser, the original sign-in. */
-export interface SignInProof {
+export interface Authentication {
   /** Unix milliseconds. */
   at: number
   /** Authentication methods (RFC 8176 section 2); empty if unknown. */

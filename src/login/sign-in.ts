@@ -13,7 +13,7 @@ import { type AuthenticationMethod, codeMethod, passwordMethod, withMethod } fro
 import type { Channel } from './channel.ts'
 import { endSession } from './end-sessions.ts'
 import { noticeBrowser } from './new-device.ts'
-import type { SignInProof } from './session-listener.ts'
+import type { Authentication } from './session-listener.ts'
 
 /** User and method of a sign-in. */
 export interface SignIn extends UserWithPassword {
@@ -33,7 +33,7 @@ interface NewSession {
   user: User
   password: string | null
   rememberTokenId: bigint | null
-  proof: SignInProof
+  proof: Authentication
 }
 
 /** Inserts a session with a user; the only place that does. Requires the lock of the user and of `sessionListener.usersOf`. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { UserWithPassword } from '../users/users.ts'
 import type { Channel } from './channel.ts'
-import type { Proof } from './second-factor.ts'
+import type { SecondFactorInput } from './second-factor.ts'
 
 /** Not exported, so that only `checkTokenSignIn` makes a `TokenSignIn`. */
 const checked = Symbol('checked')
@@ -25,7 +25,7 @@ type TokenRefusal = 'email_unverified' | 'second_factor'
 export async function checkTokenSignIn(
   request: FastifyRequest,
   { user, password }: UserWithPassword,
-  { channel, proof = {} }: { channel: Channel; proof?: Proof },
+  { channel, proof = {} }: { channel: Channel; proof?: SecondFactorInput },
 ): Promise<TokenSignIn | TokenRefusal> {
   const { config, secondFactor } = request.server
   const { require_verified_email } = config.current().registration

@@ -10,11 +10,11 @@ import {
   claim,
   forgetting,
   header,
-  type Look,
   logged,
   machine,
   mailCount,
   mailed,
+  type Observation,
   options,
   page,
   pendingEmail,
@@ -26,10 +26,10 @@ import {
   tasksByPersonalToken,
   tries,
   words,
-} from './looks.ts'
+} from './observations.ts'
 
 /** A key, another value for it, the observation, and its results before and after the change. */
-export type Row = readonly [key: string, value: unknown, look: Look, before: unknown, after: unknown]
+export type Row = readonly [key: string, value: unknown, look: Observation, before: unknown, after: unknown]
 
 const fromApp = { origin: 'https://app.example.com' }
 const cors = (header: string, origin = fromApp.origin) =>
@@ -61,7 +61,7 @@ export const rows: readonly Row[] = [
     ['tokens.prefix', 'acme_', /"token":"\d+\|(acme_|)/, '', 'acme_'],
     ['tokens.default_abilities', ['look'], /"abilities":\["(.*?)"\]/, '*', 'look'],
   ].map(([key, value, pattern, ...seen]): Row => {
-    const look: Look = async (svc) => {
+    const look: Observation = async (svc) => {
       const { email } = await svc.createUser()
       const payload = { email, password: 'correct horse', device_name: 'Phone' }
       const { body } = await svc.app.inject({ method: 'POST', url: '/svc/token', payload })

@@ -4,30 +4,30 @@ import { token } from '../support/oauth.ts'
 import type { Reloading } from './reloading-app.ts'
 
 /** Observes something that a key controls. */
-export type Look = (svc: Reloading) => Promise<unknown>
+export type Observation = (svc: Reloading) => Promise<unknown>
 
 /** The part of a text that matches, or null. */
 export const words =
-  (pattern: RegExp, look: (svc: Reloading) => Promise<unknown>): Look =>
+  (pattern: RegExp, observe: (svc: Reloading) => Promise<unknown>): Observation =>
   async (svc) =>
-    pattern.exec(String(await look(svc)))?.[1] ?? null
+    pattern.exec(String(await observe(svc)))?.[1] ?? null
 
 /** A page of svc. */
 export const page =
-  (url: string): Look =>
+  (url: string): Observation =>
   async ({ app }) =>
     (await app.inject({ url, headers: { accept: 'text/html' } })).body
 
 /** The answer to an unauthenticated request. */
 export const answered =
-  (url: string, read: 'statusCode' | 'headers' | 'body', headers: Record<string, string> = {}): Look =>
+  (url: string, read: 'statusCode' | 'headers' | 'body', headers: Record<string, string> = {}): Observation =>
   async ({ app }) => {
     const answer = await app.inject({ url, headers })
     return read === 'headers' ? JSON.stringify(answer.headers) : answer[read]
   }
 
 /** A value of the options for signing in with a passkey. */
-export const options = (name: string): Look =>
+export const options = (name: string): Observation =>
   words(new RegExp(`"${name}":"([^"]+)"`), answered('/passkeys/login/options', 'body'))
 
 export async function signedIn(
@@ -42,19 +42,19 @@ export async function signedIn(
 
 /** The answer to an authenticated request. */
 export const asUser =
-  (act: (browser: Browser, svc: Reloading) => Promise<{ statusCode: number }>, facts = {}): Look =>
+  (act: (browser: Browser, svc: Reloading) => Promise<{ statusCode: number }>, facts = {}): Observation =>
   async (svc) =>
     (await act((await signedIn(svc, facts)).browser, svc)).statusCode
 
 /** Whether a session is still valid after this many milliseconds. */
-export const after = (milliseconds: number, path = '/api/user'): Look =>
+export const after = (milliseconds: number, path = '/api/user'): Observation =>
   asUser((browser, svc) => {
     svc.clock.advance(milliseconds)
     return browser.get(path)
   })
 
 /** The status of the task list for a personal access token that has no sign-in. */
-export const tasksByPersonalToken: Look = async (svc) => {
+export const tasksByPersonalToken: Observation = async (svc) => {
   const { browser } = await signedIn(svc)
   const asked = { name: 'x', scopes: ['view-tasks'] }
   const { accessToken } = (await browser.post('/oauth/personal-access-tokens', asked)).json()
@@ -88,7 +88,7 @@ export async function registering(svc: TestApp, more: Settings = {}) {
 }
 
 export const registered =
-  (more: Settings = {}): Look =>
+  (more: Settings = {}): Observation =>
   async (svc) =>
     (await registering(svc, more)).answer.statusCode
 
@@ -110,7 +110,7 @@ export const machine = (svc: TestApp) => token(svc, 'machine', { grant_type: 'cl
 
 /** A claim of a machine client's token. */
 export const claim =
-  (part: 0 | 1, name: string): Look =>
+  (part: 0 | 1, name: string): Observation =>
   async (svc) => {
     const { access_token } = (await machine(svc)).json()
     return JSON.parse(Buffer.from(access_token.split('.')[part], 'base64url').toString())[name]
@@ -118,7 +118,7 @@ export const claim =
 
 /** How many wrong attempts are answered before one gets 429. */
 export const tries =
-  (attempt: (svc: Reloading) => Promise<{ statusCode: number }>): Look =>
+  (attempt: (svc: Reloading) => Promise<{ statusCode: number }>): Observation =>
   async (svc) => {
     for (let n = 0; n < 3; n++) if ((await attempt(svc)).statusCode === 429) return n
     return 'unlimited'
@@ -131,19 +131,19 @@ export async function mailCount(svc: Reloading): Promise<number> {
   return (await svc.mailbox.all()).length - before
 }
 
-export function asUserText(path: string, pattern: RegExp): Look {
+export function asUserText(path: string, pattern: RegExp): Observation {
   return words(pattern, async (svc) => (await (await signedIn(svc)).browser.get(path)).body)
 }
 
-export function status(act: (svc: Reloading) => Promise<{ statusCode: number }>): Look {
+export function status(act: (svc: Reloading) => Promise<{ statusCode: number }>): Observation {
   return async (svc) => (await act(svc)).statusCode
 }
 
-export function header(act: (svc: Reloading) => Promise<{ headers: Record<string, unknown> }>): Look {
+export function header(act: (svc: Reloading) => Promise<{ headers: Record<string, unknown> }>): Observation {
   return async (svc) => (await act(svc)).headers['x-ratelimit-limit']
 }
 
-export function logged(pattern: RegExp): Look {
+export function logged(pattern: RegExp): Observation {
   return async (svc) => {
     svc.logs.length = 0
     await svc.bearer('wrong', 'GET', '/api/user')
@@ -152,7 +152,7 @@ export function logged(pattern: RegExp): Look {
 }
 
 /** Whether a verified user has a pending new address. */
-export const pendingEmail: Look = async (svc) => {
+export const pendingEmail: Observation = async (svc) => {
   const { email } = await svc.createUser()
   const browser = svc.browser()
   await browser.signIn(email)

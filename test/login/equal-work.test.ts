@@ -22,7 +22,7 @@ function watchChecks(t: Test): () => string[][] {
 }
 
 /** Every entry point that takes an address and a password. */
-const doors: Record<string, (svc: TestApp, email: string, password: string) => Promise<{ statusCode: number }>> = {
+const channels: Record<string, (svc: TestApp, email: string, password: string) => Promise<{ statusCode: number }>> = {
   '/login': async (svc, email, password) => svc.browser().signIn(email, password),
   '/oauth/login': async (svc, email, password) => {
     const browser = svc.browser()
@@ -60,7 +60,7 @@ t.test(
     }
     await setDisabled(svc, users.disabled, true)
     checks()
-    for (const [channel, enter] of Object.entries(doors)) {
+    for (const [channel, enter] of Object.entries(channels)) {
       for (const [kind, email] of Object.entries(users)) {
         const { statusCode } = await enter(svc, email, 'wrong')
         t.ok([400, 401, 422].includes(statusCode), `${channel} rejects a ${kind} user with ${statusCode}`)

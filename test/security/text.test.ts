@@ -27,7 +27,7 @@ t.test('rejects addresses with format characters at every entry point', async (t
     const spa = await confirmedBrowser(svc, user.email)
     const guest = svc.browser()
     await guest.get('/svc/csrf-cookie')
-    const doors = {
+    const entryPoints = {
       '/register': guest.post('/register', registration(email)),
       '/login': guest.post('/login', { email, password: 'correct horse' }),
       '/svc/token': svc.bearer(null, 'POST', '/svc/token', { email, password: 'x', device_name: 'd' }),
@@ -35,7 +35,7 @@ t.test('rejects addresses with format characters at every entry point', async (t
       '/forgot-password': guest.post('/forgot-password', { email }),
       '/user/profile-information': spa.put('/user/profile-information', { name: 'Ada', email }),
     }
-    for (const [path, answer] of Object.entries(doors)) {
+    for (const [path, answer] of Object.entries(entryPoints)) {
       const { statusCode, body } = await answer
       t.equal(statusCode, 422, `${path} rejects a ${name}`)
       t.match(JSON.parse(body).errors, addressError, path)

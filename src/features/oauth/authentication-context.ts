@@ -61,8 +61,8 @@ export const checkAcrClaim = (claims: object): void => void acrClaim(claims)
 export function askedContext(params: { acr_values?: unknown; claims?: unknown }): AskedContext | null {
   const claim = isText(params.claims) && params.claims.includes('acr') ? acrClaim(JSON.parse(params.claims)) : null
   if (claim?.essential) return { values: knownValues(claim.values), essential: true }
-  const wished = isText(params.acr_values) ? params.acr_values.split(' ') : (claim?.values ?? [])
-  const values = knownValues(wished)
+  const requested = isText(params.acr_values) ? params.acr_values.split(' ') : (claim?.values ?? [])
+  const values = knownValues(requested)
   return values.length > 0 ? { values, essential: false } : null
 }
 

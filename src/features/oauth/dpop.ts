@@ -17,7 +17,7 @@ export const boundRefusal = (error: 'invalid_token' | 'invalid_dpop_proof'): Htt
   })
 
 /** Valid proof: the name to mark as used, and until when (unix ms). */
-interface Proof {
+interface DpopProof {
   name: string
   expiresAt: number
 }
@@ -26,7 +26,7 @@ interface Proof {
  * Checks the proof of a request with a bound token (RFC 9449 section 4.3): key, method, URL, token and time. Null if it
  * is invalid. The caller must reject replays.
  */
-export async function proofOf(request: FastifyRequest, token: string, thumbprint: string): Promise<Proof | null> {
+export async function proofOf(request: FastifyRequest, token: string, thumbprint: string): Promise<DpopProof | null> {
   const { headers, method, server } = request
   const { dpop } = headers
   if (typeof dpop !== 'string') return null

@@ -9,7 +9,7 @@ import { findPasskey, notePasskeyUse, type StoredPasskey } from './store.ts'
 import { verifyAssertion } from './verification.ts'
 
 /** A user who authenticated with a passkey, and whether the authenticator verified the user. */
-interface Proof extends UserWithPassword {
+interface VerifiedUser extends UserWithPassword {
   userVerified: boolean
 }
 
@@ -24,11 +24,11 @@ const texts = {
  * Verifies a passkey response to this session's challenge; with `userId`, only for that user. Throws 422 for any error.
  * Always uses up the challenges first.
  */
-export async function proveByPasskey(
+export async function verifyPasskey(
   request: FastifyRequest,
   credential: Record<string, unknown>,
   userId: number | null,
-): Promise<Proof> {
+): Promise<VerifiedUser> {
   const { server: app } = request
   const { database, clock } = app
   const ceremony = userId === null ? 'login' : 'confirm'

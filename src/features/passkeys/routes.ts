@@ -13,10 +13,10 @@ import { linkTo } from '../../pages/links.ts'
 import { eventContext, recordEvent, recordEvents } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { hasWayIn } from '../../users/ways-in.ts'
+import { verifyPasskey } from './assertion.ts'
 import assets from './assets/routes.ts'
 import { passkeyMethod } from './method.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
-import { proveByPasskey } from './proof.ts'
 import { registerPasskey } from './registration.ts'
 import {
   ConfirmAnswer,
@@ -90,7 +90,7 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const remember = flagOf(request.body.remember)
-      const { user, password, userVerified } = await proveByPasskey(request, request.body.credential, null)
+      const { user, password, userVerified } = await verifyPasskey(request, request.body.credential, null)
       const login = { user, password, remember, method: passkeyMethod(userVerified), channel: 'passkey' } as const
       const outcome = await continueSignIn(request, reply, login)
       if (outcome === 'signed_in') return { redirect: home() }
@@ -118,7 +118,7 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { user, userVerified } = await proveByPasskey(request, request.body.credential, requireUser(request).id)
+      const { user, userVerified } = await verifyPasskey(request, request.body.credential, requireUser(request).id)
       const facts = { userId: user.id, data: { method: 'passkey' } }
       await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
       await addMethod(request, passkeyMethod(userVerified))

@@ -32,7 +32,7 @@ export interface Opened extends UserWithPassword {
   isNewAccount: boolean
 }
 
-interface Wish {
+interface SignInFacts {
   provider: SocialProvider
   identity: StoredIdentity
   asker: LinkFacts['asker']
@@ -42,20 +42,20 @@ interface Wish {
 /**
  * Applies the decision for an identity in one transaction and returns the account. Throws if the decision is a refusal.
  */
-export async function openAccount(request: FastifyRequest, wish: Wish): Promise<Opened> {
+export async function openAccount(request: FastifyRequest, facts: SignInFacts): Promise<Opened> {
   const { database } = request.server
   for (let tries = 1; ; tries++) {
     try {
-      return await database.transaction((tx) => decideAndApply(request, tx, wish))
+      return await database.transaction((tx) => decideAndApply(request, tx, facts))
     } catch (error) {
       if (!(error instanceof Overtaken) || tries === maxTries) throw error
     }
   }
 }
 
-async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Promise<Opened> {
+async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFacts): Promise<Opened> {
   const { database, config } = request.server
-  const { identity, asker } = wish
+  const { identity, asker } = facts
   const db = { prisma: tx }
   const linked = await ownerOf(tx, identity)
   const owner = linked && (await findUserById(db, linked.userId))
@@ -78,15 +78,15 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
     registrationEnabled: config.current().registration.enabled,
   })
   if (decision.action === 'refuse') {
-    const isDistrusted = decision.code === 'email_unverified' && !wish.provider.trustsEmail
+    const isDistrusted = decision.code === 'email_unverified' && !facts.provider.trustsEmail
     throw socialFailure(decision.code, isDistrusted ? 'trust_email is off' : undefined)
   }
   if (asker) await requireStillSignedIn(tx, request)
-  const userId = decision.action === 'create' ? await create(request, tx, wish) : decision.userId
+  const userId = decision.action === 'create' ? await create(request, tx, facts) : decision.userId
   if (linked) {
     if (!(await noteUse(tx, linked.id, identity, eventContext(request).now))) throw new Overtaken()
   } else {
-    await link(request, tx, wish, { userId, decision })
+    await link(request, tx, facts, { userId, decision })
   }
   const found = await findUserById(db, userId)
   if (!found) throw new Overtaken()
@@ -94,7 +94,7 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, wish: Wish): Prom
 }
 
 /** Creates an account for a new user. */
-async function create(request: FastifyRequest, tx: Tx, { identity, provider }: Wish): Promise<number> {
+async function create(request: FastifyRequest, tx: Tx, { identity, provider }: SignInFacts): Promise<number> {
   const { role } = request.server.config.current().registration
   const origin = eventContext(request)
   const email = identity.email?.address ?? ''
@@ -108,7 +108,7 @@ async function create(request: FastifyRequest, tx: Tx, { identity, provider }: W
 async function link(
   request: FastifyRequest,
   tx: Tx,
-  { provider, identity, claimAccount }: Wish,
+  { provider, identity, claimAccount }: SignInFacts,
   { userId, decision }: { userId: number; decision: LinkDecision },
 ): Promise<void> {
   const origin = eventContext(request)

@@ -6,12 +6,12 @@ import { displayName } from '../../http/validation.ts'
 import type { RedirectQuery, TokenBody } from './schemas.ts'
 import { type Flow, maxReturnLength } from './state.ts'
 
-/** What somebody begins a flow for. */
-export type Wish = Pick<Flow, 'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session'>
+/** What starts a flow: its intent, and where it returns. */
+export type FlowRequest = Pick<Flow, 'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session'>
 
 type Body = Static<typeof TokenBody>
 
-const longestDeviceName = 255
+const maxDeviceNameLength = 255
 
 /** A path to go back to, unless it is longer than a cookie holds. */
 export function returnOf(value: unknown): string | null {
@@ -23,8 +23,8 @@ export function returnOf(value: unknown): string | null {
 const confirmByPost = () =>
   new HttpError(400, 'access_denied', 'Confirmation starts with POST /auth/{provider}/confirm, not with ?confirm=1.')
 
-/** What a redirect's query asks for. Throws 400 for a confirmation and 422 for an invalid device name. */
-export function wishOf(query: Static<typeof RedirectQuery> & { confirm?: unknown }): Wish {
+/** Returns the flow that a redirect's query requests. Throws 400 for a confirmation and 422 for an invalid device name. */
+export function flowRequestOf(query: Static<typeof RedirectQuery> & { confirm?: unknown }): FlowRequest {
   if (query.confirm !== undefined) throw confirmByPost()
   const isAnew = query.prompt === 'login'
   if (isSet(query.stateless)) {
@@ -39,9 +39,9 @@ function deviceName(value: unknown): string {
   const name = typeof value === 'string' ? value.trim() : ''
   if (name === '') throw validationFailed({ device_name: ['The device name field is required.'] })
   const isStorable = !name.includes('\0') && name.isWellFormed()
-  if (isStorable && [...name].length <= longestDeviceName) return name
+  if (isStorable && [...name].length <= maxDeviceNameLength) return name
   throw validationFailed({
-    device_name: [`The device name field must not be greater than ${longestDeviceName} characters.`],
+    device_name: [`The device name field must not be greater than ${maxDeviceNameLength} characters.`],
   })
 }
 

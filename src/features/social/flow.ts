@@ -13,11 +13,11 @@ import type { Connections } from './connections.ts'
 import type { LinkFacts } from './decide-link.ts'
 import { type Exchanged, exchange } from './exchange.ts'
 import { socialFailure } from './failure.ts'
+import type { FlowRequest } from './flow-request.ts'
 import { appleName } from './profile.ts'
 import type { SocialProvider } from './provider.ts'
-import { cookieAge, type Flow, flowTtl, newFlow, proofsOf } from './state.ts'
+import { cookieAge, type Flow, flowTtl, newFlow, parametersOf } from './state.ts'
 import type { StoredIdentity } from './store.ts'
-import type { Wish } from './wish.ts'
 
 /** Dependencies of a flow. */
 export interface FlowParts {
@@ -44,11 +44,11 @@ export async function beginFlow(
   request: FastifyRequest,
   { connections }: FlowParts,
   provider: SocialProvider,
-  wish: Wish,
+  flowRequest: FlowRequest,
 ): Promise<{ url: string; flow: Flow }> {
   const { config, clock } = request.server
-  const flow = newFlow({ ...wish, provider: provider.id, startedAt: clock.now() })
-  const { state, nonce, verifier } = proofsOf(flow)
+  const flow = newFlow({ ...flowRequest, provider: provider.id, startedAt: clock.now() })
+  const { state, nonce, verifier } = parametersOf(flow)
   try {
     const { configuration } = await connections.to(provider)
     const challenge = await calculatePKCECodeChallenge(verifier)
@@ -77,7 +77,7 @@ export async function finishFlow(
 ): Promise<Opened> {
   const { config, clock, database } = request.server
   const now = clock.now()
-  const { state, nonce, verifier } = proofsOf(flow)
+  const { state, nonce, verifier } = parametersOf(flow)
   if (now - flow.startedAt >= flowTtl) throw socialFailure('expired')
   if (!(await useOnce(database, 'SocialState', state, flow.startedAt + cookieAge * 1000))) {
     throw socialFailure('invalid_state', 'used before')

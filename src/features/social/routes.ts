@@ -13,6 +13,7 @@ import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage } from './destination.ts'
 import { socialFailure } from './failure.ts'
 import { beginFlow, callbackPath, finishFlow, finishMobile, queryOf } from './flow.ts'
+import { type FlowRequest, flowRequestOf, requireFields } from './flow-request.ts'
 import linkRoutes from './links/routes.ts'
 import { reportFailure } from './log-failure.ts'
 import { socialMethod } from './method.ts'
@@ -28,8 +29,7 @@ import {
   UrlAnswer,
 } from './schemas.ts'
 import { tokenFor, tokenForChallenge } from './second-step.ts'
-import { cookieAge, cookieName, type Flow, oldFlows, openFlow, proofsOf, sealFlow } from './state.ts'
-import { requireFields, type Wish, wishOf } from './wish.ts'
+import { cookieAge, cookieName, type Flow, oldFlows, openFlow, parametersOf, sealFlow } from './state.ts'
 
 /** Dependencies on other features. */
 interface SocialOptions {
@@ -56,11 +56,11 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     request: FastifyRequest,
     reply: FastifyReply,
     provider: SocialProvider,
-    wish: Wish,
+    flowRequest: FlowRequest,
   ): Promise<string> {
-    const { url, flow } = await beginFlow(request, parts, provider, wish)
+    const { url, flow } = await beginFlow(request, parts, provider, flowRequest)
     for (const name of oldFlows(request.cookies)) app.cookies.clear(request, reply, name)
-    const name = cookieName(proofsOf(flow).state)
+    const name = cookieName(parametersOf(flow).state)
     // The provider's redirect is cross-site, so the cookie must be lax.
     const attributes = { maxAge: cookieAge, sameSite: 'lax' } as const
     app.cookies.set(request, reply, name, sealFlow(cipher, flow, app.cookies.prefix(name)), attributes)
@@ -104,14 +104,14 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
       const isPerson = isNavigation(request)
-      const wish = wishOf(request.query)
+      const flowRequest = flowRequestOf(request.query)
       try {
-        const url = await begin(request, reply, provider, wish)
+        const url = await begin(request, reply, provider, flowRequest)
         return isPerson ? reply.redirect(url, 302) : { url }
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: false })
-        if (!isPerson || wish.mode === 'stateless') throw failure
-        return reply.redirect(failurePage(app.config.current(), wish, failure.code), 302)
+        if (!isPerson || flowRequest.mode === 'stateless') throw failure
+        return reply.redirect(failurePage(app.config.current(), flowRequest, failure.code), 302)
       }
     },
   )

@@ -4,7 +4,7 @@ import { useOnce } from '../../access/used-once.ts'
 import type { Cipher } from '../../crypto/cipher.ts'
 import { randomId } from '../../crypto/random.ts'
 import { validationFailed } from '../../errors.ts'
-import { type Proof, secondFactorErrors } from '../../login/second-factor.ts'
+import { type SecondFactorInput, secondFactorErrors } from '../../login/second-factor.ts'
 import { checkTokenSignIn } from '../../login/token-sign-in.ts'
 import { issueForSignIn } from '../../tokens/issue.ts'
 import { findUserById, type UserWithPassword } from '../../users/users.ts'
@@ -48,7 +48,12 @@ export async function tokenFor(request: FastifyRequest, cipher: Cipher, found: U
 }
 
 /** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
-export async function tokenForChallenge(request: FastifyRequest, cipher: Cipher, challenge: string, proof: Proof) {
+export async function tokenForChallenge(
+  request: FastifyRequest,
+  cipher: Cipher,
+  challenge: string,
+  proof: SecondFactorInput,
+) {
   const { database, clock, secondFactor } = request.server
   const text = cipher.decrypt(challenge, place)
   const waiting: Waiting | null = text === null ? null : JSON.parse(text)

@@ -50,7 +50,7 @@ export const newFlow = (facts: Omit<Flow, 'secret'>): Flow => ({ ...facts, secre
  * Values sent to or returned by the provider. None reveals another. They have 43 characters: some providers reject
  * longer nonces, and a verifier must not be shorter (RFC 7636 section 4.1).
  */
-export const proofsOf = ({ secret }: Flow) => ({
+export const parametersOf = ({ secret }: Flow) => ({
   state: sha256Base64url(`state ${secret}`),
   nonce: sha256Base64url(`nonce ${secret}`),
   verifier: sha256Base64url(`verifier ${secret}`),
@@ -81,7 +81,7 @@ export function oldFlows(cookies: Readonly<Record<string, string | undefined>> =
 
 /** Encrypts a flow. Bound to the cookie prefix, so that it cannot be planted under a weaker name. */
 export const sealFlow = (cipher: Cipher, flow: Flow, prefix: string): string =>
-  cipher.encrypt(JSON.stringify(flow), `${prefix}flow ${proofsOf(flow).state}`)
+  cipher.encrypt(JSON.stringify(flow), `${prefix}flow ${parametersOf(flow).state}`)
 
 /** Decrypts the flow of a state; null if the cookie does not match. */
 export function openFlow(cipher: Cipher, state: string, cookie: string | undefined, prefix: string): Flow | null {

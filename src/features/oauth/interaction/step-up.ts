@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type FieldErrors, HttpError } from '../../../errors.ts'
 import { addMethod, codeMethod } from '../../../login/authentication-methods.ts'
-import { type Proof, secondFactorErrors } from '../../../login/second-factor.ts'
+import { type SecondFactorInput, secondFactorErrors } from '../../../login/second-factor.ts'
 import { eventContext, recordEvents } from '../../../users/events.ts'
 import { acrOf, askedContext, type Factors, isReached, type StepUp, stepUpTo } from '../authentication-context.ts'
 import type { SignedIn } from '../protocol/browser.ts'
@@ -39,7 +39,7 @@ export async function proveCode(
   details: Details,
   signedIn: SignedIn | null,
   request: FastifyRequest,
-  proof: Proof,
+  proof: SecondFactorInput,
 ): Promise<Refused | null> {
   const { database, secondFactor } = request.server
   // The session may have changed since the page was shown.

@@ -4,16 +4,21 @@ import { callerOf } from '../../../access/caller.ts'
 import { isPassword } from '../../../crypto/password.ts'
 import { HttpError, unauthenticated } from '../../../errors.ts'
 import { findUserById } from '../../../users/users.ts'
+import { type FlowRequest, returnOf } from '../flow-request.ts'
 import { reportFailure } from '../log-failure.ts'
 import type { SocialProvider } from '../provider.ts'
 import { BeginBody, ProviderParams, UrlAnswer } from '../schemas.ts'
 import { isLinked } from '../store.ts'
-import { returnOf, type Wish } from '../wish.ts'
 
 interface ConfirmationOptions {
   providerOf: (id: string) => SocialProvider
   /** Starts a flow and returns the URL for the browser. */
-  begin: (request: FastifyRequest, reply: FastifyReply, provider: SocialProvider, wish: Wish) => Promise<string>
+  begin: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    provider: SocialProvider,
+    flowRequest: FlowRequest,
+  ) => Promise<string>
 }
 
 const texts = {
@@ -49,9 +54,9 @@ const confirmation: FastifyPluginAsyncTypebox<ConfirmationOptions> = async (app,
       if (!provider.provesTime) throw refused('noTime')
       if (!(await isLinked(app.database, found.user.id, provider.id))) throw refused('notLinked')
       const returnTo = returnOf(request.body.return_to)
-      const wish = { intent: 'confirm', mode: 'browser', isAnew: true, deviceName: null, returnTo } as const
+      const flowRequest = { intent: 'confirm', mode: 'browser', isAnew: true, deviceName: null, returnTo } as const
       try {
-        return { url: await begin(request, reply, provider, { ...wish, session: credentialId }) }
+        return { url: await begin(request, reply, provider, { ...flowRequest, session: credentialId }) }
       } catch (error) {
         throw await reportFailure(request, provider, error, { isRecorded: false })
       }

@@ -8,16 +8,21 @@ import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
 import { hasWayIn } from '../../../users/ways-in.ts'
+import { type FlowRequest, returnOf } from '../flow-request.ts'
 import { reportFailure } from '../log-failure.ts'
 import { findProvider, type SocialProvider } from '../provider.ts'
 import { BeginBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
 import { deleteLink, listLinks } from '../store.ts'
-import { returnOf, type Wish } from '../wish.ts'
 
 interface LinkOptions {
   providerOf: (id: string) => SocialProvider
   /** Starts a flow and returns the URL for the browser. */
-  begin: (request: FastifyRequest, reply: FastifyReply, provider: SocialProvider, wish: Wish) => Promise<string>
+  begin: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    provider: SocialProvider,
+    flowRequest: FlowRequest,
+  ) => Promise<string>
 }
 
 const session = { access: { family: 'session', caller: 'required' } } as const
@@ -60,9 +65,16 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       const returnTo = returnOf(request.body.return_to)
       const { credentialId } = callerOf(request)
       const session = credentialId
-      const wish = { intent: 'link', mode: 'browser', isAnew: false, deviceName: null, returnTo, session } as const
+      const flowRequest = {
+        intent: 'link',
+        mode: 'browser',
+        isAnew: false,
+        deviceName: null,
+        returnTo,
+        session,
+      } as const
       try {
-        return { url: await begin(request, reply, provider, wish) }
+        return { url: await begin(request, reply, provider, flowRequest) }
       } catch (error) {
         throw await reportFailure(request, provider, error, { isRecorded: false })
       }
