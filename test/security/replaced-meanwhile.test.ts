@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mailedLink } from '../support/accounts.ts'
+import { mailedLink, registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
 import { minute } from '../support/clock.ts'
@@ -52,15 +52,28 @@ t.test(
   },
 )
 
+t.test('does not verify an address that replaces an unverified one while the request is in flight', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  const spa = await visitor(svc)
+  await spa.post('/register', registration('ada@example.com'))
+  await spa.post('/user/confirm-password', { password: strongPassword })
+  const link = await mailedLink(svc, 'ada@example.com')
+  beforeNextTransaction(svc, () => move(spa, 'victim@example.com'))
+  await spa.get(link)
+  const user = (await spa.get('/api/user')).json()
+  t.match(user, { email: 'victim@example.com', email_verified_at: null })
+  t.equal(await svc.database.prisma.event.count({ where: { type: 'email_verified' } }), 0)
+})
+
 t.test('rejects a code whose secret is replaced while the sign-in is in flight', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { browser, email, code } = await enableTwoFactor(svc)
   await browser.post('/user/confirm-password', { password: 'correct horse' })
-  const visitor = await challenged(svc, email)
+  const guest = await challenged(svc, email)
   beforeNextTransaction(svc, () => browser.post(factor, { force: true }))
-  const answer = await visitor.post('/two-factor-challenge', { code: code() })
+  const answer = await guest.post('/two-factor-challenge', { code: code() })
   t.equal(answer.statusCode, 422, answer.body)
-  t.equal((await visitor.get('/api/user')).statusCode, 401)
+  t.equal((await guest.get('/api/user')).statusCode, 401)
 })
 
 t.test(

@@ -63,6 +63,18 @@ t.test('replaces a pending change by a later one, and invalidates its link', asy
   t.equal((await me(spa)).email, 'second@example.com')
 })
 
+t.test('rejects the link of another user with the same pending address', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  for (const email of ['ada@example.com', 'bob@example.com']) await svc.createUser({ email })
+  const [ada, bob] = [await confirmed(svc, 'ada@example.com'), await confirmed(svc, 'bob@example.com')]
+  await move(ada, 'shared@example.com')
+  const link = await mailedLink(svc, 'shared@example.com')
+  await move(bob, 'shared@example.com')
+  t.equal((await bob.get(link)).statusCode, 403)
+  t.equal((await me(bob)).email, 'bob@example.com')
+  t.equal((await ada.get(link)).statusCode, 204)
+})
+
 t.test('sends the verification mail again to the pending address', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
