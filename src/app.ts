@@ -201,7 +201,12 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     '/openapi.json',
     {
       config: { access: { family: 'none' } },
-      schema: { summary: 'This description', response: { 200: ApiDescription } },
+      schema: {
+        operationId: 'getApiDescription',
+        tags: ['Health'],
+        summary: 'This description',
+        response: { 200: ApiDescription },
+      },
     },
     async () => describedNow(app),
   )

@@ -206,11 +206,14 @@ t.test('requires routes in every slice, and descriptive file names', async (t) =
   )
 })
 
-t.test('limits files to 250 lines', async (t) => {
+/** The lines of a file without its imports. */
+const lengthOf = (source: string): number => source.replace(/^import [^;]*?'[^']*'\n/gm, '').split('\n').length - 1
+
+t.test('limits files to 300 lines without imports', async (t) => {
   const long = ['src', 'test', '.dev', 'bench', 'prisma'].flatMap((folder) =>
     typescript(folder)
-      .map((file) => ({ file: `${folder}/${file}`, lines: read(folder, file).split('\n').length - 1 }))
-      .filter(({ lines }) => lines > 250)
+      .map((file) => ({ file: `${folder}/${file}`, lines: lengthOf(read(folder, file)) }))
+      .filter(({ lines }) => lines > 300)
       .map(({ file, lines }) => `${file}: ${lines} lines`),
   )
   t.same(long, [])

@@ -14,6 +14,7 @@ interface Answer {
 interface Operation {
   operationId?: string
   summary?: string
+  tags?: [string]
   security?: Record<string, string[]>[]
   parameters?: { name: string; in: string }[]
   requestBody?: { content: Record<string, { schema: { type?: string; properties?: object } }> }
@@ -25,6 +26,7 @@ type Description = {
   openapi: string
   info: { title: string; version: string }
   servers: { url: string }[]
+  tags: { name: string }[]
   paths: Record<string, Record<string, Operation>>
   components: { securitySchemes: Record<string, object> }
 }
@@ -46,6 +48,20 @@ const described = async (svc: TestApp): Promise<Description> =>
 
 /** DELETE operations with a body. */
 const withBody = new Set(['DELETE /user/other-sessions'])
+
+const byClient = [['basic'], []]
+const byToken = [['bearer'], ['dpop']]
+
+/** Endpoints of the OAuth protocol that authenticate clients, or tokens of the protocol. */
+const clientAuthentication: Record<string, string[][]> = {
+  'POST /oauth/token': byClient,
+  'POST /oauth/device/code': byClient,
+  'POST /oauth/introspect': byClient,
+  'POST /oauth/revoke': byClient,
+  'POST /oauth/par': byClient,
+  'GET /oauth/userinfo': byToken,
+  'POST /oauth/userinfo': byToken,
+}
 
 const operations = ({ paths }: Description) =>
   Object.entries(paths).flatMap(([path, methods]) =>
@@ -84,9 +100,12 @@ t.test('describes every route except HEAD, preflights and 405 answers', async (t
 t.test('describes the purpose, the input and the responses of each operation', async (t) => {
   const svc = await buildTestApp(t)
   const ids = new Set<string>()
-  for (const { name, path, operation } of operations(await described(svc))) {
-    const { operationId = '', summary, responses, parameters = [], requestBody } = operation
-    t.match(operationId, /^[a-z]+[A-Za-z0-9]*$/, `${name} has an id`)
+  const description = await described(svc)
+  const known = new Set(description.tags.map((tag) => tag.name))
+  for (const { name, path, operation } of operations(description)) {
+    const { operationId = '', summary, tags, responses, parameters = [], requestBody } = operation
+    t.match(operationId, /^[a-z]+[A-Za-z0-9]{2,39}$/, `${name} has an id of at most 40 characters`)
+    t.ok(tags?.length === 1 && known.has(tags[0]), `${name} has a known tag`)
     t.notOk(ids.has(operationId), `${operationId} is unique`)
     ids.add(operationId)
     t.ok(summary, `${name} has a summary`)
@@ -127,9 +146,21 @@ t.test('describes the authentication that each operation requires', async (t) =>
   const svc = await buildTestApp(t)
   const description = await described(svc)
   const schemes = Object.keys(description.components.securitySchemes)
-  t.same(schemes.sort(), ['bearer', 'dpop', 'session'])
+  t.same(schemes.sort(), ['basic', 'bearer', 'dpop', 'oauth2', 'openIdConnect', 'session'])
   for (const { name, operation } of operations(description)) {
-    const { security = [], responses } = operation
+    const { security, responses } = operation
+    if (!security) {
+      t.fail(`${name} has no security`)
+      continue
+    }
+    if (name in clientAuthentication) {
+      t.same(
+        security.map((each) => Object.keys(each)),
+        clientAuthentication[name],
+        `${name} describes its authentication`,
+      )
+      continue
+    }
     t.equal(
       security.length === 0,
       openOperations.has(name),
@@ -175,4 +206,24 @@ t.test('names each schema once and refers to it', async (t) => {
 t.test('rejects two schemas with one name', async (t) => {
   const document = { a: { title: 'User', type: 'string' }, b: { title: 'User', type: 'object' } }
   t.throws(() => nameSchemas(document), { message: /^Two schemas have the title User\./ })
+})
+
+t.test('describes the parameters and responses of the OAuth endpoints', async (t) => {
+  const svc = await buildTestApp(t, { settings: { scopes: { 'orders:read': 'Read your orders' } } })
+  const { paths, components } = (await svc.app.inject('/openapi.json')).json()
+  const authorize = paths['/oauth/authorize'].get.parameters.map((parameter: { name: string }) => parameter.name)
+  for (const name of ['client_id', 'redirect_uri', 'code_challenge', 'state', 'scope'])
+    t.ok(authorize.includes(name), name)
+  const answerOf = (path: string, status = 200, method = 'post') =>
+    paths[path][method].responses[status].content['application/json'].schema.$ref
+  t.equal(answerOf('/oauth/token'), '#/components/schemas/TokenResponse')
+  t.equal(answerOf('/oauth/token', 400), '#/components/schemas/OAuthError')
+  t.equal(answerOf('/oauth/par', 201), '#/components/schemas/PushedAuthorizationRequest')
+  t.equal(answerOf('/.well-known/jwks.json', 200, 'get'), '#/components/schemas/JsonWebKeySet')
+  t.match(components.securitySchemes.oauth2.flows.clientCredentials, {
+    tokenUrl: 'http://localhost:8000/oauth/token',
+    scopes: { 'orders:read': 'Read your orders' },
+  })
+  const header = paths['/logout'].post.parameters
+  t.match(header, [{ name: 'X-XSRF-TOKEN', in: 'header' }])
 })

@@ -1,8 +1,10 @@
 import fastifySwagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { Config } from '../config/schema.ts'
 import { nameSchemas } from '../http/description/named-schemas.ts'
 import { problemComponents, problemReference } from '../http/description/problems.ts'
+import { tags } from '../http/description/tags.ts'
 import type { RouteAccess } from './route-access.ts'
 
 /** OpenAPI 3.1 document of the API. */
@@ -38,14 +40,19 @@ function successes(own: Record<string, unknown>): Record<string, unknown> {
 const page = { description: 'A page.', content: { 'text/html': { schema: { type: 'string' } } } }
 
 const credentials = (access: RouteAccess) => {
-  if (access.family === 'none' || access.caller === 'guest') return undefined
+  if (access.family === 'none' || access.caller === 'guest') return []
   return access.family === 'guard' ? [{ session: [] }, { bearer: [] }, { dpop: [] }] : [{ session: [] }]
 }
 
-/** Body of a route that parses its form itself. */
-const formOf = (fields: readonly string[]) => ({
-  consumes: ['application/x-www-form-urlencoded', 'application/json'],
-  body: { type: 'object', properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])) },
+/** What a protocol route says about its requests, which it validates itself. */
+const requestOf = ({ query, body }: ProtocolDescription) => ({
+  ...(query ? { querystring: query } : {}),
+  ...(body ? { consumes: ['application/x-www-form-urlencoded', 'application/json'], body } : {}),
+})
+
+/** The header by which a page proves that it may use the session. */
+const xsrfHeader = Type.Object({
+  'X-XSRF-TOKEN': Type.Optional(Type.String({ description: 'The value of the cookie `XSRF-TOKEN`, with a session.' })),
 })
 
 /** Serves `/openapi.json` (OpenAPI 3.1), built from the declarations that protect and validate each route. */
@@ -54,7 +61,12 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: '', version, description: 'Sessions, API tokens and headless authentication.' },
+      info: {
+        title: '',
+        version,
+        description: 'Sessions, API tokens, headless authentication, OAuth 2.0 and OpenID Connect.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
       servers: [{ url }],
       components: {
         securitySchemes: {
@@ -69,6 +81,11 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
             type: 'http',
             scheme: 'bearer',
             description: 'An API token `<id>|<secret>`, or an access token of the OAuth server.',
+          },
+          basic: {
+            type: 'http',
+            scheme: 'basic',
+            description: 'The id and the secret of an OAuth client (RFC 6749 section 2.3.1).',
           },
           dpop: {
             type: 'http',
@@ -94,13 +111,13 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
           .filter((status) => !(status in own))
           .map((status) => [status, problem(status)]),
       )
-      const security = credentials(access)
       return {
         schema: {
           operationId: operationId(method, url),
           ...schema,
-          ...(security ? { security } : {}),
-          ...(protocol && method === 'POST' ? formOf(protocol.fields) : {}),
+          security: protocol ? protocol.security : credentials(access),
+          ...(protocol ? requestOf(protocol) : {}),
+          ...(route.config?.stepAnswers?.includes(419) ? { headers: xsrfHeader } : {}),
           response: { ...successes(own), ...errors },
         },
         url,
@@ -112,10 +129,11 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
 interface Document {
   info: object
   paths?: Record<string, Record<string, Operation>>
-  components?: object
+  components: { securitySchemes: object }
 }
 
 interface Operation {
+  tags: string[]
   responses: Record<string, { description: string }>
 }
 
@@ -129,26 +147,55 @@ const referToProblems = ({ responses, ...operation }: Operation): object => ({
   ),
 })
 
+/** The flows that client libraries can use, with the scopes of the configuration. */
+function protocolSchemes({ app, scopes }: Config): object {
+  const at = (path: string) => `${app.url}${path}`
+  return {
+    oauth2: {
+      type: 'oauth2',
+      flows: {
+        authorizationCode: { authorizationUrl: at('/oauth/authorize'), tokenUrl: at('/oauth/token'), scopes },
+        clientCredentials: { tokenUrl: at('/oauth/token'), scopes },
+      },
+    },
+    openIdConnect: { type: 'openIdConnect', openIdConnectUrl: at('/.well-known/openid-configuration') },
+  }
+}
+
 /** Returns the document with the current service name. */
 export function describedNow(app: FastifyInstance): object {
   const { info, paths = {}, components, ...described } = app.swagger() as unknown as Document
+  const config = app.config.current()
+  const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((each) => each.tags)))
   const operations = Object.entries(paths).map(([path, methods]) => [
     path,
     Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, referToProblems(operation)])),
   ])
   return nameSchemas({
     ...described,
-    info: { ...info, title: app.config.current().app.name },
+    info: { ...info, title: config.app.name },
+    tags: tags.filter(({ name }) => used.has(name)),
     paths: Object.fromEntries(operations),
-    components: { ...components, responses: problemComponents() },
+    components: {
+      ...components,
+      securitySchemes: { ...components.securitySchemes, ...protocolSchemes(config) },
+      responses: problemComponents(),
+    },
   })
+}
+
+/** Requests of a protocol route: JSON Schemas of its query and body, and how callers authenticate. */
+interface ProtocolDescription {
+  query?: object
+  body?: object
+  security: readonly Record<string, readonly string[]>[]
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Further error statuses of the handler, for the API description. */
     alsoAnswers?: readonly number[]
-    /** A protocol route, with its own errors and body parsing; `fields` are its form fields. */
-    protocol?: { fields: readonly string[] }
+    /** A route that validates its requests itself, with its own errors. */
+    protocol?: ProtocolDescription
   }
 }

@@ -44,7 +44,15 @@ async function requirePassword(request: FastifyRequest<{ Body: { password?: unkn
 const sessions: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/user/sessions',
-    { config: own, schema: { summary: 'List your sessions', response: { 200: Type.Array(ListedSession) } } },
+    {
+      config: own,
+      schema: {
+        operationId: 'listSessions',
+        tags: ['Sessions'],
+        summary: 'List your sessions',
+        response: { 200: Type.Array(ListedSession) },
+      },
+    },
     async (request) => {
       const { lifetime, absolute_lifetime } = app.config.current().session
       const now = app.clock.now()
@@ -61,6 +69,8 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: own,
       schema: {
+        operationId: 'endSession',
+        tags: ['Sessions'],
         summary: 'End one of your sessions; its next request gets 401',
         params: Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) }),
         response: { 200: MessageAnswer },
@@ -87,6 +97,8 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { ...own, alsoAnswers: [423] },
       schema: {
+        operationId: 'endOtherSessions',
+        tags: ['Sessions'],
         summary: 'End all your other sessions',
         description: 'A user without a password must confirm in another way first (423).',
         body: Type.Object({ password: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),

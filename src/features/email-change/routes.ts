@@ -59,6 +59,8 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
     {
       config: { access: { family: 'none' } },
       schema: {
+        operationId: 'showEmailUndo',
+        tags: ['Pages'],
         summary: 'Page: undo a change of the email address',
         description:
           'Target of the link in the mail to the old address. Works for 7 days without a session, and changes nothing.',
@@ -81,6 +83,8 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
     {
       config: { access: { family: 'none' } },
       schema: {
+        operationId: 'undoEmailChange',
+        tags: ['Pages'],
         summary: 'Form: undo a change of the email address',
         description:
           'Restores the old address, ends all sessions and revokes all tokens and grants. Also removes the password, and sign-in methods added since a week before the change. The user then sets a new password by mail to the old address.',

@@ -48,6 +48,8 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         config: { access: { family: 'session', caller: 'guest' }, limit: 'link', alsoAnswers: [401, 403, 422] },
         onRequest: askForSession,
         schema: {
+          operationId: path.startsWith('/email/') ? 'verifyEmail' : 'verifyEmailAtOldPath',
+          tags: ['Account'],
           summary: 'Verify an email address',
           description:
             'Requires a session of the user that the link belongs to; redirects other browsers to sign in. A pending address becomes the address of the account, or 422 if another account uses it.',
@@ -88,6 +90,8 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         limit: 'mail',
       },
       schema: {
+        operationId: 'sendVerificationEmail',
+        tags: ['Account'],
         summary: 'Send the verification mail again',
         response: {
           202: Type.Object({ status: Type.Literal('verification-link-sent'), message: Type.String() }),

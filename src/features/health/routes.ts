@@ -22,7 +22,12 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
     '/health/live',
     {
       config: open,
-      schema: { summary: 'Liveness check', response: { 200: Type.Object({ status: Type.Literal('ok') }) } },
+      schema: {
+        operationId: 'getLiveness',
+        tags: ['Health'],
+        summary: 'Liveness check',
+        response: { 200: Type.Object({ status: Type.Literal('ok') }) },
+      },
     },
     async () => ({ status: 'ok' as const }),
   )
@@ -31,7 +36,12 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
     '/health/ready',
     {
       config: open,
-      schema: { summary: 'Readiness check', response: { 200: Readiness, 503: Readiness } },
+      schema: {
+        operationId: 'getReadiness',
+        tags: ['Health'],
+        summary: 'Readiness check',
+        response: { 200: Readiness, 503: Readiness },
+      },
     },
     async (request, reply) => {
       app.stopping.askedAt = performance.now()

@@ -14,6 +14,8 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
       schema: {
+        operationId: 'showHome',
+        tags: ['Pages'],
         summary: 'Page: your account',
         description: '404 unless `app.frontend_url` equals `app.url`.',
       },
@@ -37,6 +39,8 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
       // Guests too, so that a double click is not an error.
       config: { access: { family: 'session', caller: 'guest' } },
       schema: {
+        operationId: 'submitSignOut',
+        tags: ['Pages'],
         summary: 'Form: end the session',
         response: { 303: Type.Null({ description: 'To `/` or the front end.' }) },
       },

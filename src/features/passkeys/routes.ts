@@ -77,7 +77,12 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     '/passkeys/login/options',
     {
       config: { ...guest, limit: challengeLimit },
-      schema: { summary: 'Options for signing in by passkey', response: { 200: RequestOptionsAnswer } },
+      schema: {
+        operationId: 'getPasskeyLoginOptions',
+        tags: ['Passkeys'],
+        summary: 'Options for signing in by passkey',
+        response: { 200: RequestOptionsAnswer },
+      },
     },
     async (request) => ({ options: await loginOptions(request) }),
   )
@@ -86,7 +91,13 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     '/passkeys/login',
     {
       config: guest,
-      schema: { summary: 'Sign a browser in by passkey', body: LoginBody, response: { 200: LoginAnswer } },
+      schema: {
+        operationId: 'loginWithPasskey',
+        tags: ['Passkeys'],
+        summary: 'Sign a browser in by passkey',
+        body: LoginBody,
+        response: { 200: LoginAnswer },
+      },
     },
     async (request, reply) => {
       const remember = flagOf(request.body.remember)
@@ -102,7 +113,12 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     '/passkeys/confirm/options',
     {
       config: session,
-      schema: { summary: 'Options for confirming by passkey', response: { 200: RequestOptionsAnswer } },
+      schema: {
+        operationId: 'getPasskeyConfirmationOptions',
+        tags: ['Passkeys'],
+        summary: 'Options for confirming by passkey',
+        response: { 200: RequestOptionsAnswer },
+      },
     },
     async (request) => ({ options: await confirmOptions(request, requireUser(request)) }),
   )
@@ -112,6 +128,8 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: session,
       schema: {
+        operationId: 'confirmWithPasskey',
+        tags: ['Passkeys'],
         summary: 'Confirm by passkey, in place of the password',
         body: ConfirmBody,
         response: { 200: ConfirmAnswer },
@@ -129,7 +147,15 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/user/passkeys',
-    { config: session, schema: { summary: 'List your passkeys', response: { 200: Type.Array(PasskeyRecord) } } },
+    {
+      config: session,
+      schema: {
+        operationId: 'listPasskeys',
+        tags: ['Passkeys'],
+        summary: 'List your passkeys',
+        response: { 200: Type.Array(PasskeyRecord) },
+      },
+    },
     async (request) => listPasskeys(app.database, requireUser(request).id),
   )
 
@@ -137,7 +163,12 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     '/user/passkeys/options',
     {
       config: management,
-      schema: { summary: 'Options for registering a passkey', response: { 200: CreationOptionsAnswer } },
+      schema: {
+        operationId: 'getPasskeyRegistrationOptions',
+        tags: ['Passkeys'],
+        summary: 'Options for registering a passkey',
+        response: { 200: CreationOptionsAnswer },
+      },
     },
     async (request) => ({ options: await registrationOptions(request, requireUser(request)) }),
   )
@@ -146,7 +177,13 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     '/user/passkeys',
     {
       config: management,
-      schema: { summary: 'Register a passkey', body: RegisterBody, response: { 200: RegisterAnswer } },
+      schema: {
+        operationId: 'registerPasskey',
+        tags: ['Passkeys'],
+        summary: 'Register a passkey',
+        body: RegisterBody,
+        response: { 200: RegisterAnswer },
+      },
     },
     async (request) => {
       const id = await registerPasskey(request, requireUser(request), request.body)
@@ -159,6 +196,8 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { ...management, alsoAnswers: [403, 404] },
       schema: {
+        operationId: 'renamePasskey',
+        tags: ['Passkeys'],
         summary: 'Rename one of your passkeys',
         params: PasskeyParams,
         body: RenameBody,
@@ -184,7 +223,13 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
     '/user/passkeys/:id',
     {
       config: { ...management, alsoAnswers: [403, 404, 422] },
-      schema: { summary: 'Delete one of your passkeys', params: PasskeyParams, response: { 200: DeleteAnswer } },
+      schema: {
+        operationId: 'deletePasskey',
+        tags: ['Passkeys'],
+        summary: 'Delete one of your passkeys',
+        params: PasskeyParams,
+        response: { 200: DeleteAnswer },
+      },
       preValidation: requireOwn,
     },
     async (request) => {

@@ -54,6 +54,8 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         alsoAnswers: [403, 422],
       },
       schema: {
+        operationId: 'confirmPassword',
+        tags: ['Account'],
         summary: 'Confirm the password of the signed-in user, or a mailed code',
         body: Type.Object(
           {
@@ -86,6 +88,8 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         alsoAnswers: [403, 422],
       },
       schema: {
+        operationId: 'sendConfirmationCode',
+        tags: ['Account'],
         summary: 'Mail a confirmation code to a user without a password',
         description:
           'The code is valid once, for ten minutes, in this session: `POST /user/confirm-password` with `code`.',
@@ -104,6 +108,8 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'session', caller: 'required' } },
       schema: {
+        operationId: 'getPasswordConfirmation',
+        tags: ['Account'],
         summary: 'Password confirmation status',
         description: 'After a confirmation, the header `X-Retry-After` contains its age in seconds.',
         querystring: Type.Object({

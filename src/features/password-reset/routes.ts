@@ -32,6 +32,8 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
     {
       config: { access: { family: 'session', caller: 'guest' }, limit: 'mail' },
       schema: {
+        operationId: 'forgotPassword',
+        tags: ['Password reset'],
         summary: 'Mail a link that resets the password',
         description: 'The response is the same for every address, unless `passwords.reveal_unknown_email` is set.',
         body: ForgotBody,
@@ -49,6 +51,8 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
     {
       config: { access: { family: 'session', caller: 'guest' } },
       schema: {
+        operationId: 'resetPassword',
+        tags: ['Password reset'],
         summary: 'Reset the password with the token of a mailed link',
         description: 'Ends all sessions of the user. Does not sign the user in.',
         body: ResetBody,

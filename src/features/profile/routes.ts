@@ -62,6 +62,8 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
     {
       config: { ...own, unverified: 'allowed', alsoAnswers: [423] },
       schema: {
+        operationId: 'updateProfile',
+        tags: ['Account'],
         summary: 'Change name and address',
         description:
           'A new address requires a recently confirmed password (423) and counts as a mail. It stays `pending_email` until verified by the mailed link. It takes effect immediately if the old address was never verified, or with `registration.email_change: immediate`. svc notifies the old address.',
@@ -105,6 +107,8 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
     {
       config: { ...own },
       schema: {
+        operationId: 'updatePassword',
+        tags: ['Account'],
         summary: 'Change the password',
         description:
           "Ends the user's other sessions and remembered browsers. This one continues with a new session id and remember-me cookie.",
@@ -145,6 +149,8 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
     {
       config: { ...own, unverified: 'allowed', recentPassword: () => true },
       schema: {
+        operationId: 'deleteUser',
+        tags: ['Account'],
         summary: 'Delete the account and all its data',
         response: { 200: Type.Object({ message: Type.String() }) },
       },

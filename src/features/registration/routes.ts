@@ -37,6 +37,8 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
         alsoAnswers: [404, 409],
       },
       schema: {
+        operationId: 'register',
+        tags: ['Account'],
         summary: 'Create an account and sign the browser in',
         description: 'Sends the verification mail. Only this endpoint reveals that an address is taken.',
         body: RegisterBody,

@@ -22,6 +22,8 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
       schema: {
+        operationId: 'updateSampleServer',
+        tags: ['Samples'],
         summary: 'Sample: rename your server (manual check of `server:update`)',
         params: Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) }),
         body: Type.Object({ name: Type.String({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false }),
@@ -48,6 +50,8 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] },
       schema: {
+        operationId: 'listSampleOrders',
+        tags: ['Samples'],
         summary: 'Sample: orders (abilities `check-status` and `place-orders`; with `any=1` either)',
         querystring: Type.Object({ any: Type.Optional(Type.String()) }),
         response: { 200: Type.Array(Type.Object({ id: Type.Integer(), status: Type.String() })) },
@@ -64,7 +68,12 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
     '/api/task',
     {
       config: { access: { family: 'guard', caller: 'required', abilities: { all: ['view-tasks'] } } },
-      schema: { summary: 'Sample: your tasks (ability `view-tasks`)', response: { 200: Type.Array(TaskSchema) } },
+      schema: {
+        operationId: 'listSampleTasks',
+        tags: ['Samples'],
+        summary: 'Sample: your tasks (ability `view-tasks`)',
+        response: { 200: Type.Array(TaskSchema) },
+      },
     },
     async (request) => listTasks(app.database, callerOf(request).user?.id ?? null),
   )
@@ -74,6 +83,8 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'guard', caller: 'required' } },
       schema: {
+        operationId: 'createSampleTask',
+        tags: ['Samples'],
         summary: 'Sample: add a task',
         body: Type.Object({ title: Type.String({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false }),
         response: { 201: TaskSchema },

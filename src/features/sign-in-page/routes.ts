@@ -112,6 +112,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     {
       config: { access: { family: 'session', caller: 'guest' } },
       schema: {
+        operationId: 'showSignIn',
+        tags: ['Pages'],
         summary: 'Page: sign in',
         querystring: Query,
         response: {
@@ -141,6 +143,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     {
       config: { access: { family: 'session', caller: 'guest' } },
       schema: {
+        operationId: 'submitSignIn',
+        tags: ['Pages'],
         summary: 'Form: sign in by password, then by second factor',
         body: FormBody,
         response: {
@@ -195,6 +199,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     {
       config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
       schema: {
+        operationId: 'showTwoFactorChallenge',
+        tags: ['Pages'],
         summary: 'Page: second factor of a pending sign-in',
         description: '404 unless `app.frontend_url` equals `app.url`.',
         querystring: Query,

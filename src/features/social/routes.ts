@@ -84,7 +84,12 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     '/auth/providers',
     {
       config: { access: { family: 'none' } },
-      schema: { summary: 'List the identity providers', response: { 200: ProviderList } },
+      schema: {
+        operationId: 'listProviders',
+        tags: ['Social login'],
+        summary: 'List the identity providers',
+        response: { 200: ProviderList },
+      },
     },
     async () => listProviders(app.config.current()).map(({ id, label }) => ({ id, label })),
   )
@@ -94,6 +99,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     {
       config: { ...guest, alsoAnswers: [400, 404, 422] },
       schema: {
+        operationId: 'redirectToProvider',
+        tags: ['Social login'],
         summary: 'Start a provider sign-in',
         description: 'Redirects browsers; other clients receive the URL.',
         params: ProviderParams,
@@ -121,6 +128,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     {
       config: { ...guest, alsoAnswers: [400, 403, 404, 409, 422] },
       schema: {
+        operationId: 'handleProviderCallback',
+        tags: ['Social login'],
         summary: 'Provider callback',
         params: ProviderParams,
         querystring: CallbackQuery,
@@ -168,6 +177,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       bodyLimit: 8_192,
       config: { access: { family: 'none' } },
       schema: {
+        operationId: 'repeatProviderCallback',
+        tags: ['Social login'],
         summary: 'Provider callback by POST',
         description: 'Redirects to the GET callback, because cross-site POST requests carry no cookie.',
         params: ProviderParams,
@@ -190,6 +201,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     {
       config: { access: { family: 'none' }, limit: 'token', alsoAnswers: [400, 403, 404, 409] },
       schema: {
+        operationId: 'loginWithProviderToken',
+        tags: ['Social login'],
         summary: 'Sign in a mobile app: exchange the code of a provider for an API token',
         description: 'If a second factor is required, the response contains a `challenge` to send with its `code`.',
         params: ProviderParams,

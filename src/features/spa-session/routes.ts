@@ -19,6 +19,8 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
       {
         config: { access: { family: 'session', caller: 'guest' } },
         schema: {
+          operationId: 'getCsrfCookie',
+          tags: ['Sessions'],
           summary: 'Set the session cookie and XSRF-TOKEN',
           description: 'Call it before the first unsafe request of a page, and send the cookie back as `X-XSRF-TOKEN`.',
           response: { 204: Type.Null() },
@@ -36,6 +38,8 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401] },
       schema: {
+        operationId: 'login',
+        tags: ['Sessions'],
         summary: 'Sign a browser in',
         body: LoginBody,
         response: { 200: LoginAnswer },
@@ -60,6 +64,8 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed' },
       schema: {
+        operationId: 'logout',
+        tags: ['Sessions'],
         summary: 'End the session, or revoke the token that authenticates the request',
         response: { 200: MessageAnswer },
       },
@@ -77,6 +83,8 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'guard', caller: 'required' }, unverified: 'allowed', alsoAnswers: [403] },
       schema: {
+        operationId: 'getUser',
+        tags: ['Account'],
         summary: 'The signed-in user',
         description:
           'A third-party OAuth client sees what its scopes allow: `id` always, `name` and the dates with `profile`, ' +

@@ -23,7 +23,12 @@ const testUser: FastifyPluginAsyncTypebox = async (app) => {
     '/test-user',
     {
       config: { ...guarded, testPage: 'query-token', alsoAnswers: [403] },
-      schema: { summary: 'Test page: the caller, also by `?token=`', response: { 200: SeenUserSchema } },
+      schema: {
+        operationId: 'getTestUser',
+        tags: ['Test page'],
+        summary: 'Test page: the caller, also by `?token=`',
+        response: { 200: SeenUserSchema },
+      },
     },
     async (request) => {
       const { user, profileScopes } = callerOf(request)
@@ -40,7 +45,10 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/test-login',
-    { config: { access: { family: 'session', caller: 'guest' } }, schema: { summary: 'Test page: sign-in form' } },
+    {
+      config: { access: { family: 'session', caller: 'guest' } },
+      schema: { operationId: 'showTestLogin', tags: ['Test page'], summary: 'Test page: sign-in form' },
+    },
     async (_request, reply) => reply.page('test-login', { errors: {} }),
   )
 
@@ -49,6 +57,8 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401] },
       schema: {
+        operationId: 'submitTestLogin',
+        tags: ['Test page'],
         summary: 'Test page: sign in and create a token named test-token',
         body: Type.Object(
           { email: Type.String({ format: 'email', maxLength: 255 }), password: Type.String({ minLength: 1 }) },
@@ -79,7 +89,10 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/test-tokens',
-    { config: { ...guarded, alsoAnswers: [403] }, schema: { summary: 'Test page: your tokens' } },
+    {
+      config: { ...guarded, alsoAnswers: [403] },
+      schema: { operationId: 'showTestTokens', tags: ['Test page'], summary: 'Test page: your tokens' },
+    },
     async (request, reply) => {
       const owner = tokenOwner(callerOf(request))
       const flash = takeFlash(request, reply)
@@ -92,6 +105,8 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { ...guarded, alsoAnswers: [403] },
       schema: {
+        operationId: 'revokeTestToken',
+        tags: ['Test page'],
         summary: 'Test page: revoke a token',
         params: Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) }),
         response: { 302: Type.Null({ description: 'Back to /test-tokens.' }) },

@@ -28,6 +28,8 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       {
         config: { access: { family: 'none' } },
         schema: {
+          operationId: 'issueDeviceToken',
+          tags: ['API tokens'],
           summary: 'Sign a device in: an API token for an email and password',
           body: DeviceLoginBody,
           response: { 200: DeviceLoginAnswer },
@@ -51,6 +53,8 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       {
         config: { ...guarded, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [403] },
         schema: {
+          operationId: path === '/api/tokens/create' ? 'createToken' : 'createTokenAtOldPath',
+          tags: ['API tokens'],
           summary: 'Create an API token',
           description:
             'An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423).',
@@ -76,7 +80,12 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     '/api/tokens',
     {
       config: guarded,
-      schema: { summary: 'List your API tokens', response: { 200: Type.Array(TokenSchema) } },
+      schema: {
+        operationId: 'listTokens',
+        tags: ['API tokens'],
+        summary: 'List your API tokens',
+        response: { 200: Type.Array(TokenSchema) },
+      },
     },
     async (request) => listTokens(app.database, tokenOwner(callerOf(request))),
   )
@@ -85,7 +94,12 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     '/api/tokens/current',
     {
       config: { ...guarded, alsoAnswers: [403, 409] },
-      schema: { summary: 'Revoke the token in use', response: { 200: MessageAnswer } },
+      schema: {
+        operationId: 'revokeCurrentToken',
+        tags: ['API tokens'],
+        summary: 'Revoke the token in use',
+        response: { 200: MessageAnswer },
+      },
     },
     async (request) => {
       const caller = callerOf(request)
@@ -102,7 +116,13 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     '/api/tokens/:id',
     {
       config: guarded,
-      schema: { summary: 'Revoke one of your API tokens', params: TokenParams, response: { 200: MessageAnswer } },
+      schema: {
+        operationId: 'revokeToken',
+        tags: ['API tokens'],
+        summary: 'Revoke one of your API tokens',
+        params: TokenParams,
+        response: { 200: MessageAnswer },
+      },
     },
     async (request) => {
       const userId = tokenOwner(callerOf(request))
@@ -115,7 +135,12 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     '/api/tokens',
     {
       config: guarded,
-      schema: { summary: 'Revoke all your API tokens', response: { 200: MessageAnswer } },
+      schema: {
+        operationId: 'revokeTokens',
+        tags: ['API tokens'],
+        summary: 'Revoke all your API tokens',
+        response: { 200: MessageAnswer },
+      },
     },
     async (request) => {
       await revokeTokens(request, tokenOwner(callerOf(request)))

@@ -24,6 +24,8 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] },
       schema: {
+        operationId: 'answerTwoFactorChallenge',
+        tags: ['Sessions'],
         summary: 'Complete a sign-in with its second factor',
         description:
           'After `/login` answered `two_factor: true`. A wrong code leaves the sign-in waiting, for ten minutes.',
@@ -55,6 +57,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: own,
       schema: {
+        operationId: 'enableTwoFactor',
+        tags: ['Two-factor authentication'],
         summary: 'Enable the second factor, or with `force` replace it; it counts once a code confirmed it',
         body: EnableBody,
         response: { 200: EmptyAnswer },
@@ -71,6 +75,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { ...own, alsoAnswers: [404] },
       schema: {
+        operationId: 'confirmTwoFactor',
+        tags: ['Two-factor authentication'],
         summary: 'Confirm the second factor by a code of it',
         body: ConfirmBody,
         response: { 200: EmptyAnswer },
@@ -86,7 +92,15 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
 
   app.delete(
     '/user/two-factor-authentication',
-    { config: own, schema: { summary: 'Disable the second factor', response: { 200: EmptyAnswer } } },
+    {
+      config: own,
+      schema: {
+        operationId: 'disableTwoFactor',
+        tags: ['Two-factor authentication'],
+        summary: 'Disable the second factor',
+        response: { 200: EmptyAnswer },
+      },
+    },
     async (request, reply) => {
       await disable(request, requireUser(request))
       return sendEmpty(reply, 200)
@@ -98,6 +112,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: own,
       schema: {
+        operationId: 'getTwoFactorQrCode',
+        tags: ['Two-factor authentication'],
         summary: 'The QR code for the authenticator app; `[]` without a second factor',
         response: { 200: QrCodeAnswer },
       },
@@ -114,7 +130,12 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     '/user/two-factor-secret-key',
     {
       config: own,
-      schema: { summary: 'The secret to type into the authenticator app', response: { 200: SecretAnswer } },
+      schema: {
+        operationId: 'getTwoFactorSecretKey',
+        tags: ['Two-factor authentication'],
+        summary: 'The secret to type into the authenticator app',
+        response: { 200: SecretAnswer },
+      },
     },
     async (request) => {
       const secretKey = await secretOf(request)
@@ -128,6 +149,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: own,
       schema: {
+        operationId: 'getRecoveryCodes',
+        tags: ['Two-factor authentication'],
         summary: 'The eight recovery codes; `[]` without a second factor',
         response: { 200: Type.Array(Type.String()) },
       },
@@ -143,7 +166,12 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
     '/user/two-factor-recovery-codes',
     {
       config: own,
-      schema: { summary: 'Replace the recovery codes by eight new ones', response: { 200: EmptyAnswer } },
+      schema: {
+        operationId: 'regenerateRecoveryCodes',
+        tags: ['Two-factor authentication'],
+        summary: 'Replace the recovery codes by eight new ones',
+        response: { 200: EmptyAnswer },
+      },
     },
     async (request, reply) => {
       await regenerate(request, requireUser(request))

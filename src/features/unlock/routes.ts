@@ -31,6 +31,8 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access },
       schema: {
+        operationId: 'showUnlock',
+        tags: ['Pages'],
         summary: 'Page: unlock the sign-in of an account, by the link of a mail',
         description: 'Changes nothing: mail scanners follow links too. The button of the page unlocks.',
         params,
@@ -52,6 +54,8 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access },
       schema: {
+        operationId: 'unlockAccount',
+        tags: ['Pages'],
         summary: 'Form: unlock the sign-in of an account',
         description: 'Forgets the failures of the account and makes this browser a known one. A link works once.',
         params,

@@ -42,7 +42,15 @@ interface ApplicationsOptions {
 const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app, { oauthServer }) => {
   app.get(
     '/oauth/scopes',
-    { config: own, schema: { summary: 'List the API scopes', response: { 200: Type.Array(Scope) } } },
+    {
+      config: own,
+      schema: {
+        operationId: 'listScopes',
+        tags: ['Personal access tokens'],
+        summary: 'List the API scopes',
+        response: { 200: Type.Array(Scope) },
+      },
+    },
     async () => Object.entries(app.config.current().scopes).map(([id, description]) => ({ id, description })),
   )
 
@@ -50,7 +58,12 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     '/oauth/personal-access-tokens',
     {
       config: own,
-      schema: { summary: 'List your personal access tokens', response: { 200: Type.Array(PersonalToken) } },
+      schema: {
+        operationId: 'listPersonalAccessTokens',
+        tags: ['Personal access tokens'],
+        summary: 'List your personal access tokens',
+        response: { 200: Type.Array(PersonalToken) },
+      },
     },
     async (request) => listPersonalTokens(app.database, requireUser(request).id, app.clock.now()),
   )
@@ -60,6 +73,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: { ...own, recentPassword: ({ tokens }) => tokens.confirm_password },
       schema: {
+        operationId: 'createPersonalAccessToken',
+        tags: ['Personal access tokens'],
         summary: 'Create a personal access token: a JWT for the APIs',
         body: PersonalTokenBody,
         response: { 200: PersonalTokenAnswer },
@@ -100,6 +115,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: own,
       schema: {
+        operationId: 'revokePersonalAccessToken',
+        tags: ['Personal access tokens'],
         summary: 'Revoke one of your personal access tokens',
         params: PersonalTokenParams,
         response: { 204: gone },
@@ -124,6 +141,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: own,
       schema: {
+        operationId: 'listAuthorizations',
+        tags: ['Authorized applications'],
         summary: 'List your connected applications',
         description: 'Does not include applications that need no consent.',
         response: { 200: Type.Array(Authorization) },
@@ -152,6 +171,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: own,
       schema: {
+        operationId: 'revokeAuthorization',
+        tags: ['Authorized applications'],
         summary: 'Disconnect an application: revokes its tokens and consent',
         params: AuthorizationParams,
         response: { 204: gone },
@@ -176,6 +197,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
     {
       config: own,
       schema: {
+        operationId: 'issueFreshToken',
+        tags: ['Authorized applications'],
         summary: 'Get an access token for the APIs that ends with the session',
         response: { 200: FreshTokenAnswer },
       },

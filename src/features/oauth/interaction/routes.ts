@@ -54,6 +54,8 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     {
       config: { access: guest },
       schema: {
+        operationId: 'showConsent',
+        tags: ['Pages'],
         summary: 'Page: consent or second factor of an authorization',
         params,
         response: {
@@ -79,6 +81,8 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     {
       config: { access: guest },
       schema: {
+        operationId: 'submitConsent',
+        tags: ['Pages'],
         summary: 'Form: approve or deny a client, or enter a second factor',
         params,
         body: AnswerBody,

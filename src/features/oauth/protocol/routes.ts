@@ -1,18 +1,18 @@
 import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { isCrossSite } from '../../../access/cross-site.ts'
 import type { RouteAccess } from '../../../access/route-access.ts'
 import { HttpError, notFound } from '../../../errors.ts'
 import { clientAddress } from '../../../http/client-address.ts'
 import { answerOf } from '../../../http/error-handler.ts'
-import { addPages, pageAnswer } from '../../../pages/pages.ts'
+import { addPages } from '../../../pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
+import { describe } from './description.ts'
 import { publicClientOf, readForm, withClientId } from './empty-secret.ts'
 import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
 import type { OAuthServer } from './oauth-server.ts'
 import { isSeen, protocolError } from './patches/failures.ts'
-import { clientFields, type ProtocolPath, protocolPaths } from './paths.ts'
+import { type ProtocolPath, protocolPaths } from './paths.ts'
 
 interface ProtocolOptions {
   oauthServer: OAuthServer
@@ -51,6 +51,7 @@ async function handOver(
   for (const [path, described] of Object.entries(protocolPaths)) {
     if (described.caller !== caller) continue
     for (const method of described.methods) {
+      const { schema, protocol } = describe(path, method)
       scope.route({
         url: path,
         method,
@@ -58,34 +59,14 @@ async function handOver(
         config: {
           access: caller === 'program' ? programs : described.isEntry ? entries : ownForms,
           cors: 'elsewhere',
-          protocol: { fields: method === 'POST' ? fieldsOf(described) : [] },
+          protocol,
         },
-        schema: method === 'OPTIONS' ? { hide: true } : { summary: described.summary, response: answersOf(described) },
+        schema: method === 'OPTIONS' ? { hide: true } : schema,
         handler: (request, reply) => answer(oauthServer, request, reply),
       })
     }
   }
 }
-
-const fieldsOf = ({ caller, fields = [] }: ProtocolPath): readonly string[] =>
-  caller === 'program' ? [...fields, ...clientFields] : fields
-
-const ProtocolError = Type.Object(
-  { error: Type.String(), error_description: Type.Optional(Type.String()) },
-  { description: 'An error of the protocol (RFC 6749 section 5.2).' },
-)
-
-/** Responses of a protocol path, for the API description. */
-const answersOf = ({ caller, answers }: ProtocolPath) =>
-  caller === 'browser'
-    ? { 200: pageAnswer(answers), 303: Type.Null({ description: 'On with it.' }), 400: pageAnswer('What is wrong.') }
-    : {
-        200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: answers }),
-        400: ProtocolError,
-        401: ProtocolError,
-        429: ProtocolError,
-        503: ProtocolError,
-      }
 
 /**
  * Errors before the library runs, in the protocol's format: a body that is too large or has an unknown type gets 400.

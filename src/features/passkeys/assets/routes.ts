@@ -11,21 +11,25 @@ const scripts = [
   {
     url: '/assets/webauthn.js',
     file: join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
+    operationId: 'getWebauthnScript',
     summary: 'Script: WebAuthn in the browser',
   },
   {
     url: '/assets/passkey.js',
     file: join(import.meta.dirname, 'passkey.js'),
+    operationId: 'getPasskeyScript',
     summary: 'Script: shared passkey code',
   },
   {
     url: '/assets/passkey-confirm.js',
     file: join(import.meta.dirname, 'passkey-confirm.js'),
+    operationId: 'getPasskeyConfirmationScript',
     summary: 'Script: passkey as second factor',
   },
   {
     url: '/assets/passkey-login.js',
     file: join(import.meta.dirname, 'passkey-login.js'),
+    operationId: 'getPasskeyLoginScript',
     summary: 'Script: passkey on the sign-in page',
   },
 ]
@@ -34,7 +38,7 @@ const javascript = { content: { 'text/javascript': { schema: { type: 'string' } 
 
 /** Scripts of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
 const assets: FastifyPluginAsyncTypebox = async (app) => {
-  for (const { url, file, summary } of scripts) {
+  for (const { url, file, operationId, summary } of scripts) {
     const content = await readFile(file, 'utf8')
     const etag = `"${sha256Hex(content).slice(0, 32)}"`
     app.get(
@@ -42,6 +46,8 @@ const assets: FastifyPluginAsyncTypebox = async (app) => {
       {
         config: { access: { family: 'none' } },
         schema: {
+          operationId,
+          tags: ['Pages'],
           summary,
           response: { 200: { description: 'JavaScript.', ...javascript }, 304: { description: 'Unchanged.' } },
         },

@@ -24,7 +24,15 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
 
   app.get(
     forgotPath,
-    { config: { access: guest }, schema: { summary: 'Page: request a password reset', response: Page } },
+    {
+      config: { access: guest },
+      schema: {
+        operationId: 'showForgotPassword',
+        tags: ['Pages'],
+        summary: 'Page: request a password reset',
+        response: Page,
+      },
+    },
     async (_request, reply) => forgotPage(reply, {}),
   )
 
@@ -33,6 +41,8 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
     {
       config: { access: guest, limit: 'mail' },
       schema: {
+        operationId: 'submitForgotPassword',
+        tags: ['Pages'],
         summary: 'Form: mail a link that resets the password',
         body: Type.Object({ email: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
         response: { 200: pageAnswer('The same page for every address.'), ...formAnswers },
@@ -64,6 +74,8 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
     {
       config: { access: guest },
       schema: {
+        operationId: 'showResetPassword',
+        tags: ['Pages'],
         summary: 'Page: choose a new password',
         description: onlyHere,
         params: TokenParams,
@@ -79,6 +91,8 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
     {
       config: { access: guest },
       schema: {
+        operationId: 'submitResetPassword',
+        tags: ['Pages'],
         summary: 'Form: reset the password',
         description: onlyHere,
         params: TokenParams,

@@ -37,6 +37,8 @@ const confirmation: FastifyPluginAsyncTypebox<ConfirmationOptions> = async (app,
       // POST with CSRF protection: a provider with a live session may respond without a click.
       config: { access: { family: 'session', caller: 'required' }, unverified: 'allowed', alsoAnswers: [400, 404] },
       schema: {
+        operationId: 'confirmWithProvider',
+        tags: ['Social login'],
         summary: 'Start a confirmation by provider, for users without a password',
         description:
           'Redirect the browser to the URL. The provider requires a new sign-in, and the callback counts as a password confirmation. Only OpenID providers that return `auth_time` can confirm.',

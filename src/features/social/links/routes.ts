@@ -41,7 +41,12 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
     '/user/social-accounts',
     {
       config: session,
-      schema: { summary: 'List your linked provider accounts', response: { 200: Type.Array(SocialAccountRecord) } },
+      schema: {
+        operationId: 'listSocialAccounts',
+        tags: ['Social login'],
+        summary: 'List your linked provider accounts',
+        response: { 200: Type.Array(SocialAccountRecord) },
+      },
     },
     async (request) => listLinks(app.database, userOf(request).id),
   )
@@ -52,6 +57,8 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       // An attacker at an unlocked browser must not be able to add a sign-in method.
       config: { ...session, recentPassword: () => true, alsoAnswers: [400, 404] },
       schema: {
+        operationId: 'linkSocialAccount',
+        tags: ['Social login'],
         summary: 'Start linking a provider account',
         description: 'Redirect the browser to the returned URL. The callback links the account.',
         params: LinkParams,
@@ -87,6 +94,8 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       // An attacker at an unlocked browser must not be able to lock the owner out.
       config: { ...session, recentPassword: () => true, alsoAnswers: [422] },
       schema: {
+        operationId: 'unlinkSocialAccount',
+        tags: ['Social login'],
         summary: 'Unlink a provider account',
         description: 'The last sign-in method cannot be removed.',
         params: UnlinkParams,

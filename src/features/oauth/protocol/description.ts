@@ -1,0 +1,223 @@
+import { type TSchema, Type } from 'typebox'
+import { pageAnswer } from '../../../pages/pages.ts'
+import { protocolPaths, protocolRoutes } from './paths.ts'
+import {
+  DeviceAuthorization,
+  Introspection,
+  KeySet,
+  OAuthError,
+  PushedRequest,
+  ServerMetadata,
+  TokenResponse,
+  UserInfo,
+} from './responses.ts'
+
+/** What the API description says about a protocol path. The library validates the requests itself. */
+interface Described {
+  id: string
+  summary: string
+  /** The success response. A page has none. */
+  response?: Record<number, TSchema>
+  /** Query parameters of a GET and fields of a POST, with their descriptions. */
+  fields?: Record<string, string>
+  required?: readonly string[]
+  /** How a caller authenticates. */
+  authentication?: 'client' | 'token'
+}
+
+const clientFields = {
+  client_id: 'The client, if it does not authenticate by HTTP Basic.',
+  client_secret: 'The secret of a client that authenticates by `client_secret_post`.',
+  client_assertion: 'A signed JWT of the client (RFC 7523 section 2.2).',
+  client_assertion_type: '`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`.',
+}
+
+const authorizationFields = {
+  client_id: 'The client.',
+  response_type: '`code`.',
+  redirect_uri: 'A registered redirect URI of the client.',
+  scope: 'Scopes, separated by spaces.',
+  state: 'A value that svc returns to the client.',
+  nonce: 'A value that the ID token repeats.',
+  code_challenge: 'The PKCE challenge (RFC 7636 section 4.2).',
+  code_challenge_method: '`S256`.',
+  prompt: '`none`, `login`, `consent` or `select_account`.',
+  max_age: 'The maximum age of the sign-in in seconds.',
+  login_hint: 'The email address to sign in with.',
+  id_token_hint: 'An ID token of the expected user.',
+  acr_values: 'The requested authentication contexts.',
+  claims: 'Requested claims as JSON (OpenID Connect Core section 5.5).',
+  resource: 'The API that the access token is for (RFC 8707).',
+  response_mode: '`query`, `fragment`, `form_post` or `jwt`.',
+  dpop_jkt: 'The thumbprint of the DPoP key (RFC 9449 section 10).',
+}
+
+const tokenField = {
+  token: 'An access token or refresh token.',
+  token_type_hint: '`access_token` or `refresh_token`.',
+}
+
+const described: Readonly<Record<string, Described>> = {
+  [protocolRoutes.authorization]: {
+    id: 'authorize',
+    summary: 'Authorization endpoint (RFC 6749 section 3.1)',
+    fields: { ...authorizationFields, request_uri: 'A pushed authorization request (RFC 9126).' },
+    required: ['client_id'],
+  },
+  '/oauth/authorize/:uid': { id: 'resumeAuthorization', summary: 'Continue an authorization after sign-in or consent' },
+  [protocolRoutes.token]: {
+    id: 'issueTokens',
+    summary: 'Token endpoint (RFC 6749 section 3.2)',
+    response: { 200: TokenResponse },
+    required: ['grant_type'],
+    authentication: 'client',
+    fields: {
+      grant_type: 'The grant, for example `authorization_code`.',
+      code: 'The authorization code.',
+      redirect_uri: 'The redirect URI of the authorization request.',
+      code_verifier: 'The PKCE verifier (RFC 7636 section 4.1).',
+      refresh_token: 'For `refresh_token`.',
+      device_code: 'For the device grant (RFC 8628 section 3.4).',
+      scope: 'Scopes, separated by spaces.',
+      resource: 'The API that the access token is for (RFC 8707).',
+      username: 'The email address, for the password grant.',
+      password: 'For the password grant.',
+      otp: 'A TOTP or recovery code, for the password grant.',
+      subject_token: 'For token exchange (RFC 8693 section 2.1).',
+      subject_token_type: 'For token exchange.',
+      requested_token_type: 'For token exchange.',
+      audience: 'For token exchange.',
+      ...clientFields,
+    },
+  },
+  [protocolRoutes.device_authorization]: {
+    id: 'authorizeDevice',
+    summary: 'Device authorization endpoint (RFC 8628 section 3.1)',
+    response: { 200: DeviceAuthorization },
+    authentication: 'client',
+    fields: {
+      scope: 'Scopes, separated by spaces.',
+      resource: 'The API that the access token is for (RFC 8707).',
+      ...clientFields,
+    },
+  },
+  [protocolRoutes.code_verification]: {
+    id: 'verifyDevice',
+    summary: 'Page: enter the code of a device',
+    fields: {
+      user_code: 'The code that the device shows.',
+      xsrf: 'The token of the form.',
+      confirm: 'Confirms the device.',
+      abort: 'Rejects the device.',
+    },
+  },
+  '/oauth/device/:uid': {
+    id: 'resumeDeviceVerification',
+    summary: 'Continue a device authorization after sign-in or consent',
+  },
+  [protocolRoutes.userinfo]: {
+    id: 'getUserInfo',
+    summary: 'UserInfo endpoint (OpenID Connect Core section 5.3)',
+    response: { 200: UserInfo },
+    authentication: 'token',
+    fields: { access_token: 'The access token of a POST without the header `Authorization`.' },
+  },
+  [protocolRoutes.introspection]: {
+    id: 'introspectToken',
+    summary: 'Token introspection (RFC 7662)',
+    response: { 200: Introspection },
+    required: ['token'],
+    authentication: 'client',
+    fields: { ...tokenField, ...clientFields },
+  },
+  [protocolRoutes.revocation]: {
+    id: 'revokeOAuthToken',
+    summary: 'Token revocation (RFC 7009)',
+    response: { 200: Type.Null({ description: 'Revoked, or not a valid token.' }) },
+    required: ['token'],
+    authentication: 'client',
+    fields: { ...tokenField, ...clientFields },
+  },
+  [protocolRoutes.end_session]: {
+    id: 'endSsoSession',
+    summary: 'Page: sign out (RP-Initiated Logout section 2)',
+    fields: {
+      id_token_hint: 'The ID token of the user.',
+      client_id: 'The client.',
+      post_logout_redirect_uri: 'A registered URI to return to.',
+      state: 'A value that svc returns to the client.',
+    },
+  },
+  '/oauth/logout/confirm': {
+    id: 'confirmSignOut',
+    summary: 'Form: sign out',
+    fields: { xsrf: 'The token of the form.', logout: 'Whether to end the session at svc.' },
+  },
+  '/oauth/logout/success': { id: 'showSignedOut', summary: 'Page: signed out' },
+  [protocolRoutes.pushed_authorization_request]: {
+    id: 'pushAuthorizationRequest',
+    summary: 'Pushed authorization requests (RFC 9126)',
+    response: { 201: PushedRequest },
+    authentication: 'client',
+    fields: { ...authorizationFields, ...clientFields },
+  },
+  [protocolRoutes.jwks]: {
+    id: 'getJwks',
+    summary: 'The keys that verify tokens (RFC 7517)',
+    response: { 200: KeySet },
+  },
+  '/.well-known/openid-configuration': {
+    id: 'getOpenIdConfiguration',
+    summary: 'Discovery (OpenID Connect Discovery)',
+    response: { 200: ServerMetadata },
+  },
+  '/.well-known/oauth-authorization-server': {
+    id: 'getServerMetadata',
+    summary: 'Discovery (RFC 8414)',
+    response: { 200: ServerMetadata },
+  },
+}
+
+const securities = {
+  client: [{ basic: [] }, {}],
+  token: [{ bearer: [] }, { dpop: [] }],
+}
+
+/** The response schemas of a protocol path, and what only the API description reads: its parameters and authentication. */
+export function describe(path: string, method: string) {
+  const {
+    id,
+    summary,
+    response,
+    fields = {},
+    required = [],
+    authentication,
+  } = described[path] ?? { id: '', summary: '' }
+  const methods = protocolPaths[path]?.methods ?? []
+  const isSecond = method === 'POST' && methods.includes('GET')
+  const names = Object.keys(fields)
+  const parameters = {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: fields[name] }])),
+    ...(required.length > 0 ? { required } : {}),
+  }
+  const errors = Object.fromEntries([400, 401, 429, 503].map((status) => [status, OAuthError]))
+  const pages = {
+    200: pageAnswer('A page.'),
+    303: Type.Null({ description: 'To the next page, or to the client.' }),
+    400: pageAnswer('A page that says what is wrong.'),
+  }
+  return {
+    schema: {
+      operationId: isSecond ? `${id}ByPost` : id,
+      tags: ['OAuth 2.0 and OpenID Connect'],
+      summary,
+      response: response ? { ...response, ...errors } : pages,
+    },
+    protocol: {
+      ...(names.length > 0 && method === 'GET' && path !== protocolRoutes.userinfo ? { query: parameters } : {}),
+      ...(names.length > 0 && method === 'POST' ? { body: parameters } : {}),
+      security: authentication ? securities[authentication] : [],
+    },
+  }
+}
