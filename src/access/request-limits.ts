@@ -60,7 +60,7 @@ interface CountersOf {
 }
 
 /**
- * Opens the limits on requests. @fastify/rate-limit generates the keys, counts and decides; svc writes the headers and
+ * Opens the limits on requests. @fastify/rate-limit asks for the keys, counts and decides; svc writes the headers and
  * the 429, which are the same for limits that the library does not know. Limits on failures, mails and stored records
  * use the counters directly: see `login/login-limiter`, `mail/budget` and `features/oauth/protocol`.
  */
@@ -86,8 +86,14 @@ export async function openRequestLimits(
       }),
     )
   }
-  const named = Object.fromEntries(Object.entries(namedLimits).map(([name, limit]) => [name, checksOf(limit)]))
-  app.decorate('countRequest', (request, reply, name) => count(request, reply, named[name] ?? []))
+  const { register, token, mail, link } = namedLimits
+  const named: Record<NamedLimit, Check[]> = {
+    register: checksOf(register),
+    token: checksOf(token),
+    mail: checksOf(mail),
+    link: checksOf(link),
+  }
+  app.decorate('countRequest', (request, reply, name) => count(request, reply, named[name]))
   const limitAll = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     // Without a promise, because it is on the path of every request.
     if (globalRate() === null) done()
@@ -102,7 +108,7 @@ export async function openRequestLimits(
       hooksFor: ({ config }) => {
         const limit = config?.limit
         if (!limit) return null
-        const checks = typeof limit === 'string' ? (named[limit] ?? []) : checksOf(limit)
+        const checks = typeof limit === 'string' ? named[limit] : checksOf(limit)
         return [(request: FastifyRequest, reply: FastifyReply) => count(request, reply, checks)]
       },
     },
