@@ -22,8 +22,9 @@ const direct: Readonly<Record<string, string>> = {
 }
 
 t.test('writes the headers and the 429 of limits in one place', async (t) => {
-  t.same(outside(/'retry-after'|x-ratelimit/i), ['errors.ts'], 'errors.ts writes the Retry-After of a 503')
-  t.same(outside(/'too_many_requests'/), ['errors.ts'], 'errors.ts lists the code')
+  const names = ['errors.ts', 'http/description/problems.ts']
+  t.same(outside(/'retry-after'|x-ratelimit/i), names, 'the Retry-After of a 503, and the API description')
+  t.same(outside(/'too_many_requests'/), [])
   // oidc-provider renders the page for a wrong user code only for an error of its own. Its headers come from `limits`.
   t.same(outside(/\b(HttpError\(429|(code|status)\(429|statusCode = 429)/), [
     'features/oauth/protocol/patches/device-flow.ts',

@@ -77,6 +77,7 @@ export const problemResponses: Readonly<Record<number, SharedResponse>> = {
       ...retryAfter,
       'X-RateLimit-Limit': seconds('The maximum number of requests in the window.'),
       'X-RateLimit-Remaining': seconds('The requests that remain in the window.'),
+      'X-RateLimit-Reset': seconds('The time at which a retry can succeed, in Unix seconds.'),
     },
   },
   503: {
