@@ -3,6 +3,7 @@ import { hashPassword } from '../../../src/crypto/password.ts'
 import { strongPassword } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import { hour, second } from '../../support/clock.ts'
+import { setDisabled } from '../../support/command.ts'
 import { ScriptlessBrowser } from '../../support/plain.ts'
 import { confirmedBrowser } from '../../support/totp.ts'
 import { until } from '../../support/until.ts'
@@ -128,7 +129,7 @@ t.test('mails no link to an unverified address or a disabled account', async (t)
   t.strictSame(await svc.mailbox.all(), [])
 })
 
-t.test('rejects an unlock link from before a change of the address', async (t) => {
+t.test('rejects an unlock link after a change of the address, and while the account is disabled', async (t) => {
   const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
   const { email } = await svc.createUser()
   const spa = await confirmedBrowser(svc, email)
@@ -139,4 +140,9 @@ t.test('rejects an unlock link from before a change of the address', async (t) =
   const moved = await spa.put('/user/profile-information', { name: 'Ada', email: 'new@example.com' })
   t.equal(moved.statusCode, 200, moved.body)
   t.equal(await status(), 403)
+  const { email: other } = await svc.createUser()
+  await lock(svc, other)
+  const second = await link(svc, other, 1)
+  await setDisabled(svc, other, true)
+  t.equal((await new ScriptlessBrowser(svc).open(second)).statusCode, 403)
 })
