@@ -224,6 +224,6 @@ t.test('describes the parameters and responses of the OAuth endpoints', async (t
     tokenUrl: 'http://localhost:8000/oauth/token',
     scopes: { 'orders:read': 'Read your orders' },
   })
-  const header = paths['/logout'].post.parameters
-  t.match(header, [{ name: 'X-XSRF-TOKEN', in: 'header' }])
+  t.same(paths['/logout'].post.parameters, [{ $ref: '#/components/parameters/XsrfToken' }])
+  t.match(components.parameters.XsrfToken, { name: 'X-XSRF-TOKEN', in: 'header' })
 })

@@ -20,7 +20,7 @@ function operationId(method: string, path: string): string {
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-/** An error response. `referToProblems` replaces it, because the library inlines every response. */
+/** An error response. `referToShared` replaces it, because the library inlines every response. */
 function problem(status: number): object {
   const reference = problemReference(status)
   if (!reference) throw new Error(`The API description has no response for the error status ${status}.`)
@@ -50,10 +50,16 @@ const requestOf = ({ query, body }: ProtocolDescription) => ({
   ...(body ? { consumes: ['application/x-www-form-urlencoded', 'application/json'], body } : {}),
 })
 
-/** The header by which a page proves that it may use the session. */
-const xsrfHeader = Type.Object({
-  'X-XSRF-TOKEN': Type.Optional(Type.String({ description: 'The value of the cookie `XSRF-TOKEN`, with a session.' })),
-})
+/** The header by which a page proves that it may use the session. `referToShared` replaces it. */
+const xsrfHeader = Type.Object({ 'X-XSRF-TOKEN': Type.Optional(Type.String()) })
+
+const xsrfParameter = {
+  name: 'X-XSRF-TOKEN',
+  in: 'header',
+  required: false,
+  schema: { type: 'string' },
+  description: 'The value of the cookie `XSRF-TOKEN`. Required with a session, unless the page is on the same origin.',
+}
 
 /** Serves `/openapi.json` (OpenAPI 3.1), built from the declarations that protect and validate each route. */
 export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
@@ -134,12 +140,20 @@ interface Document {
 
 interface Operation {
   tags: string[]
+  parameters?: { name: string }[]
   responses: Record<string, { description: string }>
 }
 
-/** Replaces the marked error responses by references. */
-const referToProblems = ({ responses, ...operation }: Operation): object => ({
+/** Replaces the marked error responses and the CSRF header by references. */
+const referToShared = ({ responses, parameters, ...operation }: Operation): object => ({
   ...operation,
+  ...(parameters
+    ? {
+        parameters: parameters.map((each) =>
+          each.name === xsrfParameter.name ? { $ref: '#/components/parameters/XsrfToken' } : each,
+        ),
+      }
+    : {}),
   responses: Object.fromEntries(
     Object.entries(responses).map(([status, response]) =>
       response.description.startsWith('#/') ? [status, { $ref: response.description }] : [status, response],
@@ -169,7 +183,7 @@ export function describedNow(app: FastifyInstance): object {
   const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((each) => each.tags)))
   const operations = Object.entries(paths).map(([path, methods]) => [
     path,
-    Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, referToProblems(operation)])),
+    Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, referToShared(operation)])),
   ])
   return nameSchemas({
     ...described,
@@ -179,6 +193,7 @@ export function describedNow(app: FastifyInstance): object {
     components: {
       ...components,
       securitySchemes: { ...components.securitySchemes, ...protocolSchemes(config) },
+      parameters: { XsrfToken: xsrfParameter },
       responses: problemComponents(),
     },
   })

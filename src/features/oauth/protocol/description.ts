@@ -197,6 +197,7 @@ export function describe(path: string, method: string) {
   const isSecond = method === 'POST' && methods.includes('GET')
   const names = Object.keys(fields)
   const parameters = {
+    title: `${id.charAt(0).toUpperCase()}${id.slice(1)}Request`,
     type: 'object',
     properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: fields[name] }])),
     ...(required.length > 0 ? { required } : {}),
