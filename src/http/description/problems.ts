@@ -5,13 +5,13 @@ const fields = {
   code: Type.String({ description: 'A stable code for programs.' }),
 }
 
-export const Problem = Type.Object(fields, {
+const Problem = Type.Object(fields, {
   title: 'Problem',
   description: 'An error.',
   examples: [{ message: 'Unauthenticated.', code: 'unauthenticated' }],
 })
 
-export const ValidationProblem = Type.Object(
+const ValidationProblem = Type.Object(
   {
     ...fields,
     errors: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Messages by field.' }),
@@ -45,7 +45,7 @@ interface SharedResponse {
 }
 
 /** Error responses that operations share, by status. */
-export const problemResponses: Readonly<Record<number, SharedResponse>> = {
+const problemResponses: Readonly<Record<number, SharedResponse>> = {
   400: { name: 'MalformedBody', description: 'The request body is malformed.', schema: Problem },
   401: {
     name: 'Unauthenticated',
