@@ -102,7 +102,14 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
 function signalAll(child: ChildProcess | undefined, signal: NodeJS.Signals): void {
   if (!child?.pid || child.exitCode !== null) return
   const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
-  for (const pid of [child.pid, ...children.filter(Boolean).map(Number)]) process.kill(pid, signal)
+  for (const pid of [child.pid, ...children.filter(Boolean).map(Number)]) {
+    try {
+      process.kill(pid, signal)
+    } catch (error) {
+      // A process of one connection may end meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
 }
 
 async function untilReady(url: string, child: ChildProcess, log: () => string): Promise<void> {
