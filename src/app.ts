@@ -104,7 +104,7 @@ export interface AppParts {
 }
 
 /** What features add to the rest of svc. The sign-in page shows them in this order. */
-const features: readonly Feature[] = [socialFeature, passkeyFeature, sampleFeature]
+export const features: readonly Feature[] = [socialFeature, passkeyFeature, sampleFeature]
 
 /** Builds the server: everything in it, in order. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {

@@ -1,26 +1,106 @@
+/** What an error code means, and what the client does about it. `docs/errors.md` lists all of them. */
+export interface ErrorDescription {
+  status: number | readonly number[]
+  meaning: string
+  remedy: string
+}
+
+/** Error codes in response bodies. Clients compare them, so they never change. */
+export const errorCatalogue = {
+  unauthenticated: {
+    status: 401,
+    meaning: 'The request has no valid session or token, or its token requires a stronger or more recent sign-in.',
+    remedy: 'Sign in again. The header `WWW-Authenticate` says what the token lacks.',
+  },
+  forbidden: {
+    status: 403,
+    meaning: 'The caller is authenticated, but must not do this.',
+    remedy: 'Use an account or a kind of credential with this right.',
+  },
+  invalid_ability: {
+    status: 403,
+    meaning: 'The token does not have the ability that the route requires.',
+    remedy: 'Create a token with the ability.',
+  },
+  email_unverified: {
+    status: [403, 422],
+    meaning: 'The email address, at svc or at the identity provider, is not verified.',
+    remedy: 'Follow the link in the verification mail. `POST /email/verification-notification` sends another one.',
+  },
+  not_found: {
+    status: 404,
+    meaning: 'The route or the record does not exist, or it belongs to another user.',
+    remedy: 'Check the path. List the records to get valid ids.',
+  },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'The route does not support the method.',
+    remedy: 'Use a method that the header `Allow` lists.',
+  },
+  already_signed_in: {
+    status: 409,
+    meaning: 'The browser is signed in, and the route is for guests.',
+    remedy: 'Sign out first.',
+  },
+  no_current_token: {
+    status: 409,
+    meaning: 'The request was authenticated by a session, so it has no token to revoke.',
+    remedy: 'Send the token as bearer, or revoke it by its id.',
+  },
+  malformed_body: {
+    status: 400,
+    meaning: 'svc cannot parse the request or its body.',
+    remedy: 'Send valid JSON or form fields, with a matching `Content-Type`.',
+  },
+  body_too_large: {
+    status: 413,
+    meaning: 'The body is larger than the route accepts.',
+    remedy: 'Send at most 100 KB.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    meaning: 'The route does not accept the content type of the body.',
+    remedy: 'Send `application/json` or `application/x-www-form-urlencoded`.',
+  },
+  csrf_mismatch: {
+    status: 419,
+    meaning: 'The CSRF token is missing, belongs to another session, or comes from another site.',
+    remedy: 'Fetch `/svc/csrf-cookie`, and repeat the request with the header `X-XSRF-TOKEN`.',
+  },
+  validation_failed: {
+    status: 422,
+    meaning: 'The input is invalid. `errors` lists the messages by field.',
+    remedy: 'Show the messages at the fields, and send corrected input.',
+  },
+  password_confirmation_required: {
+    status: 423,
+    meaning: 'The route requires a recent confirmation of the password.',
+    remedy: 'Confirm with `POST /user/confirm-password`, a passkey or a provider, and repeat the request.',
+  },
+  too_many_requests: {
+    status: 429,
+    meaning: 'A limit of this route, account or address is reached.',
+    remedy: 'Wait for the seconds in `Retry-After`.',
+  },
+  server_error: {
+    status: 500,
+    meaning: 'An unexpected error. The log has its cause under the request id.',
+    remedy: 'Report it to the operator of svc.',
+  },
+  unavailable: {
+    status: 503,
+    meaning: 'The database or the queue of password checks is unavailable.',
+    remedy: 'Repeat the request after the seconds in `Retry-After`.',
+  },
+} as const satisfies Record<string, ErrorDescription>
+
+type KernelCodes = Record<keyof typeof errorCatalogue, true>
+
 /**
- * Error codes in response bodies. Clients compare them, so they never change. Features declare their own.
+ * All error codes. Features add their own.
  * @public
  */
-export interface ErrorCodes {
-  unauthenticated: true
-  forbidden: true
-  invalid_ability: true
-  email_unverified: true
-  not_found: true
-  method_not_allowed: true
-  already_signed_in: true
-  csrf_mismatch: true
-  validation_failed: true
-  password_confirmation_required: true
-  too_many_requests: true
-  no_current_token: true
-  malformed_body: true
-  unsupported_media_type: true
-  body_too_large: true
-  unavailable: true
-  server_error: true
-}
+export interface ErrorCodes extends KernelCodes {}
 
 export type ErrorCode = keyof ErrorCodes
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config/schema.ts'
 import type { Database, Tx } from './database/database.ts'
+import type { ErrorDescription } from './errors.ts'
 import type { PagePart } from './pages/page-data.ts'
 import type { TextName } from './pages/texts.ts'
 import type { WayIn } from './users/ways-in.ts'
@@ -13,6 +14,8 @@ export interface Feature {
   deleteDataOf?(tx: Tx, userId: number): Promise<void>
   /** Deletes expired rows, once a day. */
   prune?(database: Database, now: number): Promise<void>
+  /** Its error codes, for `docs/errors.md`. */
+  errors?: Readonly<Record<string, ErrorDescription>>
   signInPage?: SignInPageFeature
   stepUp?: StepUpFactor
 }

@@ -31,7 +31,8 @@ function problem(status: number): object {
 function successes(own: Record<string, unknown>): Record<string, unknown> {
   const described = Object.entries(own).map(([status, schema]) => [
     status,
-    { description: 'Success.', ...Object(schema) },
+    // Not in the schema, which may be a named one.
+    { 'x-response-description': Object(schema).description ?? 'Success.', ...Object(schema) },
   ])
   const isAnswer = described.some(([status]) => Number(status) < 400)
   return Object.fromEntries(isAnswer ? described : [[200, page], ...described])

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { callerOf, requireUser } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { notFound, validationFailed } from '../../errors.ts'
+import { MessageAnswer } from '../../http/message.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
@@ -25,8 +26,6 @@ const ListedSession = Type.Object(
   },
   { title: 'Session', description: 'A browser session of the user.' },
 )
-
-const MessageAnswer = Type.Object({ message: Type.String() })
 
 const own = { access: { family: 'session', caller: 'required' } } as const
 

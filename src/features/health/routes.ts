@@ -2,10 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 
 const open = { access: { family: 'none' } } as const
-const Readiness = Type.Object({
-  status: Type.String(),
-  checks: Type.Record(Type.String(), Type.String()),
-})
+const Readiness = Type.Object(
+  {
+    status: Type.String(),
+    checks: Type.Record(Type.String(), Type.String()),
+  },
+  { title: 'Readiness' },
+)
 
 /** Database timeout in milliseconds, so that health checks return in time. */
 const timeout = 2_000

@@ -25,10 +25,13 @@ export const LoginBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'PasskeyLoginRequest', additionalProperties: false },
 )
 
-export const ConfirmBody = Type.Object({ credential: Assertion }, { additionalProperties: false })
+export const ConfirmBody = Type.Object(
+  { credential: Assertion },
+  { title: 'PasskeyConfirmationRequest', additionalProperties: false },
+)
 
 export const RegisterBody = Type.Object(
   {
@@ -37,10 +40,13 @@ export const RegisterBody = Type.Object(
       'What `startRegistration()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts.',
     ),
   },
-  { additionalProperties: false },
+  { title: 'RegisterPasskeyRequest', additionalProperties: false },
 )
 
-export const RenameBody = Type.Object({ name: PasskeyName }, { additionalProperties: false })
+export const RenameBody = Type.Object(
+  { name: PasskeyName },
+  { title: 'RenamePasskeyRequest', additionalProperties: false },
+)
 
 export const PasskeyParams = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) })
 
@@ -50,56 +56,71 @@ const Descriptor = Type.Object({
   transports: Type.Optional(Type.Array(Type.String())),
 })
 
-export const RequestOptionsAnswer = Type.Object({
-  options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(
-    Type.Object(
-      {
-        challenge: Type.String({ description: 'Valid once, for five minutes.' }),
-        rpId: Type.String(),
-        timeout: Type.Integer({ description: 'Milliseconds.' }),
-        userVerification: Type.String(),
-        allowCredentials: Type.Optional(Type.Array(Descriptor)),
-      },
-      { description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5).' },
-    ),
-  ),
-})
-
-export const CreationOptionsAnswer = Type.Object({
-  options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(
-    Type.Object(
-      {
-        challenge: Type.String({ description: 'Valid once, for five minutes.' }),
-        rp: Type.Object({ id: Type.String(), name: Type.String() }),
-        user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }),
-        pubKeyCredParams: Type.Array(Type.Object({ type: Type.String(), alg: Type.Integer() })),
-        timeout: Type.Integer({ description: 'Milliseconds.' }),
-        attestation: Type.String(),
-        excludeCredentials: Type.Array(Descriptor),
-        authenticatorSelection: Type.Object({
-          residentKey: Type.String(),
-          requireResidentKey: Type.Boolean(),
+export const RequestOptionsAnswer = Type.Object(
+  {
+    options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(
+      Type.Object(
+        {
+          challenge: Type.String({ description: 'Valid once, for five minutes.' }),
+          rpId: Type.String(),
+          timeout: Type.Integer({ description: 'Milliseconds.' }),
           userVerification: Type.String(),
-        }),
-        extensions: Type.Object({ credProps: Type.Boolean() }),
-      },
-      { description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4).' },
+          allowCredentials: Type.Optional(Type.Array(Descriptor)),
+        },
+        { description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5).' },
+      ),
     ),
-  ),
-})
+  },
+  { title: 'PasskeyRequestOptions' },
+)
 
-export const LoginAnswer = Type.Object({
-  redirect: Type.Optional(Type.String({ description: 'Where to redirect the browser.' })),
-  two_factor: Type.Optional(
-    Type.Boolean({
-      description: 'Whether a second factor is still required, because the authenticator did not verify the user.',
-    }),
-  ),
-})
+export const CreationOptionsAnswer = Type.Object(
+  {
+    options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(
+      Type.Object(
+        {
+          challenge: Type.String({ description: 'Valid once, for five minutes.' }),
+          rp: Type.Object({ id: Type.String(), name: Type.String() }),
+          user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }),
+          pubKeyCredParams: Type.Array(Type.Object({ type: Type.String(), alg: Type.Integer() })),
+          timeout: Type.Integer({ description: 'Milliseconds.' }),
+          attestation: Type.String(),
+          excludeCredentials: Type.Array(Descriptor),
+          authenticatorSelection: Type.Object({
+            residentKey: Type.String(),
+            requireResidentKey: Type.Boolean(),
+            userVerification: Type.String(),
+          }),
+          extensions: Type.Object({ credProps: Type.Boolean() }),
+        },
+        { description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4).' },
+      ),
+    ),
+  },
+  { title: 'PasskeyCreationOptions' },
+)
 
-export const ConfirmAnswer = Type.Object({ redirect: Type.String({ description: 'Where to redirect the browser.' }) })
+export const LoginAnswer = Type.Object(
+  {
+    redirect: Type.Optional(Type.String({ description: 'Where to redirect the browser.' })),
+    two_factor: Type.Optional(
+      Type.Boolean({
+        description: 'Whether a second factor is still required, because the authenticator did not verify the user.',
+      }),
+    ),
+  },
+  { title: 'PasskeyLogin' },
+)
 
-export const RegisterAnswer = Type.Object({ id: Type.String(), name: Type.String(), status: Type.String() })
+export const ConfirmAnswer = Type.Object(
+  { redirect: Type.String({ description: 'Where to redirect the browser.' }) },
+  { title: 'PasskeyConfirmation' },
+)
+
+export const RegisterAnswer = Type.Object(
+  { id: Type.String(), name: Type.String(), status: Type.String() },
+  { title: 'RegisteredPasskey' },
+)
 
 export const PasskeyRecord = Type.Object(
   {
@@ -112,6 +133,6 @@ export const PasskeyRecord = Type.Object(
   { title: 'Passkey', description: 'A passkey, without its public key.' },
 )
 
-export const RenameAnswer = Type.Object({ passkey: PasskeyRecord })
+export const RenameAnswer = Type.Object({ passkey: PasskeyRecord }, { title: 'RenamedPasskey' })
 
-export const DeleteAnswer = Type.Object({ status: Type.String() })
+export const DeleteAnswer = Type.Object({ status: Type.String() }, { title: 'DeletedPasskey' })

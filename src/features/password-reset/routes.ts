@@ -5,7 +5,7 @@ import { passwordReset, type ResetEffects, resetPassword } from './reset.ts'
 
 const ForgotBody = Type.Object(
   { email: Type.String({ format: 'email', maxLength: 255 }) },
-  { additionalProperties: false },
+  { title: 'ForgotPasswordRequest', additionalProperties: false },
 )
 
 const ResetBody = Type.Object(
@@ -18,10 +18,13 @@ const ResetBody = Type.Object(
     }),
     password_confirmation: Type.Optional(Type.Unknown()),
   },
-  { additionalProperties: false },
+  { title: 'ResetPasswordRequest', additionalProperties: false },
 )
 
-const Answer = Type.Object({ message: Type.String(), status: Type.String({ description: 'The same text.' }) })
+const Answer = Type.Object(
+  { message: Type.String(), status: Type.String({ description: 'The same text.' }) },
+  { title: 'PasswordResetStatus' },
+)
 
 /** Password reset by mailed link. */
 const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {

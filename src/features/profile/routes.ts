@@ -5,6 +5,7 @@ import type { Tx } from '../../database/database.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
 import { isSet } from '../../http/flag.ts'
+import { MessageAnswer } from '../../http/message.ts'
 import { NewPassword, nameField } from '../../http/validation.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
@@ -25,7 +26,7 @@ const ProfileBody = Type.Object(
     name: Type.String(nameField),
     email: Type.String({ format: 'email', maxLength: 255 }),
   },
-  { additionalProperties: false },
+  { title: 'UpdateProfileRequest', additionalProperties: false },
 )
 
 const PasswordBody = Type.Object(
@@ -37,7 +38,7 @@ const PasswordBody = Type.Object(
       Type.Unknown({ description: 'Also revoke the API tokens, personal access tokens and grants of applications.' }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'UpdatePasswordRequest', additionalProperties: false },
 )
 
 const own = { access: { family: 'session', caller: 'required' } } as const
@@ -152,7 +153,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
         operationId: 'deleteUser',
         tags: ['Account'],
         summary: 'Delete the account and all its data',
-        response: { 200: Type.Object({ message: Type.String() }) },
+        response: { 200: MessageAnswer },
       },
     },
     async (request, reply) => {

@@ -17,7 +17,7 @@ const RegisterBody = Type.Object(
     password_confirmation: Type.Optional(Type.Unknown()),
     remember: Type.Optional(Type.Unknown({ description: 'Keep the browser signed in, as at `/login`.' })),
   },
-  { additionalProperties: false },
+  { title: 'RegisterRequest', additionalProperties: false },
 )
 
 const taken = () => validationFailed({ email: ['The email has already been taken.'] })

@@ -13,7 +13,7 @@ const orders = [
   { id: 2, status: 'shipped' },
 ]
 
-const TaskSchema = Type.Object({ id: Type.Integer(), title: Type.String() })
+const TaskSchema = Type.Object({ id: Type.Integer(), title: Type.String() }, { title: 'SampleTask' })
 
 /** Sample routes that show how abilities protect an API: a manual check, all of a list, any of a list. */
 const samples: FastifyPluginAsyncTypebox = async (app) => {

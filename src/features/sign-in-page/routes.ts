@@ -33,7 +33,7 @@ const FormBody = Type.Object(
     code: Type.Optional(Type.Unknown({ description: 'The second form, instead of address and password.' })),
     recovery_code: Type.Optional(Type.Unknown()),
   },
-  { additionalProperties: false },
+  { title: 'SignInForm', additionalProperties: false },
 )
 
 type Form = Static<typeof FormBody>

@@ -1,4 +1,4 @@
-import { HttpError } from '../../errors.ts'
+import { type ErrorDescription, HttpError } from '../../errors.ts'
 
 declare module '../../errors.ts' {
   interface ErrorCodes {
@@ -23,26 +23,75 @@ export type SocialFailure =
   | 'account_exists'
   | 'registration_disabled'
 
-const answers: Record<SocialFailure, [number, string]> = {
-  access_denied: [400, 'Access was denied.'],
-  invalid_state: [400, 'This sign-in was not started in this browser, or is already completed. Please try again.'],
-  expired: [400, 'This sign-in has expired. Please try again.'],
-  provider_error: [400, 'The identity provider could not complete the sign-in. Please try again.'],
-  email_missing: [422, 'The identity provider did not return an email address.'],
-  email_unverified: [422, 'The email address at the identity provider is not verified.'],
-  account_exists: [409, 'Another account uses this email address or this identity. Use another sign-in method.'],
-  registration_disabled: [403, 'There is no account for this identity, and registration is disabled.'],
+interface Failure extends ErrorDescription {
+  status: number
+  /** The message in the response. */
+  message: string
 }
+
+const failures: Record<SocialFailure, Failure> = {
+  access_denied: {
+    status: 400,
+    message: 'Access was denied.',
+    meaning: 'The user or the identity provider denied access.',
+    remedy: 'Offer another try or another sign-in method.',
+  },
+  invalid_state: {
+    status: 400,
+    message: 'This sign-in was not started in this browser, or is already completed. Please try again.',
+    meaning: 'The callback does not belong to a sign-in that this browser started.',
+    remedy: 'Start again with `GET /auth/{provider}/redirect`.',
+  },
+  expired: {
+    status: 400,
+    message: 'This sign-in has expired. Please try again.',
+    meaning: 'The user took too long at the identity provider.',
+    remedy: 'Start again with `GET /auth/{provider}/redirect`.',
+  },
+  provider_error: {
+    status: 400,
+    message: 'The identity provider could not complete the sign-in. Please try again.',
+    meaning: 'The identity provider answered with an error, or its answer is invalid. The log has the reason.',
+    remedy: 'Try again. If it persists, check the configuration of the provider.',
+  },
+  email_missing: {
+    status: 422,
+    message: 'The identity provider did not return an email address.',
+    meaning: 'The account at the identity provider has no email address, or its scope is missing.',
+    remedy: 'Add an email address at the provider, or the scope in the configuration.',
+  },
+  email_unverified: {
+    status: 422,
+    message: 'The email address at the identity provider is not verified.',
+    meaning: 'The identity provider did not verify the email address.',
+    remedy: 'Verify the address at the provider.',
+  },
+  account_exists: {
+    status: 409,
+    message: 'Another account uses this email address or this identity. Use another sign-in method.',
+    meaning: 'An account with this address or identity exists, and is not linked to it.',
+    remedy: 'Sign in another way, and link the provider with `POST /user/social-accounts/{provider}`.',
+  },
+  registration_disabled: {
+    status: 403,
+    message: 'There is no account for this identity, and registration is disabled.',
+    meaning: 'The identity has no account, and `registration` is disabled.',
+    remedy: 'Ask the operator for an account.',
+  },
+}
+
+/** The error codes of this feature. */
+export const socialErrors: Readonly<Record<string, ErrorDescription>> = failures
 
 /** Creates the error of a failure; `cause` is only logged. */
 export function socialFailure(code: SocialFailure, cause?: unknown): HttpError {
-  const [status, message] = answers[code]
+  const { status, message } = failures[code]
   return new HttpError(status, code, message, { cause })
 }
 
 /** Tests for a known error code in a URL. */
 export const isSocialFailure = (text: unknown): text is SocialFailure =>
-  typeof text === 'string' && Object.hasOwn(answers, text)
+  typeof text === 'string' && Object.hasOwn(failures, text)
 
 /** An error code of the protocol (RFC 6749 section 5.2); other provider text is not logged. */
 const protocolCode = /^[a-z_]{1,40}$/

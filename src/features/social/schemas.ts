@@ -26,7 +26,10 @@ export const RedirectQuery = Type.Object({
   page: Type.Optional(Type.Unknown({ description: "Started on svc's own sign-in page; continues to a path of svc." })),
 })
 
-export const UrlAnswer = Type.Object({ url: Type.String({ description: 'Where to redirect the browser.' }) })
+export const UrlAnswer = Type.Object(
+  { url: Type.String({ description: 'Where to redirect the browser.' }) },
+  { title: 'ProviderRedirect' },
+)
 
 export const CallbackQuery = Type.Object({
   code: Type.Optional(Type.Unknown()),
@@ -44,10 +47,13 @@ export const CallbackBody = Type.Object(
   { additionalProperties: true },
 )
 
-export const TokenAnswer = Type.Object({
-  token: Type.String({ description: 'Plain text `<id>|<secret>`, shown only once.' }),
-  user: UserSchema,
-})
+export const TokenAnswer = Type.Object(
+  {
+    token: Type.String({ description: 'Plain text `<id>|<secret>`, shown only once.' }),
+    user: UserSchema,
+  },
+  { title: 'ProviderLogin' },
+)
 
 export const TokenBody = Type.Object(
   {
@@ -59,7 +65,7 @@ export const TokenBody = Type.Object(
     challenge: field('From the response that required a second factor; replaces the other fields.'),
     recovery_code: field('With `challenge`: a recovery code, instead of `code`.'),
   },
-  { additionalProperties: false },
+  { title: 'ProviderTokenRequest', additionalProperties: false },
 )
 
 /** Body of a request that starts a flow for the signed-in user. */
@@ -89,5 +95,3 @@ export const SocialAccountRecord = Type.Object(
   },
   { title: 'SocialAccount', description: 'A linked provider account.' },
 )
-
-export const UnlinkAnswer = Type.Object({ message: Type.String() })

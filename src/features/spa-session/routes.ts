@@ -3,11 +3,12 @@ import { Type } from 'typebox'
 import { callerOf } from '../../access/caller.ts'
 import { forbidden, HttpError } from '../../errors.ts'
 import { isSet } from '../../http/flag.ts'
+import { MessageAnswer } from '../../http/message.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { signOut } from '../../login/sign-in.ts'
 import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
-import { LoginAnswer, LoginBody, MessageAnswer } from './schemas.ts'
+import { LoginAnswer, LoginBody } from './schemas.ts'
 
 const wrongCredentials = 'These credentials do not match our records.'
 

@@ -11,13 +11,14 @@ export const LoginBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'LoginRequest', additionalProperties: false },
 )
 
-export const LoginAnswer = Type.Object({
-  two_factor: Type.Boolean({ description: 'Whether a second factor is still asked for.' }),
-  user: Type.Optional(UserSchema),
-  message: Type.Optional(Type.String()),
-})
-
-export const MessageAnswer = Type.Object({ message: Type.String() })
+export const LoginAnswer = Type.Object(
+  {
+    two_factor: Type.Boolean({ description: 'Whether a second factor is still asked for.' }),
+    user: Type.Optional(UserSchema),
+    message: Type.Optional(Type.String()),
+  },
+  { title: 'Login' },
+)

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/caller.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
+import { MessageAnswer } from '../../http/message.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { checkTokenSignIn } from '../../login/token-sign-in.ts'
@@ -9,14 +10,7 @@ import { decideGrant, issueForSignIn, issueToken, tokenOwner } from '../../token
 import { requireRevoked, revokeTokens } from '../../tokens/revoke.ts'
 import { listTokens } from '../../tokens/store.ts'
 import { TokenSchema } from '../../tokens/token-schema.ts'
-import {
-  CreateTokenAnswer,
-  CreateTokenBody,
-  DeviceLoginAnswer,
-  DeviceLoginBody,
-  MessageAnswer,
-  TokenParams,
-} from './schemas.ts'
+import { CreateTokenAnswer, CreateTokenBody, DeviceLoginAnswer, DeviceLoginBody, TokenParams } from './schemas.ts'
 
 const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] } as const
 

@@ -14,13 +14,16 @@ export const DeviceLoginBody = Type.Object(
       Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Recovery code, instead of `code`.' }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'DeviceLoginRequest', additionalProperties: false },
 )
 
-export const DeviceLoginAnswer = Type.Object({
-  token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
-  user: UserSchema,
-})
+export const DeviceLoginAnswer = Type.Object(
+  {
+    token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
+    user: UserSchema,
+  },
+  { title: 'DeviceLogin' },
+)
 
 export const CreateTokenBody = Type.Object(
   {
@@ -42,14 +45,15 @@ export const CreateTokenBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'CreateTokenRequest', additionalProperties: false },
 )
 
-export const CreateTokenAnswer = Type.Object({
-  token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
-  message: Type.String(),
-})
+export const CreateTokenAnswer = Type.Object(
+  {
+    token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
+    message: Type.String(),
+  },
+  { title: 'CreatedToken' },
+)
 
 export const TokenParams = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) })
-
-export const MessageAnswer = Type.Object({ message: Type.String() })

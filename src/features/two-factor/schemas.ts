@@ -8,17 +8,17 @@ export const ChallengeBody = Type.Object(
     code: nullableText('Six digits of the authenticator app.'),
     recovery_code: nullableText('Instead of `code`; wins if both are there.'),
   },
-  { additionalProperties: false },
+  { title: 'TwoFactorChallengeRequest', additionalProperties: false },
 )
 
 export const EnableBody = Type.Object(
   { force: Type.Optional(Type.Unknown({ description: 'Whether to replace a second factor that is there.' })) },
-  { additionalProperties: false },
+  { title: 'EnableTwoFactorRequest', additionalProperties: false },
 )
 
 export const ConfirmBody = Type.Object(
   { code: nullableText('Six digits of the authenticator app.') },
-  { additionalProperties: false },
+  { title: 'ConfirmTwoFactorRequest', additionalProperties: false },
 )
 
 /** The QR code; without a second factor, an empty list. */
@@ -30,4 +30,7 @@ export const QrCodeAnswer = Type.Union([
   Type.Array(Type.Never(), { maxItems: 0 }),
 ])
 
-export const SecretAnswer = Type.Object({ secretKey: Type.String({ description: 'Base32.' }) })
+export const SecretAnswer = Type.Object(
+  { secretKey: Type.String({ description: 'Base32.' }) },
+  { title: 'TwoFactorSecret' },
+)

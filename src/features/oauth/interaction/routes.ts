@@ -36,7 +36,7 @@ const AnswerBody = Type.Object(
     code: Type.Optional(Type.Unknown({ description: 'For a required second factor.' })),
     recovery_code: Type.Optional(Type.Unknown()),
   },
-  { additionalProperties: false },
+  { title: 'ConsentForm', additionalProperties: false },
 )
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../../access/caller.ts'
 import { forbidden, notFound, validationFailed } from '../../../errors.ts'
+import { MessageAnswer } from '../../../http/message.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
@@ -11,7 +12,7 @@ import { hasWayIn } from '../../../users/ways-in.ts'
 import { type FlowRequest, returnOf } from '../flow-request.ts'
 import { reportFailure } from '../log-failure.ts'
 import { findProvider, type SocialProvider } from '../provider.ts'
-import { BeginBody, LinkParams, SocialAccountRecord, UnlinkAnswer, UnlinkParams, UrlAnswer } from '../schemas.ts'
+import { BeginBody, LinkParams, SocialAccountRecord, UnlinkParams, UrlAnswer } from '../schemas.ts'
 import { deleteLink, listLinks } from '../store.ts'
 
 interface LinkOptions {
@@ -99,7 +100,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
         summary: 'Unlink a provider account',
         description: 'The last sign-in method cannot be removed.',
         params: UnlinkParams,
-        response: { 200: UnlinkAnswer },
+        response: { 200: MessageAnswer },
       },
     },
     async (request) => {
