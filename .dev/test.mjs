@@ -71,8 +71,13 @@ async function run(engine, chosen, variables, options = []) {
   if (chosen.length === 0) return
   process.stdout.write(`\n${engine}\n`)
   const args = [tap, 'run', `--timeout=${TIMEOUT}`, ...options, ...chosen.map((file) => relative(root, file))]
-  const NODE_COMPILE_CACHE = join(root, 'node_modules', '.svc', 'compiled')
-  const env = { ...process.env, NODE_COMPILE_CACHE, ...variables, SVC_TEST_ENGINE: engine }
+  const env = {
+    ...process.env,
+    NODE_COMPILE_CACHE: join(root, 'node_modules', '.svc', 'compiled'),
+    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-load-hooks.mjs', import.meta.url)}`.trim(),
+    ...variables,
+    SVC_TEST_ENGINE: engine,
+  }
   // A separate process group, so that servers of a crashed test end with it.
   running = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
   let counts = ''
