@@ -16,14 +16,14 @@ function parseHosts(header: string): readonly string[] | null {
 /** Cache of parsed headers: front ends send the same few. Cleared when full, to bound memory. */
 const parsed = new Map<string, readonly string[] | null>()
 const maxParsed = 500
-const longestParsed = 200
+const maxParsedLength = 200
 
 function hostsOf(header: string): readonly string[] | null {
   let hosts = parsed.get(header)
   if (hosts === undefined) {
     hosts = parseHosts(header)
     if (parsed.size >= maxParsed) parsed.clear()
-    if (header.length <= longestParsed) parsed.set(header, hosts)
+    if (header.length <= maxParsedLength) parsed.set(header, hosts)
   }
   return hosts
 }

@@ -7,7 +7,7 @@ const maxIdLength = 1364
 /** More than any client data or assertion has. The body limit applies to attestations. */
 const maxLength = 100_000
 
-const longestHandle = 86
+const maxHandleLength = 86
 
 const knownTransports = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const
 
@@ -36,7 +36,7 @@ export function assertionOf(credential: Record<string, unknown>): Authentication
     !parts ||
     !isBase64url(authenticatorData, maxLength) ||
     !isBase64url(signature, maxLength) ||
-    (hasHandle && !isBase64url(userHandle, longestHandle))
+    (hasHandle && !isBase64url(userHandle, maxHandleLength))
   ) {
     throw credentialRefused('Invalid credential format.')
   }

@@ -19,8 +19,8 @@ export interface SocialProfile {
 export type Claims = Readonly<Record<string, unknown>>
 
 const maxIdLength = 255
-const longestName = 255
-const longestUrl = 2_048
+const maxNameLength = 255
+const maxUrlLength = 2_048
 
 /** Returns the response as an object. Throws for anything else. */
 export function claimsOf(value: unknown): Claims {
@@ -57,7 +57,7 @@ function idOf(value: unknown): string {
 /** Normalises a URL, which removes characters that databases reject. */
 function urlOf(value: unknown): string | null {
   const url = typeof value === 'string' ? URL.parse(value) : null
-  return url?.protocol === 'https:' && url.href.length <= longestUrl ? url.href : null
+  return url?.protocol === 'https:' && url.href.length <= maxUrlLength ? url.href : null
 }
 
 /** Returns a valid address, and whether the provider verified exactly this spelling. */
@@ -78,7 +78,7 @@ export function profileOf(provider: SocialProvider, claims: Claims): SocialProfi
     issuer,
     providerId: idOf(field('id')),
     email: emailOf(field('email'), trustsEmail && isVerified),
-    name: textOf(field('name'), longestName),
+    name: textOf(field('name'), maxNameLength),
     avatar: urlOf(field('avatar')),
   }
 }
@@ -104,7 +104,7 @@ export function appleName(user: string | null): string | null {
   try {
     const claims = claimsOf(JSON.parse(user))
     const parts = [fieldOf(claims, 'name.firstName'), fieldOf(claims, 'name.lastName')]
-    return textOf(parts.filter((part) => typeof part === 'string').join(' '), longestName)
+    return textOf(parts.filter((part) => typeof part === 'string').join(' '), maxNameLength)
   } catch {
     return null
   }

@@ -20,7 +20,7 @@ export interface AdapterParts {
   registry: Registry
   config: Config
   /** Storage of short-lived records instead of the database; null without Redis. */
-  quick: RedisRecords | null
+  redis: RedisRecords | null
 }
 
 /** Kinds that belong to a grant and are deleted with it. */
@@ -53,12 +53,12 @@ type LastingPayload = AdapterPayload & {
 export class RecordAdapter implements Adapter {
   readonly #kind: string
   readonly #parts: AdapterParts
-  readonly #quick: RedisRecords | null
+  readonly #redis: RedisRecords | null
 
   constructor(kind: string, parts: AdapterParts) {
     this.#kind = kind
     this.#parts = parts
-    this.#quick = shortLived.has(kind) ? parts.quick : null
+    this.#redis = shortLived.has(kind) ? parts.redis : null
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -71,7 +71,7 @@ export class RecordAdapter implements Adapter {
     const record = this.#recordOf(id, payload, end)
     // Two concurrent uses of a refresh token within the grace have the same successor. The first one inserts it.
     if (this.#kind === 'RefreshToken') await store.insert(record)
-    else if (this.#quick) await this.#quick.put(record, clock.now())
+    else if (this.#redis) await this.#redis.put(record, clock.now())
     else await store.put(record)
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
   }
@@ -148,7 +148,7 @@ export class RecordAdapter implements Adapter {
     if (this.#kind === 'Client') return registry.metadata(id)
     if (isCarried(this.#kind, id)) return this.#findCarried(id)
     const key = recordId(this.#kind, id)
-    return this.#payloadOf(await (this.#quick ? this.#quick.find(key) : lookups.oauthRecord(key)))
+    return this.#payloadOf(await (this.#redis ? this.#redis.find(key) : lookups.oauthRecord(key)))
   }
 
   /** Content of a cookie. Once an interaction has a row, only the row counts, because it may be consumed. */
@@ -166,7 +166,7 @@ export class RecordAdapter implements Adapter {
   async findByUserCode(code: string): Promise<AdapterPayload | undefined> {
     const { lookups, seal } = this.#parts
     for (const hash of seal.codeHashes(code)) {
-      const row = await (this.#quick ? this.#quick.findByCode(hash) : lookups.oauthRecordByCode(hash))
+      const row = await (this.#redis ? this.#redis.findByCode(hash) : lookups.oauthRecordByCode(hash))
       if (row) return this.#payloadOf(row)
     }
     return undefined
@@ -174,7 +174,7 @@ export class RecordAdapter implements Adapter {
 
   async consume(id: string): Promise<void> {
     const { store, clock } = this.#parts
-    const isUsed = await (this.#quick ?? store).consume(recordId(this.#kind, id), clock.now())
+    const isUsed = await (this.#redis ?? store).consume(recordId(this.#kind, id), clock.now())
     if (isUsed || !usedOnce.has(this.#kind)) return
     // The library checks before it consumes, so the second of two concurrent requests is rejected here.
     if (this.#kind === 'PushedAuthorizationRequest') throw new errors.InvalidRequestUri('request_uri was already used')
@@ -184,7 +184,7 @@ export class RecordAdapter implements Adapter {
   async destroy(id: string): Promise<void> {
     const { store, clock } = this.#parts
     const key = recordId(this.#kind, id)
-    if (this.#kind !== 'Interaction') return (this.#quick ?? store).destroy(key)
+    if (this.#kind !== 'Interaction') return (this.#redis ?? store).destroy(key)
     // The row of an interaction stays until it expires, because the browser can send its cookie again.
     if (!(await store.finish(key, clock.now()))) throw new errors.SessionNotFound('it was completed already')
   }

@@ -4,7 +4,7 @@ import { isPlainId, oddTimeOf } from '../claim-bounds.ts'
 import { checkFapiClient } from './fapi.ts'
 
 /** Maximum lifetime of a client assertion, in seconds. */
-const longestLife = 300
+const maxLifetime = 300
 
 /** How far a client's clock may be ahead, in seconds. */
 const clockSkew = 60
@@ -39,7 +39,7 @@ export function checkAssertion(
   const now = Math.floor(Date.now() / 1000)
   const start = iat === undefined ? now : Number(iat)
   if (start > now + clockSkew) refuse('iat is in the future')
-  if (Number(exp) - start > longestLife || Number(exp) - now > longestLife + clockSkew) {
+  if (Number(exp) - start > maxLifetime || Number(exp) - now > maxLifetime + clockSkew) {
     refuse('exp must be at most 5 minutes after iat')
   }
   checkFapiClient(ctx, claims, header)

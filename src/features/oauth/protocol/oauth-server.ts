@@ -54,7 +54,7 @@ export class OAuthServer {
   readonly seal: RecordSeal
   readonly #carried: CarriedRecords
   readonly #store: RecordStore
-  readonly #quick: RedisRecords | null
+  readonly #redis: RedisRecords | null
   readonly #limits: ClientLimits
   readonly #pending: PendingLimits
   readonly #openedAt: number
@@ -66,7 +66,7 @@ export class OAuthServer {
   constructor(app: FastifyInstance) {
     this.#app = app
     this.#store = new RecordStore(app.database)
-    this.#quick = app.redis ? new RedisRecords(app.redis) : null
+    this.#redis = app.redis ? new RedisRecords(app.redis) : null
     this.#openedAt = app.clock.now()
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.#carried = new CarriedRecords(app.config.current().app.secret, app.cookies, app.clock)
@@ -191,7 +191,7 @@ export class OAuthServer {
       seal: this.seal,
       carried: this.#carried,
       pending: this.#pending,
-      quick: this.#quick,
+      redis: this.#redis,
       database,
       signOut: this.signOut,
       limits: this.#limits,

@@ -18,8 +18,8 @@ interface ProtocolOptions {
   oauthServer: OAuthServer
 }
 
-/** The largest body of a protocol request, in bytes. */
-const largestBody = 56 * 1024
+/** The maximum body size of a protocol request, in bytes. */
+const maxBodySize = 56 * 1024
 
 const programs: RouteAccess = { family: 'none' }
 const ownForms: RouteAccess = { family: 'session', caller: 'guest', csrf: 'form' }
@@ -44,7 +44,7 @@ async function handOver(
   if (caller === 'program') {
     scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _body, done) => done(null))
   }
-  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: largestBody }, (_request, body, done) =>
+  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxBodySize }, (_request, body, done) =>
     done(null, body),
   )
   scope.setErrorHandler(refuse)
@@ -102,7 +102,7 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
   const isUnread = raw.headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
   if (publicClient !== null && raw.method === 'POST' && (form !== null || isUnread)) {
-    form = withClientId(form ?? (await readForm(raw, largestBody)), publicClient)
+    form = withClientId(form ?? (await readForm(raw, maxBodySize)), publicClient)
     delete raw.headers.authorization
   }
   if (form && protocolPaths[path]?.isEntry && comesWithoutSession(request, app.url)) {
