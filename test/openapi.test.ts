@@ -217,7 +217,7 @@ t.test('describes the parameters and responses of the OAuth endpoints', async (t
   const answerOf = (path: string, status = 200, method = 'post') =>
     paths[path][method].responses[status].content['application/json'].schema.$ref
   t.equal(answerOf('/oauth/token'), '#/components/schemas/TokenResponse')
-  t.equal(answerOf('/oauth/token', 400), '#/components/schemas/OAuthError')
+  t.same(paths['/oauth/token'].post.responses['400'], { $ref: '#/components/responses/OAuthInvalidRequest' })
   t.equal(answerOf('/oauth/par', 201), '#/components/schemas/PushedAuthorizationRequest')
   t.equal(answerOf('/.well-known/jwks.json', 200, 'get'), '#/components/schemas/JsonWebKeySet')
   t.match(components.securitySchemes.oauth2.flows.clientCredentials, {

@@ -3,7 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../config/schema.ts'
 import { nameSchemas } from '../http/description/named-schemas.ts'
-import { problemComponents, problemReference } from '../http/description/problems.ts'
+import { problemResponse } from '../http/description/problems.ts'
+import { sharedResponse, shareResponses } from '../http/description/shared-responses.ts'
 import { tags } from '../http/description/tags.ts'
 import type { RouteAccess } from './route-access.ts'
 
@@ -20,19 +21,26 @@ function operationId(method: string, path: string): string {
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-/** An error response. `referToShared` replaces it, because the library inlines every response. */
-function problem(status: number): object {
-  const reference = problemReference(status)
-  if (!reference) throw new Error(`The API description has no response for the error status ${status}.`)
-  return { type: 'null', description: reference }
+const redirect = sharedResponse({
+  name: 'Redirect',
+  description: 'A redirect.',
+  schema: Type.Null(),
+  headers: { Location: { type: 'string', description: 'The address of the next page.' } },
+})
+
+/** Responses without a body, the same for every operation. */
+const bodiless: Readonly<Record<string, object>> = {
+  204: sharedResponse({ name: 'NoContent', description: 'Done.', schema: Type.Null() }),
+  302: redirect,
+  303: redirect,
 }
 
 /** Success responses. A route that declares none returns a page. */
 function successes(own: Record<string, unknown>): Record<string, unknown> {
   const described = Object.entries(own).map(([status, schema]) => [
     status,
-    // Not in the schema, which may be a named one.
-    { 'x-response-description': Object(schema).description ?? 'Success.', ...Object(schema) },
+    // The description is not in the schema, which may be a named one.
+    bodiless[status] ?? { 'x-response-description': Object(schema).description ?? 'Success.', ...Object(schema) },
   ])
   const isAnswer = described.some(([status]) => Number(status) < 400)
   return Object.fromEntries(isAnswer ? described : [[200, page], ...described])
@@ -116,7 +124,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
           ...(route.config?.alsoAnswers ?? []),
         ]
           .filter((status) => !(status in own))
-          .map((status) => [status, problem(status)]),
+          .map((status) => [status, problemResponse(status)]),
       )
       return {
         schema: {
@@ -145,8 +153,8 @@ interface Operation {
   responses: Record<string, { description: string }>
 }
 
-/** Replaces the marked error responses and the CSRF header by references. */
-const referToShared = ({ responses, parameters, ...operation }: Operation): object => ({
+/** Replaces shared responses, which it collects in `shared`, and the CSRF header by references. */
+const referToShared = ({ responses, parameters, ...operation }: Operation, shared: Record<string, object>): object => ({
   ...operation,
   ...(parameters
     ? {
@@ -155,11 +163,7 @@ const referToShared = ({ responses, parameters, ...operation }: Operation): obje
         ),
       }
     : {}),
-  responses: Object.fromEntries(
-    Object.entries(responses).map(([status, response]) =>
-      response.description.startsWith('#/') ? [status, { $ref: response.description }] : [status, response],
-    ),
-  ),
+  responses: shareResponses(responses, shared),
 })
 
 /** The flows that client libraries can use, with the scopes of the configuration. */
@@ -182,9 +186,12 @@ export function describedNow(app: FastifyInstance): object {
   const { info, paths = {}, components, ...described } = app.swagger() as unknown as Document
   const config = app.config.current()
   const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((each) => each.tags)))
+  const responses: Record<string, object> = {}
   const operations = Object.entries(paths).map(([path, methods]) => [
     path,
-    Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, referToShared(operation)])),
+    Object.fromEntries(
+      Object.entries(methods).map(([method, operation]) => [method, referToShared(operation, responses)]),
+    ),
   ])
   return nameSchemas({
     ...described,
@@ -195,7 +202,7 @@ export function describedNow(app: FastifyInstance): object {
       ...components,
       securitySchemes: { ...components.securitySchemes, ...protocolSchemes(config) },
       parameters: { XsrfToken: xsrfParameter },
-      responses: problemComponents(),
+      responses,
     },
   })
 }

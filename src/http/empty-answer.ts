@@ -1,8 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import { sharedResponse } from './description/shared-responses.ts'
 
 /** The JSON body `""`, which Laravel clients expect from responses without content. */
-export const EmptyAnswer = Type.Unsafe<''>({ type: 'string', const: '', description: 'Done: an empty string.' })
+export const EmptyAnswer = sharedResponse({
+  name: 'Empty',
+  description: 'Done: an empty string.',
+  schema: Type.Unsafe<''>({ type: 'string', const: '' }),
+})
 
 /** Sends the status with the JSON body `""`. */
 export const sendEmpty = (reply: FastifyReply, status: 200 | 201): FastifyReply =>

@@ -16,9 +16,9 @@ declare module 'fastify' {
   }
 }
 
-/** A page among a route's responses, for the API description. */
-export const pageAnswer = (description: string) => ({
-  description,
+/** A page among a route's responses, for the API description. Several operations share one with a name. */
+export const pageAnswer = (description: string, name?: string) => ({
+  description: name ? `#${name} ${description}` : description,
   content: { 'text/html': { schema: { type: 'string' } } },
 })
 

@@ -67,7 +67,7 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
         params: Params,
         response: {
           200: pageAnswer('The page with the button.'),
-          403: pageAnswer('The link is invalid, used or expired.'),
+          403: pageAnswer('The link is invalid, expired or used.', 'InvalidLink'),
         },
       },
     },
@@ -91,7 +91,7 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
         params: Params,
         response: {
           200: pageAnswer('The old address is restored.'),
-          403: pageAnswer('The link is invalid, used or expired.'),
+          403: pageAnswer('The link is invalid, expired or used.', 'InvalidLink'),
           409: pageAnswer('Another account uses the old address.'),
         },
       },

@@ -149,9 +149,9 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         body: FormBody,
         response: {
           303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }),
-          401: pageAnswer('The form again.'),
-          422: pageAnswer('The form again.'),
-          429: pageAnswer('The form again; see `Retry-After`.'),
+          401: pageAnswer('The form again.', 'FormAgain'),
+          422: pageAnswer('The form again.', 'FormAgain'),
+          429: pageAnswer('The form again.', 'FormAgain'),
         },
       },
     },

@@ -66,7 +66,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         ),
         response: {
           302: Type.Null({ description: 'To /test-tokens, with the token shown once.' }),
-          401: pageAnswer('The form again.'),
+          401: pageAnswer('The form again.', 'FormAgain'),
         },
       },
     },

@@ -13,7 +13,7 @@ const querystring = Type.Object({
   expires: Type.Optional(Type.String({ description: 'Unix milliseconds.' })),
   signature: Type.Optional(Type.String()),
 })
-const refused = pageAnswer('The link is invalid, expired or used.')
+const refused = pageAnswer('The link is invalid, expired or used.', 'InvalidLink')
 
 /** The way in that the owner of a locked account gets by mail. */
 const unlock: FastifyPluginAsyncTypebox = async (app) => {

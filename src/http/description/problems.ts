@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox'
+import { type SharedResponse, sharedResponse } from './shared-responses.ts'
 
 const fields = {
   message: Type.String({ description: 'A sentence for people.' }),
@@ -36,13 +37,6 @@ const ValidationProblem = Type.Object(
 
 const seconds = (description: string) => ({ type: 'integer', minimum: 0, description })
 const retryAfter = { 'Retry-After': seconds('Seconds until a retry can succeed (RFC 9110 section 10.2.3).') }
-
-interface SharedResponse {
-  name: string
-  description: string
-  schema: TSchema
-  headers?: Record<string, object>
-}
 
 /** Error responses that operations share, by status. */
 const problemResponses: Readonly<Record<number, SharedResponse>> = {
@@ -88,28 +82,9 @@ const problemResponses: Readonly<Record<number, SharedResponse>> = {
   },
 }
 
-/** Refers to a shared error response. */
-export const problemReference = (status: number): string | undefined => {
+/** Returns the response schema of an error status. */
+export function problemResponse(status: number): TSchema {
   const shared = problemResponses[status]
-  return shared && `#/components/responses/${shared.name}`
+  if (!shared) throw new Error(`The API description has no response for the error status ${status}.`)
+  return sharedResponse(shared)
 }
-
-/** The shared error responses as components of an OpenAPI document. */
-export const problemComponents = (): Record<string, object> =>
-  Object.fromEntries(
-    Object.values(problemResponses).map(({ name, description, schema, headers = {} }) => [
-      name,
-      {
-        description,
-        headers: Object.fromEntries(
-          Object.entries(headers).map(
-            ([header, { description: text, ...type }]: [string, { description?: string }]) => [
-              header,
-              { description: text, schema: type },
-            ],
-          ),
-        ),
-        content: { 'application/json': { schema } },
-      },
-    ]),
-  )

@@ -5,8 +5,8 @@ import {
   DeviceAuthorization,
   Introspection,
   KeySet,
-  OAuthError,
   PushedRequest,
+  protocolErrors,
   ServerMetadata,
   TokenResponse,
   UserInfo,
@@ -202,18 +202,17 @@ export function describe(path: string, method: string) {
     properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: fields[name] }])),
     ...(required.length > 0 ? { required } : {}),
   }
-  const errors = Object.fromEntries([400, 401, 429, 503].map((status) => [status, OAuthError]))
   const pages = {
-    200: pageAnswer('A page.'),
+    200: pageAnswer('A page.', 'Page'),
     303: Type.Null({ description: 'To the next page, or to the client.' }),
-    400: pageAnswer('A page that says what is wrong.'),
+    400: pageAnswer('A page that says what is wrong.', 'ErrorPage'),
   }
   return {
     schema: {
       operationId: isSecond ? `${id}ByPost` : id,
       tags: ['OAuth 2.0 and OpenID Connect'],
       summary,
-      response: response ? { ...response, ...errors } : pages,
+      response: response ? { ...response, ...protocolErrors } : pages,
     },
     protocol: {
       ...(names.length > 0 && method === 'GET' && path !== protocolRoutes.userinfo ? { query: parameters } : {}),

@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
+import { sharedResponse } from '../../../http/description/shared-responses.ts'
 
 const text = (description: string) => Type.Optional(Type.String({ description }))
 const seconds = (description: string) => Type.Integer({ minimum: 0, description })
 
-export const OAuthError = Type.Object(
+const OAuthError = Type.Object(
   {
     error: Type.String({ description: 'The error code of the protocol.' }),
     error_description: text('A sentence for developers.'),
@@ -14,6 +15,30 @@ export const OAuthError = Type.Object(
     examples: [{ error: 'invalid_grant', error_description: 'grant request is invalid' }],
   },
 )
+
+/** Errors of the protocol by status. */
+export const protocolErrors = {
+  400: sharedResponse({
+    name: 'OAuthInvalidRequest',
+    description: 'The request or its grant is invalid.',
+    schema: OAuthError,
+  }),
+  401: sharedResponse({
+    name: 'OAuthUnauthenticated',
+    description: 'The client or the token is invalid.',
+    schema: OAuthError,
+  }),
+  429: sharedResponse({
+    name: 'OAuthTooManyRequests',
+    description: 'Too many requests. Retry after `Retry-After` seconds.',
+    schema: OAuthError,
+  }),
+  503: sharedResponse({
+    name: 'OAuthUnavailable',
+    description: 'Temporarily unavailable. Retry after `Retry-After` seconds.',
+    schema: OAuthError,
+  }),
+}
 
 export const TokenResponse = Type.Object(
   {

@@ -15,7 +15,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 
 const TokenParams = Type.Object({ token: Type.String({ maxLength: 255 }) })
 const Page = { 200: pageAnswer('The form.') }
-const formAnswers = { 422: pageAnswer('The form again.'), 429: pageAnswer('The form again.') }
+const formAnswers = { 422: pageAnswer('The form again.', 'FormAgain'), 429: pageAnswer('The form again.', 'FormAgain') }
 const guest = { family: 'session', caller: 'guest' } as const
 
 /** Password reset pages, for installations without a front end. */
@@ -104,7 +104,10 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
           },
           { additionalProperties: false },
         ),
-        response: { 303: Type.Null({ description: 'To the sign-in page.' }), 422: pageAnswer('The form again.') },
+        response: {
+          303: Type.Null({ description: 'To the sign-in page.' }),
+          422: pageAnswer('The form again.', 'FormAgain'),
+        },
       },
     },
     async (request, reply) => {

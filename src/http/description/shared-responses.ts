@@ -1,0 +1,42 @@
+import type { TSchema } from 'typebox'
+
+/** A response that several operations refer to by its name. */
+export interface SharedResponse<Schema extends TSchema = TSchema> {
+  name: string
+  description: string
+  schema: Schema
+  headers?: Readonly<Record<string, object>>
+}
+
+/** A response of the document. */
+interface Described {
+  description: string
+}
+
+const mark = /^#(\w+) (.*)$/s
+
+/** Returns the schema of a shared response. Its marked description names it until `shareResponses` moves it. */
+export const sharedResponse = <Schema extends TSchema>({
+  name,
+  description,
+  schema,
+  headers,
+}: SharedResponse<Schema>): Schema => ({
+  ...schema,
+  ...(headers ? { headers } : {}),
+  'x-response-description': `#${name} ${description}`,
+})
+
+/** Moves marked responses to `shared`, by name, and returns references to them. */
+export const shareResponses = (
+  responses: Readonly<Record<string, Described>>,
+  shared: Record<string, object>,
+): Record<string, object> =>
+  Object.fromEntries(
+    Object.entries(responses).map(([status, response]) => {
+      const [, name = '', description] = mark.exec(response.description) ?? []
+      if (name === '') return [status, response]
+      shared[name] = { ...response, description }
+      return [status, { $ref: `#/components/responses/${name}` }]
+    }),
+  )
