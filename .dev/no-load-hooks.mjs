@@ -5,6 +5,7 @@ import module from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 module.registerHooks = ({ load }) => {
-  load(pathToFileURL(process.argv[1]).href, {}, () => ({}))
+  // `node --eval` has no file.
+  load(pathToFileURL(process.argv[1] ?? import.meta.filename).href, {}, () => ({}))
   return { deregister() {} }
 }
