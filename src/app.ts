@@ -21,6 +21,7 @@ import type { Feature } from './feature.ts'
 import sessions from './features/active-sessions/routes.ts'
 import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
+import errorReference from './features/error-reference/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
 import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
@@ -175,6 +176,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addPipeline(app, pipeline({ callers, ...limits, methods }))
 
   await app.register(health)
+  await app.register(errorReference)
   await app.register(session)
   await app.register(registration)
   await app.register(emailVerification)

@@ -94,6 +94,25 @@ export const errorCatalogue = {
   },
 } as const satisfies Record<string, ErrorDescription>
 
+type ErrorCatalogue = Readonly<Record<string, ErrorDescription>>
+
+/** An error code with every status that it can have. */
+export interface DescribedError extends ErrorDescription {
+  code: string
+  status: readonly number[]
+}
+
+/** Merges catalogues, sorted by code. A feature may use a code of the kernel in a sense of its own. */
+export function describeErrors(catalogues: readonly ErrorCatalogue[]): DescribedError[] {
+  const described = new Map<string, DescribedError>()
+  for (const [code, { status, meaning, remedy }] of catalogues.flatMap((codes) => Object.entries(codes))) {
+    const known = described.get(code) ?? { code, status: [], meaning, remedy }
+    const statuses = new Set([...known.status, ...[status].flat()])
+    described.set(code, { ...known, status: [...statuses].sort((a, b) => a - b) })
+  }
+  return [...described.values()].sort((a, b) => (a.code < b.code ? -1 : 1))
+}
+
 type KernelCodes = Record<keyof typeof errorCatalogue, true>
 
 /**

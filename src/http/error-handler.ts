@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { isMissingUser } from '../database/missing-user.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import { type ErrorCode, HttpError, notFound, unauthenticated, unavailable } from '../errors.ts'
+import { errorBody } from './problem-details.ts'
 
 /** Response codes and messages of the framework's own errors. */
 const frameworkErrors: Record<number, [ErrorCode, string]> = {
@@ -26,18 +27,24 @@ function shown(error: Failure): HttpError {
   return new HttpError(500, 'server_error', 'Server Error', { cause: error })
 }
 
-/** Sends an error as `{message, code}`, with `errors` if there are any. */
+/** Sends an error in the format that the client accepts. */
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
-  const { message, code, errors, challenge } = error
+  const { type, body } = errorBody(error, reply.request)
   return (
-    reply
+    varyByAccept(reply)
       .code(error.statusCode)
       // Set here too, for requests rejected before any hook runs.
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...error.headers })
-      .type('application/json; charset=utf-8')
+      .type(type)
       .serializer(JSON.stringify)
-      .send({ message, code, ...(errors ? { errors } : {}), ...(challenge ? { challenge } : {}) })
+      .send(body)
   )
+}
+
+/** Tells caches that the response depends on the header `Accept`. */
+export function varyByAccept(reply: FastifyReply): FastifyReply {
+  const varied = reply.getHeader('vary')
+  return reply.header('vary', varied ? `${varied}, Accept` : 'Accept')
 }
 
 /** Returns the response for an error. Errors with status 5xx are logged. */

@@ -147,6 +147,17 @@ export interface PageData {
     texts: readonly string[]
     homeHref: string
   }
+  /** The error codes. In a meaning or remedy, every second part is code. */
+  errors: {
+    title: string
+    errors: readonly {
+      code: string
+      title: string
+      status: string
+      meaning: readonly string[]
+      remedy: readonly string[]
+    }[]
+  }
   'test-login': {
     errors: FormErrors
   }

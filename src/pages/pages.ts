@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpError } from '../errors.ts'
-import { answerOf, sendError } from '../http/error-handler.ts'
+import { answerOf, sendError, varyByAccept } from '../http/error-handler.ts'
 import { isNavigation } from '../http/navigation.ts'
 import { Templates } from '../templates/templates.ts'
 import { startPage } from './links.ts'
@@ -39,8 +39,7 @@ export async function addPages(scope: FastifyInstance): Promise<void> {
   scope.setErrorHandler((error: FastifyError | HttpError, request, reply) => {
     const answer = answerOf(error, request)
     if (!isNavigation(request)) return sendError(reply, answer)
-    reply.headers(answer.headers)
-    return sendHtml(reply, renderErrorPage(reply, answer), answer.statusCode)
+    return sendHtml(varyByAccept(reply).headers(answer.headers), renderErrorPage(reply, answer), answer.statusCode)
   })
 }
 

@@ -1,6 +1,8 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
+import { features } from '../../src/app.ts'
 import { csrfMismatch, notFound, validationFailed } from '../../src/errors.ts'
+import errorReference from '../../src/features/error-reference/routes.ts'
 import assets from '../../src/features/passkeys/assets/routes.ts'
 import { tooManyRequests } from '../../src/limits/too-many-requests.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
@@ -230,7 +232,7 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
 }
 
 /** Every page in every state, at a descriptive path. */
-export const galleryPaths = Object.keys(states).map((name) => `/${name}`)
+export const galleryPaths = [...Object.keys(states).map((name) => `/${name}`), '/errors']
 
 /** Serves every page in every state without a backend; closed with the test. */
 export async function buildGallery(
@@ -240,7 +242,9 @@ export async function buildGallery(
 ): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: true, logger: onLog ? { stream: { write: onLog } } : false })
   app.decorate('config', testConfig(settings))
+  app.decorate('features', features)
   await app.register(assets)
+  await app.register(errorReference)
   await app.register(async (scope) => {
     await addPages(scope)
     for (const [name, show] of Object.entries(states)) scope.get(`/${name}`, async (_request, reply) => show(reply))

@@ -57,6 +57,7 @@ export const openOperations: ReadonlySet<string> = new Set([
   'POST /email/undo/{id}/{signature}',
   // Pages and their assets.
   'GET /',
+  'GET /errors',
   'GET /oauth/login',
   'POST /oauth/login',
   'POST /oauth/sign-out',

@@ -35,6 +35,37 @@ const ValidationProblem = Type.Object(
   },
 )
 
+/** The members that problem details add to an error (RFC 9457 section 3.1). */
+const details = {
+  type: Type.String({ format: 'uri', description: 'The code in the list of error codes.' }),
+  title: Type.String({ description: 'The code in words.' }),
+  status: Type.Integer({ description: 'The status of the response.' }),
+  detail: Type.String({ description: 'A sentence for people.' }),
+  instance: Type.String({ format: 'uri', description: 'Identifies the request.' }),
+}
+
+const ProblemDetails = Type.Object(
+  { ...details, code: Problem.properties.code },
+  { title: 'ProblemDetails', description: 'An error (RFC 9457).' },
+)
+
+const { message: _, ...validationMembers } = ValidationProblem.properties
+const ValidationProblemDetails = Type.Object(
+  { ...details, ...validationMembers },
+  { title: 'ValidationProblemDetails', description: 'Invalid input (RFC 9457).' },
+)
+
+const problemDetails = new Map<TSchema, TSchema>([
+  [Problem, ProblemDetails],
+  [ValidationProblem, ValidationProblemDetails],
+])
+
+/** The media types of an error: clients choose one by `Accept`. */
+const contentOf = (schema: TSchema): object => ({
+  'application/json': { schema },
+  'application/problem+json': { schema: problemDetails.get(schema) },
+})
+
 const seconds = (description: string) => ({ type: 'integer', minimum: 0, description })
 const retryAfter = { 'Retry-After': seconds('Seconds until a retry can succeed (RFC 9110 section 10.2.3).') }
 
@@ -86,5 +117,5 @@ const problemResponses: Readonly<Record<number, SharedResponse>> = {
 export function problemResponse(status: number): TSchema {
   const shared = problemResponses[status]
   if (!shared) throw new Error(`The API description has no response for the error status ${status}.`)
-  return sharedResponse(shared)
+  return sharedResponse({ ...shared, content: contentOf(shared.schema) })
 }

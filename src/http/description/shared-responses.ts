@@ -5,6 +5,8 @@ export interface SharedResponse<Schema extends TSchema = TSchema> {
   name: string
   description: string
   schema: Schema
+  /** Media types with their schemas, if there are several. */
+  content?: object
   headers?: Readonly<Record<string, object>>
 }
 
@@ -21,8 +23,10 @@ export const sharedResponse = <Schema extends TSchema>({
   description,
   schema,
   headers,
+  content,
 }: SharedResponse<Schema>): Schema => ({
   ...schema,
+  ...(content ? { content } : {}),
   ...(headers ? { headers } : {}),
   'x-response-description': `#${name} ${description}`,
 })

@@ -4,6 +4,7 @@ import { isMissingUser } from '../../../../database/missing-user.ts'
 import { type HttpError, methodNotAllowed, notFound } from '../../../../errors.ts'
 import { answerOf } from '../../../../http/error-handler.ts'
 import { isNavigation } from '../../../../http/navigation.ts'
+import { errorBody } from '../../../../http/problem-details.ts'
 import { renderErrorPage } from '../../../../pages/pages.ts'
 import { handedOf } from '../browser.ts'
 import { protocolPaths } from '../paths.ts'
@@ -69,9 +70,14 @@ export function answerFailures(provider: Provider): void {
         ctx.remove('content-type')
         ctx.status = error.statusCode
         ctx.set(error.headers)
-        const { message, code } = error
-        const body = ctx.routerName === undefined ? { message, code } : protocolError(error)
-        ctx.body = isSeen(request) ? renderErrorPage(reply, error) : body
+        if (isSeen(request)) ctx.body = renderErrorPage(reply, error)
+        else if (ctx.routerName !== undefined) ctx.body = protocolError(error)
+        else {
+          const { type, body } = errorBody(error, request)
+          ctx.vary('accept')
+          ctx.body = JSON.stringify(body)
+          ctx.type = type
+        }
       }
     },
   )

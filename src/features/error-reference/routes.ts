@@ -1,0 +1,32 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { describeErrors, errorCatalogue } from '../../errors.ts'
+import { errorTitle } from '../../http/problem-details.ts'
+import { addPages } from '../../pages/pages.ts'
+
+/** Splits a text at its code marks: every second part is code. */
+const partsOf = (text: string): string[] => text.split('`')
+
+/** The page that the `type` of problem details (RFC 9457) points at. */
+const errorReference: FastifyPluginAsync = async (app) => {
+  await addPages(app)
+  const errors = describeErrors([errorCatalogue, ...app.features.map((feature) => feature.errors ?? {})]).map(
+    ({ code, status, meaning, remedy }) => ({
+      code,
+      title: errorTitle(code),
+      status: status.join(' or '),
+      meaning: partsOf(meaning),
+      remedy: partsOf(remedy),
+    }),
+  )
+
+  app.get(
+    '/errors',
+    {
+      config: { access: { family: 'none' } },
+      schema: { operationId: 'showErrors', tags: ['Pages'], summary: 'Page: error codes, for developers' },
+    },
+    async (_request, reply) => reply.page('errors', { title: 'Error codes', errors }),
+  )
+}
+
+export default errorReference
