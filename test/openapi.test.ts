@@ -219,7 +219,8 @@ t.test('describes the parameters and responses of the OAuth endpoints', async (t
   t.equal(answerOf('/oauth/token'), '#/components/schemas/TokenResponse')
   t.same(paths['/oauth/token'].post.responses['400'], { $ref: '#/components/responses/OAuthInvalidRequest' })
   t.equal(answerOf('/oauth/par', 201), '#/components/schemas/PushedAuthorizationRequest')
-  t.equal(answerOf('/.well-known/jwks.json', 200, 'get'), '#/components/schemas/JsonWebKeySet')
+  const keys = paths['/.well-known/jwks.json'].get.responses['200'].content
+  t.same(keys, { 'application/jwk-set+json': { schema: { $ref: '#/components/schemas/JsonWebKeySet' } } })
   t.match(components.securitySchemes.oauth2.flows.clientCredentials, {
     tokenUrl: 'http://localhost:8000/oauth/token',
     scopes: { 'orders:read': 'Read your orders' },

@@ -35,18 +35,25 @@ const bodiless: Readonly<Record<string, object>> = {
   303: redirect,
 }
 
-/** Success responses. A route that declares none returns a page. */
-function successes(own: Record<string, unknown>): Record<string, unknown> {
+/** Success responses. A route that declares none returns a page. `reloads`: with strict cookies, it may reload itself. */
+function successes(own: Record<string, unknown>, reloads: boolean): Record<string, unknown> {
   const described = Object.entries(own).map(([status, schema]) => [
     status,
     // The description is not in the schema, which may be a named one.
     bodiless[status] ?? { 'x-response-description': Object(schema).description ?? 'Success.', ...Object(schema) },
   ])
   const isAnswer = described.some(([status]) => Number(status) < 400)
-  return Object.fromEntries(isAnswer ? described : [[200, page], ...described])
+  const reload = reloads && !(200 in own) ? [[200, reloadPage]] : []
+  return Object.fromEntries([...(isAnswer ? reload : [[200, page]]), ...described])
 }
 
-const page = { description: 'A page.', content: { 'text/html': { schema: { type: 'string' } } } }
+const html = { content: { 'text/html': { schema: { type: 'string' } } } }
+const page = { description: 'A page.', ...html }
+/** The answer of `strict-cookies.ts`. */
+const reloadPage = {
+  description: '#Reload With strict cookies, a page that opens the same address again when another site links to it.',
+  ...html,
+}
 
 const credentials = (access: RouteAccess) => {
   if (access.family === 'none' || access.caller === 'guest') return []
@@ -115,16 +122,17 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       if (!access || schema?.hide) return { schema: { ...schema, hide: true }, url }
       const method = String([route.method].flat()[0])
       const own = (schema?.response ?? {}) as Record<string, unknown>
-      const { protocol } = route.config ?? {}
+      const { protocol, navigation } = route.config ?? {}
+      const reloads = method === 'GET' && access.family === 'session' && navigation !== undefined
       const errors = Object.fromEntries(
         [
-          ...(protocol ? [429] : (route.config?.stepAnswers ?? [])),
+          ...(protocol ? [] : (route.config?.stepAnswers ?? [])),
           // Routes that use the database can return 503.
           ...(protocol || (access.family === 'none' && !schema?.body) ? [] : [503]),
           ...(route.config?.alsoAnswers ?? []),
         ]
           .filter((status) => !(status in own))
-          .map((status) => [status, problemResponse(status)]),
+          .map((status) => [status, problemResponse(status, navigation === 'page')]),
       )
       return {
         schema: {
@@ -133,7 +141,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
           security: protocol ? protocol.security : credentials(access),
           ...(protocol ? requestOf(protocol) : {}),
           ...(route.config?.stepAnswers?.includes(419) ? { headers: xsrfHeader } : {}),
-          response: { ...successes(own), ...errors },
+          response: { ...successes(own, reloads), ...errors },
         },
         url,
       }

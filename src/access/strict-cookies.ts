@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { isNavigation } from '../http/navigation.ts'
 
-/** Tests for a cross-site navigation, for which browsers withhold strict cookies (RFC 6265bis section 5.2). */
+/** Tests for a cross-site navigation to a page, for which browsers withhold strict cookies (RFC 6265bis section 5.2). */
 export const isWithoutStrictCookies = (request: FastifyRequest): boolean =>
   request.headers['sec-fetch-site'] === 'cross-site' &&
   ['GET', 'HEAD'].includes(request.method) &&
+  request.routeOptions.config.navigation !== undefined &&
   isNavigation(request) &&
   request.server.config.current().session.same_site === 'strict'
 

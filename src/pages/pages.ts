@@ -10,6 +10,10 @@ import { isTextName, type TextName } from './texts.ts'
 import { colorStyle, type TextLookup, textsOf, unknownTexts } from './theme.ts'
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A route that browsers open. `page` also answers errors as pages, `redirect` leads to a page. */
+    navigation?: 'page' | 'redirect'
+  }
   interface FastifyReply {
     /** Sends a page of svc, with status 200 by default. Available in scopes that called `addPages`. */
     page<Name extends PageName>(name: Name, data: PageData[Name], status?: number): FastifyReply
@@ -31,6 +35,9 @@ const warned = new WeakSet<object>()
  */
 export async function addPages(scope: FastifyInstance): Promise<void> {
   await addPageHeaders(scope)
+  scope.addHook('onRoute', (route) => {
+    route.config = { ...route.config, navigation: 'page' }
+  })
   scope.decorateReply('page', function page<
     Name extends PageName,
   >(this: FastifyReply, name: Name, data: PageData[Name], status = 200) {

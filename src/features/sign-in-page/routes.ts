@@ -141,7 +141,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
   app.post(
     path,
     {
-      config: { access: { family: 'session', caller: 'guest' } },
+      // Errors show the form again.
+      config: { access: { family: 'session', caller: 'guest' }, alsoAnswers: [401] },
       schema: {
         operationId: 'submitSignIn',
         tags: ['Pages'],
@@ -149,9 +150,6 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         body: FormBody,
         response: {
           303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }),
-          401: pageAnswer('The form again.', 'FormAgain'),
-          422: pageAnswer('The form again.', 'FormAgain'),
-          429: pageAnswer('The form again.', 'FormAgain'),
         },
       },
     },

@@ -97,7 +97,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.get(
     '/auth/:provider/redirect',
     {
-      config: { ...guest, alsoAnswers: [400, 404, 422] },
+      config: { ...guest, navigation: 'redirect', alsoAnswers: [400, 404, 422] },
       schema: {
         operationId: 'redirectToProvider',
         tags: ['Social login'],
@@ -126,7 +126,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.get(
     '/auth/:provider/callback',
     {
-      config: { ...guest, alsoAnswers: [400, 403, 404, 409, 422] },
+      config: { ...guest, navigation: 'redirect', alsoAnswers: [400, 403, 404, 409, 422] },
       schema: {
         operationId: 'handleProviderCallback',
         tags: ['Social login'],

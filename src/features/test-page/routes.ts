@@ -6,7 +6,7 @@ import { authenticate } from '../../login/authenticate.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { checkTokenSignIn } from '../../login/token-sign-in.ts'
 import { addPageHeaders } from '../../pages/page-headers.ts'
-import { addPages, pageAnswer } from '../../pages/pages.ts'
+import { addPages } from '../../pages/pages.ts'
 import { issueForSignIn, tokenOwner } from '../../tokens/issue.ts'
 import { requireRevoked } from '../../tokens/revoke.ts'
 import { listTokens } from '../../tokens/store.ts'
@@ -66,7 +66,6 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         ),
         response: {
           302: Type.Null({ description: 'To /test-tokens, with the token shown once.' }),
-          401: pageAnswer('The form again.', 'FormAgain'),
         },
       },
     },

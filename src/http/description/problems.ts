@@ -6,16 +6,21 @@ const fields = {
   code: Type.String({ description: 'A stable code for programs.' }),
 }
 
-const Problem = Type.Object(fields, {
-  title: 'Problem',
-  description: 'An error.',
-  examples: [{ message: 'Unauthenticated.', code: 'unauthenticated' }],
-})
+const messagesByField = Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Messages by field.' })
+
+const Problem = Type.Object(
+  { ...fields, errors: Type.Optional(messagesByField) },
+  {
+    title: 'Problem',
+    description: 'An error.',
+    examples: [{ message: 'Unauthenticated.', code: 'unauthenticated' }],
+  },
+)
 
 const ValidationProblem = Type.Object(
   {
     ...fields,
-    errors: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Messages by field.' }),
+    errors: messagesByField,
     challenge: Type.Optional(
       Type.String({
         description: 'Continues a sign-in that needs a second factor. Send it to `/two-factor-challenge`.',
@@ -45,7 +50,7 @@ const details = {
 }
 
 const ProblemDetails = Type.Object(
-  { ...details, code: Problem.properties.code },
+  { ...details, code: fields.code, errors: Type.Optional(messagesByField) },
   { title: 'ProblemDetails', description: 'An error (RFC 9457).' },
 )
 
@@ -61,13 +66,28 @@ const problemDetails = new Map<TSchema, TSchema>([
 ])
 
 /** The media types of an error: clients choose one by `Accept`. */
-const contentOf = (schema: TSchema): object => ({
+const contentOf = (schema: TSchema, isPage: boolean): object => ({
+  ...(isPage ? { 'text/html': { schema: { type: 'string' } } } : {}),
   'application/json': { schema },
   'application/problem+json': { schema: problemDetails.get(schema) },
 })
 
 const seconds = (description: string) => ({ type: 'integer', minimum: 0, description })
 const retryAfter = { 'Retry-After': seconds('Seconds until a retry can succeed (RFC 9110 section 10.2.3).') }
+
+/** Headers of error responses. */
+export const errorHeaders = {
+  challenge: {
+    'WWW-Authenticate': { type: 'string', description: 'The challenge (RFC 6750 section 3, RFC 9449).' },
+  },
+  retryAfter,
+  limit: {
+    ...retryAfter,
+    'X-RateLimit-Limit': seconds('The maximum number of requests in the window.'),
+    'X-RateLimit-Remaining': seconds('The requests that remain in the window.'),
+    'X-RateLimit-Reset': seconds('The time at which a retry can succeed, in Unix seconds.'),
+  },
+} as const
 
 /** Error responses that operations share, by status. */
 const problemResponses: Readonly<Record<number, SharedResponse>> = {
@@ -76,10 +96,16 @@ const problemResponses: Readonly<Record<number, SharedResponse>> = {
     name: 'Unauthenticated',
     description: 'Not authenticated, or the token is invalid.',
     schema: Problem,
-    headers: { 'WWW-Authenticate': { type: 'string', description: 'The challenge (RFC 6750 section 3, RFC 9449).' } },
+    headers: errorHeaders.challenge,
   },
   403: { name: 'Forbidden', description: 'The caller does not have permission.', schema: Problem },
   404: { name: 'NotFound', description: 'Not found.', schema: Problem },
+  405: {
+    name: 'MethodNotAllowed',
+    description: 'The method is disabled.',
+    schema: Problem,
+    headers: { Allow: { type: 'string', description: 'The supported methods.' } },
+  },
   409: { name: 'Conflict', description: 'The state of the account does not allow the request.', schema: Problem },
   413: { name: 'BodyTooLarge', description: 'The request body is too large.', schema: Problem },
   415: { name: 'UnsupportedMediaType', description: 'The content type is not supported.', schema: Problem },
@@ -98,12 +124,7 @@ const problemResponses: Readonly<Record<number, SharedResponse>> = {
     name: 'TooManyRequests',
     description: 'Too many attempts. Retry after `Retry-After` seconds.',
     schema: Problem,
-    headers: {
-      ...retryAfter,
-      'X-RateLimit-Limit': seconds('The maximum number of requests in the window.'),
-      'X-RateLimit-Remaining': seconds('The requests that remain in the window.'),
-      'X-RateLimit-Reset': seconds('The time at which a retry can succeed, in Unix seconds.'),
-    },
+    headers: errorHeaders.limit,
   },
   503: {
     name: 'Unavailable',
@@ -113,9 +134,10 @@ const problemResponses: Readonly<Record<number, SharedResponse>> = {
   },
 }
 
-/** Returns the response schema of an error status. */
-export function problemResponse(status: number): TSchema {
+/** Returns the response schema of an error status. Browsers get a page from routes that they open. */
+export function problemResponse(status: number, isPage: boolean): TSchema {
   const shared = problemResponses[status]
   if (!shared) throw new Error(`The API description has no response for the error status ${status}.`)
-  return sharedResponse({ ...shared, content: contentOf(shared.schema) })
+  const name = isPage ? `${shared.name}Page` : shared.name
+  return sharedResponse({ ...shared, name, content: contentOf(shared.schema, isPage) })
 }

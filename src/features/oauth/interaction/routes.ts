@@ -52,7 +52,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   app.get(
     path,
     {
-      config: { access: guest },
+      config: { access: guest, alsoAnswers: [403, 404] },
       schema: {
         operationId: 'showConsent',
         tags: ['Pages'],
@@ -86,11 +86,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         summary: 'Form: approve or deny a client, or enter a second factor',
         params,
         body: AnswerBody,
-        response: {
-          303: Type.Null({ description: 'Back to the authorization.' }),
-          422: pageAnswer('The form again.', 'FormAgain'),
-          429: pageAnswer('The form again.', 'FormAgain'),
-        },
+        response: { 303: Type.Null({ description: 'Back to the authorization.' }) },
       },
     },
     async (request, reply) => {

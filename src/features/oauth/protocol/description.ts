@@ -164,7 +164,12 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.jwks]: {
     id: 'getJwks',
     summary: 'The keys that verify tokens (RFC 7517)',
-    response: { 200: KeySet },
+    response: {
+      200: Type.Unsafe<object>({
+        description: 'The keys.',
+        content: { 'application/jwk-set+json': { schema: KeySet } },
+      }),
+    },
   },
   '/.well-known/openid-configuration': {
     id: 'getOpenIdConfiguration',
@@ -193,7 +198,7 @@ export function describe(path: string, method: string) {
     required = [],
     authentication,
   } = described[path] ?? { id: '', summary: '' }
-  const methods = protocolPaths[path]?.methods ?? []
+  const { methods = [], caller = 'program' } = protocolPaths[path] ?? {}
   const isSecond = method === 'POST' && methods.includes('GET')
   const names = Object.keys(fields)
   const parameters = {
@@ -202,22 +207,40 @@ export function describe(path: string, method: string) {
     properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: fields[name] }])),
     ...(required.length > 0 ? { required } : {}),
   }
-  const pages = {
-    200: pageAnswer('A page.', 'Page'),
-    303: Type.Null({ description: 'To the next page, or to the client.' }),
-    400: pageAnswer('A page that says what is wrong.', 'ErrorPage'),
-  }
   return {
     schema: {
       operationId: isSecond ? `${id}ByPost` : id,
       tags: ['OAuth 2.0 and OpenID Connect'],
       summary,
-      response: response ? { ...response, ...protocolErrors } : pages,
+      response: {
+        ...(response ?? pages),
+        ...protocolErrors(errorsOf(path, method), caller),
+      },
     },
+    alsoAnswers: alsoAnswersOf(path, method),
     protocol: {
       ...(names.length > 0 && method === 'GET' && path !== protocolRoutes.userinfo ? { query: parameters } : {}),
       ...(names.length > 0 && method === 'POST' ? { body: parameters } : {}),
       security: authentication ? securities[authentication] : [],
     },
   }
+}
+
+const pages = {
+  200: pageAnswer('A page.', 'Page'),
+  303: Type.Null({ description: 'To the next page, or to the client.' }),
+}
+
+/** Statuses with errors of the protocol. */
+function errorsOf(path: string, method: string): number[] {
+  if (path.startsWith('/.well-known/')) return [429, 503]
+  if (protocolPaths[path]?.caller === 'browser') return [400, ...(method === 'POST' ? [419] : []), 429, 503]
+  return [400, 401, ...(path === protocolRoutes.userinfo ? [403] : []), 429, 503]
+}
+
+/** Statuses with errors of svc. */
+function alsoAnswersOf(path: string, method: string): number[] {
+  if (path.endsWith('/:uid')) return [404]
+  // The library serves POST only on https.
+  return method === 'POST' && protocolPaths[path]?.isEntry ? [405] : []
 }

@@ -1,13 +1,17 @@
 import { Type } from 'typebox'
+import { errorHeaders } from '../../../http/description/problems.ts'
 import { sharedResponse } from '../../../http/description/shared-responses.ts'
 
-const text = (description: string) => Type.Optional(Type.String({ description }))
 const seconds = (description: string) => Type.Integer({ minimum: 0, description })
+const text = (description: string) => Type.Optional(Type.String({ description }))
 
 const OAuthError = Type.Object(
   {
     error: Type.String({ description: 'The error code of the protocol.' }),
     error_description: text('A sentence for developers.'),
+    scope: text('The scope that the error is about.'),
+    state: text('The `state` of the authorization request.'),
+    iss: text('The issuer (RFC 9207).'),
   },
   {
     title: 'OAuthError',
@@ -16,29 +20,30 @@ const OAuthError = Type.Object(
   },
 )
 
-/** Errors of the protocol by status. */
-export const protocolErrors = {
-  400: sharedResponse({
-    name: 'OAuthInvalidRequest',
-    description: 'The request or its grant is invalid.',
-    schema: OAuthError,
-  }),
-  401: sharedResponse({
-    name: 'OAuthUnauthenticated',
-    description: 'The client or the token is invalid.',
-    schema: OAuthError,
-  }),
-  429: sharedResponse({
-    name: 'OAuthTooManyRequests',
-    description: 'Too many requests. Retry after `Retry-After` seconds.',
-    schema: OAuthError,
-  }),
-  503: sharedResponse({
-    name: 'OAuthUnavailable',
-    description: 'Temporarily unavailable. Retry after `Retry-After` seconds.',
-    schema: OAuthError,
-  }),
+const { challenge, retryAfter, limit } = errorHeaders
+
+/** Errors of the protocol by status: name, description and headers. */
+const errors: Readonly<Record<number, readonly [string, string, Readonly<Record<string, object>>?]>> = {
+  400: ['InvalidRequest', 'The request or its grant is invalid.', challenge],
+  401: ['Unauthenticated', 'The client or the token is invalid.', challenge],
+  403: ['InsufficientScope', 'The token does not have the scope `openid`.', challenge],
+  419: ['CsrfMismatch', 'Another site sent the form.'],
+  429: ['TooManyRequests', 'Too many requests. Retry after `Retry-After` seconds.', limit],
+  503: ['Unavailable', 'Temporarily unavailable. Retry after `Retry-After` seconds.', retryAfter],
 }
+
+const html = { 'text/html': { schema: { type: 'string' } } }
+
+/** Responses with errors of the protocol. Browsers get a page from the endpoints that they open. */
+export const protocolErrors = (statuses: readonly number[], caller: 'program' | 'browser') =>
+  Object.fromEntries(
+    statuses.map((status) => {
+      const [name, description, headers = {}] = errors[status] ?? ['', '']
+      const content = { ...(caller === 'browser' ? html : {}), 'application/json': { schema: OAuthError } }
+      const shared = `OAuth${name}${caller === 'browser' ? 'Page' : ''}`
+      return [status, sharedResponse({ name: shared, description, schema: OAuthError, headers, content })]
+    }),
+  )
 
 export const TokenResponse = Type.Object(
   {

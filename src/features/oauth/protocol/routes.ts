@@ -51,7 +51,7 @@ async function handOver(
   for (const [path, described] of Object.entries(protocolPaths)) {
     if (described.caller !== caller) continue
     for (const method of described.methods) {
-      const { schema, protocol } = describe(path, method)
+      const { schema, protocol, alsoAnswers } = describe(path, method)
       scope.route({
         url: path,
         method,
@@ -60,6 +60,7 @@ async function handOver(
           access: caller === 'program' ? programs : described.isEntry ? entries : ownForms,
           cors: 'elsewhere',
           protocol,
+          alsoAnswers,
         },
         schema: method === 'OPTIONS' ? { hide: true } : schema,
         handler: (request, reply) => answer(oauthServer, request, reply),

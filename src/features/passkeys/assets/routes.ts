@@ -34,6 +34,7 @@ const scripts = [
   },
 ]
 
+const headers = { ETag: { type: 'string', description: 'The version, for `If-None-Match`.' } }
 const javascript = { content: { 'text/javascript': { schema: { type: 'string' } } } }
 
 /** Scripts of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
@@ -49,7 +50,10 @@ const assets: FastifyPluginAsyncTypebox = async (app) => {
           operationId,
           tags: ['Pages'],
           summary,
-          response: { 200: { description: 'JavaScript.', ...javascript }, 304: { description: 'Unchanged.' } },
+          response: {
+            200: { description: 'JavaScript.', ...javascript, headers },
+            304: { description: 'Unchanged.', headers },
+          },
         },
       },
       async (request, reply) => {

@@ -15,7 +15,6 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 
 const TokenParams = Type.Object({ token: Type.String({ maxLength: 255 }) })
 const Page = { 200: pageAnswer('The form.') }
-const formAnswers = { 422: pageAnswer('The form again.', 'FormAgain'), 429: pageAnswer('The form again.', 'FormAgain') }
 const guest = { family: 'session', caller: 'guest' } as const
 
 /** Password reset pages, for installations without a front end. */
@@ -45,7 +44,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         tags: ['Pages'],
         summary: 'Form: mail a link that resets the password',
         body: Type.Object({ email: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
-        response: { 200: pageAnswer('The same page for every address.'), ...formAnswers },
+        response: { 200: pageAnswer('The same page for every address.') },
       },
     },
     async (request, reply) => {
@@ -104,10 +103,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
           },
           { additionalProperties: false },
         ),
-        response: {
-          303: Type.Null({ description: 'To the sign-in page.' }),
-          422: pageAnswer('The form again.', 'FormAgain'),
-        },
+        response: { 303: Type.Null({ description: 'To the sign-in page.' }) },
       },
     },
     async (request, reply) => {
