@@ -13,6 +13,7 @@ const filesIn = (folder: string, pattern: RegExp): string[] =>
 const pages = [
   ...readdirSync(root).filter((file) => file.endsWith('.md')),
   ...['docs', 'bench', 'helm', 'src'].flatMap((folder) => filesIn(folder, /\.md$/)),
+  'packages/client/README.md',
 ]
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')

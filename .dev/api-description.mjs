@@ -1,0 +1,26 @@
+// The API description of a server with the default configuration, without its development pages.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildApp } from '../src/app.ts'
+import { systemClock } from '../src/clock.ts'
+import { CurrentConfig } from '../src/config/current.ts'
+import { parseConfig } from '../src/config/load.ts'
+import { openDatabase } from '../src/database/database.ts'
+import { createLogger } from '../src/observability/logging.ts'
+
+export async function apiDescription() {
+  const cwd = mkdtempSync(join(tmpdir(), 'svc-description-'))
+  const text = 'samples: false\ntest_page: false\n'
+  const { config } = parseConfig({ text, file: 'svc.yaml', env: { SVC_SECRET: 'x'.repeat(32) }, cwd })
+  const logger = createLogger('fatal')
+  const database = await openDatabase({ ...config.database, logger })
+  const app = await buildApp({ config: new CurrentConfig({ ...config }), database, clock: systemClock, logger })
+  try {
+    return (await app.inject('/openapi.json')).json()
+  } finally {
+    await app.close()
+    await database.close()
+    rmSync(cwd, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * What the client uses of a page. The types of the DOM would not compile in the projects of servers and of React
+ * Native.
+ */
+export interface PageGlobals {
+  document?: { cookie: string }
+  navigator?: { credentials?: CredentialsContainer }
+  PublicKeyCredential?: {
+    isConditionalMediationAvailable?(): Promise<boolean>
+    /** Older browsers do not have the methods for JSON. */
+    parseCreationOptionsFromJSON?(options: object): object
+    parseRequestOptionsFromJSON?(options: object): object
+  }
+}
+
+interface CredentialsContainer {
+  create(options: object): Promise<PasskeyCredential | null>
+  get(options: object): Promise<PasskeyCredential | null>
+}
+
+/** `PublicKeyCredential` (WebAuthn section 5.1). */
+export interface PasskeyCredential {
+  id: string
+  rawId: ArrayBuffer
+  type: string
+  authenticatorAttachment?: string | null
+  response: {
+    clientDataJSON: ArrayBuffer
+    attestationObject?: ArrayBuffer
+    authenticatorData?: ArrayBuffer
+    signature?: ArrayBuffer
+    userHandle?: ArrayBuffer | null
+    getTransports?(): string[]
+  }
+  getClientExtensionResults(): object
+  toJSON?(): Record<string, unknown>
+}
+
+/** The globals of this page; without a page they are undefined. */
+export const page = globalThis as unknown as PageGlobals
+
+/** The decoded value of a cookie that this page can read. */
+export function pageCookie(name: string): string | null {
+  const prefix = `${name}=`
+  const found = page.document?.cookie.split('; ').find((pair) => pair.startsWith(prefix))
+  return found ? decodeURIComponent(found.slice(prefix.length)) : null
+}

@@ -1,0 +1,154 @@
+import { errorOf, NetworkError } from './errors.ts'
+import type { CallOptions, HttpMethod } from './operations.ts'
+import { page, pageCookie } from './page.ts'
+
+type Provided<Value> = Value | (() => Value | Promise<Value>)
+
+export interface ClientOptions {
+  /** The address of svc, such as `https://id.example.com`. Without it, the client calls the origin of the page. */
+  baseUrl?: string
+  /**
+   * Selects bearer mode: the client sends this token and no cookies. `null` waits for `tokens.login()` or `setToken()`.
+   * A function is called for each request, for example to read secure storage.
+   */
+  token?: Provided<string | null | undefined>
+  /** Headers of every request, such as `cookie` and `origin` when a server renders a page. */
+  headers?: Provided<Record<string, string>>
+  /** Another implementation of fetch. */
+  fetch?: typeof globalThis.fetch
+  /** Returns the value of the cookie `XSRF-TOKEN` where `document.cookie` does not exist, decoded. */
+  xsrfToken?: () => string | null | undefined | Promise<string | null | undefined>
+}
+
+export interface Call extends CallOptions {
+  path?: Record<string, string | number>
+  query?: Record<string, unknown>
+  body?: unknown
+}
+
+const provided = async <Value>(value: Provided<Value>): Promise<Value> =>
+  typeof value === 'function' ? (value as () => Value | Promise<Value>)() : value
+
+const isUnsafe = (method: HttpMethod): boolean => method !== 'GET'
+
+/** Fills `{name}` in a path. An empty segment or dots would lead to another route. */
+function filled(path: string, values: Record<string, string | number> = {}): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = String(values[name] ?? '')
+    if (['', '.', '..'].includes(value)) throw new TypeError(`Invalid path parameter ${name}: ${JSON.stringify(value)}`)
+    return encodeURIComponent(value)
+  })
+}
+
+function queryOf(values: Record<string, unknown> = {}): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined && value !== null) query.append(name, String(value))
+  }
+  const text = query.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/** Sends requests in cookie mode with the CSRF token, or in bearer mode with the token. */
+export class Transport {
+  readonly #options: ClientOptions
+  readonly #baseUrl: string
+  readonly #isBearer: boolean
+  #token: ClientOptions['token']
+  /** Reads the CSRF token; null where no cookie can be read. */
+  readonly #readXsrf: (() => ReturnType<NonNullable<ClientOptions['xsrfToken']>>) | null
+  /** Concurrent requests share one renewal. */
+  #renewal: Promise<void> | undefined
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    this.#baseUrl = (options.baseUrl ?? '').replace(/\/+$/, '')
+    this.#isBearer = options.token !== undefined
+    this.#token = options.token
+    this.#readXsrf = options.xsrfToken ?? (page.document ? () => pageCookie('XSRF-TOKEN') : null)
+  }
+
+  get isBearer(): boolean {
+    return this.#isBearer
+  }
+
+  /** Keeps the token of bearer mode. A function stays the source of the token. */
+  remember(token: string | null): void {
+    if (this.#isBearer && typeof this.#token !== 'function') this.#token = token
+  }
+
+  /** Returns the parsed body of a successful response, and throws an SvcError for any other. */
+  async send(method: HttpMethod, path: string, call: Call = {}): Promise<unknown> {
+    const protects = !this.#isBearer && isUnsafe(method) && this.#readXsrf !== null
+    if (protects && !(await this.#readXsrf?.())) await this.#renewXsrf()
+    let response = await this.#fetch(method, path, call)
+    if (response.status === 419 && protects) {
+      await this.#renewXsrf()
+      response = await this.#fetch(method, path, call)
+    }
+    return parsed(response, call.signal)
+  }
+
+  #renewXsrf(): Promise<void> {
+    this.#renewal ??= this.#fetch('GET', '/svc/csrf-cookie', {})
+      .then((response) => parsed(response))
+      .then(() => undefined)
+      .finally(() => {
+        this.#renewal = undefined
+      })
+    return this.#renewal
+  }
+
+  async #fetch(
+    method: HttpMethod,
+    path: string,
+    { path: values, query, body, headers, signal }: Call,
+  ): Promise<Response> {
+    const url = this.#baseUrl + filled(path, values) + queryOf(query)
+    const init: RequestInit = {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(await this.#credentials(method)),
+        ...(await provided(this.#options.headers ?? {})),
+        ...headers,
+      },
+      credentials: this.#isBearer ? 'omit' : 'include',
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    }
+    // Not a method of this object: browsers require fetch to be called on the window.
+    const { fetch = globalThis.fetch } = this.#options
+    return fetch(url, init).catch((error) => fail(error, signal))
+  }
+
+  async #credentials(method: HttpMethod): Promise<Record<string, string>> {
+    if (this.#isBearer) {
+      const token = await provided(this.#token)
+      return token ? { authorization: `Bearer ${token}` } : {}
+    }
+    const xsrf = isUnsafe(method) ? await this.#readXsrf?.() : undefined
+    return xsrf ? { 'x-xsrf-token': xsrf } : {}
+  }
+}
+
+/** An abort is the caller's own doing, and keeps its reason. */
+function fail(error: unknown, signal: AbortSignal | undefined): never {
+  throw signal?.aborted ? (signal.reason ?? error) : new NetworkError(error)
+}
+
+async function parsed(response: Response, signal?: AbortSignal): Promise<unknown> {
+  const text = await response.text().catch((error) => fail(error, signal))
+  const body = text === '' ? undefined : jsonOf(text)
+  if (!response.ok) throw errorOf(response.status, response.headers, body)
+  return body
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
