@@ -4,9 +4,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { findPostgresql, startPostgresql } from '../test/support/postgresql-server.ts'
+import { groupFiles } from './test-groups.mjs'
 
-// Only a file that hangs takes this long.
-const TIMEOUT = process.env.SVC_FAULTS === 'long' ? 1_800 : 600
+// Seconds of a test process. Only one that hangs takes this long.
+const TIMEOUT = 1_800
 
 const root = resolve(import.meta.dirname, '..')
 const tap = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
@@ -70,7 +71,8 @@ async function onPostgresql(chosen) {
 async function run(engine, chosen, variables, options = []) {
   if (chosen.length === 0) return
   process.stdout.write(`\n${engine}\n`)
-  const args = [tap, 'run', `--timeout=${TIMEOUT}`, ...options, ...chosen.map((file) => relative(root, file))]
+  const processes = groupFiles(chosen, { root, folder: join(root, '.tap', 'groups') })
+  const args = [tap, 'run', `--timeout=${TIMEOUT}`, ...options, ...processes.map((file) => relative(root, file))]
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(root, 'node_modules', '.svc', 'compiled'),
