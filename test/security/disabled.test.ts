@@ -61,7 +61,7 @@ t.test(
     await remembered.signIn(email, undefined, { remember: true })
     await forgetful.get('/svc/csrf-cookie')
     await forgetful.post('/forgot-password', { email })
-    const resetToken = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(email)).at(-1)?.text ?? '')?.[1]
+    const resetToken = await svc.mailbox.find(email, /reset-password\/([0-9a-f]{64})/)
     const personal = (await plain.post('/oauth/personal-access-tokens', { name: 'mine' })).json()
     const fresh = (await plain.post('/oauth/token/fresh')).json()
     const web = await codeFlow(svc, new Person(svc, email), 'web')

@@ -40,8 +40,7 @@ export async function removePassword({ database: { prisma } }: TestApp, userId: 
 /** Requests a password reset, and returns the token of the mail. */
 export async function requestReset(svc: TestApp, email: string): Promise<string> {
   await svc.browser().post('/forgot-password', { email }, { 'sec-fetch-site': 'same-origin' })
-  const text = (await svc.mailbox.to(email)).at(-1)?.text ?? ''
-  return /reset-password\/([0-9a-f]{64})/.exec(text)?.[1] ?? ''
+  return svc.mailbox.find(email, /reset-password\/([0-9a-f]{64})/)
 }
 
 /** Requests an API token with a password, from a device with an address of its own. */

@@ -16,6 +16,13 @@ export class Mailbox {
     return (await this.all()).filter((mail) => mail.to === address)
   }
 
+  /** The group of a pattern in the last mail to the address that has it, once all due mails were sent. */
+  async find(address: string, pattern: RegExp): Promise<string> {
+    // Mails that are due at the same time arrive in any order.
+    const found = (await this.to(address)).flatMap(({ text }) => pattern.exec(text)?.[1] ?? [])
+    return found.at(-1) ?? ''
+  }
+
   /** Every mail, oldest first, once all due mails were sent. */
   async all(): Promise<ReceivedMail[]> {
     await this.#app.outbox.deliverDue()

@@ -36,8 +36,7 @@ const press = (svc: TestApp, url: string) =>
 async function recover(svc: TestApp, email: string): Promise<number> {
   const guest = await visitor(svc)
   await guest.post('/forgot-password', { email })
-  const mail = (await svc.mailbox.to(email)).at(-1)
-  const [, token] = /reset-password\/(\w+)/.exec(mail?.text ?? '') ?? []
+  const token = await svc.mailbox.find(email, /reset-password\/(\w+)/)
   const form = { email, token, password: strongPassword, password_confirmation: strongPassword }
   await guest.post('/reset-password', form)
   return (await svc.browser().signIn(email, strongPassword)).statusCode

@@ -204,7 +204,7 @@ t.test('waits for a reset that has deleted the grants but not yet set the passwo
   const { email: username } = await svc.createUser()
   const sameOrigin = { 'sec-fetch-site': 'same-origin' }
   await svc.browser().post('/forgot-password', { email: username }, sameOrigin)
-  const token = /reset-password\/([0-9a-f]{64})/.exec((await svc.mailbox.to(username)).at(-1)?.text ?? '')?.[1]
+  const token = await svc.mailbox.find(username, /reset-password\/([0-9a-f]{64})/)
   const { sessionListener } = svc.app
   const ended = sessionListener.ended.bind(sessionListener)
   let calls = 0

@@ -24,9 +24,8 @@ async function withoutPassword(t: Test, settings: object = {}) {
 
 /** The code of the last mail. */
 async function mailed(svc: TestApp, to: string): Promise<string> {
-  const { text = '' } = (await svc.mailbox.to(to)).at(-1) ?? {}
-  const [, code = ''] = /^([2-9A-HJ-NP-Z]{4}-[2-9A-HJ-NP-Z]{4})\r?$/m.exec(text) ?? []
-  if (code === '') throw new Error(text)
+  const code = await svc.mailbox.find(to, /^([2-9A-HJ-NP-Z]{4}-[2-9A-HJ-NP-Z]{4})\r?$/m)
+  if (code === '') throw new Error(`No mail to ${to} has a code.`)
   return code
 }
 

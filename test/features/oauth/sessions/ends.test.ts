@@ -52,8 +52,7 @@ const ends: Record<string, { outlives: typeof kept; end: (scene: Scene) => Promi
       const visitor = svc.browser()
       await visitor.get('/svc/csrf-cookie')
       await visitor.post('/forgot-password', { email })
-      const mail = (await svc.mailbox.to(email)).at(-1)
-      const [, token] = /reset-password\/([^?\s]+)\?/.exec(mail?.text ?? '') ?? []
+      const token = await svc.mailbox.find(email, /reset-password\/([^?\s]+)\?/)
       const form = { token, email, password: strong, password_confirmation: strong }
       await visitor.post('/reset-password', form)
     },
