@@ -22,6 +22,7 @@ import sessions from './features/active-sessions/routes.ts'
 import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import errorReference from './features/error-reference/routes.ts'
+import forwardAuth from './features/forward-auth/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
 import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
@@ -173,10 +174,12 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     findRemembered: app.remember.find,
   })
   const methods = openMethodRules(app)
+  const { findBearer } = callers
   addPipeline(app, pipeline({ callers, ...limits, methods }))
 
   await app.register(health)
   await app.register(errorReference)
+  await app.register(forwardAuth, { findBearer })
   await app.register(session)
   await app.register(registration)
   await app.register(emailVerification)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { loadSettings } from './boot.ts'
 import { CommandError, type CommandInput, type CommandOptions, type Terminal, terminalCommand } from './commands.ts'
 import { type Change, changesBetween } from './config/changes.ts'
-import { loadConfig } from './config/load.ts'
+import { type Loaded, loadConfig } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
 import { findSnapshot, withoutSecrets } from './database/config-snapshot.ts'
@@ -40,9 +40,13 @@ async function inForce(): Promise<Base> {
   }
 }
 
-function ofFile(file: string | undefined): Base {
+function ofFile(file: string | undefined): Base & Pick<Loaded, 'lineOf'> {
   const loaded = loadConfig({ file })
-  return { name: loaded.file ?? 'no file (all defaults)', settings: withoutSecrets(loaded.settings) }
+  return {
+    name: loaded.file ?? 'no file (all defaults)',
+    settings: withoutSecrets(loaded.settings),
+    lineOf: loaded.lineOf,
+  }
 }
 
 const lineOf = ({ key, what, reload, shown }: Change): string =>
@@ -66,7 +70,7 @@ async function diff({ print }: Terminal, { argument, options }: CommandInput<typ
   for (const change of changes) print(lineOf(change))
   const waiting = changes.filter(({ reload }) => reload === 'restart').length
   print(`${changes.length - waiting} take effect on reload, ${waiting} after a restart.`)
-  const { problems } = nextConfig(base.settings, candidate.settings)
+  const { problems } = nextConfig(base.settings, candidate)
   if (problems.length > 0) {
     print('A reload will fail, because the other changes are invalid without the ones that need a restart:')
     for (const problem of problems) print(`  ${problem}`)

@@ -27,6 +27,17 @@ export const errorCatalogue = {
     meaning: 'The email address, at svc or at the identity provider, is not verified.',
     remedy: 'Follow the link in the verification mail. `POST /email/verification-notification` sends another one.',
   },
+  second_factor_required: {
+    status: 403,
+    meaning: 'The guard requires a second factor, and the session began without one.',
+    remedy: 'Sign in again with a second factor or a passkey.',
+  },
+  invalid_original_request: {
+    status: 400,
+    meaning:
+      'The guard cannot tell which request a proxy asks about, or servers could read its path in different ways.',
+    remedy: 'The message names the part. Compare the configuration of the proxy with docs/proxies.',
+  },
   not_found: {
     status: 404,
     meaning: 'The route or the record does not exist, or it belongs to another user.',

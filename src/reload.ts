@@ -150,7 +150,8 @@ export class Reloader {
     this.#watched = paths
   }
 
-  #apply({ settings, file, isEmpty, warnings }: Loaded): void {
+  #apply(loaded: Loaded): void {
+    const { file, isEmpty, warnings } = loaded
     // At boot this would mean a configuration without clients; in a running server the file is more likely being
     // written.
     if (this.#file !== null && (file === null || isEmpty)) {
@@ -158,7 +159,7 @@ export class Reloader {
       this.#refuse([`${this.#file}: ${reason}`])
       return
     }
-    const next = nextConfig(this.#settings, settings)
+    const next = nextConfig(this.#settings, loaded)
     const keys = (reload: 'live' | 'restart') => next.changes.filter((c) => c.reload === reload).map(({ key }) => key)
     const [changed, waiting] = [keys('live'), keys('restart')]
     const names = waiting.join(', ')

@@ -6,6 +6,7 @@ import { code, importsOf, innerImports, read, root, sources, typescript } from '
 
 /** From left to right: a file imports only from its own folder or from layers to its left. */
 const layers: readonly (readonly string[])[] = [
+  ['guard-rules'],
   // The generated clients: the database types that correspond to the schema.
   ['generated', 'crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts'],
   // Infrastructure, by subject.

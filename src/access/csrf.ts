@@ -38,7 +38,7 @@ function presentedToken(request: FastifyRequest): unknown {
 }
 
 /** Throws 419 unless the browser reports a same-origin page, or a trusted page sends the token of the session. */
-function checkToken(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
+export function checkToken(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
   // Pages cannot forge Sec-Fetch-Site. Browsers omit it where they cannot vouch for it.
   if (request.headers['sec-fetch-site'] === 'same-origin') return
   refuseForeignPage(request)

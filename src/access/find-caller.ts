@@ -36,8 +36,12 @@ interface CallerParts {
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
-/** Steps that find the caller of a request. */
+/** Returns the caller of the bearer or bound token, or null without one. Throws 401 for an invalid token. */
+export type FindBearer = (request: FastifyRequest) => Promise<Caller | null>
+
+/** Steps that find the caller of a request, and the search by token alone. */
 interface CallerSteps {
+  findBearer: FindBearer
   readSession: Step
   findCaller: Step
   resumeRemembered: Step
@@ -81,12 +85,9 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
       }
       const linked = testPage === 'query-token' ? new URLSearchParams(url.split('?')[1]).get('token') : null
       try {
-        request.caller ??= await bearerCaller(linked || bearerOf(headers.authorization), request, bearers)
-        if (!request.caller) {
-          const token = boundTokenOf(headers.authorization)
-          if (token === null) throw unauthenticated()
-          request.caller = await bound(token, request)
-        }
+        if (linked) request.caller ??= await bearerCaller(linked, request, bearers)
+        request.caller ??= await findBearer(request)
+        if (!request.caller) throw unauthenticated()
       } catch (error) {
         if (is401(error) && config.guard.diagnose)
           request.log.warn(`authentication failed: ${diagnosis(headers, config)}`)
@@ -140,7 +141,15 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     return isGuest(access) ? resumeGuest : resume
   }
 
+  const findBearer: FindBearer = async (request) => {
+    const { authorization } = request.headers
+    const caller = await bearerCaller(bearerOf(authorization), request, bearers)
+    const token = caller ? null : boundTokenOf(authorization)
+    return token === null ? caller : bound(token, request)
+  }
+
   return {
+    findBearer,
     readSession: { name: 'read session', phase: 'onRequest', answers: [], hooksFor: (route) => only(readFor(route)) },
     findCaller: { name: 'find caller', phase: 'onRequest', answers: [401], hooksFor: (route) => only(findFor(route)) },
     resumeRemembered: {

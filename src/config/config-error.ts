@@ -17,7 +17,8 @@ export class ConfigError extends Error {
   }
 }
 
-function describe({ file, line, key, message }: Problem): string {
+/** Formats a problem with its position. */
+export function describe({ file, line, key, message }: Problem): string {
   const place = line === 0 ? file : `${file}:${line}`
   return key === '' ? `${place}: ${message}` : `${place}: ${key}: ${message}`
 }

@@ -7,6 +7,9 @@ export interface Finding {
   message: string
 }
 
+/** Returns the line of a value in the file, or null if the file does not have it. */
+export type LineOf = (path: Path) => number | null
+
 /** Collects the problems that checks report. */
 export type Report = (path: Path, message: string) => void
 

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { resolve as absolute } from 'node:path'
 import { crossFindings } from './checks/checks.ts'
-import { ConfigError, type Problem } from './config-error.ts'
+import { guardWarnings } from './checks/guard.ts'
+import { ConfigError, describe, type Problem } from './config-error.ts'
 import { convertUnits } from './convert.ts'
 import { deepFreeze } from './current.ts'
 import { readDocument } from './document.ts'
 import { overlay } from './environment.ts'
-import { areRelated, type Finding, pointer, printed } from './findings.ts'
+import { areRelated, type Finding, type LineOf, pointer, printed } from './findings.ts'
 import { notBuiltWarnings } from './not-built.ts'
 import { productionFindings, unstatedEnvironment } from './production.ts'
 import { resolveConfig } from './resolve.ts'
@@ -39,6 +40,7 @@ export interface Loaded {
   file: string | null
   /** Whether the file is empty. */
   isEmpty: boolean
+  lineOf: LineOf
   warnings: string[]
 }
 
@@ -95,7 +97,8 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
   )
   const validated = validate(settled.value ?? {})
   const settings = deepFreeze(convertUnits(validated.value, rootSchema) as Settings)
-  const config = deepFreeze(resolveConfig(settings, cwd))
+  const lineOf: LineOf = (path) => source.lines.get(pointer(path)) ?? null
+  const config = deepFreeze(resolveConfig(settings, cwd, lineOf))
   const unread = [...source.findings, ...settled.findings]
   // An unreadable value is reported once, without the errors that follow from it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
@@ -106,7 +109,13 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
     ...source.duplicates.map(({ path, line, message }) => ({ file, line, key: printed(path), message })),
   ]
   if (problems.length > 0) throw new ConfigError(problems.sort((first, second) => first.line - second.line))
-  return { config, settings, warnings: [...warningsOf(config), ...notBuiltWarnings(settled.value, rootSchema)] }
+  const warnings = guardWarnings(config).map((finding) => describe(toProblem(finding, place)))
+  return {
+    config,
+    settings,
+    lineOf,
+    warnings: [...warnings, ...warningsOf(config), ...notBuiltWarnings(settled.value, rootSchema)],
+  }
 }
 
 /** Returns problems between keys that are valid on their own. */

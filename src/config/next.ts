@@ -1,6 +1,6 @@
 import { type Change, changesBetween, withoutRestart } from './changes.ts'
 import { printed } from './findings.ts'
-import { findingsOf } from './load.ts'
+import { findingsOf, type Loaded } from './load.ts'
 import { resolveConfig } from './resolve.ts'
 import type { Config, Settings } from './schema.ts'
 
@@ -14,10 +14,12 @@ export interface Next {
   problems: string[]
 }
 
+type Wanted = Pick<Loaded, 'settings' | 'lineOf'>
+
 /** Computes which parts of a valid configuration take effect without a restart. */
-export function nextConfig(running: Settings, wanted: Settings, cwd = process.cwd()): Next {
-  const settings = withoutRestart(running, wanted)
-  const config = resolveConfig(settings, cwd)
+export function nextConfig(running: Settings, wanted: Wanted, cwd = process.cwd()): Next {
+  const settings = withoutRestart(running, wanted.settings)
+  const config = resolveConfig(settings, cwd, wanted.lineOf)
   const problems = findingsOf(config).map(({ path, message }) => `${printed(path)}: ${message}`)
-  return { config, settings, changes: changesBetween(running, wanted), problems }
+  return { config, settings, changes: changesBetween(running, wanted.settings), problems }
 }

@@ -1,9 +1,10 @@
 import { resolve as absolute } from 'node:path'
 import { resolveFeatures } from './features.ts'
+import type { LineOf } from './findings.ts'
 import type { Config, Settings } from './schema.ts'
 
 /** Derives values from other keys, the environment and the working directory. */
-export function resolveConfig(settings: Settings, cwd: string): Config {
+export function resolveConfig(settings: Settings, cwd: string, lineOf: LineOf): Config {
   const url = new URL(settings.app.url)
   const frontend = new URL(settings.app.frontend_url ?? settings.app.url)
   // Without `app.environment`, svc is on loopback or refuses to start.
@@ -36,7 +37,11 @@ export function resolveConfig(settings: Settings, cwd: string): Config {
       cors_origins: unique((client.cors_origins ?? webUris(client.redirect_uris)).map(originOf)),
     })),
     oauth: { ...settings.oauth, audience: settings.oauth.audience ?? url.origin },
-    guard: { ...settings.guard, diagnose: settings.guard.diagnose ?? development },
+    guard: {
+      ...settings.guard,
+      diagnose: settings.guard.diagnose ?? development,
+      rules: settings.guard.rules.map((rule, index) => ({ ...rule, line: lineOf(['guard', 'rules', index]) })),
+    },
     samples: settings.samples ?? development,
     test_page: settings.test_page ?? development,
   }

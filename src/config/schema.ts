@@ -45,7 +45,13 @@ interface Derived extends FeatureValues {
   session: Override<Settings['session'], { secure: boolean }>
   clients: Override<Settings['clients'][number], { name: string; cors_origins: string[] }>[]
   oauth: Override<Settings['oauth'], { audience: string }>
-  guard: Override<Settings['guard'], { diagnose: boolean }>
+  guard: Override<
+    Settings['guard'],
+    {
+      diagnose: boolean
+      rules: (Settings['guard']['rules'][number] & { /** In the configuration file. */ line: number | null })[]
+    }
+  >
   samples: boolean
   test_page: boolean
 }

@@ -3,6 +3,7 @@ import { type Breach, explain } from './explain.ts'
 import { featureFormats } from './features.ts'
 import type { Finding, Path } from './findings.ts'
 import { formats } from './formats.ts'
+import { guardFormats } from './sections/guard.ts'
 import { childSchema, isMapping, mapValue, type Schema, typesOf } from './walk.ts'
 
 interface Validated {
@@ -26,7 +27,7 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
   for (const word of ['kind', 'secret', 'fileable', 'expected', 'names', 'reload', 'entries'])
     ajv.addKeyword(`x-svc-${word}`)
   for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
-  for (const { name, matches } of featureFormats) ajv.addFormat(name, matches)
+  for (const { name, matches } of [...featureFormats, ...guardFormats]) ajv.addFormat(name, matches)
   const validate = ajv.compile(schema)
   return (value) => {
     const root = { value: structuredClone(value) }

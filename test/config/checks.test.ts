@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ConfigError } from '../../src/config/config-error.ts'
+import { parseConfig } from '../../src/config/load.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { childSchema, type Schema } from '../../src/config/walk.ts'
 import { configOf, SECRET, table } from './problems.ts'
@@ -166,3 +167,45 @@ function pathsOf(schema: Schema, path: readonly string[] = []): (readonly string
     ...(schema.patternProperties && named ? pathsOf(named, [...path, 'name']) : []),
   ]
 }
+
+const rule = (text: string) => `guard: { rules: [${text}] }`
+table('guard', [
+  [rule('{ hosts: [api.example.com, "*.example.com:8443", "[fd00::1]", 10.0.0.1] }')],
+  [rule('{ hosts: ["*.*.example.com"] }'), 'guard.rules[0].hosts[0]', /a host such as/],
+  [rule('{ hosts: ["api.*.com"] }'), 'guard.rules[0].hosts[0]'],
+  [rule('{ hosts: ["https://api.example.com"] }'), 'guard.rules[0].hosts[0]'],
+  [rule('{ hosts: ["10.1"] }'), 'guard.rules[0].hosts[0]'],
+  [rule('{ hosts: [] }'), 'guard.rules[0].hosts'],
+  [rule('{ paths: [/, /orders, "/orders/:id", "/orders/:id/lines/*", "/*", /a/, /café] }')],
+  ...['orders', '/orders*', '/a/*/b', '//a', '/a/../b', '/./a', '/a%20b', '/a?b', '/a;b', '/a b', '/:', ''].map(
+    (path) => [rule(`{ paths: ["${path}"] }`), 'guard.rules[0].paths[0]'] as const,
+  ),
+  [rule('{ methods: [get] }'), 'guard.rules[0].methods[0]', /in capitals/],
+  [rule('{ networks: [10.0.0.0/33] }'), 'guard.rules[0].networks[0]', /address range/],
+  [rule('{ credentials: [cookie] }'), 'guard.rules[0].credentials[0]'],
+  [rule('{ role: staff }'), 'guard.rules[0].role', /roles/],
+  [rule('{ name: a, paths: [/a] }, { name: a, paths: [/b] }'), 'guard.rules[1].name', /unique/],
+  [rule('{ access: public, roles: [staff] }'), 'guard.rules[0].access', /must not be public .* roles/],
+  [rule('{ credentials: [token], second_factor: true }'), 'guard.rules[0].credentials', /must include session/],
+  [rule('{ paths: ["/*"] }, { paths: [/b] }'), 'guard.rules[1]', /is never used.*guard\.rules\[0\] \(line 1\)/],
+  [rule('{ hosts: ["*.a.com"] }, { hosts: [x.a.com, y.a.com:8443] }'), 'guard.rules[1]'],
+  [rule('{ paths: ["/a/:x"] }, { paths: [/a/b] }'), 'guard.rules[1]'],
+  [rule('{ networks: [10.0.0.0/8] }, { networks: [10.1.0.0/16, 10.2.3.4] }'), 'guard.rules[1]'],
+  [rule('{ paths: [/a] }, { paths: ["/a/*"] }')],
+  [rule('{ hosts: [x.a.com] }, { hosts: ["*.a.com"] }')],
+  [rule('{ hosts: ["*.a.com"] }, { hosts: [a.com, x.y.a.com] }')],
+  [rule('{ methods: [GET] }, { methods: [GET, POST] }')],
+  [rule('{ networks: [10.1.0.0/16] }, { networks: [10.0.0.0/8] }')],
+  [rule('{ paths: ["/*"] }, { name: chosen, paths: [/b] }')],
+])
+
+t.test('warns about a rule for sessions on a host that never receives the session cookie', async (t) => {
+  const warningsOf = (text: string) => parseConfig({ text, file: 'svc.yaml', env: {}, cwd: '/srv' }).warnings
+  const hosts = 'guard:\n  rules:\n    - hosts: [auth.example.com, api.example.com]\n'
+  t.match(warningsOf(`${HTTPS}\n${hosts}`), [
+    /^svc\.yaml:4: guard\.rules\[0\]\.hosts: .* api\.example\.com\. Set session\.domain/,
+  ])
+  t.same(warningsOf(`${HTTPS}\nsession: { domain: example.com }\n${hosts}`), [])
+  t.same(warningsOf(`${HTTPS}\n${hosts}      credentials: [token, jwt]\n`), [])
+  t.same(warningsOf(`${HTTPS}\n${hosts}      access: public\n`), [])
+})

@@ -68,7 +68,7 @@ metrics: { port: 9100 }
 samples: true
 test_page: false
 `)
-  const { config, changes, problems } = nextConfig(running.settings, wanted.settings, tmpdir())
+  const { config, changes, problems } = nextConfig(running.settings, wanted, tmpdir())
   t.same(problems, [])
   const waiting = changes.filter(({ reload }) => reload === 'restart').map(({ key }) => key)
   t.same(waiting.sort(), keysOf('restart').sort(), 'add another value for a new key above')

@@ -160,3 +160,17 @@ export const pendingEmail: Observation = async (svc) => {
   await browser.put('/user/profile-information', { name: 'A', email: `new-${email}` })
   return 'pending_email' in (await browser.get('/api/user')).json()
 }
+
+/** Asks the guard about a request to another service with an API token. */
+const forwarded = async (svc: Reloading) => {
+  const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
+  const headers = { authorization, 'x-original-method': 'GET', 'x-original-url': 'https://api.example.com/' }
+  return svc.app.inject({ url: '/svc/guard', headers, remoteAddress: '192.0.2.250' })
+}
+
+export const forwardedStatus: Observation = status(forwarded)
+
+export const remoteUser: Observation = async (svc) => {
+  const user = (await forwarded(svc)).headers['remote-user']
+  return String(user).includes('@') ? 'email' : 'id'
+}

@@ -18,6 +18,7 @@ export interface Reloading extends TestApp {
 
 const base: Settings = {
   ...oauthSettings,
+  server: { trust_proxy: ['192.0.2.250'] },
   scopes: { ...oauthSettings.scopes, 'view-tasks': 'See your tasks' },
   rate_limits: { login: null, two_factor: null, register: null, mail: null, token: null },
 }
@@ -32,11 +33,16 @@ export async function buildReloading(t: Test): Promise<Reloading> {
   const env = { SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', DATABASE_URL: svc.where.url }
   const { mail } = svc.config.current()
   const parsed = (changes: Settings) => {
-    const settings = { ...base, ...changes, mail: { ...mail, ...Object(changes.mail) } }
+    const settings = {
+      ...base,
+      ...changes,
+      guard: { default: 'authenticated', ...Object(changes.guard) },
+      mail: { ...mail, ...Object(changes.mail) },
+    }
     const text = stringify(settings, { aliasDuplicateObjects: false })
-    return parseConfig({ text, file: 'test.yaml', env, cwd: tmpdir() }).settings
+    return parseConfig({ text, file: 'test.yaml', env, cwd: tmpdir() })
   }
-  let running = parsed({})
+  let running = parsed({}).settings
   const reload = (changes: Settings): string[] => {
     const next = nextConfig(running, parsed(changes), tmpdir())
     if (next.problems.length > 0) throw new Error(next.problems.join())

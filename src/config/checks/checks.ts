@@ -2,12 +2,13 @@ import { checkFeatures } from '../features.ts'
 import type { Finding, Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
 import { clientChecks } from './clients.ts'
+import { guardChecks } from './guard.ts'
 import { sectionChecks } from './sections.ts'
 
 /** Returns all problems between keys that are valid on their own. */
 export function crossFindings(config: Config): Finding[] {
   const findings: Finding[] = []
   const report: Report = (path, message) => findings.push({ path, message })
-  for (const check of [...sectionChecks, ...clientChecks, checkFeatures]) check(config, report)
+  for (const check of [...sectionChecks, ...clientChecks, ...guardChecks, checkFeatures]) check(config, report)
   return findings
 }

@@ -96,14 +96,17 @@ export function secrets(key: Omit<Key<string>, 'default'>) {
   })
 }
 
-/** Makes a key nullable, with null as default. */
-export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
+/** Makes a key nullable; null is the default unless another is given. */
+export function nullable<Schema extends TSchema>(
+  schema: Schema,
+  fallback: Static<Schema> | null = null,
+): TUnsafe<Static<Schema> | null> {
   const { type, enum: values } = schema as { type?: string | string[]; enum?: unknown[] }
   return Type.Unsafe<Static<Schema> | null>({
     ...schema,
     type: [type, 'null'].flat(),
     ...(values && { enum: [...values, null] }),
-    default: null,
+    default: fallback,
   })
 }
 

@@ -1,4 +1,5 @@
-import { choice, duration, entry, flag, integer, list, nullable, rate, secret, section, text } from './kinds.ts'
+import { guardSection } from './guard.ts'
+import { duration, entry, flag, integer, list, nullable, rate, secret, section, text } from './kinds.ts'
 
 /** Operation: limits, outbound requests, metrics, webhooks, and development aids. */
 export const operationSections = {
@@ -84,37 +85,7 @@ export const operationSections = {
     }),
     { default: [], description: 'Webhook endpoints.' },
   ),
-  guard: section('The guard that authenticates requests.', {
-    diagnose: nullable(
-      flag({
-        example: true,
-        description:
-          'Whether to log why authentication failed, for example that the origin is not listed, the cookie is missing or the token is invalid. Useful in development, noisy under attack. By default true in development and false in production.',
-      }),
-    ),
-    step_up: list(
-      entry('One ability that requires a strong or recent sign-in.', {
-        ability: text({
-          pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$',
-          expected: 'the name of an ability',
-          example: 'server:update',
-          description: 'The ability.',
-        }),
-        acr: nullable(
-          choice(['1', '2', 'phr'], {
-            example: '2',
-            description: 'The weakest authentication class that is accepted.',
-          }),
-        ),
-        max_age: nullable(duration({ example: '15m', description: 'How long ago the user may have signed in.' })),
-      }),
-      {
-        default: [],
-        description:
-          'Abilities for which a JWT of a user needs a strong (acr) or recent (max_age) sign-in. Otherwise svc answers 401 with the challenge of RFC 9470, and the client repeats the authorization with these values. Sessions, API tokens and machine tokens are not affected.',
-      },
-    ),
-  }),
+  guard: guardSection,
   samples: nullable(
     flag({
       reload: 'restart',

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox'
 import { type FieldErrors, HttpError, notFound } from '../../errors.ts'
 import { isSet } from '../../http/flag.ts'
 import { isEmail } from '../../http/formats.ts'
-import { localPath } from '../../http/return-to.ts'
+import { returnTarget } from '../../http/return-to.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
@@ -16,7 +16,12 @@ import type { TextName } from '../../pages/texts.ts'
 const path = '/oauth/login'
 
 const Query = Type.Object({
-  return_to: Type.Optional(Type.Unknown({ description: 'A path of svc to continue to.' })),
+  return_to: Type.Optional(
+    Type.Unknown({
+      description:
+        'Where to continue: a path of svc, or the https URL of a service that a guard rule names by its host.',
+    }),
+  ),
   restart: Type.Optional(Type.Unknown({ description: 'Starts over, although a second factor is pending.' })),
   prompt: Type.Optional(Type.Unknown({ description: '`login` shows the form even if the user is signed in.' })),
   login_hint: Type.Optional(Type.Unknown({ description: 'Prefills the address.' })),
@@ -100,7 +105,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
 
   /** Allows the final redirect target, because browsers apply form-action to redirects. */
   async function allowReturn(reply: FastifyReply, returnTo: string | null): Promise<void> {
-    const target = await formTarget(reply.request, returnTo)
+    const isLocal = returnTo === null || returnTo.startsWith('/')
+    const target = isLocal ? await formTarget(reply.request, returnTo) : returnTo
     if (target !== null) allowFormTarget(reply, target)
   }
 
@@ -125,7 +131,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     },
     async (request, reply) => {
       const config = app.config.current()
-      const returnTo = localPath(request.query.return_to)
+      const returnTo = returnTarget(config, request.query.return_to)
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
       await allowReturn(reply, returnTo)
       const isRestarted = request.query.restart !== undefined
@@ -155,7 +161,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     },
     async (request, reply) => {
       const form = request.body
-      const returnTo = localPath(form.return_to)
+      const returnTo = returnTarget(app.config.current(), form.return_to)
       await allowReturn(reply, returnTo)
       const isSecond = 'code' in form || 'recovery_code' in form
       try {
@@ -210,7 +216,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     },
     async (request, reply) => {
       if (!isOwnFrontEnd(app.config.current())) throw notFound()
-      const returnTo = localPath(request.query.return_to)
+      const returnTo = returnTarget(app.config.current(), request.query.return_to)
       if (await challengedUser(request)) return challengePage(reply, returnTo)
       return reply.redirect(withReturn(returnTo), 302)
     },

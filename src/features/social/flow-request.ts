@@ -1,7 +1,8 @@
 import type { Static } from 'typebox'
+import type { Config } from '../../config/schema.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
 import { isSet } from '../../http/flag.ts'
-import { localPath } from '../../http/return-to.ts'
+import { localPath, returnTarget } from '../../http/return-to.ts'
 import { displayName } from '../../http/validation.ts'
 import type { RedirectQuery, TokenBody } from './schemas.ts'
 import { type Flow, maxReturnLength } from './state.ts'
@@ -15,24 +16,30 @@ const maxDeviceNameLength = 255
 
 /** A path to go back to, unless it is longer than a cookie holds. */
 export function returnOf(value: unknown): string | null {
-  const path = localPath(value)
-  return path !== null && path.length <= maxReturnLength ? path : null
+  return short(localPath(value))
 }
+
+const short = (target: string | null): string | null =>
+  target !== null && target.length <= maxReturnLength ? target : null
 
 /** A confirmation changes the session, so another site must not be able to begin one by a mere navigation. */
 const confirmByPost = () =>
   new HttpError(400, 'access_denied', 'Confirmation starts with POST /auth/{provider}/confirm, not with ?confirm=1.')
 
 /** Returns the flow that a redirect's query requests. Throws 400 for a confirmation and 422 for an invalid device name. */
-export function flowRequestOf(query: Static<typeof RedirectQuery> & { confirm?: unknown }): FlowRequest {
+export function flowRequestOf(
+  query: Static<typeof RedirectQuery> & { confirm?: unknown },
+  config: Config,
+): FlowRequest {
   if (query.confirm !== undefined) throw confirmByPost()
   const isAnew = query.prompt === 'login'
   if (isSet(query.stateless)) {
     const name = deviceName(query.device_name)
     return { intent: 'sign_in', mode: 'stateless', isAnew, deviceName: name, returnTo: null, session: null }
   }
-  const mode = isSet(query.page) ? 'page' : 'browser'
-  return { intent: 'sign_in', mode, isAnew, deviceName: null, returnTo: returnOf(query.return_to), session: null }
+  const shared = { intent: 'sign_in', isAnew, deviceName: null, session: null } as const
+  if (!isSet(query.page)) return { ...shared, mode: 'browser', returnTo: returnOf(query.return_to) }
+  return { ...shared, mode: 'page', returnTo: short(returnTarget(config, query.return_to)) }
 }
 
 function deviceName(value: unknown): string {

@@ -111,7 +111,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
       const isPerson = isNavigation(request)
-      const flowRequest = flowRequestOf(request.query)
+      const flowRequest = flowRequestOf(request.query, app.config.current())
       try {
         const url = await begin(request, reply, provider, flowRequest)
         return isPerson ? reply.redirect(url, 302) : { url }

@@ -11,6 +11,7 @@ export const tags = [
   { name: 'Authorized applications', description: 'What a user granted to OAuth clients.' },
   { name: 'OAuth 2.0 and OpenID Connect', description: 'The endpoints of the protocols, for any client library.' },
   { name: 'Pages', description: 'Pages and forms of svc for browsers.' },
+  { name: 'Guard', description: 'Decides about requests to the services behind the same proxy.' },
   { name: 'Health', description: 'Checks for load balancers, and this description.' },
   { name: 'Samples', description: 'Sample routes that show the guard. `samples: false` removes them.' },
   { name: 'Test page', description: 'A page that tries the guard in development.' },

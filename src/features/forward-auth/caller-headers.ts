@@ -1,0 +1,32 @@
+import type { Caller } from '../../access/caller.ts'
+import type { Config } from '../../config/schema.ts'
+import { kindOf } from './requirements.ts'
+
+/** Headers are ASCII, so other characters are percent-encoded. */
+const ascii = (text: string): string => text.replace(/[^ -~]+|%/gu, (run) => encodeURIComponent(run.toWellFormed()))
+
+/** Returns the headers that describe the caller to a service. Null omits every header about the caller. */
+export function callerHeaders(
+  caller: Caller | null,
+  { headers, remote_user }: Config['guard'],
+): Record<string, string> {
+  if (!caller) return {}
+  const { user } = caller
+  const email = user?.email_verified_at ? user.email : undefined
+  const id = user ? String(user.id) : undefined
+  const values: Record<keyof typeof headers, string | undefined> = {
+    user: remote_user === 'email' ? email : id,
+    email,
+    name: user?.name,
+    groups: user?.role,
+    user_id: id,
+    abilities: caller.abilities.join(' '),
+    credential: `${kindOf(caller)} ${caller.credentialId}`,
+  }
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([key, name]) => {
+      const value = values[key as keyof typeof headers]
+      return name === null || value === undefined ? [] : [[name, ascii(value)]]
+    }),
+  )
+}

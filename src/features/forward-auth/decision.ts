@@ -1,0 +1,60 @@
+import type { FastifyRequest } from 'fastify'
+import { type Caller, SessionCaller } from '../../access/caller.ts'
+import { checkToken } from '../../access/csrf.ts'
+import type { FindBearer } from '../../access/find-caller.ts'
+import { forbidden, unauthenticated } from '../../errors.ts'
+import { clientAddress } from '../../http/client-address.ts'
+import { confirmationAge } from '../../login/recent-password.ts'
+import type { OriginalRequest } from './original-request.ts'
+import { checkRequirements, type SessionProof } from './requirements.ts'
+import { type Rule, ruleFor } from './rules.ts'
+import { isUnsafe, mayUseSession } from './session-use.ts'
+
+interface Question {
+  original: OriginalRequest
+  /** Loads `request.session`. */
+  readSession: () => Promise<void>
+  findBearer: FindBearer
+  ruleName: string | undefined
+}
+
+/** Returns the caller that may send the request, or null if everyone may. Throws the refusal. */
+export async function decide(request: FastifyRequest, question: Question): Promise<Caller | null> {
+  const { original, ruleName } = question
+  const { server: app } = request
+  const { guard } = app.config.current()
+  const rule = ruleFor(original, clientAddress(request), guard.rules, ruleName)
+  const access = rule?.access ?? guard.default
+  request.log.debug(
+    { rule: rule?.name ?? null, line: rule?.line ?? null, access, host: original.host.name, path: original.path },
+    rule ? 'guard rule applies' : 'no guard rule matches',
+  )
+  if (access === 'deny') throw forbidden()
+  if (access === 'public') return null
+  const found = await authenticate(request, question, rule)
+  if (rule) checkRequirements(rule, found.caller, found.proof, app.clock.now())
+  return found.caller
+}
+
+async function authenticate(
+  request: FastifyRequest,
+  { original, readSession, findBearer }: Question,
+  rule: Rule | null,
+): Promise<{ caller: Caller; proof: SessionProof | null }> {
+  const { sessions, touches, config } = request.server
+  const { headers } = request
+  const mayBeSession = rule?.credentials?.includes('session') ?? true
+  if (mayBeSession && headers.cookie !== undefined && mayUseSession(original, headers, config.current())) {
+    await readSession()
+    const row = request.session.state?.row
+    if (row?.user) {
+      touches.session(row.id, row.lastSeenAt)
+      if (isUnsafe(original)) checkToken(request, sessions.xsrf, request.presentedSessionId)
+      const proof = { authentication: request.session.proof, confirmationAge: confirmationAge(request) }
+      return { caller: new SessionCaller(row.publicId, row.user), proof }
+    }
+  }
+  const caller = await findBearer(request)
+  if (!caller) throw unauthenticated()
+  return { caller, proof: null }
+}

@@ -1,0 +1,113 @@
+import type { FastifyRequest } from 'fastify'
+import { HttpError } from '../../errors.ts'
+import { type Host, parseHost } from '../../guard-rules/host-pattern.ts'
+
+/** The request that a proxy asks about. */
+export interface OriginalRequest {
+  /** The method, and the one that an override asks for; both must be allowed. */
+  methods: readonly [string, ...string[]]
+  scheme: 'http' | 'https'
+  /** Always with a port. */
+  host: Host
+  /** Path as the client sent it, without the query. */
+  path: string
+  url: string
+}
+
+/** What one source says about the request; undefined for what it leaves open. */
+interface Claim {
+  method?: string | undefined
+  scheme?: string | undefined
+  host?: string | undefined
+  uri?: string | undefined
+}
+
+const invalid = (message: string): HttpError => new HttpError(400, 'invalid_original_request', message)
+
+/**
+ * Returns the request that a trusted proxy describes in its headers or, with `path`, in the request itself. Throws 400
+ * if a part is missing, cannot be read, or differs between two sources.
+ */
+export function originalRequest(request: FastifyRequest, isTrusted: boolean, path: string | null): OriginalRequest {
+  if (!isTrusted)
+    throw invalid('The guard answers trusted proxies only. Add the address of the proxy to server.trust_proxy.')
+  const claims = [forwardedClaim(request), originalClaim(request), ...(path === null ? [] : [pathClaim(request, path)])]
+  const uri = agreed(claims, 'uri', (text) => (text.startsWith('/') ? text : null))
+  if (uri === null) throw invalid('The original URI is missing. Let the proxy send X-Forwarded-Uri or X-Original-URL.')
+  const method = agreed(claims, 'method', (text) => (/^[A-Z]{1,32}$/.test(text) ? text : null))
+  if (method === null)
+    throw invalid('The original method is missing. Let the proxy send X-Forwarded-Method or X-Original-Method.')
+  // Some proxies name the scheme of a WebSocket.
+  const schemes = { http: 'http', ws: 'http', https: 'https', wss: 'https' } as const
+  const scheme =
+    agreed(claims, 'scheme', (text) => schemes[text.toLowerCase() as keyof typeof schemes] ?? null) ?? 'https'
+  const defaultPort = scheme === 'https' ? '443' : '80'
+  const spelled = agreed(claims, 'host', (text) => {
+    const host = parseHost(text)
+    return host && `${host.name}:${host.port ?? defaultPort}`
+  })
+  const host = spelled === null ? null : parseHost(spelled)
+  if (!host) throw invalid('The original host is missing. Let the proxy send X-Forwarded-Host or X-Original-URL.')
+  const authority = host.port === defaultPort ? host.name : `${host.name}:${host.port}`
+  return {
+    methods: [method, ...overrides(request, method, uri)],
+    scheme,
+    host,
+    path: uri.replace(/\?.*$/s, ''),
+    url: `${scheme}://${authority}${uri}`,
+  }
+}
+
+/** The value on which all sources agree, or null if none has it. Throws 400 for an invalid or contradictory value. */
+function agreed<Value extends string>(
+  claims: readonly Claim[],
+  part: keyof Claim,
+  parse: (text: string) => Value | null,
+): Value | null {
+  const found = claims.flatMap((claim) => claim[part] ?? []).map(parse)
+  const [first = null, ...others] = found
+  if (found.includes(null)) throw invalid(`The original ${part} cannot be read.`)
+  if (others.some((other) => other !== first)) throw invalid(`The headers name different original ${part}s.`)
+  return first
+}
+
+/** Several headers of one name become a list, which no part can contain. */
+function header({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+const forwardedClaim = (request: FastifyRequest): Claim => ({
+  method: header(request, 'x-forwarded-method'),
+  scheme: header(request, 'x-forwarded-proto'),
+  host: header(request, 'x-forwarded-host'),
+  uri: header(request, 'x-forwarded-uri'),
+})
+
+function originalClaim(request: FastifyRequest): Claim {
+  const method = header(request, 'x-original-method')
+  const url = header(request, 'x-original-url')
+  if (url === undefined) return { method }
+  if (url.startsWith('/')) return { method, uri: url }
+  const [whole, scheme, host, uri = ''] = /^([a-z]+):\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
+  if (whole === undefined) throw invalid('The header X-Original-URL is not a URL.')
+  return { method, scheme, host, uri: uri.startsWith('/') ? uri : `/${uri}` }
+}
+
+/** Envoy sends the request with its own method, host and path. */
+const pathClaim = (request: FastifyRequest, path: string): Claim => ({
+  method: request.method,
+  host: request.headers.host,
+  uri: path,
+})
+
+const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override']
+
+/** Methods that a server may use instead: many frameworks let a client override the method. */
+function overrides(request: FastifyRequest, method: string, uri: string): string[] {
+  const query = new URLSearchParams(uri.split('?').slice(1).join('?'))
+  const named = [...overrideHeaders.map((name) => header(request, name)), ...query.getAll('_method')]
+  const others = named.flatMap((name) => (name === undefined || name === '' ? [] : name.toUpperCase()))
+  // svc itself may have replaced the method of this request already.
+  return [...new Set(others.length > 0 ? [...others, 'POST'] : [])].filter((other) => other !== method)
+}

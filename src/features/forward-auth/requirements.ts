@@ -1,0 +1,41 @@
+import { requireAbilities } from '../../access/abilities.ts'
+import type { Caller } from '../../access/caller.ts'
+import { emailUnverified, forbidden, HttpError, passwordConfirmationRequired } from '../../errors.ts'
+import type { Authentication } from '../../login/session-listener.ts'
+import type { Rule } from './rules.ts'
+
+/** What a session proves. Null for tokens. */
+export interface SessionProof {
+  authentication: Authentication | undefined
+  /** Age of the last password confirmation in milliseconds, or null. */
+  confirmationAge: number | null
+}
+
+const kinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine: 'jwt' } as const
+
+/** Kind of a caller's credential, as rules name it. */
+export const kindOf = ({ kind }: Caller) => kinds[kind]
+
+/** 403 until the user signs in with a second factor. */
+const secondFactorRequired = (): HttpError =>
+  new HttpError(403, 'second_factor_required', 'A second factor is required.')
+
+/** Throws 403 or 423 unless the caller satisfies the rule. `now` in Unix milliseconds. */
+export function checkRequirements(rule: Rule, caller: Caller, proof: SessionProof | null, now: number): void {
+  const { credentials, abilities, any_ability, roles, verified } = rule
+  if (credentials && !credentials.includes(kindOf(caller))) throw forbidden()
+  if (roles && !roles.includes(caller.user?.role ?? '')) throw forbidden()
+  if (abilities) requireAbilities(caller, { all: abilities })
+  if (any_ability) requireAbilities(caller, { any: any_ability })
+  if (verified && !caller.user?.email_verified_at) throw caller.user ? emailUnverified() : forbidden()
+  if (rule.second_factor && !proof?.authentication?.methods.includes('mfa')) throw secondFactorRequired()
+  if (rule.confirmed_within !== null && proofAge(proof, now) > rule.confirmed_within)
+    throw passwordConfirmationRequired()
+}
+
+/** Milliseconds since the user last signed in or confirmed in this session; Infinity for never. */
+function proofAge(proof: SessionProof | null, now: number): number {
+  const { authentication, confirmationAge } = proof ?? { confirmationAge: null }
+  const signedIn = authentication && authentication.methods.length > 0 ? [Math.max(0, now - authentication.at)] : []
+  return Math.min(...signedIn, ...(confirmationAge === null ? [] : [confirmationAge]))
+}

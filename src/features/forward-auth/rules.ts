@@ -1,0 +1,59 @@
+import type { Config } from '../../config/schema.ts'
+import { HttpError } from '../../errors.ts'
+import { UnreadablePath } from '../../guard-rules/path-readings.ts'
+import { RuleSet } from '../../guard-rules/rule-set.ts'
+import { AddressRanges } from '../../http/addresses.ts'
+import type { OriginalRequest } from './original-request.ts'
+
+export type Rule = Config['guard']['rules'][number]
+
+interface Compiled {
+  set: RuleSet<Rule>
+  networks: ReadonlyMap<Rule, AddressRanges>
+}
+
+/** Compiled once per configuration. */
+const compiled = new WeakMap<readonly Rule[], Compiled>()
+
+function compile(rules: readonly Rule[]): Compiled {
+  let found = compiled.get(rules)
+  if (!found) {
+    const networks = rules.flatMap((rule) => (rule.networks ? [[rule, new AddressRanges(rule.networks)] as const] : []))
+    found = { set: new RuleSet(rules), networks: new Map(networks) }
+    compiled.set(rules, found)
+  }
+  return found
+}
+
+/**
+ * Returns the rule for a request from an address: the named one, otherwise the first that matches, or null. Throws 400
+ * for an unknown name, and for a request that servers may read in ways that match different rules.
+ */
+export function ruleFor(
+  original: OriginalRequest,
+  address: string,
+  rules: readonly Rule[],
+  name?: string,
+): Rule | null {
+  if (name !== undefined) {
+    const named = rules.find((rule) => rule.name === name)
+    if (!named) throw new HttpError(400, 'invalid_original_request', 'No rule has this name.')
+    return named
+  }
+  const { set, networks } = compile(rules)
+  const admits = (rule: Rule): boolean => networks.get(rule)?.has(address) ?? true
+  const found = new Set(original.methods.map((method) => readable(() => set.find({ ...original, method }, admits))))
+  if (found.size > 1)
+    throw new HttpError(400, 'invalid_original_request', 'The method and its override match different rules.')
+  const [rule = null] = found
+  return rule
+}
+
+function readable<Found>(find: () => Found): Found {
+  try {
+    return find()
+  } catch (error) {
+    if (!(error instanceof UnreadablePath)) throw error
+    throw new HttpError(400, 'invalid_original_request', `The path ${error.message}.`, { cause: error })
+  }
+}

@@ -1,0 +1,28 @@
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../../config/schema.ts'
+import type { HttpError } from '../../errors.ts'
+import { isNavigation } from '../../http/navigation.ts'
+import { signInPage } from '../../pages/links.ts'
+import type { OriginalRequest } from './original-request.ts'
+import { isTopLevel, receivesCookie } from './session-use.ts'
+
+/**
+ * Returns the page where the user of a browser navigation can fix a refusal, or null. Only for hosts that receive the
+ * session cookie, because others would redirect again and again.
+ */
+export function signInLocation(
+  original: OriginalRequest,
+  request: FastifyRequest,
+  { code, headers }: HttpError,
+  config: Config,
+): string | null {
+  const isBearer = request.headers.authorization !== undefined || headers['www-authenticate']?.includes('error=')
+  if (isBearer || !isNavigation(request) || !isTopLevel(original, request.headers)) return null
+  if (!config.stateful_api || !receivesCookie(original, config)) return null
+  const page = signInPage(config, original.url)
+  if (code === 'unauthenticated') return page
+  // A new sign-in asks for the second factor, and counts as a confirmation.
+  const hasSecondFactor = request.session?.state?.row?.user?.two_factor_enabled ?? false
+  const isFixed = code === 'password_confirmation_required' || (code === 'second_factor_required' && hasSecondFactor)
+  return isFixed ? `${page}&prompt=login` : null
+}

@@ -1,0 +1,124 @@
+import t from 'tap'
+import { minute } from '../../support/clock.ts'
+import { travel } from '../../support/time.ts'
+import { app, signedIn } from './sessions.ts'
+import { api, buildGuarded, navigation } from './setup.ts'
+
+const rules = [{ hosts: ['api.example.com', '*.internal.example.com', 'elsewhere.example'] }]
+const page = `https://auth.example.com/oauth/login?return_to=${encodeURIComponent(`${api}/orders/1?a=b`)}`
+const url = `${api}/orders/1?a=b`
+
+t.test('sends a browser navigation without a session to the sign-in page', async (t) => {
+  const svc = await buildGuarded(t, rules)
+  const answer = await svc.ask({ url, headers: navigation })
+  t.equal(answer.statusCode, 302)
+  t.equal(answer.headers.location, page)
+  t.equal((await svc.ask({ url, method: 'HEAD', headers: navigation })).statusCode, 302)
+})
+
+t.test('answers programs and every other request with 401', async (t) => {
+  const svc = await buildGuarded(t, rules)
+  const requests: Record<string, object> = {
+    'a program': {},
+    JSON: { headers: { accept: 'application/json' } },
+    'a form': { method: 'POST', headers: navigation },
+    'a frame': { headers: { ...navigation, 'sec-fetch-dest': 'iframe' } },
+    'a fetch that accepts anything': { headers: { 'sec-fetch-mode': 'cors', accept: '*/*' } },
+    'an invalid token': { headers: { ...navigation, authorization: 'Bearer x' } },
+    'a host without the cookie': { url: 'https://elsewhere.example/', headers: navigation },
+  }
+  for (const [name, original] of Object.entries(requests)) {
+    const answer = await svc.ask({ url, ...original })
+    t.equal(answer.statusCode, 401, name)
+    t.match(answer.json(), { code: 'unauthenticated', message: 'Unauthenticated.' })
+    t.match(answer.headers['www-authenticate'], /^Bearer/)
+  }
+})
+
+t.test('answers nginx with 401 and 403 only, and puts the rest into headers', async (t) => {
+  const svc = await buildGuarded(t, [{ paths: ['/staff'], roles: ['staff'] }, ...rules])
+  const query = '?redirect=401'
+  const guest = await svc.askAsNginx({ url, query, headers: navigation })
+  t.equal(guest.statusCode, 401)
+  t.equal(guest.headers.location, page)
+  const program = await svc.askAsNginx({ url, query })
+  t.equal(program.statusCode, 401)
+  t.notHas(program.headers, { location: '' })
+  const user = await svc.createUser()
+  const authorization = `Bearer ${await svc.createToken(user)}`
+  const cookie = await signedIn(svc, user.email)
+  const cases = [
+    [{ url: `${api}/staff`, headers: { authorization } }, 'forbidden'],
+    [{ url: `${api}/%00` }, 'invalid_original_request'],
+    [{ method: 'POST', headers: { cookie, origin: app } }, 'csrf_mismatch'],
+  ] as const
+  for (const [original, code] of cases) {
+    const answer = await svc.askAsNginx({ ...original, query })
+    t.equal(answer.statusCode, 403)
+    t.equal(answer.headers['svc-error'], code)
+  }
+  t.equal((await svc.askAsNginx({ query: '?redirect=302', headers: navigation })).statusCode, 422, 'another value')
+})
+
+t.test('asks for a new sign-in where the rule needs a confirmation or a second factor', async (t) => {
+  const svc = await buildGuarded(t, [
+    { paths: ['/recent'], confirmed_within: '1h' },
+    { paths: ['/second'], second_factor: true },
+  ])
+  const user = await svc.createUser()
+  const cookie = await signedIn(svc, user.email)
+  const visit = (path: string) => svc.ask({ url: api + path, headers: { ...navigation, cookie } })
+  t.equal((await visit('/second')).statusCode, 403, 'a user without a second factor')
+  travel(svc, 61 * minute)
+  const recent = await visit('/recent')
+  t.equal(recent.statusCode, 302)
+  t.match(new URL(recent.headers.location ?? '').searchParams.get('prompt'), 'login')
+})
+
+t.test('continues at the service after the sign-in', async (t) => {
+  const svc = await buildGuarded(t, rules)
+  const user = await svc.createUser()
+  const browser = svc.browser({ url: 'https://auth.example.com' })
+  const target = '/oauth/login?return_to='
+  const shown = await browser.get(target + encodeURIComponent(url), { accept: 'text/html' })
+  t.equal(shown.statusCode, 200)
+  t.match(shown.headers['content-security-policy'], `form-action ${api} `)
+  const form = { email: user.email, password: 'correct horse', return_to: url }
+  const done = await browser.post('/oauth/login', form, { 'sec-fetch-site': 'same-origin', accept: 'text/html' })
+  t.equal(done.statusCode, 303)
+  t.equal(done.headers.location, url)
+  const again = await browser.get(target + encodeURIComponent(url), { accept: 'text/html' })
+  t.equal(again.headers.location, url, 'a browser that is signed in continues at once')
+})
+
+t.test('redirects to no other host', async (t) => {
+  const svc = await buildGuarded(t, rules)
+  const browser = svc.browser({ url: 'https://auth.example.com' })
+  await browser.signIn((await svc.createUser()).email)
+  const targetOf = async (text: string) => {
+    const answer = await browser.get(`/oauth/login?return_to=${encodeURIComponent(text)}`, { accept: 'text/html' })
+    return answer.headers.location
+  }
+  for (const good of ['https://api.example.com/', 'https://a.internal.example.com:8443/x?y#z'])
+    t.equal(await targetOf(good), good)
+  const bad = [
+    'http://api.example.com/',
+    'https://evil.example/',
+    'https://api.example.com.evil.example/',
+    'https://api.example.com@evil.example/',
+    'https://evil.example/api.example.com',
+    'https://evil.example\\@api.example.com/',
+    'https://api.example.com\\.evil.example/',
+    'https://a.b.internal.example.com/',
+    'https://internal.example.com/',
+    '//api.example.com/',
+    'https:api.example.com/',
+    'https:///api.example.com/',
+    'HTTPS://evil.example/',
+    'javascript://api.example.com/%0aalert(1)',
+    'https://api.example.com/\r\nSet-Cookie: x=y',
+    'https://api.example.com%2eevil.example/',
+    'https://api.example.com:x/',
+  ]
+  for (const text of bad) t.equal(await targetOf(text), '/', text)
+})
