@@ -35,6 +35,7 @@ import passwordConfirmation from './features/password-confirmation/routes.ts'
 import passwordResetPages from './features/password-reset/pages/routes.ts'
 import passwordReset from './features/password-reset/routes.ts'
 import profile from './features/profile/routes.ts'
+import reference from './features/reference/routes.ts'
 import registration from './features/registration/routes.ts'
 import { sampleFeature } from './features/samples/feature.ts'
 import samples from './features/samples/routes.ts'
@@ -202,6 +203,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(home)
   if (config.current().samples) await app.register(samples)
   if (config.current().test_page) await app.register(testPage)
+  if (config.current().app.environment === 'development') await app.register(reference)
   app.get(
     '/openapi.json',
     {

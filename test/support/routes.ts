@@ -75,6 +75,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /assets/passkey.js',
   'GET /assets/passkey-confirm.js',
   'GET /assets/passkey-login.js',
+  'GET /docs',
+  'GET /docs/{file}',
   'GET /test-login',
   'POST /test-login',
   // OAuth endpoints: clients authenticate there, and browsers are asked to sign in.
