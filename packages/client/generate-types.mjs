@@ -8,15 +8,16 @@ import { apiDescription } from '../../.dev/api-description.mjs'
 const leftOut = new Set(['Pages', 'OAuth 2.0 and OpenID Connect'])
 
 /** Only what a caller needs: the parameters, the body and the success. Errors are classes in the client. */
-function forCallers({ description, tags: _, operationId: __, security: ___, ...operation }) {
+function forCallers({ description, tags: _, operationId: __, security: ___, ...operation }, shared) {
   const { parameters = [], responses, ...rest } = operation
+  const isPage = ({ $ref, content = shared[$ref?.split('/').at(-1)]?.content }) => content?.['text/html'] !== undefined
   const own = parameters.filter(({ $ref }) => $ref !== '#/components/parameters/XsrfToken')
   return {
     ...rest,
     ...(description ? { description } : {}),
     ...(own.length > 0 ? { parameters: own } : {}),
     responses: Object.fromEntries(
-      Object.entries(responses).filter(([status, { content }]) => /^2/.test(status) && !content?.['text/html']),
+      Object.entries(responses).filter(([status, response]) => /^2/.test(status) && !isPage(response)),
     ),
   }
 }
@@ -42,7 +43,7 @@ function forClient({ openapi, info, paths, components }) {
   const kept = Object.entries(paths).flatMap(([path, methods]) => {
     const operations = Object.entries(methods)
       .filter(([, { tags }]) => !tags.some((tag) => leftOut.has(tag)))
-      .map(([method, operation]) => [method, forCallers(operation)])
+      .map(([method, operation]) => [method, forCallers(operation, components.responses)])
       .filter(([, { responses }]) => Object.keys(responses).length > 0)
     return operations.length > 0 ? [[path, Object.fromEntries(operations)]] : []
   })

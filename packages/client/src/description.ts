@@ -30,6 +30,27 @@ export interface paths {
             };
         };
     };
+    "/svc/guard": {
+        /**
+         * Decide about a request to another service
+         * @description For proxies: nginx auth_request, Traefik ForwardAuth, Caddy forward_auth and others. Every method gets the same answer. The original request comes from `X-Forwarded-Method`, `X-Forwarded-Proto`, `X-Forwarded-Host` and `X-Forwarded-Uri`, or from `X-Original-Method` and `X-Original-URL`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The name of the rule to apply, instead of the first that matches. */
+                    rule?: string;
+                    /** @description Sends the location of the sign-in page with 401, for proxies that pass on 401 and 403 only. */
+                    redirect?: "401";
+                };
+            };
+            responses: {
+                /** @description The request may pass. The headers describe the caller. */
+                200: {
+                };
+            };
+        };
+    };
     "/svc/csrf-cookie": {
         /**
          * Set the session cookie and XSRF-TOKEN
