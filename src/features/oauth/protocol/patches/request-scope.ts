@@ -22,6 +22,7 @@ interface Reading {
   params?: Fields
   /** Body of a POST. Some endpoints read their parameters from it after finding the client. */
   body?: Fields
+  ctx?: { query: Fields }
 }
 
 /**
@@ -38,6 +39,8 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     (entity) =>
       function noteClient(this: Context & Reading, key: string, value: { clientId?: string }) {
         entity.call(this, key, value)
+        // A request that failed before the library read its parameters. Its error handler needs them.
+        if (key === 'Client' && this.route === 'authorization') this.params ??= { ...(this.body ?? this.ctx?.query) }
         if (key === 'Client') settle(this, value.clientId)
       },
   )
