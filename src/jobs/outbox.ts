@@ -111,6 +111,11 @@ export class Outbox {
   async deliverDue(): Promise<void> {
     while (!this.#isClosed && this.#workers.size >= atOnce) await Promise.race(this.#workers)
     this.#begin()
+    await this.settled()
+  }
+
+  /** Waits for the running jobs. */
+  async settled(): Promise<void> {
     while (this.#workers.size > 0) await Promise.all(this.#workers)
   }
 

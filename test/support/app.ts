@@ -86,6 +86,22 @@ export function testConfig(settings: Settings, env: Record<string, string> = {})
   )
 }
 
+/** The apps on each database. */
+const replicas = new Map<string, Set<FastifyInstance>>()
+
+/** Lets `deliverDue` wait for jobs that another app on the same database has begun, for example because it polled. */
+function awaitReplicas(t: Test, app: FastifyInstance, url: string): void {
+  const all = replicas.get(url) ?? new Set()
+  replicas.set(url, all.add(app))
+  t.teardown(() => void all.delete(app))
+  const { outbox } = app
+  const deliverDue = outbox.deliverDue.bind(outbox)
+  outbox.deliverDue = async () => {
+    await deliverDue()
+    for (const other of all) await other.outbox.settled()
+  }
+}
+
 /** Builds svc as it runs, on the engine of this run of the suite; closed with the test. */
 export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
   const own = options.database ? null : await createTestDatabase()
@@ -104,6 +120,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   const logger = createLogger('trace', { write: (line: string) => void logs.push(line) })
   const database = await openDatabase({ ...config.current().database, file: where.file, logger })
   const app = await buildApp({ config, database, clock, logger, traces: options.traces ?? false })
+  awaitReplicas(t, app, where.url)
   await app.ready()
   t.teardown(async () => {
     await app.close()
