@@ -13,7 +13,7 @@ export interface ErrorFacts {
 }
 
 /**
- * An error response of svc. `code` is stable: https://github.com/svc/svc/blob/main/docs/errors.md lists the codes.
+ * An error response of svc. `code` is stable; svc lists the codes at `/errors`.
  * `errors` has the messages by field, where svc names fields.
  */
 export class SvcError extends Error {

@@ -65,7 +65,7 @@ t.test('reads the token for each request if it is a function', async (t) => {
   t.match(await other.user(), { email: ada.email })
 })
 
-t.test('sends no cookies', async (t) => {
+t.test('sends no cookies, and no token after logout', async (t) => {
   const requests: RequestInit[] = []
   const record: typeof fetch = (input, init = {}) => {
     requests.push(init)
@@ -74,7 +74,16 @@ t.test('sends no cookies', async (t) => {
   const svc = createClient({ baseUrl: url, token: null, fetch: record })
   await svc.tokens.login(phone)
   await svc.user()
-  t.ok(requests.length === 2 && requests.every(({ credentials }) => credentials === 'omit'))
+  await svc.logout()
+  await t.rejects(svc.user(), UnauthorizedError)
+  t.same(
+    requests.map(({ credentials }) => credentials),
+    ['omit', 'omit', 'omit', 'omit'],
+  )
+  t.same(
+    requests.map(({ headers }) => new Headers(headers).has('authorization')),
+    [false, true, true, false],
+  )
 })
 
 t.test('calls any operation of the description, with path and query', async (t) => {

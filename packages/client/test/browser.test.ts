@@ -67,15 +67,15 @@ if (hasChromium(t)) {
   const folder = await build(t)
   const port = await freePort()
   const spa = await serveSpa(t, port, folder)
-  const browser = await openChromium(t)
+  const browser = await openChromium(t, { switches: ['--host-resolver-rules=MAP *.example.test 127.0.0.1'] })
   const stateful = { SVC_STATEFUL_DOMAINS: `localhost:${port}` }
 
   /** A page of the SPA in a browser without cookies. */
-  const openPage = async (t: Test, url: string) => {
+  const openPage = async (t: Test, url: string, address = spa) => {
     await browser.clearCookies()
     const page = await browser.newPage()
     t.teardown(() => page.close())
-    await page.goto(spa)
+    await page.goto(address)
     return { page, call: (expression: string) => inPage(page, url, expression) }
   }
   const login = `svc.login(${JSON.stringify(ada)})`
@@ -198,6 +198,20 @@ if (hasChromium(t)) {
     const { error } = await call(wrong)
     t.match(error, { class: 'RateLimitedError', status: 429 })
     t.ok(Number(error?.retryAfter) > 1, 'a page of another origin can read Retry-After')
+  })
+
+  t.test('reads the CSRF cookie on another subdomain of the session domain', async (t) => {
+    const settings = {
+      app: { url: `http://id.example.test:\${PORT}`, environment: 'development' },
+      session: { domain: '.example.test' },
+      server: { host: '127.0.0.1' },
+    }
+    const app = `http://app.example.test:${port}/`
+    const { port: own } = await startWithAda(t, { SVC_STATEFUL_DOMAINS: new URL(app).host }, settings)
+    const { call } = await openPage(t, `http://id.example.test:${own}`, app)
+    t.match(await call(login), { value: { two_factor: false } })
+    t.match(await call("svc.tokens.create({ token_name: 'page' })"), { value: /^\d+\|/ })
+    t.same(await call('svc.logout()'), {})
   })
 
   t.test('reports a page whose origin svc does not list', async (t) => {
