@@ -15,7 +15,10 @@ export function findCommand(word: string, commands: readonly Command[]): Command
 }
 
 /** Parses the words after a command's name, or returns null if they ask for help. Throws for invalid words. */
-export function parseWords({ name, argument, options }: Command, words: readonly string[]): CommandInput | null {
+export function parseWords(
+  { name, arguments: known = [], options }: Command,
+  words: readonly string[],
+): CommandInput | null {
   const types = Object.entries(options).map(
     ([key, { value }]) => [key, { type: value ? 'string' : 'boolean' }] as const,
   )
@@ -29,15 +32,15 @@ export function parseWords({ name, argument, options }: Command, words: readonly
   })
   if (tokens.some((token) => token.kind === 'option' && token.name === 'help')) return null
   const seeHelp = `\nShow the options: svc ${name} --help`
-  const input: { options: Record<string, string | number | true>; argument: string | undefined } = {
+  const input: { options: Record<string, string | number | true>; arguments: string[] } = {
     options: {},
-    argument: undefined,
+    arguments: [],
   }
   for (const token of tokens) {
     if (token.kind === 'positional') {
-      if (!argument || input.argument !== undefined)
+      if (input.arguments.length === known.length)
         throw new CommandError(`Unexpected argument ${token.value}.${seeHelp}`)
-      input.argument = token.value
+      input.arguments.push(token.value)
     }
     if (token.kind !== 'option') continue
     const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined
@@ -49,6 +52,8 @@ export function parseWords({ name, argument, options }: Command, words: readonly
     const value = token.value?.startsWith('-') && !token.inlineValue ? undefined : token.value
     input.options[token.name] = readValue(token.name, option, value)
   }
+  const missing = known.find(({ required }, index) => required && input.arguments[index] === undefined)
+  if (missing) throw new CommandError(`<${missing.name}> is missing.${seeHelp}`)
   for (const [key, { default: fallback, excludes }] of Object.entries(options)) {
     if (excludes && input.options[key] !== undefined && input.options[excludes] !== undefined) {
       throw new CommandError(`--${key} and --${excludes} cannot be combined.`)
@@ -80,7 +85,10 @@ const spelling = (name: string, { value }: Pick<CommandOption, 'value'>): string
   value ? `--${name}=<${value}>` : `--${name}`
 
 /** Returns the spelling and description of each argument and option. */
-export function describeInput({ argument, options }: Command): (readonly [spelling: string, description: string])[] {
+export function describeInput({
+  arguments: known = [],
+  options,
+}: Command): (readonly [spelling: string, description: string])[] {
   const ofOptions = Object.entries(options).map(([name, option]) => {
     const { description, choices, default: fallback, excludes } = option
     const notes = [
@@ -90,14 +98,15 @@ export function describeInput({ argument, options }: Command): (readonly [spelli
     ].filter(Boolean)
     return [spelling(name, option), notes.length > 0 ? `${description} (${notes.join('; ')})` : description] as const
   })
-  return [...(argument ? [[`<${argument.name}>`, argument.description] as const] : []), ...ofOptions]
+  return [...known.map((each) => [`<${each.name}>`, each.description] as const), ...ofOptions]
 }
 
 /** Returns the usage line of a command. */
-export function usageOf({ name, argument, options }: Command): string {
+export function usageOf({ name, arguments: known = [], options }: Command): string {
   const all = Object.entries(options)
   const required = all.filter(([, option]) => option.required).map(([key, option]) => spelling(key, option))
-  const parts = [name, argument && `[<${argument.name}>]`, ...required, all.length > required.length && '[options]']
+  const named = known.map((each) => (each.required ? `<${each.name}>` : `[<${each.name}>]`))
+  const parts = [name, ...named, ...required, all.length > required.length && '[options]']
   return `svc ${parts.filter(Boolean).join(' ')}`
 }
 

@@ -3,6 +3,7 @@ import { configCommands } from './config-commands.ts'
 import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
+import { guardCommands } from './guard-command.ts'
 import { userCommands } from './users/commands.ts'
 
 /** All commands, in the order of the help and of docs/commands.md. */
@@ -11,5 +12,6 @@ export const commands: readonly Command[] = [
   ...clientCommands,
   ...keyCommands,
   ...tokenCommands,
+  ...guardCommands,
   ...configCommands,
 ]

@@ -18,6 +18,13 @@ export interface CommandOption {
   excludes?: string
 }
 
+/** Positional argument of a command. */
+export interface CommandArgument {
+  name: string
+  description: string
+  required?: true
+}
+
 export type CommandOptions = Readonly<Record<string, CommandOption>>
 
 type OptionValue<Option extends CommandOption> = Option extends { range: readonly unknown[] }
@@ -37,7 +44,8 @@ export interface CommandInput<Options extends CommandOptions = CommandOptions> {
   options: { readonly [Name in keyof Options]?: OptionValue<Options[Name]> } & {
     readonly [Name in WithDefault<Options>]: OptionValue<Options[Name]>
   }
-  argument: string | undefined
+  /** In the order of the command line. */
+  arguments: readonly string[]
 }
 
 /** What every command can use. */
@@ -65,7 +73,7 @@ export interface Declaration<Context extends Terminal, Options extends CommandOp
   summary: string
   /** More about the command, for its help. */
   details?: string
-  argument?: { name: string; description: string }
+  arguments?: readonly CommandArgument[]
   options: Options
   run(context: Context, input: CommandInput<Options>): Promise<void>
 }

@@ -57,8 +57,11 @@ const diffOptions = {
   'exit-code': { description: 'Exit with 1 if there are differences' },
 } as const satisfies CommandOptions
 
-async function diff({ print }: Terminal, { argument, options }: CommandInput<typeof diffOptions>): Promise<void> {
-  const candidate = ofFile(argument)
+async function diff(
+  { print }: Terminal,
+  { arguments: [file], options }: CommandInput<typeof diffOptions>,
+): Promise<void> {
+  const candidate = ofFile(file)
   const { against } = options
   const base = against === undefined ? await inForce() : ofFile(against)
   const changes = changesBetween(base.settings, candidate.settings)
@@ -91,7 +94,7 @@ export const configCommands = [
     name: 'config:diff',
     summary: 'Show what a changed file will change in the active configuration',
     details: 'Marks each change that needs a restart.',
-    argument: { name: 'file', description: 'The changed file. By default the configured one' },
+    arguments: [{ name: 'file', description: 'The changed file. By default the configured one' }],
     options: diffOptions,
     run: diff,
   }),

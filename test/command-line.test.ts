@@ -22,6 +22,7 @@ t.test('explains each error in a command line', async (t) => {
     ['user:update --__proto__=x', 'Unknown option --__proto__.\nShow the options: svc user:update --help'],
     ['user:list all', 'Unexpected argument all.\nShow the options: svc user:list --help'],
     ['user:create --verified yes', 'Unexpected argument yes.\nShow the options: svc user:create --help'],
+    ['guard:test GET', '<url> is missing.\nShow the options: svc guard:test --help'],
     ['config:diff one two', 'Unexpected argument two.\nShow the options: svc config:diff --help'],
     ['user:create --email', '--email requires a value: --email=<address>'],
     ['user:create --email --name=Ada', '--email requires a value: --email=<address>'],
@@ -37,14 +38,14 @@ t.test('explains each error in a command line', async (t) => {
 })
 
 t.test('reads options, arguments and defaults', async (t) => {
-  t.strictSame(parse('prune-expired'), { options: { hours: 24 }, argument: undefined })
-  t.strictSame(parse('prune-expired --hours 0'), { options: { hours: 0 }, argument: undefined })
+  t.strictSame(parse('prune-expired'), { options: { hours: 24 }, arguments: [] })
+  t.strictSame(parse('prune-expired --hours 0'), { options: { hours: 0 }, arguments: [] })
   t.match(parse('config:diff --exit-code new.yaml --against old.yaml'), {
     options: { 'exit-code': true, against: 'old.yaml' },
-    argument: 'new.yaml',
+    arguments: ['new.yaml'],
   })
   t.match(parse('user:update --email=a --email=b --role='), { options: { email: 'b', role: '' } })
-  t.match(parse('config:diff -- --new.yaml'), { argument: '--new.yaml' })
+  t.match(parse('config:diff -- --new.yaml'), { arguments: ['--new.yaml'] })
   t.equal(parse('user:update --role=x -h'), null, 'asks for help')
 })
 
@@ -55,7 +56,7 @@ t.test('names every command, argument and option in the help', async (t) => {
     const own = commandHelp(command)
     t.match(own, `Usage: svc ${command.name}`)
     for (const name of Object.keys(command.options)) t.match(own, new RegExp(`^  --${name}\\b`, 'm'))
-    if (command.argument) t.match(own, `\n  <${command.argument.name}> `)
+    for (const { name: argument } of command.arguments ?? []) t.match(own, `\n  <${argument}> `)
     for (const line of own.split('\n').slice(4)) t.match(line, /^ {2}\S+.* {2,}[A-Z]\w/, 'has a description')
   }
 })

@@ -3,7 +3,10 @@ import { unauthenticated } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
 /** Returns the caller of a bearer token, `null` for an invalid token, or `undefined` for another format. */
-export type BearerCheck = (bearer: string, request: FastifyRequest) => Promise<Caller | null> | undefined
+export type BearerCheck = (
+  bearer: string,
+  request: Pick<FastifyRequest, 'server'>,
+) => Promise<Caller | null> | undefined
 
 /** Returns the caller of a DPoP-bound token (RFC 9449 section 7.1). Throws 401 for an invalid one. */
 export type BoundCheck = (token: string, request: FastifyRequest) => Promise<Caller>
@@ -26,7 +29,7 @@ export const boundTokenOf = (authorization: string | undefined): string | null =
 /** Returns the caller of the bearer token, or null without one. Throws 401 `invalid_token` for an invalid token. */
 export async function bearerCaller(
   bearer: string | null,
-  request: FastifyRequest,
+  request: Pick<FastifyRequest, 'server'>,
   checks: readonly BearerCheck[],
 ): Promise<Caller | null> {
   if (bearer === null) return null

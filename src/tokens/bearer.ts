@@ -68,7 +68,7 @@ export const tokenBearer: BearerCheck = (bearer, request) => {
   return key ? callerOf(key, request) : Promise.resolve(null)
 }
 
-async function callerOf(key: TokenKey, { server: app }: FastifyRequest): Promise<Caller | null> {
+async function callerOf(key: TokenKey, { server: app }: Pick<FastifyRequest, 'server'>): Promise<Caller | null> {
   const live = await findLive(key, app)
   if (!live) return null
   const { row, user, end } = live

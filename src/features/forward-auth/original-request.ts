@@ -14,6 +14,9 @@ export interface OriginalRequest {
   url: string
 }
 
+/** What the headers are read from. */
+type Asking = Pick<FastifyRequest, 'headers' | 'method'>
+
 /** What one source says about the request; undefined for what it leaves open. */
 interface Claim {
   method?: string | undefined
@@ -28,7 +31,7 @@ const invalid = (message: string): HttpError => new HttpError(400, 'invalid_orig
  * Returns the request that a trusted proxy describes in its headers or, with `path`, in the request itself. Throws 400
  * if a part is missing, cannot be read, or differs between two sources.
  */
-export function originalRequest(request: FastifyRequest, isTrusted: boolean, path: string | null): OriginalRequest {
+export function originalRequest(request: Asking, isTrusted: boolean, path: string | null): OriginalRequest {
   if (!isTrusted)
     throw invalid('The guard answers trusted proxies only. Add the address of the proxy to server.trust_proxy.')
   const claims = [forwardedClaim(request), originalClaim(request), ...(path === null ? [] : [pathClaim(request, path)])]
@@ -72,19 +75,19 @@ function agreed<Value extends string>(
 }
 
 /** Several headers of one name become a list, which no part can contain. */
-function header({ headers }: FastifyRequest, name: string): string | undefined {
+function header({ headers }: Asking, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-const forwardedClaim = (request: FastifyRequest): Claim => ({
+const forwardedClaim = (request: Asking): Claim => ({
   method: header(request, 'x-forwarded-method'),
   scheme: header(request, 'x-forwarded-proto'),
   host: header(request, 'x-forwarded-host'),
   uri: header(request, 'x-forwarded-uri'),
 })
 
-function originalClaim(request: FastifyRequest): Claim {
+function originalClaim(request: Asking): Claim {
   const method = header(request, 'x-original-method')
   const url = header(request, 'x-original-url')
   if (url === undefined) return { method }
@@ -95,7 +98,7 @@ function originalClaim(request: FastifyRequest): Claim {
 }
 
 /** Envoy sends the request with its own method, host and path. */
-const pathClaim = (request: FastifyRequest, path: string): Claim => ({
+const pathClaim = (request: Asking, path: string): Claim => ({
   method: request.method,
   host: request.headers.host,
   uri: path,
@@ -104,7 +107,7 @@ const pathClaim = (request: FastifyRequest, path: string): Claim => ({
 const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
 /** Methods that a server may use instead: many frameworks let a client override the method. */
-function overrides(request: FastifyRequest, method: string, uri: string): string[] {
+function overrides(request: Asking, method: string, uri: string): string[] {
   const query = new URLSearchParams(uri.split('?').slice(1).join('?'))
   const named = [...overrideHeaders.map((name) => header(request, name)), ...query.getAll('_method')]
   const others = named.flatMap((name) => (name === undefined || name === '' ? [] : name.toUpperCase()))
