@@ -110,7 +110,9 @@ const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-ov
 function overrides(request: Asking, method: string, uri: string): string[] {
   const query = new URLSearchParams(uri.split('?').slice(1).join('?'))
   const named = [...overrideHeaders.map((name) => header(request, name)), ...query.getAll('_method')]
-  const others = named.flatMap((name) => (name === undefined || name === '' ? [] : name.toUpperCase()))
+  // Of a list, some servers read the first method and others the whole text.
+  const listed = named.flatMap((text = '') => [text, ...text.split(',')].map((name) => name.trim().toUpperCase()))
   // svc itself may have replaced the method of this request already.
-  return [...new Set(others.length > 0 ? [...others, 'POST'] : [])].filter((other) => other !== method)
+  const others = new Set(listed.filter((other) => other !== ''))
+  return [...(others.size > 0 ? others.add('POST') : [])].filter((other) => other !== method)
 }

@@ -131,6 +131,9 @@ t.test('requires that an overridden method matches the same rule', async (t) => 
   for (const name of ['X-HTTP-Method-Override', 'x-http-method', 'X-Method-Override'])
     t.equal((await svc.ask({ url, headers: { [name]: 'DELETE' } })).statusCode, 400, name)
   t.equal((await svc.ask({ url: `${url}?_method=delete` })).statusCode, 400)
+  const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
+  const listed = { authorization, 'x-http-method-override': 'GET, DELETE' }
+  t.equal((await svc.ask({ method: 'POST', url, headers: listed })).statusCode, 400, 'the first of a list')
   t.equal((await svc.ask({ url: `${api}/public/x`, headers: { 'x-http-method-override': 'PUT' } })).statusCode, 200)
 })
 

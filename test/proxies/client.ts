@@ -1,0 +1,73 @@
+import { connect } from 'node:net'
+import { connect as secure } from 'node:tls'
+
+export interface Answer {
+  status: number
+  /** By lower-case name; several headers of one name are joined. */
+  headers: Record<string, string>
+  body: string
+}
+
+/** Sends text as it is, and reads one answer. Node's own clients would normalise it. */
+export function sendRaw(port: number, text: string | Buffer, localAddress = '127.0.0.1'): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const plain = connect({ port, host: '127.0.0.1', localAddress })
+    const socket = secure({
+      socket: plain,
+      servername: 'api.example.com',
+      rejectUnauthorized: false,
+      ALPNProtocols: ['http/1.1'],
+    })
+    const parts: Buffer[] = []
+    const finish = () => {
+      const answer = parseAnswer(Buffer.concat(parts))
+      if (answer) resolve(answer)
+      else reject(new Error(`no answer: ${Buffer.concat(parts)}`))
+      socket.destroy()
+    }
+    socket.on('data', (part) => {
+      parts.push(part)
+      if (isComplete(Buffer.concat(parts))) finish()
+    })
+    // A proxy may close the connection before it has read a body.
+    socket.once('close', finish)
+    plain.on('error', () => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.write(text)
+  })
+}
+
+/** Tests for an upgrade or a whole body. Other answers end with the connection. */
+function isComplete(bytes: Buffer): boolean {
+  const answer = parseAnswer(bytes)
+  const length = answer?.headers['content-length']
+  return answer?.status === 101 || (length !== undefined && answer?.body.length === Number(length))
+}
+
+/** Returns null if the head is incomplete. */
+function parseAnswer(bytes: Buffer): Answer | null {
+  const text = bytes.toString('latin1')
+  const end = text.indexOf('\r\n\r\n')
+  const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1])
+  if (end < 0 || !status) return null
+  if (status === 100) return parseAnswer(bytes.subarray(end + 4))
+  const headers: Record<string, string> = {}
+  for (const line of text.slice(0, end).split('\r\n').slice(1)) {
+    const at = line.indexOf(':')
+    const name = line.slice(0, at).toLowerCase()
+    const value = line.slice(at + 1).trim()
+    headers[name] =
+      headers[name] === undefined ? value : `${headers[name]}${name === 'set-cookie' ? '\n' : ', '}${value}`
+  }
+  const rest = text.slice(end + 4)
+  const body = headers['transfer-encoding'] === 'chunked' ? joinChunks(rest) : rest
+  return { status, headers, body }
+}
+
+function joinChunks(text: string): string {
+  const [, size = '0'] = /^([\da-f]+)\r\n/i.exec(text) ?? []
+  const length = Number.parseInt(size, 16)
+  if (length === 0) return ''
+  const start = size.length + 2
+  return text.slice(start, start + length) + joinChunks(text.slice(start + length + 2))
+}

@@ -1,0 +1,102 @@
+// engine: none
+import { signedIn } from '../features/forward-auth/sessions.ts'
+import { navigation } from '../features/forward-auth/setup.ts'
+import { valuesOf } from './upstream.ts'
+import { eachProxy } from './world.ts'
+
+const browser = Object.entries(navigation).map(([name, value]) => `${name}: ${value}`)
+const identity = [
+  'Remote-User',
+  'Remote-Email',
+  'Remote-Name',
+  'Remote-Groups',
+  'Svc-User-Id',
+  'Svc-Abilities',
+  'Svc-Credential',
+]
+
+/** Spellings under which a server may read a header. */
+const spellings = (name: string): string[] => {
+  const words = name.split('-')
+  const joined = words.reduce<string[]>(
+    (heads, word) => (heads[0] === '' ? [word] : heads.flatMap((head) => [`${head}-${word}`, `${head}_${word}`])),
+    [''],
+  )
+  return [...joined, name.toLowerCase(), name.toUpperCase()]
+}
+
+eachProxy('removes forged identity headers in every spelling', async (t, { send, svc }, port) => {
+  const token = await svc.createToken(await svc.createUser())
+  for (const name of identity) {
+    for (const spelling of spellings(name)) {
+      for (const target of ['/public/x', '/orders/1']) {
+        const forged = [`${spelling}: forged`, `${spelling}: forged too`]
+        const headers = target === '/orders/1' ? [...forged, `Authorization: Bearer ${token}`] : forged
+        const { status, received } = await send(port, { target, headers })
+        // Envoy rejects names with underscores.
+        t.ok(status === 200 || (status === 400 && spelling.includes('_')), `${spelling}: ${status}`)
+        if (!received) continue
+        const values = valuesOf(received, name)
+        t.notMatch(values.join(), 'forged', `${spelling} for ${target}`)
+        t.equal(values.length, target === '/orders/1' ? 1 : 0, `${spelling} for ${target}`)
+      }
+    }
+  }
+})
+
+eachProxy('sends identity headers that a client names in Connection', async (t, { send, svc }, port) => {
+  const user = await svc.createUser()
+  const authorization = `Authorization: Bearer ${await svc.createToken(user)}`
+  const names = [...identity, 'X-Forwarded-For', 'X-Original-URL', 'X-Forwarded-Uri', 'Cookie']
+  const connection = `Connection: close, ${names.join(', ')}`
+  const { status, received } = await send(port, { headers: [connection, authorization] })
+  t.match([200, 400], new Set([status]))
+  if (received) t.same(valuesOf(received, 'Remote-User'), [String(user.id)])
+})
+
+eachProxy('sends the service neither cookies of svc nor tokens', async (t, { send, svc }, port, proxy) => {
+  const user = await svc.createUser()
+  const cookies = await signedIn(svc, user.email)
+  t.match(cookies, /svc_session=/)
+  const sent = `a=1; ${cookies}; svc_remember=secret; theme=dark`
+  const page = await send(port, { headers: [`Cookie: ${sent}`, ...browser, 'Origin: https://app.example.com'] })
+  t.equal(page.status, 200)
+  t.equal(page.received?.headers['remote-user'], String(user.id))
+  const received = page.received?.headers.cookie ?? ''
+  t.match(received, 'a=1')
+  t.match(received, 'theme=dark')
+  // Traefik cannot change a cookie.
+  const isRemoved = proxy !== 'traefik'
+  t.equal(!/svc_(session|remember)/.test(received), isRemoved)
+  const authorization = `Authorization: Bearer ${await svc.createToken(user)}`
+  const program = await send(port, { headers: [authorization, 'X-Api-Key: own'] })
+  t.equal(program.status, 200)
+  t.equal(program.received?.headers['x-api-key'], 'own')
+  t.equal(program.received?.headers.authorization, undefined)
+  const open = await send(port, { target: '/public/x', headers: [authorization] })
+  t.equal(open.received?.headers.authorization, undefined)
+})
+
+eachProxy('removes headers that name another request', async (t, { send }, port) => {
+  const urls = ['X-Original-URL', 'X-Rewrite-URL', 'X-Forwarded-Prefix']
+  const forwarded = ['X-Forwarded-Uri', 'X-Forwarded-Method', 'X-Forwarded-Host', 'X-Forwarded-Proto']
+  for (const name of [...urls, ...forwarded, 'X-Original-Method']) {
+    const underscored = urls.includes(name) ? [name.replaceAll('-', '_')] : []
+    for (const spelling of [name, name.toUpperCase(), ...underscored]) {
+      const headers = [`${spelling}: /public/x`, `${spelling}: /public/y`]
+      const secret = await send(port, { target: '/secret', headers })
+      t.match([400, 401, 403], new Set([secret.status]), `${spelling}: ${secret.status}`)
+      t.equal(secret.received, null)
+      const open = await send(port, { target: '/public/x', headers: [`${spelling}: /secret`] })
+      if (open.received) t.notMatch(valuesOf(open.received, name).join(), 'secret', spelling)
+    }
+  }
+})
+
+eachProxy('reports the address of the client', async (t, { send }, port) => {
+  const target = '/network'
+  t.equal((await send(port, { target, localAddress: '127.0.0.7' })).status, 200)
+  t.equal((await send(port, { target, localAddress: '127.0.0.8' })).status, 401)
+  const headers = ['X-Forwarded-For: 127.0.0.7']
+  t.equal((await send(port, { target, localAddress: '127.0.0.8', headers })).status, 401, 'a claimed address')
+})

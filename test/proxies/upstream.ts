@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { Test } from 'tap'
+import { freePort } from '../support/port.ts'
+
+/** What a service received. */
+export interface Received {
+  method: string
+  url: string
+  /** Names and values in turn. */
+  raw: string[]
+  headers: IncomingMessage['headers']
+  bytes: number
+}
+
+/** Values of all headers whose name a server may read as this one. */
+export const valuesOf = ({ raw }: Received, name: string): string[] =>
+  raw.filter((_, index) => index % 2 === 1 && sameName(raw[index - 1] ?? '', name))
+
+const sameName = (one: string, two: string): boolean =>
+  one.toLowerCase().replaceAll('_', '-') === two.toLowerCase().replaceAll('_', '-')
+
+/** A service that answers every request with 200 and notes it under its `X-Request-Number`. */
+export async function startUpstream(t: Test) {
+  const requests = new Map<string, Received>()
+  const note = (request: IncomingMessage, bytes: number) => {
+    const { method = '', url = '', rawHeaders: raw, headers } = request
+    requests.set(String(headers['x-request-number']), { method, url, raw, headers, bytes })
+  }
+  const server = createServer((request, response) => {
+    let bytes = 0
+    request.on('data', (part: Buffer) => {
+      bytes += part.length
+    })
+    request.once('end', () => {
+      note(request, bytes)
+      response.writeHead(200, { 'x-upstream': 'yes' }).end('from the service')
+    })
+  })
+  server.on('upgrade', (request, socket) => {
+    note(request, 0)
+    const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
+    const accept = createHash('sha1').update(key).digest('base64')
+    const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade']
+    socket.on('error', () => socket.destroy())
+    socket.end(`${[...lines, `Sec-WebSocket-Accept: ${accept}`].join('\r\n')}\r\n\r\n`)
+  })
+  const port = await freePort()
+  await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { port, requests }
+}
