@@ -5,7 +5,7 @@ import openapiTypeScript, { astToString } from 'openapi-typescript'
 import { apiDescription } from '../../.dev/api-description.mjs'
 
 /** Pages are for browsers, and the OAuth protocol has clients of its own. */
-const leftOut = new Set(['Pages', 'OAuth 2.0 and OpenID Connect'])
+const leftOut = new Set(['Pages', 'OpenID Connect'])
 
 /** Only what a caller needs: the parameters, the body and the success. Errors are classes in the client. */
 function forCallers({ description, tags: _, operationId: __, security: ___, ...operation }, shared) {

@@ -1,18 +1,20 @@
 import fastifySwagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../config/schema.ts'
-import { nameSchemas } from '../http/description/named-schemas.ts'
+import { formType } from '../http/bodies.ts'
+import { describeInput, describeOutput } from '../http/description/described-schemas.ts'
+import { completeDocument, type SwaggerDocument, xsrfHeaderName } from '../http/description/document.ts'
 import { problemResponse } from '../http/description/problems.ts'
-import { sharedResponse, shareResponses } from '../http/description/shared-responses.ts'
-import { tags } from '../http/description/tags.ts'
+import { sharedResponse } from '../http/description/shared-responses.ts'
 import type { RouteAccess } from './route-access.ts'
 
 /** OpenAPI 3.1 document of the API. */
 export const ApiDescription = Type.Unsafe<object>({
   type: 'object',
+  title: 'ApiDescription',
   additionalProperties: true,
-  description: 'OpenAPI 3.1.',
+  description: 'An OpenAPI 3.1 document.',
 })
 
 /** `DELETE /api/tokens/:id` is `deleteApiTokensId`. */
@@ -35,20 +37,22 @@ const bodiless: Readonly<Record<string, object>> = {
   303: redirect,
 }
 
+/** A response with a body. Its description is not in the schema, which may be a named one. */
+function responseOf(schema: unknown): object {
+  const described = Object(describeOutput(schema))
+  return { 'x-response-description': described.description ?? 'Success.', ...described }
+}
+
 /** Success responses. A route that declares none returns a page. `reloads`: with strict cookies, it may reload itself. */
 function successes(own: Record<string, unknown>, reloads: boolean): Record<string, unknown> {
-  const described = Object.entries(own).map(([status, schema]) => [
-    status,
-    // The description is not in the schema, which may be a named one.
-    bodiless[status] ?? { 'x-response-description': Object(schema).description ?? 'Success.', ...Object(schema) },
-  ])
+  const described = Object.entries(own).map(([status, schema]) => [status, bodiless[status] ?? responseOf(schema)])
   const isAnswer = described.some(([status]) => Number(status) < 400)
   const reload = reloads && !(200 in own) ? [[200, reloadPage]] : []
   return Object.fromEntries([...(isAnswer ? reload : [[200, page]]), ...described])
 }
 
 const html = { content: { 'text/html': { schema: { type: 'string' } } } }
-const page = { description: 'A page.', ...html }
+const page = { description: '#Page An HTML page.', ...html }
 /** The answer of `strict-cookies.ts`. */
 const reloadPage = {
   description: '#Reload With strict cookies, a page that opens the same address again when another site links to it.',
@@ -60,22 +64,22 @@ const credentials = (access: RouteAccess) => {
   return access.family === 'guard' ? [{ session: [] }, { bearer: [] }, { dpop: [] }] : [{ session: [] }]
 }
 
+/** The parameters and the body of a route. */
+const describedInputs = (schema: FastifySchema = {}) =>
+  Object.fromEntries(
+    (['params', 'querystring', 'body'] as const).flatMap((part) =>
+      schema[part] ? [[part, describeInput(schema[part])]] : [],
+    ),
+  )
+
 /** What a protocol route says about its requests, which it validates itself. */
 const requestOf = ({ query, body }: ProtocolDescription) => ({
   ...(query ? { querystring: query } : {}),
-  ...(body ? { consumes: ['application/x-www-form-urlencoded', 'application/json'], body } : {}),
+  ...(body ? { consumes: [formType], body } : {}),
 })
 
-/** The header by which a page proves that it may use the session. `referToShared` replaces it. */
-const xsrfHeader = Type.Object({ 'X-XSRF-TOKEN': Type.Optional(Type.String()) })
-
-const xsrfParameter = {
-  name: 'X-XSRF-TOKEN',
-  in: 'header',
-  required: false,
-  schema: { type: 'string' },
-  description: 'The value of the cookie `XSRF-TOKEN`. Required with a session, unless the page is on the same origin.',
-}
+/** The header by which a page proves that it may use the session. `completeDocument` replaces it. */
+const xsrfHeader = Type.Object({ [xsrfHeaderName]: Type.Optional(Type.String()) })
 
 /** Serves `/openapi.json` (OpenAPI 3.1), built from the declarations that protect and validate each route. */
 export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
@@ -138,41 +142,17 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
         schema: {
           operationId: operationId(method, url),
           ...schema,
+          ...describedInputs(schema),
           security: protocol ? protocol.security : credentials(access),
           ...(protocol ? requestOf(protocol) : {}),
           ...(route.config?.stepAnswers?.includes(419) ? { headers: xsrfHeader } : {}),
-          response: { ...successes(own, reloads), ...errors },
+          response: describeOutput({ ...successes(own, reloads), ...errors }),
         },
         url,
       }
     },
   })
 }
-
-interface Document {
-  info: object
-  paths?: Record<string, Record<string, Operation>>
-  components: { securitySchemes: object }
-}
-
-interface Operation {
-  tags: string[]
-  parameters?: { name: string }[]
-  responses: Record<string, { description: string }>
-}
-
-/** Replaces shared responses, which it collects in `shared`, and the CSRF header by references. */
-const referToShared = ({ responses, parameters, ...operation }: Operation, shared: Record<string, object>): object => ({
-  ...operation,
-  ...(parameters
-    ? {
-        parameters: parameters.map((each) =>
-          each.name === xsrfParameter.name ? { $ref: '#/components/parameters/XsrfToken' } : each,
-        ),
-      }
-    : {}),
-  responses: shareResponses(responses, shared),
-})
 
 /** The flows that client libraries can use, with the scopes of the configuration. */
 function protocolSchemes({ app, scopes }: Config): object {
@@ -189,30 +169,21 @@ function protocolSchemes({ app, scopes }: Config): object {
   }
 }
 
-/** Returns the document with the current service name. */
+const documents = new WeakMap<Config, object>()
+
+/** Returns the document with the current service name and scopes. */
 export function describedNow(app: FastifyInstance): object {
-  const { info, paths = {}, components, ...described } = app.swagger() as unknown as Document
   const config = app.config.current()
-  const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((each) => each.tags)))
-  const responses: Record<string, object> = {}
-  const operations = Object.entries(paths).map(([path, methods]) => [
-    path,
-    Object.fromEntries(
-      Object.entries(methods).map(([method, operation]) => [method, referToShared(operation, responses)]),
-    ),
-  ])
-  return nameSchemas({
+  const known = documents.get(config)
+  if (known) return known
+  const { components, info, ...described } = structuredClone(app.swagger()) as unknown as SwaggerDocument
+  const document = completeDocument({
     ...described,
     info: { ...info, title: config.app.name },
-    tags: tags.filter(({ name }) => used.has(name)),
-    paths: Object.fromEntries(operations),
-    components: {
-      ...components,
-      securitySchemes: { ...components.securitySchemes, ...protocolSchemes(config) },
-      parameters: { XsrfToken: xsrfParameter },
-      responses,
-    },
+    components: { securitySchemes: { ...components.securitySchemes, ...protocolSchemes(config) } },
   })
+  documents.set(config, document)
+  return document
 }
 
 /** Requests of a protocol route: JSON Schemas of its query and body, and how callers authenticate. */

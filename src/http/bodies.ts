@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
 
+/** Media type of HTML forms. */
+export const formType = 'application/x-www-form-urlencoded'
+
 /** Fields by name. `name[]` and `name[0]` collect a list. */
 type Fields = Record<string, string | string[]>
 
@@ -30,7 +33,7 @@ export function addBodyParsers(app: FastifyInstance): void {
     if (body === '') done(null, undefined)
     else void parseJson(request, String(body), done)
   })
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+  app.addContentTypeParser(formType, { parseAs: 'string' }, (_request, body, done) =>
     done(null, fieldsOf(new URLSearchParams(String(body)))),
   )
   app.addContentTypeParser(

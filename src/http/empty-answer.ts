@@ -6,7 +6,7 @@ import { sharedResponse } from './description/shared-responses.ts'
 export const EmptyAnswer = sharedResponse({
   name: 'Empty',
   description: 'Done: an empty string.',
-  schema: Type.Unsafe<''>({ type: 'string', const: '' }),
+  schema: Type.Unsafe<''>({ type: 'string', maxLength: 0 }),
 })
 
 /** Sends the status with the JSON body `""`. */

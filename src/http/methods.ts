@@ -12,7 +12,8 @@ import { methodNotAllowed } from '../errors.ts'
 import { refuseDeep } from './input.ts'
 import { methodsOf, type Step, type StepHook } from './step.ts'
 
-const answered: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+/** Methods that get 405 where they have no route. Other methods get 404. */
+const answered: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY']
 const overridable = new Set(['PUT', 'PATCH', 'DELETE'])
 
 /** Replays the body of a request that is routed a second time. */

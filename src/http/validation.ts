@@ -2,6 +2,8 @@ import { Ajv, type ErrorObject, type SchemaValidateFunction, type ValidateFuncti
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { type FieldErrors, notFound, validationFailed } from '../errors.ts'
+import { apiRequired, apiSchema } from './description/described-schemas.ts'
+import { isFlag } from './flag.ts'
 import { isDate, isEmail, isName } from './formats.ts'
 import { newPasswordErrors } from './new-password.ts'
 
@@ -30,6 +32,7 @@ const formatTexts: Record<string, string> = {
 /** Message for one violation, after `The … field `. */
 function text({ keyword, params, data }: ErrorObject): string {
   if (keyword === 'required' || data === null || data === '') return 'is required'
+  if (keyword === flag) return typeTexts.boolean as string
   if (keyword === 'type') return typeTexts[[params.type].flat()[0]] ?? 'is invalid'
   if (keyword === 'format') return formatTexts[params.format] ?? 'must be a valid date'
   if (keyword === 'minLength') return `must be at least ${params.limit} characters`
@@ -58,6 +61,9 @@ function textsOf(errors: readonly ErrorObject[]): FieldErrors {
 /** Name of a person or thing: one line without control characters. */
 export const nameField = { minLength: 1, maxLength: 255, format: 'name' } as const
 
+/** Keyword for an option that is on or off. Forms send it as a text. */
+export const flag = 'x-flag'
+
 /** Keyword for a new password. Its errors are whole sentences. */
 const newPassword = 'x-new-password'
 
@@ -68,6 +74,11 @@ export const NewPassword = Type.Unsafe<string>({
   [newPassword]: true,
   description: 'The new password. It must match `password_confirmation` and meet the configured rules.',
 })
+
+/** Repeats a new password. An error about it is an error of the password. */
+export const PasswordConfirmation = Type.Optional(
+  Type.Unknown({ description: 'The new password again.', [apiSchema]: { type: 'string' }, [apiRequired]: true }),
+)
 
 /** Validates bodies with ajv: reports all errors, drops undeclared fields, coerces nothing. */
 export function addValidation(app: FastifyInstance): void {
@@ -91,6 +102,7 @@ export function addValidation(app: FastifyInstance): void {
     checkNewPassword.errors = texts.map((message) => ({ keyword: newPassword, message }))
     return texts.length === 0
   }
+  ajv.addKeyword({ keyword: flag, validate: (_rule: unknown, value: unknown) => isFlag(value) })
   ajv.addKeyword({ keyword: newPassword, type: 'string', validate: checkNewPassword })
   app.setValidatorCompiler(({ schema, httpPart }) => {
     // Compiling all schemas would dominate the start, so each is compiled on first use.

@@ -20,11 +20,19 @@ declare module 'fastify' {
   }
 }
 
-/** A page among a route's responses, for the API description. Several operations share one with a name. */
-export const pageAnswer = (description: string, name?: string) => ({
-  description: name ? `#${name} ${description}` : description,
+/** A page among a route's responses, for the API description. Operations share it by its name. */
+const pageAnswer = (name: string, description: string) => ({
+  description: `#${name} ${description}`,
   content: { 'text/html': { schema: { type: 'string' } } },
 })
+
+export const pageAnswers = {
+  page: pageAnswer('Page', 'An HTML page.'),
+  refused: pageAnswer(
+    'RefusedPage',
+    'The link is invalid, expired or used, or the change is no longer possible. A page says why.',
+  ),
+}
 
 const templates = new Templates('pages')
 const warned = new WeakSet<object>()

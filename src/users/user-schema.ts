@@ -4,20 +4,24 @@ import type { User } from './user.ts'
 /** User JSON, the same in all responses. */
 export const UserSchema = Type.Object(
   {
-    id: Type.Integer(),
-    name: Type.String(),
-    email: Type.String(),
+    id: Type.Integer({ format: 'int64' }),
+    name: Type.String({ description: 'The full name.' }),
+    email: Type.String({ description: 'The email address.' }),
     // A type list instead of a union, because the serialiser would validate a union on every response.
-    email_verified_at: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+    email_verified_at: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      format: 'date-time',
+      description: 'When the user verified the address; null if not verified.',
+    }),
     pending_email: Type.Optional(
       Type.String({
         description: 'The new address, which takes effect once it is verified. Present only while a change is pending.',
       }),
     ),
-    role: Type.String(),
-    two_factor_enabled: Type.Boolean(),
-    created_at: Type.String({ format: 'date-time' }),
-    updated_at: Type.String({ format: 'date-time' }),
+    role: Type.String({ description: 'The role, which the configuration defines.' }),
+    two_factor_enabled: Type.Boolean({ description: 'Whether a second factor is confirmed.' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the account was created.' }),
+    updated_at: Type.String({ format: 'date-time', description: 'When the account was last changed.' }),
   },
   { title: 'User', description: 'The signed-in user.' },
 )
@@ -25,7 +29,7 @@ export const UserSchema = Type.Object(
 /** User JSON for a caller. A third-party client sees only the fields of its scopes. */
 export const SeenUserSchema = Type.Object(
   { id: UserSchema.properties.id, ...Type.Partial(Type.Omit(UserSchema, ['id'])).properties },
-  { title: 'SeenUser', description: 'The signed-in user. Only `id` is always present.' },
+  { title: 'CurrentUser', description: 'The signed-in user. Only `id` is always present.' },
 )
 
 type Field = keyof typeof UserSchema.properties

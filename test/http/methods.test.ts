@@ -1,7 +1,7 @@
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 
-type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
+type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'TRACE' | 'QUERY'
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const idOf = (token: string) => token.split('|')[0]
 
@@ -37,6 +37,8 @@ t.test('answers 405 with the supported methods', async (t) => {
     ['GET', '/api/tokens/current', 'DELETE'],
     ['POST', '/api/tokens/1', 'DELETE'],
     ['PATCH', '/api/tokens', 'DELETE, GET, HEAD'],
+    ['TRACE', '/api/tokens', 'DELETE, GET, HEAD'],
+    ['QUERY', '/api/tokens/1', 'DELETE'],
     ['POST', '/api/tokens', 'DELETE, GET, HEAD'],
     ['DELETE', '/orders', 'GET, HEAD'],
     ['POST', '/server/1', 'PUT'],

@@ -9,11 +9,15 @@ export interface Remember {
 }
 
 export type Credentials = Omit<BodyOf<'POST', '/login'>, 'remember'> & Remember
+type Repeated = 'password_confirmation'
+
 /** Without `password_confirmation`, the client repeats the password. */
-export type Registration = Omit<BodyOf<'POST', '/register'>, 'remember'> & Remember
+export type Registration = Omit<BodyOf<'POST', '/register'>, 'remember' | Repeated> &
+  Partial<Record<Repeated, string>> &
+  Remember
 export type ProfileChange = BodyOf<'PUT', '/user/profile-information'>
-export type PasswordChange = Omit<BodyOf<'PUT', '/user/password'>, 'revoke_tokens'> & { revoke_tokens?: boolean }
-export type PasswordReset = BodyOf<'POST', '/reset-password'>
+export type PasswordChange = Omit<BodyOf<'PUT', '/user/password'>, Repeated> & Partial<Record<Repeated, string>>
+export type PasswordReset = Omit<BodyOf<'POST', '/reset-password'>, Repeated> & Partial<Record<Repeated, string>>
 
 /** svc compares both fields. Forms that have only one send it twice. */
 export const repeated = <Body extends { password: string }>(body: Body) => ({

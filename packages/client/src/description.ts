@@ -5,13 +5,10 @@ export interface paths {
         /** Liveness check */
         get: {
             responses: {
-                /** @description Success. */
+                /** @description The process answers. */
                 200: {
                     content: {
-                        "application/json": {
-                            /** @enum {string} */
-                            status: "ok";
-                        };
+                        "application/json": components["schemas"]["Liveness"];
                     };
                 };
             };
@@ -21,12 +18,7 @@ export interface paths {
         /** Readiness check */
         get: {
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["Readiness"];
-                    };
-                };
+                200: components["responses"]["Readiness"];
             };
         };
     };
@@ -98,7 +90,7 @@ export interface paths {
                 /** @description The signed-in user. Only `id` is always present. */
                 200: {
                     content: {
-                        "application/json": components["schemas"]["SeenUser"];
+                        "application/json": components["schemas"]["CurrentUser"];
                     };
                 };
             };
@@ -168,14 +160,10 @@ export interface paths {
         /** Send the verification mail again */
         post: {
             responses: {
-                /** @description Success. */
+                /** @description svc sends the link by mail. */
                 202: {
                     content: {
-                        "application/json": {
-                            /** @enum {string} */
-                            status: "verification-link-sent";
-                            message: string;
-                        };
+                        "application/json": components["schemas"]["VerificationEmailSent"];
                     };
                 };
                 204: components["responses"]["NoContent"];
@@ -194,12 +182,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["PasswordResetStatus"];
-                    };
-                };
+                200: components["responses"]["PasswordResetStatus"];
             };
         };
     };
@@ -215,12 +198,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["PasswordResetStatus"];
-                    };
-                };
+                200: components["responses"]["PasswordResetStatus"];
             };
         };
     };
@@ -245,11 +223,7 @@ export interface paths {
         post: {
             requestBody: {
                 content: {
-                    "application/json": {
-                        password?: unknown;
-                        /** @description For users without a password: the mailed code. */
-                        code?: unknown;
-                    };
+                    "application/json": components["schemas"]["ConfirmPasswordRequest"];
                 };
             };
             responses: {
@@ -264,14 +238,10 @@ export interface paths {
          */
         post: {
             responses: {
-                /** @description Success. */
+                /** @description svc sends the code by mail. */
                 202: {
                     content: {
-                        "application/json": {
-                            /** @enum {string} */
-                            status: "confirmation-code-sent";
-                            message: string;
-                        };
+                        "application/json": components["schemas"]["ConfirmationCodeSent"];
                     };
                 };
             };
@@ -290,12 +260,10 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description Whether the user confirmed the password recently. */
                 200: {
                     content: {
-                        "application/json": {
-                            confirmed: boolean;
-                        };
+                        "application/json": components["schemas"]["PasswordConfirmation"];
                     };
                 };
             };
@@ -377,15 +345,10 @@ export interface paths {
         /** The QR code for the authenticator app; `[]` without a second factor */
         get: {
             responses: {
-                /** @description Success. */
+                /** @description The QR code for the authenticator app. An empty list without a second factor. */
                 200: {
                     content: {
-                        "application/json": {
-                            /** @description An `<svg>` element. */
-                            svg: string;
-                            /** @description `otpauth://…` */
-                            url: string;
-                        } | unknown[];
+                        "application/json": components["schemas"]["TwoFactorQrCode"];
                     };
                 };
             };
@@ -395,7 +358,7 @@ export interface paths {
         /** The secret to type into the authenticator app */
         get: {
             responses: {
-                /** @description Success. */
+                /** @description The secret to type into the authenticator app. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["TwoFactorSecret"];
@@ -457,9 +420,7 @@ export interface paths {
         delete: {
             requestBody: {
                 content: {
-                    "application/json": {
-                        password?: unknown;
-                    };
+                    "application/json": components["schemas"]["EndOtherSessionsRequest"];
                 };
             };
             responses: {
@@ -497,12 +458,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["CreatedToken"];
-                    };
-                };
+                200: components["responses"]["CreatedToken"];
             };
         };
     };
@@ -518,12 +474,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["CreatedToken"];
-                    };
-                };
+                200: components["responses"]["CreatedToken"];
             };
         };
     };
@@ -559,7 +510,8 @@ export interface paths {
         delete: {
             parameters: {
                 path: {
-                    id: string;
+                    /** @description The id of the token. */
+                    id: number;
                 };
             };
             responses: {
@@ -574,10 +526,7 @@ export interface paths {
                 /** @description Success. */
                 200: {
                     content: {
-                        "application/json": {
-                            id: string;
-                            description: string;
-                        }[];
+                        "application/json": components["schemas"]["Scope"][];
                     };
                 };
             };
@@ -599,23 +548,14 @@ export interface paths {
         post: {
             requestBody: {
                 content: {
-                    "application/json": {
-                        /** Format: name */
-                        name: string;
-                        /** @description API scopes from `GET /oauth/scopes`. Without scopes, the token grants no access. */
-                        scopes?: string[];
-                    };
+                    "application/json": components["schemas"]["CreatePersonalAccessTokenRequest"];
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description A new personal access token. */
                 200: {
                     content: {
-                        "application/json": {
-                            /** @description The JWT, shown only once. */
-                            accessToken: string;
-                            token: components["schemas"]["PersonalToken"];
-                        };
+                        "application/json": components["schemas"]["CreatedPersonalToken"];
                     };
                 };
             };
@@ -626,6 +566,7 @@ export interface paths {
         delete: {
             parameters: {
                 path: {
+                    /** @description The id of the token. */
                     id: string;
                 };
             };
@@ -655,6 +596,7 @@ export interface paths {
         delete: {
             parameters: {
                 path: {
+                    /** @description The id of the authorization. */
                     id: string;
                 };
             };
@@ -667,17 +609,10 @@ export interface paths {
         /** Get an access token for the APIs that ends with the session */
         post: {
             responses: {
-                /** @description Success. */
+                /** @description An access token of the session. */
                 200: {
                     content: {
-                        "application/json": {
-                            /** @description A JWT that ends with the session. */
-                            access_token: string;
-                            /** @enum {string} */
-                            token_type: "Bearer";
-                            /** @description Seconds. */
-                            expires_in: number;
-                        };
+                        "application/json": components["schemas"]["FreshToken"];
                     };
                 };
             };
@@ -687,12 +622,7 @@ export interface paths {
         /** Options for signing in by passkey */
         get: {
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["PasskeyRequestOptions"];
-                    };
-                };
+                200: components["responses"]["PasskeyRequestOptions"];
             };
         };
     };
@@ -718,12 +648,7 @@ export interface paths {
         /** Options for confirming by passkey */
         get: {
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["PasskeyRequestOptions"];
-                    };
-                };
+                200: components["responses"]["PasskeyRequestOptions"];
             };
         };
     };
@@ -778,7 +703,7 @@ export interface paths {
         /** Options for registering a passkey */
         get: {
             responses: {
-                /** @description Success. */
+                /** @description The argument of `startRegistration()`. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["PasskeyCreationOptions"];
@@ -792,6 +717,7 @@ export interface paths {
         put: {
             parameters: {
                 path: {
+                    /** @description The id of the passkey. */
                     id: string;
                 };
             };
@@ -813,6 +739,7 @@ export interface paths {
         delete: {
             parameters: {
                 path: {
+                    /** @description The id of the passkey. */
                     id: string;
                 };
             };
@@ -833,11 +760,7 @@ export interface paths {
                 /** @description The configured providers, in the order of the configuration. */
                 200: {
                     content: {
-                        "application/json": {
-                            /** @description The id in paths. */
-                            id: string;
-                            label: string;
-                        }[];
+                        "application/json": components["schemas"]["Provider"][];
                     };
                 };
             };
@@ -852,27 +775,23 @@ export interface paths {
             parameters: {
                 query?: {
                     /** @description A path of the front end to continue to. */
-                    return_to?: unknown;
-                    /** @description The callback returns an API token instead of starting a session. */
-                    stateless?: unknown;
+                    return_to?: string;
+                    /** @description `1`: the callback returns an API token instead of starting a session. */
+                    stateless?: string;
                     /** @description With `stateless`: the name of the token. */
-                    device_name?: unknown;
+                    device_name?: string;
                     /** @description `login` forces a new sign-in at the provider, if it supports that. */
-                    prompt?: unknown;
-                    /** @description Started on svc's own sign-in page; continues to a path of svc. */
-                    page?: unknown;
+                    prompt?: string;
+                    /** @description `1`: started on svc's own sign-in page. Continues to a path of svc. */
+                    page?: string;
                 };
                 path: {
+                    /** @description The name of the provider. */
                     provider: string;
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["ProviderRedirect"];
-                    };
-                };
+                200: components["responses"]["ProviderRedirect"];
             };
         };
     };
@@ -881,23 +800,22 @@ export interface paths {
         get: {
             parameters: {
                 query?: {
-                    code?: unknown;
-                    state?: unknown;
+                    /** @description The authorization code. */
+                    code?: string;
+                    /** @description The state of the authorization request. */
+                    state?: string;
                     /** @description The issuer (RFC 9207). */
-                    iss?: unknown;
-                    error?: unknown;
+                    iss?: string;
+                    /** @description The error of the provider, for example `access_denied`. */
+                    error?: string;
                 };
                 path: {
+                    /** @description The name of the provider. */
                     provider: string;
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["ProviderLogin"];
-                    };
-                };
+                200: components["responses"]["ProviderLogin"];
             };
         };
     };
@@ -909,6 +827,7 @@ export interface paths {
         post: {
             parameters: {
                 path: {
+                    /** @description The name of the provider. */
                     provider: string;
                 };
             };
@@ -918,12 +837,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["ProviderLogin"];
-                    };
-                };
+                200: components["responses"]["ProviderLogin"];
             };
         };
     };
@@ -935,24 +849,17 @@ export interface paths {
         post: {
             parameters: {
                 path: {
+                    /** @description The name of the provider. */
                     provider: string;
                 };
             };
             requestBody: {
                 content: {
-                    "application/json": {
-                        /** @description A path of the front end to continue to. */
-                        return_to?: unknown;
-                    };
+                    "application/json": components["schemas"]["BeginProviderFlowRequest"];
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["ProviderRedirect"];
-                    };
-                };
+                200: components["responses"]["ProviderRedirect"];
             };
         };
     };
@@ -983,19 +890,11 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": {
-                        /** @description A path of the front end to continue to. */
-                        return_to?: unknown;
-                    };
+                    "application/json": components["schemas"]["BeginProviderFlowRequest"];
                 };
             };
             responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["ProviderRedirect"];
-                    };
-                };
+                200: components["responses"]["ProviderRedirect"];
             };
         };
         /**
@@ -1005,8 +904,8 @@ export interface paths {
         delete: {
             parameters: {
                 path: {
-                    /** @description The id of the link. */
-                    id: string;
+                    /** @description The id of the linked account. */
+                    id: number;
                 };
             };
             responses: {
@@ -1018,12 +917,10 @@ export interface paths {
         /** This description */
         get: {
             responses: {
-                /** @description OpenAPI 3.1. */
+                /** @description An OpenAPI 3.1 document. */
                 200: {
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["ApiDescription"];
                     };
                 };
             };
@@ -1032,16 +929,14 @@ export interface paths {
 }
 export interface components {
     schemas: {
-        /**
-         * Authorization
-         * @description A connected application, one entry per device.
-         */
+        /** @description An OpenAPI 3.1 document. */
+        ApiDescription: {
+            [key: string]: unknown;
+        };
+        /** @description A connected application, one entry per device. */
         Authorization: {
             id: string;
-            client: {
-                id: string;
-                name: string;
-            };
+            client: components["schemas"]["AuthorizedClient"];
             /** @description The granted scopes. */
             scopes: string[];
             /** Format: date-time */
@@ -1049,12 +944,40 @@ export interface components {
             /** @description When the refresh token of the application expires; null without one. */
             expires_at: string | null;
         };
-        /** ConfirmTwoFactorRequest */
+        /** @description An application. */
+        AuthorizedClient: {
+            /** @description The client id. */
+            id: string;
+            /** @description The name for people. */
+            name: string;
+        };
+        BeginProviderFlowRequest: {
+            /** @description A path of the front end to continue to. */
+            return_to?: string;
+        };
+        ConfirmPasswordRequest: {
+            /** @description The password of the user. */
+            password?: string | null;
+            /** @description The mailed code, for a user without a password. */
+            code?: string | null;
+        };
         ConfirmTwoFactorRequest: {
             /** @description Six digits of the authenticator app. */
             code?: string | null;
         };
-        /** CreateTokenRequest */
+        /** @description svc sends the code by mail. */
+        ConfirmationCodeSent: {
+            /** @description `confirmation-code-sent`. */
+            status: string;
+            /** @description A sentence for people. */
+            message: string;
+        };
+        CreatePersonalAccessTokenRequest: {
+            /** Format: name */
+            name: string;
+            /** @description API scopes from `GET /oauth/scopes`. Without scopes, the token grants no access. */
+            scopes?: string[];
+        };
         CreateTokenRequest: {
             /** Format: name */
             token_name: string;
@@ -1066,23 +989,55 @@ export interface components {
              */
             expires_at?: string | null;
         };
-        /** CreatedToken */
+        /** @description A new personal access token. */
+        CreatedPersonalToken: {
+            /** @description The JWT, shown only once. */
+            accessToken: string;
+            token: components["schemas"]["PersonalToken"];
+        };
         CreatedToken: {
             /** @description Plain text `<id>|<secret>`: shown this once. */
             token: string;
             message: string;
         };
-        /** DeletedPasskey */
+        /** @description The signed-in user. Only `id` is always present. */
+        CurrentUser: {
+            /** Format: int64 */
+            id: number;
+            /** @description The full name. */
+            name?: string;
+            /** @description The email address. */
+            email?: string;
+            /**
+             * Format: date-time
+             * @description When the user verified the address; null if not verified.
+             */
+            email_verified_at?: string | null;
+            /** @description The new address, which takes effect once it is verified. Present only while a change is pending. */
+            pending_email?: string;
+            /** @description The role, which the configuration defines. */
+            role?: string;
+            /** @description Whether a second factor is confirmed. */
+            two_factor_enabled?: boolean;
+            /**
+             * Format: date-time
+             * @description When the account was created.
+             */
+            created_at?: string;
+            /**
+             * Format: date-time
+             * @description When the account was last changed.
+             */
+            updated_at?: string;
+        };
         DeletedPasskey: {
             status: string;
         };
-        /** DeviceLogin */
         DeviceLogin: {
             /** @description Plain text `<id>|<secret>`: shown this once. */
             token: string;
             user: components["schemas"]["User"];
         };
-        /** DeviceLoginRequest */
         DeviceLoginRequest: {
             /** Format: email */
             email: string;
@@ -1092,45 +1047,55 @@ export interface components {
              * @description Becomes the name of the token.
              */
             device_name: string;
-            /** @description TOTP code of a user with two-factor. */
+            /** @description The TOTP code of a user with a second factor. */
             code?: string | null;
-            /** @description Recovery code, instead of `code`. */
+            /** @description A recovery code, instead of `code`. */
             recovery_code?: string | null;
         };
-        /** EnableTwoFactorRequest */
         EnableTwoFactorRequest: {
-            /** @description Whether to replace a second factor that is there. */
-            force?: unknown;
+            /** @description Whether to replace an existing second factor. */
+            force?: boolean;
         };
-        /** ForgotPasswordRequest */
+        EndOtherSessionsRequest: {
+            /** @description The password of the user. */
+            password?: string | null;
+        };
         ForgotPasswordRequest: {
             /** Format: email */
             email: string;
         };
-        /** Login */
+        /** @description An access token of the session. */
+        FreshToken: {
+            /** @description A JWT that ends with the session. */
+            access_token: string;
+            /** @description `Bearer`. */
+            token_type: string;
+            /** @description Seconds until the token expires. */
+            expires_in: number;
+        };
+        /** @description The process answers. */
+        Liveness: {
+            /** @description `ok`. */
+            status: string;
+        };
         Login: {
             /** @description Whether a second factor is still asked for. */
             two_factor: boolean;
             user?: components["schemas"]["User"];
             message?: string;
         };
-        /** LoginRequest */
         LoginRequest: {
             /** Format: email */
             email: string;
             password: string;
-            /** @description Keep the browser signed in. True for `true`, `1`, `"1"`, `"true"`, `"on"`, `"yes"`. */
-            remember?: unknown;
+            /** @description Whether to keep the browser signed in. */
+            remember?: boolean;
         };
-        /** Message */
         Message: {
             /** @description A sentence for people. */
             message: string;
         };
-        /**
-         * Passkey
-         * @description A passkey, without its public key.
-         */
+        /** @description A passkey, without its public key. */
         Passkey: {
             id: string;
             name: string;
@@ -1147,94 +1112,117 @@ export interface components {
              */
             created_at: string | null;
         };
-        /** PasskeyConfirmation */
+        /** @description A signature algorithm. */
+        PasskeyAlgorithm: {
+            type: string;
+            alg: number;
+        };
+        /** @description The result of `startAuthentication()` of @simplewebauthn/browser, or of `toJSON()` of the credential. */
+        PasskeyAssertion: {
+            /** @description The id of the credential (base64url). */
+            id: string;
+            /** @description The same id (base64url). */
+            rawId: string;
+            /** @description `public-key`. */
+            type: string;
+            response: components["schemas"]["PasskeyAssertionResponse"];
+        };
+        /** @description The answer of the authenticator. */
+        PasskeyAssertionResponse: {
+            /** @description What the browser signed (base64url). */
+            clientDataJSON: string;
+            /** @description The state of the authenticator (base64url). */
+            authenticatorData: string;
+            /** @description The signature (base64url). */
+            signature: string;
+            /** @description The id of the user (base64url). */
+            userHandle?: string;
+        };
+        /** @description The result of `startRegistration()` of @simplewebauthn/browser, or of `toJSON()` of the credential. */
+        PasskeyAttestation: {
+            /** @description The id of the credential (base64url). */
+            id: string;
+            /** @description The same id (base64url). */
+            rawId: string;
+            /** @description `public-key`. */
+            type: string;
+            response: components["schemas"]["PasskeyAttestationResponse"];
+        };
+        /** @description The answer of the authenticator. */
+        PasskeyAttestationResponse: {
+            /** @description What the browser signed (base64url). */
+            clientDataJSON: string;
+            /** @description The public key (base64url). */
+            attestationObject: string;
+        };
+        /** @description The required authenticator. */
+        PasskeyAuthenticatorSelection: {
+            residentKey: string;
+            requireResidentKey: boolean;
+            /** @description `required`, `preferred` or `discouraged`. */
+            userVerification: string;
+        };
         PasskeyConfirmation: {
             /** @description Where to redirect the browser. */
             redirect: string;
         };
-        /** PasskeyConfirmationRequest */
         PasskeyConfirmationRequest: {
-            /** @description What `startAuthentication()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts. */
-            credential: Record<string, unknown>;
+            credential: components["schemas"]["PasskeyAssertion"];
         };
-        /** PasskeyCreationOptions */
+        /** @description The argument of `startRegistration()`. */
         PasskeyCreationOptions: {
-            /** @description PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4). */
-            options: {
-                /** @description Valid once, for five minutes. */
-                challenge: string;
-                rp: {
-                    id: string;
-                    name: string;
-                };
-                user: {
-                    id: string;
-                    name: string;
-                    displayName: string;
-                };
-                pubKeyCredParams: {
-                    type: string;
-                    alg: number;
-                }[];
-                /** @description Milliseconds. */
-                timeout: number;
-                attestation: string;
-                excludeCredentials: {
-                    id: string;
-                    type: string;
-                    transports?: string[];
-                }[];
-                authenticatorSelection: {
-                    residentKey: string;
-                    requireResidentKey: boolean;
-                    userVerification: string;
-                };
-                extensions: {
-                    credProps: boolean;
-                };
-            };
+            options: components["schemas"]["PublicKeyCredentialCreationOptions"];
         };
-        /** PasskeyLogin */
+        /** @description A known credential. */
+        PasskeyDescriptor: {
+            /** @description The id of the credential (base64url). */
+            id: string;
+            /** @description `public-key`. */
+            type: string;
+            /** @description How to reach the authenticator. */
+            transports?: string[];
+        };
+        /** @description The extensions. */
+        PasskeyExtensions: {
+            credProps: boolean;
+        };
         PasskeyLogin: {
             /** @description Where to redirect the browser. */
             redirect?: string;
             /** @description Whether a second factor is still required, because the authenticator did not verify the user. */
             two_factor?: boolean;
         };
-        /** PasskeyLoginRequest */
         PasskeyLoginRequest: {
-            /** @description What `startAuthentication()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts. */
-            credential: Record<string, unknown>;
-            /** @description Keep the browser signed in: true, false, 1, 0, "1" or "0". */
-            remember?: unknown;
+            credential: components["schemas"]["PasskeyAssertion"];
+            /** @description Whether to keep the browser signed in. */
+            remember?: boolean;
         };
-        /** PasskeyRequestOptions */
+        /** @description The service. */
+        PasskeyRelyingParty: {
+            id: string;
+            name: string;
+        };
+        /** @description The argument of `startAuthentication()`. */
         PasskeyRequestOptions: {
-            /** @description PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5). */
-            options: {
-                /** @description Valid once, for five minutes. */
-                challenge: string;
-                rpId: string;
-                /** @description Milliseconds. */
-                timeout: number;
-                userVerification: string;
-                allowCredentials?: {
-                    id: string;
-                    type: string;
-                    transports?: string[];
-                }[];
-            };
+            options: components["schemas"]["PublicKeyCredentialRequestOptions"];
         };
-        /** PasswordResetStatus */
+        /** @description The user, as the authenticator shows it. */
+        PasskeyUser: {
+            id: string;
+            name: string;
+            displayName: string;
+        };
+        /** @description Whether the user confirmed the password recently. */
+        PasswordConfirmation: {
+            /** @description Whether the confirmation is recent enough. */
+            confirmed: boolean;
+        };
         PasswordResetStatus: {
             message: string;
             /** @description The same text. */
             status: string;
         };
-        /**
-         * PersonalToken
-         * @description A personal access token, without the token itself.
-         */
+        /** @description A personal access token, without the token itself. */
         PersonalToken: {
             id: string;
             name: string;
@@ -1245,18 +1233,22 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
         };
-        /** ProviderLogin */
+        /** @description An identity provider. */
+        Provider: {
+            /** @description The name in paths. */
+            id: string;
+            /** @description The name for people. */
+            label: string;
+        };
         ProviderLogin: {
             /** @description Plain text `<id>|<secret>`, shown only once. */
             token: string;
             user: components["schemas"]["User"];
         };
-        /** ProviderRedirect */
         ProviderRedirect: {
             /** @description Where to redirect the browser. */
             url: string;
         };
-        /** ProviderTokenRequest */
         ProviderTokenRequest: {
             /** @description The provider's authorization code; with `challenge`, the code of the second factor. */
             code?: string | null;
@@ -1273,24 +1265,52 @@ export interface components {
             /** @description With `challenge`: a recovery code, instead of `code`. */
             recovery_code?: string | null;
         };
-        /** Readiness */
+        /** @description PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4). */
+        PublicKeyCredentialCreationOptions: {
+            /** @description Valid once, for five minutes. */
+            challenge: string;
+            rp: components["schemas"]["PasskeyRelyingParty"];
+            user: components["schemas"]["PasskeyUser"];
+            /** @description The algorithms, in order of preference. */
+            pubKeyCredParams: components["schemas"]["PasskeyAlgorithm"][];
+            /** @description Milliseconds. */
+            timeout: number;
+            attestation: string;
+            /** @description The passkeys that the user has. */
+            excludeCredentials: components["schemas"]["PasskeyDescriptor"][];
+            authenticatorSelection: components["schemas"]["PasskeyAuthenticatorSelection"];
+            extensions: components["schemas"]["PasskeyExtensions"];
+        };
+        /** @description PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5). */
+        PublicKeyCredentialRequestOptions: {
+            /** @description Valid once, for five minutes. */
+            challenge: string;
+            /** @description The domain of the passkeys. */
+            rpId: string;
+            /** @description Milliseconds. */
+            timeout: number;
+            /** @description `required`, `preferred` or `discouraged`. */
+            userVerification: string;
+            /** @description The passkeys of the user. */
+            allowCredentials?: components["schemas"]["PasskeyDescriptor"][];
+        };
+        /** @description Whether the process can serve requests. */
         Readiness: {
+            /** @description `ok`, `stopping` or `unavailable`. */
             status: string;
+            /** @description The state of each dependency. */
             checks: {
                 [key: string]: string;
             };
         };
-        /** RegisterPasskeyRequest */
         RegisterPasskeyRequest: {
             /**
              * Format: name
              * @description Name chosen by the user.
              */
             name: string;
-            /** @description What `startRegistration()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts. */
-            credential: Record<string, unknown>;
+            credential: components["schemas"]["PasskeyAttestation"];
         };
-        /** RegisterRequest */
         RegisterRequest: {
             /** Format: name */
             name: string;
@@ -1298,17 +1318,16 @@ export interface components {
             email: string;
             /** @description The new password. It must match `password_confirmation` and meet the configured rules. */
             password: string;
-            password_confirmation?: unknown;
-            /** @description Keep the browser signed in, as at `/login`. */
-            remember?: unknown;
+            /** @description The new password again. */
+            password_confirmation: string;
+            /** @description Whether to keep the browser signed in. */
+            remember?: boolean;
         };
-        /** RegisteredPasskey */
         RegisteredPasskey: {
             id: string;
             name: string;
             status: string;
         };
-        /** RenamePasskeyRequest */
         RenamePasskeyRequest: {
             /**
              * Format: name
@@ -1316,42 +1335,26 @@ export interface components {
              */
             name: string;
         };
-        /** RenamedPasskey */
         RenamedPasskey: {
             passkey: components["schemas"]["Passkey"];
         };
-        /** ResetPasswordRequest */
         ResetPasswordRequest: {
             token: string;
             /** Format: email */
             email: string;
-            /** @description Validated after the token. An invalid password does not use up the token. */
+            /** @description The new password. svc validates it after the token, so an invalid one does not use the token up. */
             password: string;
-            password_confirmation?: unknown;
+            /** @description The new password again. */
+            password_confirmation: string;
         };
-        /**
-         * SeenUser
-         * @description The signed-in user. Only `id` is always present.
-         */
-        SeenUser: {
-            id: number;
-            name?: string;
-            email?: string;
-            /** Format: date-time */
-            email_verified_at?: string | null;
-            /** @description The new address, which takes effect once it is verified. Present only while a change is pending. */
-            pending_email?: string;
-            role?: string;
-            two_factor_enabled?: boolean;
-            /** Format: date-time */
-            created_at?: string;
-            /** Format: date-time */
-            updated_at?: string;
+        /** @description A scope of an API. */
+        Scope: {
+            /** @description The scope. */
+            id: string;
+            /** @description What it allows. */
+            description: string;
         };
-        /**
-         * Session
-         * @description A browser session of the user.
-         */
+        /** @description A browser session of the user. */
         Session: {
             id: string;
             ip_address: string | null;
@@ -1363,10 +1366,7 @@ export interface components {
             /** @description Whether this request uses the session. */
             current: boolean;
         };
-        /**
-         * SocialAccount
-         * @description A linked provider account.
-         */
+        /** @description A linked provider account. */
         SocialAccount: {
             id: number;
             provider: string;
@@ -1389,10 +1389,7 @@ export interface components {
              */
             last_used_at: string | null;
         };
-        /**
-         * Token
-         * @description An API token, without its secret.
-         */
+        /** @description An API token, without its secret. */
         Token: {
             id: number;
             tokenable_type: string;
@@ -1408,74 +1405,128 @@ export interface components {
             /** @description When the token was last changed. */
             updated_at: string | null;
         };
-        /** TwoFactorChallengeRequest */
         TwoFactorChallengeRequest: {
             /** @description Six digits of the authenticator app. */
             code?: string | null;
-            /** @description Instead of `code`; wins if both are there. */
+            /** @description A recovery code. It takes precedence over `code`. */
             recovery_code?: string | null;
         };
-        /** TwoFactorSecret */
+        /** @description The QR code for the authenticator app. An empty list without a second factor. */
+        TwoFactorQrCode: {
+            /** @description An `<svg>` element. */
+            svg?: string;
+            /** @description The same as text: `otpauth://…`. */
+            url?: string;
+        };
+        /** @description The secret to type into the authenticator app. */
         TwoFactorSecret: {
             /** @description Base32. */
             secretKey: string;
         };
-        /** UpdatePasswordRequest */
         UpdatePasswordRequest: {
             current_password: string;
             /** @description The new password. It must match `password_confirmation` and meet the configured rules. */
             password: string;
-            password_confirmation?: unknown;
-            /** @description Also revoke the API tokens, personal access tokens and grants of applications. */
-            revoke_tokens?: unknown;
+            /** @description The new password again. */
+            password_confirmation: string;
+            /** @description Whether to revoke the API tokens, personal access tokens and grants of applications too. */
+            revoke_tokens?: boolean;
         };
-        /** UpdateProfileRequest */
         UpdateProfileRequest: {
             /** Format: name */
             name: string;
             /** Format: email */
             email: string;
         };
-        /**
-         * User
-         * @description The signed-in user.
-         */
+        /** @description The signed-in user. */
         User: {
+            /** Format: int64 */
             id: number;
+            /** @description The full name. */
             name: string;
+            /** @description The email address. */
             email: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the user verified the address; null if not verified.
+             */
             email_verified_at: string | null;
             /** @description The new address, which takes effect once it is verified. Present only while a change is pending. */
             pending_email?: string;
+            /** @description The role, which the configuration defines. */
             role: string;
+            /** @description Whether a second factor is confirmed. */
             two_factor_enabled: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the account was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the account was last changed.
+             */
             updated_at: string;
+        };
+        /** @description svc sends the link by mail. */
+        VerificationEmailSent: {
+            /** @description `verification-link-sent`. */
+            status: string;
+            /** @description A sentence for people. */
+            message: string;
         };
     };
     responses: {
+        /** @description Success. */
+        CreatedToken: {
+            content: {
+                "application/json": components["schemas"]["CreatedToken"];
+            };
+        };
         /** @description Done: an empty string. */
         Empty: {
             content: {
-                "application/json": "";
+                "application/json": string;
             };
         };
         /** @description Done. */
         Message: {
             content: {
-                /**
-                 * @example {
-                 *       "message": "Token revoked."
-                 *     }
-                 */
                 "application/json": components["schemas"]["Message"];
             };
         };
         /** @description Done. */
         NoContent: {
+        };
+        /** @description The argument of `startAuthentication()`. */
+        PasskeyRequestOptions: {
+            content: {
+                "application/json": components["schemas"]["PasskeyRequestOptions"];
+            };
+        };
+        /** @description Success. */
+        PasswordResetStatus: {
+            content: {
+                "application/json": components["schemas"]["PasswordResetStatus"];
+            };
+        };
+        /** @description Success. */
+        ProviderLogin: {
+            content: {
+                "application/json": components["schemas"]["ProviderLogin"];
+            };
+        };
+        /** @description Success. */
+        ProviderRedirect: {
+            content: {
+                "application/json": components["schemas"]["ProviderRedirect"];
+            };
+        };
+        /** @description Whether the process can serve requests. */
+        Readiness: {
+            content: {
+                "application/json": components["schemas"]["Readiness"];
+            };
         };
     };
 }

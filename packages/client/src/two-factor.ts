@@ -35,7 +35,8 @@ export class TwoFactor extends Calls {
   /** The QR code to scan, or null before `enable()`. */
   async qrCode(options?: CallOptions): Promise<QrCode | null> {
     const code = await this.request('GET', '/user/two-factor-qr-code', options)
-    return 'svg' in code ? code : null
+    // Before `enable()` it is an empty list.
+    return code.svg !== undefined && code.url !== undefined ? { svg: code.svg, url: code.url } : null
   }
 
   /** The secret to type into the app. */

@@ -1,8 +1,11 @@
 import { PasskeyError } from './errors.ts'
+import type { BodyOf } from './operations.ts'
 import { type PasskeyCredential, page } from './page.ts'
 
 /** The JSON of WebAuthn (sections 5.1.8 to 5.1.10): binary values are base64url texts. */
 type WebAuthnJson = Record<string, unknown>
+type Attestation = BodyOf<'POST', '/user/passkeys'>['credential']
+type Assertion = BodyOf<'POST', '/passkeys/login'>['credential']
 
 export const isSupported = (): boolean =>
   page.PublicKeyCredential !== undefined && page.navigator?.credentials !== undefined
@@ -72,19 +75,20 @@ const reasons: Readonly<Record<string, [PasskeyError['reason'], string]>> = {
   NotSupportedError: ['not_supported', 'The browser or the device does not support passkeys.'],
 }
 
-async function ceremony(
+async function ceremony<Credential>(
   method: 'create' | 'get',
   publicKey: (json: WebAuthnJson) => object,
   json: WebAuthnJson,
   options: { signal?: AbortSignal | undefined; mediation?: 'conditional' },
-): Promise<WebAuthnJson> {
+): Promise<Credential> {
   const { signal } = options
   const credentials = isSupported() ? page.navigator?.credentials : undefined
   if (!credentials) throw new PasskeyError('not_supported', 'The browser does not support passkeys.')
   try {
     const credential = await credentials[method]({ ...options, publicKey: publicKey(json) })
     if (!credential) throw new PasskeyError('failed', 'The browser returned no passkey.')
-    return credentialJson(credential)
+    // The ceremony decides which response the browser returns.
+    return credentialJson(credential) as Credential
   } catch (error) {
     if (signal?.aborted || error instanceof PasskeyError) throw error
     const { name, message } = error as Error
@@ -94,12 +98,12 @@ async function ceremony(
 }
 
 /** Creates a passkey and returns it as JSON. */
-export const createPasskey = (json: WebAuthnJson, signal: AbortSignal | undefined): Promise<WebAuthnJson> =>
+export const createPasskey = (json: WebAuthnJson, signal: AbortSignal | undefined): Promise<Attestation> =>
   ceremony('create', creationOptions, json, { signal })
 
 /** Signs a challenge with a passkey. With `autofill`, the browser offers it in a form field and waits. */
 export const usePasskey = (
   json: WebAuthnJson,
   { signal, autofill = false }: { signal?: AbortSignal | undefined; autofill?: boolean | undefined },
-): Promise<WebAuthnJson> =>
+): Promise<Assertion> =>
   ceremony('get', requestOptions, json, { signal, ...(autofill ? { mediation: 'conditional' as const } : {}) })

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { callerOf, requireUser } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { notFound, validationFailed } from '../../errors.ts'
+import { nullableText } from '../../http/fields.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
@@ -14,6 +15,11 @@ import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
 import { endSession, listSessions } from './store.ts'
+
+const EndOtherSessionsBody = Type.Object(
+  { password: nullableText('The password of the user.') },
+  { title: 'EndOtherSessionsRequest', additionalProperties: false },
+)
 
 const ListedSession = Type.Object(
   {
@@ -100,7 +106,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Sessions'],
         summary: 'End all your other sessions',
         description: 'A user without a password must confirm in another way first (423).',
-        body: Type.Object({ password: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+        body: EndOtherSessionsBody,
         response: { 200: MessageAnswer },
       },
     },

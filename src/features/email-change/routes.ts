@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import type { Tx } from '../../database/database.ts'
 import { startPage } from '../../pages/links.ts'
-import { addPages, pageAnswer } from '../../pages/pages.ts'
+import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/theme.ts'
 import { isUndoSignature } from '../../users/email-change.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
@@ -66,8 +66,8 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
           'Target of the link in the mail to the old address. Works for 7 days without a session, and changes nothing.',
         params: Params,
         response: {
-          200: pageAnswer('The page with the button.'),
-          403: pageAnswer('The link is invalid, expired or used.', 'InvalidLink'),
+          200: pageAnswers.page,
+          403: pageAnswers.refused,
         },
       },
     },
@@ -90,9 +90,9 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
           'Restores the old address, ends all sessions and revokes all tokens and grants. Also removes the password, and sign-in methods added since a week before the change. The user then sets a new password by mail to the old address.',
         params: Params,
         response: {
-          200: pageAnswer('The old address is restored.'),
-          403: pageAnswer('The link is invalid, expired or used.', 'InvalidLink'),
-          409: pageAnswer('Another account uses the old address.'),
+          200: pageAnswers.page,
+          403: pageAnswers.refused,
+          409: pageAnswers.refused,
         },
       },
     },

@@ -17,6 +17,14 @@ import { findUserById } from '../../users/users.ts'
 import { addressOf, isSigned, sendVerification } from '../../users/verification.ts'
 import { applyAddress, verifyAddress } from './store.ts'
 
+const VerificationEmailSent = Type.Object(
+  {
+    status: Type.String({ description: '`verification-link-sent`.' }),
+    message: Type.String({ description: 'A sentence for people.' }),
+  },
+  { title: 'VerificationEmailSent', description: 'svc sends the link by mail.' },
+)
+
 /** Rejects an invalid link with 403: a page for browsers, Laravel's message for other clients. */
 function refuseLink(request: FastifyRequest, reply: FastifyReply, why: 'invalid' | 'not_yours'): FastifyReply {
   if (!isNavigation(request)) {
@@ -94,7 +102,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Account'],
         summary: 'Send the verification mail again',
         response: {
-          202: Type.Object({ status: Type.Literal('verification-link-sent'), message: Type.String() }),
+          202: VerificationEmailSent,
           204: Type.Null({ description: 'The address is already verified, and none is pending.' }),
         },
       },

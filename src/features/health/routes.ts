@@ -2,12 +2,22 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 
 const open = { access: { family: 'none' } } as const
+
+const Liveness = Type.Object(
+  { status: Type.String({ description: '`ok`.' }) },
+  { title: 'Liveness', description: 'The process answers.', examples: [{ status: 'ok' }] },
+)
+
 const Readiness = Type.Object(
   {
-    status: Type.String(),
-    checks: Type.Record(Type.String(), Type.String()),
+    status: Type.String({ description: '`ok`, `stopping` or `unavailable`.' }),
+    checks: Type.Record(Type.String(), Type.String(), { description: 'The state of each dependency.' }),
   },
-  { title: 'Readiness' },
+  {
+    title: 'Readiness',
+    description: 'Whether the process can serve requests.',
+    examples: [{ status: 'ok', checks: { database: 'ok' } }],
+  },
 )
 
 /** Database timeout in milliseconds, so that health checks return in time. */
@@ -29,7 +39,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getLiveness',
         tags: ['Health'],
         summary: 'Liveness check',
-        response: { 200: Type.Object({ status: Type.Literal('ok') }) },
+        response: { 200: Liveness },
       },
     },
     async () => ({ status: 'ok' as const }),

@@ -2,16 +2,47 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
+import { apiSchema } from '../../http/description/described-schemas.ts'
 import { nameField } from '../../http/validation.ts'
 
 const nullableDate = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
 
-const credential = (description: string) => Type.Unsafe<Record<string, unknown>>({ type: 'object', description })
+const base64url = (description: string) => Type.String({ description: `${description} (base64url).` })
+
+/** A credential as JSON. The verification checks its members. */
+const credential = (title: string, description: string, response: Record<string, TSchema>) =>
+  Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    [apiSchema]: Type.Object(
+      {
+        id: base64url('The id of the credential'),
+        rawId: base64url('The same id'),
+        type: Type.String({ description: '`public-key`.' }),
+        response: Type.Object(response, { title: `${title}Response`, description: 'The answer of the authenticator.' }),
+      },
+      { title, description },
+    ),
+  })
+
+const clientDataJSON = base64url('What the browser signed')
 
 const Assertion = credential(
-  'What `startAuthentication()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts.',
+  'PasskeyAssertion',
+  'The result of `startAuthentication()` of @simplewebauthn/browser, or of `toJSON()` of the credential.',
+  {
+    clientDataJSON,
+    authenticatorData: base64url('The state of the authenticator'),
+    signature: base64url('The signature'),
+    userHandle: Type.Optional(base64url('The id of the user')),
+  },
+)
+
+const Attestation = credential(
+  'PasskeyAttestation',
+  'The result of `startRegistration()` of @simplewebauthn/browser, or of `toJSON()` of the credential.',
+  { clientDataJSON, attestationObject: base64url('The public key') },
 )
 
 const PasskeyName = Type.String({ ...nameField, description: 'Name chosen by the user.' })
@@ -19,10 +50,9 @@ const PasskeyName = Type.String({ ...nameField, description: 'Name chosen by the
 export const LoginBody = Type.Object(
   {
     credential: Assertion,
+    // The handler checks it by the stricter rule of Laravel.
     remember: Type.Optional(
-      Type.Unknown({
-        description: 'Keep the browser signed in: true, false, 1, 0, "1" or "0".',
-      }),
+      Type.Unknown({ description: 'Whether to keep the browser signed in.', [apiSchema]: { type: 'boolean' } }),
     ),
   },
   { title: 'PasskeyLoginRequest', additionalProperties: false },
@@ -36,9 +66,7 @@ export const ConfirmBody = Type.Object(
 export const RegisterBody = Type.Object(
   {
     name: PasskeyName,
-    credential: credential(
-      'What `startRegistration()` of @simplewebauthn/browser returns, or `toJSON()` of the browser: base64url texts.',
-    ),
+    credential: Attestation,
   },
   { title: 'RegisterPasskeyRequest', additionalProperties: false },
 )
@@ -48,30 +76,43 @@ export const RenameBody = Type.Object(
   { title: 'RenamePasskeyRequest', additionalProperties: false },
 )
 
-export const PasskeyParams = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) })
-
-const Descriptor = Type.Object({
-  id: Type.String(),
-  type: Type.String(),
-  transports: Type.Optional(Type.Array(Type.String())),
+export const PasskeyParams = Type.Object({
+  id: Type.String({ pattern: '^[0-9]{1,19}$', description: 'The id of the passkey.' }),
 })
+
+const text = (description: string) => Type.String({ description })
+const challenge = text('Valid once, for five minutes.')
+const timeout = Type.Integer({ description: 'Milliseconds.' })
+const userVerification = text('`required`, `preferred` or `discouraged`.')
+
+const Descriptor = Type.Object(
+  {
+    id: base64url('The id of the credential'),
+    type: text('`public-key`.'),
+    transports: Type.Optional(Type.Array(Type.String(), { description: 'How to reach the authenticator.' })),
+  },
+  { title: 'PasskeyDescriptor', description: 'A known credential.' },
+)
 
 export const RequestOptionsAnswer = Type.Object(
   {
     options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(
       Type.Object(
         {
-          challenge: Type.String({ description: 'Valid once, for five minutes.' }),
-          rpId: Type.String(),
-          timeout: Type.Integer({ description: 'Milliseconds.' }),
-          userVerification: Type.String(),
-          allowCredentials: Type.Optional(Type.Array(Descriptor)),
+          challenge,
+          rpId: text('The domain of the passkeys.'),
+          timeout,
+          userVerification,
+          allowCredentials: Type.Optional(Type.Array(Descriptor, { description: 'The passkeys of the user.' })),
         },
-        { description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5).' },
+        {
+          title: 'PublicKeyCredentialRequestOptions',
+          description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn section 5.5).',
+        },
       ),
     ),
   },
-  { title: 'PasskeyRequestOptions' },
+  { title: 'PasskeyRequestOptions', description: 'The argument of `startAuthentication()`.' },
 )
 
 export const CreationOptionsAnswer = Type.Object(
@@ -79,25 +120,50 @@ export const CreationOptionsAnswer = Type.Object(
     options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(
       Type.Object(
         {
-          challenge: Type.String({ description: 'Valid once, for five minutes.' }),
-          rp: Type.Object({ id: Type.String(), name: Type.String() }),
-          user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }),
-          pubKeyCredParams: Type.Array(Type.Object({ type: Type.String(), alg: Type.Integer() })),
-          timeout: Type.Integer({ description: 'Milliseconds.' }),
+          challenge,
+          rp: Type.Object(
+            { id: Type.String(), name: Type.String() },
+            { title: 'PasskeyRelyingParty', description: 'The service.' },
+          ),
+          user: Type.Object(
+            {
+              id: Type.String(),
+              name: Type.String(),
+              displayName: Type.String(),
+            },
+            { title: 'PasskeyUser', description: 'The user, as the authenticator shows it.' },
+          ),
+          pubKeyCredParams: Type.Array(
+            Type.Object(
+              { type: Type.String(), alg: Type.Integer() },
+              { title: 'PasskeyAlgorithm', description: 'A signature algorithm.' },
+            ),
+            { description: 'The algorithms, in order of preference.' },
+          ),
+          timeout,
           attestation: Type.String(),
-          excludeCredentials: Type.Array(Descriptor),
-          authenticatorSelection: Type.Object({
-            residentKey: Type.String(),
-            requireResidentKey: Type.Boolean(),
-            userVerification: Type.String(),
-          }),
-          extensions: Type.Object({ credProps: Type.Boolean() }),
+          excludeCredentials: Type.Array(Descriptor, { description: 'The passkeys that the user has.' }),
+          authenticatorSelection: Type.Object(
+            {
+              residentKey: Type.String(),
+              requireResidentKey: Type.Boolean(),
+              userVerification,
+            },
+            { title: 'PasskeyAuthenticatorSelection', description: 'The required authenticator.' },
+          ),
+          extensions: Type.Object(
+            { credProps: Type.Boolean() },
+            { title: 'PasskeyExtensions', description: 'The extensions.' },
+          ),
         },
-        { description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4).' },
+        {
+          title: 'PublicKeyCredentialCreationOptions',
+          description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn section 5.4).',
+        },
       ),
     ),
   },
-  { title: 'PasskeyCreationOptions' },
+  { title: 'PasskeyCreationOptions', description: 'The argument of `startRegistration()`.' },
 )
 
 export const LoginAnswer = Type.Object(

@@ -5,12 +5,34 @@ import { callerOf } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { emailUnverified, unauthenticated, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { nullableText } from '../../http/fields.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { confirmationAge, markConfirmed } from '../../login/recent-password.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
 import { mailCode, redeemCode } from './mailed-code.ts'
+
+const ConfirmPasswordBody = Type.Object(
+  {
+    password: nullableText('The password of the user.'),
+    code: nullableText('The mailed code, for a user without a password.'),
+  },
+  { title: 'ConfirmPasswordRequest', additionalProperties: false },
+)
+
+const ConfirmationCodeSent = Type.Object(
+  {
+    status: Type.String({ description: '`confirmation-code-sent`.' }),
+    message: Type.String({ description: 'A sentence for people.' }),
+  },
+  { title: 'ConfirmationCodeSent', description: 'svc sends the code by mail.' },
+)
+
+const PasswordConfirmation = Type.Object(
+  { confirmed: Type.Boolean({ description: 'Whether the confirmation is recent enough.' }) },
+  { title: 'PasswordConfirmation', description: 'Whether the user confirmed the password recently.' },
+)
 
 const wrong = 'The provided password was incorrect.'
 const wrongCode = 'The provided code was incorrect or has expired.'
@@ -57,13 +79,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'confirmPassword',
         tags: ['Account'],
         summary: 'Confirm the password of the signed-in user, or a mailed code',
-        body: Type.Object(
-          {
-            password: Type.Optional(Type.Unknown()),
-            code: Type.Optional(Type.Unknown({ description: 'For users without a password: the mailed code.' })),
-          },
-          { additionalProperties: false },
-        ),
+        body: ConfirmPasswordBody,
         response: { 201: EmptyAnswer },
       },
     },
@@ -93,7 +109,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Mail a confirmation code to a user without a password',
         description:
           'The code is valid once, for ten minutes, in this session: `POST /user/confirm-password` with `code`.',
-        response: { 202: Type.Object({ status: Type.Literal('confirmation-code-sent'), message: Type.String() }) },
+        response: { 202: ConfirmationCodeSent },
       },
     },
     async (request, reply) => {
@@ -117,7 +133,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
             Type.String({ description: 'Maximum age in seconds, instead of the configured one.' }),
           ),
         }),
-        response: { 200: Type.Object({ confirmed: Type.Boolean() }) },
+        response: { 200: PasswordConfirmation },
       },
     },
     async (request, reply) => {

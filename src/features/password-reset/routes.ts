@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { PasswordConfirmation } from '../../http/validation.ts'
 import { answerRequests, linkSent, requestReset } from './request.ts'
 import { passwordReset, type ResetEffects, resetPassword } from './reset.ts'
 
@@ -14,9 +15,9 @@ const ResetBody = Type.Object(
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: Type.String({
       minLength: 1,
-      description: 'Validated after the token. An invalid password does not use up the token.',
+      description: 'The new password. svc validates it after the token, so an invalid one does not use the token up.',
     }),
-    password_confirmation: Type.Optional(Type.Unknown()),
+    password_confirmation: PasswordConfirmation,
   },
   { title: 'ResetPasswordRequest', additionalProperties: false },
 )

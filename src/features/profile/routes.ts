@@ -4,9 +4,10 @@ import { requireUser } from '../../access/caller.ts'
 import type { Tx } from '../../database/database.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { optionalFlag } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { MessageAnswer } from '../../http/message.ts'
-import { NewPassword, nameField } from '../../http/validation.ts'
+import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
@@ -33,9 +34,9 @@ const PasswordBody = Type.Object(
   {
     current_password: Type.String({ minLength: 1 }),
     password: NewPassword,
-    password_confirmation: Type.Optional(Type.Unknown()),
-    revoke_tokens: Type.Optional(
-      Type.Unknown({ description: 'Also revoke the API tokens, personal access tokens and grants of applications.' }),
+    password_confirmation: PasswordConfirmation,
+    revoke_tokens: optionalFlag(
+      'Whether to revoke the API tokens, personal access tokens and grants of applications too.',
     ),
   },
   { title: 'UpdatePasswordRequest', additionalProperties: false },

@@ -5,7 +5,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { notFound } from '../../errors.ts'
 import { addPageHeaders } from '../../pages/page-headers.ts'
-import { pageAnswer } from '../../pages/pages.ts'
+import { pageAnswers } from '../../pages/pages.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -50,7 +50,7 @@ const reference: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Pages'],
         summary: 'Page: API reference',
         description: 'In development only. 404 without the development packages, which `npm run dev` installs.',
-        response: { 200: pageAnswer('The reference.') },
+        response: { 200: pageAnswers.page },
       },
     },
     async (_request, reply) => {

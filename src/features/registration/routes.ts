@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { HttpError, notFound, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { optionalFlag } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
-import { NewPassword, nameField } from '../../http/validation.ts'
+import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { createUser, findUserByEmail } from '../../users/users.ts'
@@ -14,8 +15,8 @@ const RegisterBody = Type.Object(
     name: Type.String(nameField),
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: NewPassword,
-    password_confirmation: Type.Optional(Type.Unknown()),
-    remember: Type.Optional(Type.Unknown({ description: 'Keep the browser signed in, as at `/login`.' })),
+    password_confirmation: PasswordConfirmation,
+    remember: optionalFlag('Whether to keep the browser signed in.'),
   },
   { title: 'RegisterRequest', additionalProperties: false },
 )

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { requireAbilities, requireAbility } from '../../access/abilities.ts'
 import { callerOf } from '../../access/caller.ts'
 import { forbidden, notFound } from '../../errors.ts'
+import { recordId } from '../../http/fields.ts'
 import { createTask, listTasks, putServer } from './store.ts'
 
 /** Ids are JSON numbers; larger ones would lose precision. */
@@ -13,7 +14,17 @@ const orders = [
   { id: 2, status: 'shipped' },
 ]
 
-const TaskSchema = Type.Object({ id: Type.Integer(), title: Type.String() }, { title: 'SampleTask' })
+const id = Type.Integer({ format: 'int64' })
+const text = Type.String({ minLength: 1, maxLength: 255 })
+
+const OrderSchema = Type.Object({ id: id, status: text }, { title: 'SampleOrder', description: 'An order.' })
+const ServerBody = Type.Object({ name: text }, { title: 'UpdateSampleServerRequest', additionalProperties: false })
+const ServerSchema = Type.Object(
+  { id: id, name: text, user_id: id },
+  { title: 'SampleServer', description: 'A server.' },
+)
+const TaskBody = Type.Object({ title: text }, { title: 'CreateSampleTaskRequest', additionalProperties: false })
+const TaskSchema = Type.Object({ id: id, title: text }, { title: 'SampleTask', description: 'A task.' })
 
 /** Sample routes that show how abilities protect an API: a manual check, all of a list, any of a list. */
 const samples: FastifyPluginAsyncTypebox = async (app) => {
@@ -25,9 +36,9 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'updateSampleServer',
         tags: ['Samples'],
         summary: 'Sample: rename your server (manual check of `server:update`)',
-        params: Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) }),
-        body: Type.Object({ name: Type.String({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false }),
-        response: { 200: Type.Object({ id: Type.Integer(), name: Type.String(), user_id: Type.Integer() }) },
+        params: Type.Object({ id: recordId('The id of the server.') }),
+        body: ServerBody,
+        response: { 200: ServerSchema },
       },
       preValidation: async (request) => {
         const caller = callerOf(request)
@@ -53,8 +64,10 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listSampleOrders',
         tags: ['Samples'],
         summary: 'Sample: orders (abilities `check-status` and `place-orders`; with `any=1` either)',
-        querystring: Type.Object({ any: Type.Optional(Type.String()) }),
-        response: { 200: Type.Array(Type.Object({ id: Type.Integer(), status: Type.String() })) },
+        querystring: Type.Object({
+          any: Type.Optional(Type.String({ description: '`1`: one of the abilities is enough.' })),
+        }),
+        response: { 200: Type.Array(OrderSchema) },
       },
     },
     async (request) => {
@@ -86,7 +99,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'createSampleTask',
         tags: ['Samples'],
         summary: 'Sample: add a task',
-        body: Type.Object({ title: Type.String({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false }),
+        body: TaskBody,
         response: { 201: TaskSchema },
       },
     },

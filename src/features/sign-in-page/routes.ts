@@ -2,6 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { type FieldErrors, HttpError, notFound } from '../../errors.ts'
+import { formType } from '../../http/bodies.ts'
+import { uncheckedText } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { isEmail } from '../../http/formats.ts'
 import { returnTarget } from '../../http/return-to.ts'
@@ -10,33 +12,30 @@ import { challengedUser, completeChallenge, continueSignIn } from '../../login/c
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
 import { allowFormTarget } from '../../pages/page-headers.ts'
-import { addPages, pageAnswer } from '../../pages/pages.ts'
+import { addPages, pageAnswers } from '../../pages/pages.ts'
 import type { TextName } from '../../pages/texts.ts'
 
 const path = '/oauth/login'
 
 const Query = Type.Object({
-  return_to: Type.Optional(
-    Type.Unknown({
-      description:
-        'Where to continue: a path of svc, or the https URL of a service that a guard rule names by its host.',
-    }),
+  return_to: uncheckedText(
+    'Where to continue: a path of svc, or the https URL of a service that a guard rule names by its host.',
   ),
-  restart: Type.Optional(Type.Unknown({ description: 'Starts over, although a second factor is pending.' })),
-  prompt: Type.Optional(Type.Unknown({ description: '`login` shows the form even if the user is signed in.' })),
-  login_hint: Type.Optional(Type.Unknown({ description: 'Prefills the address.' })),
-  reset: Type.Optional(Type.Unknown({ description: 'Shows that the password was reset.' })),
-  error: Type.Optional(Type.Unknown({ description: 'Error code of a sign-in that failed elsewhere.' })),
+  restart: uncheckedText('`1`: starts again, although a second factor is pending.'),
+  prompt: uncheckedText('`login` shows the form even if the user is signed in.'),
+  login_hint: uncheckedText('Prefills the email address.'),
+  reset: uncheckedText('`1`: shows that the password was reset.'),
+  error: uncheckedText('The error code of a failed sign-in.'),
 })
 
 const FormBody = Type.Object(
   {
-    return_to: Type.Optional(Type.Unknown()),
-    email: Type.Optional(Type.Unknown()),
-    password: Type.Optional(Type.Unknown()),
-    remember: Type.Optional(Type.Unknown()),
-    code: Type.Optional(Type.Unknown({ description: 'The second form, instead of address and password.' })),
-    recovery_code: Type.Optional(Type.Unknown()),
+    return_to: uncheckedText('A path of svc to continue to.'),
+    email: uncheckedText('The email address.'),
+    password: uncheckedText('The password.'),
+    remember: uncheckedText('`1`: keep the browser signed in.'),
+    code: uncheckedText('A TOTP code, instead of address and password.'),
+    recovery_code: uncheckedText('A recovery code, instead of `code`.'),
   },
   { title: 'SignInForm', additionalProperties: false },
 )
@@ -123,7 +122,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         summary: 'Page: sign in',
         querystring: Query,
         response: {
-          200: pageAnswer('The form for the password or the pending second factor.'),
+          200: pageAnswers.page,
           302: Type.Null({ description: "To `links.login`, the application's own page." }),
           303: Type.Null({ description: 'Already signed in: to `return_to`.' }),
         },
@@ -153,6 +152,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         operationId: 'submitSignIn',
         tags: ['Pages'],
         summary: 'Form: sign in by password, then by second factor',
+        consumes: [formType],
         body: FormBody,
         response: {
           303: Type.Null({ description: 'To `return_to` or the form for the second factor.' }),
@@ -209,7 +209,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         description: '404 unless `app.frontend_url` equals `app.url`.',
         querystring: Query,
         response: {
-          200: pageAnswer('The form for the code.'),
+          200: pageAnswers.page,
           302: Type.Null({ description: 'To the sign-in page: no second factor is pending.' }),
         },
       },

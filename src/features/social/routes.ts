@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { deriveCipher } from '../../crypto/keys.ts'
 import { notFound, validationFailed } from '../../errors.ts'
+import { formType } from '../../http/bodies.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
@@ -182,6 +183,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
         summary: 'Provider callback by POST',
         description: 'Redirects to the GET callback, because cross-site POST requests carry no cookie.',
         params: ProviderParams,
+        consumes: [formType],
         body: CallbackBody,
         response: { 303: Type.Null({ description: 'To the same path with the same parameters.' }) },
       },

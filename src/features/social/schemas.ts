@@ -1,29 +1,33 @@
 import { Type } from 'typebox'
+import { nullableText, recordId, uncheckedText } from '../../http/fields.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 const date = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
 const nullable = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description })
-const field = (description: string, maxLength = 4_096) =>
-  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength, description }))
+const field = (description: string, maxLength = 4_096) => nullableText(description, { maxLength })
 
 export const ProviderList = Type.Array(
-  Type.Object({ id: Type.String({ description: 'The id in paths.' }), label: Type.String() }),
+  Type.Object(
+    {
+      id: Type.String({ description: 'The name in paths.' }),
+      label: Type.String({ description: 'The name for people.' }),
+    },
+    { title: 'Provider', description: 'An identity provider.' },
+  ),
   { description: 'The configured providers, in the order of the configuration.' },
 )
 
-export const ProviderParams = Type.Object({ provider: Type.String({ maxLength: 100 }) })
+export const ProviderParams = Type.Object({
+  provider: Type.String({ maxLength: 100, description: 'The name of the provider.' }),
+})
 
 export const RedirectQuery = Type.Object({
-  return_to: Type.Optional(Type.Unknown({ description: 'A path of the front end to continue to.' })),
-  stateless: Type.Optional(
-    Type.Unknown({ description: 'The callback returns an API token instead of starting a session.' }),
-  ),
-  device_name: Type.Optional(Type.Unknown({ description: 'With `stateless`: the name of the token.' })),
-  prompt: Type.Optional(
-    Type.Unknown({ description: '`login` forces a new sign-in at the provider, if it supports that.' }),
-  ),
-  page: Type.Optional(Type.Unknown({ description: "Started on svc's own sign-in page; continues to a path of svc." })),
+  return_to: uncheckedText('A path of the front end to continue to.'),
+  stateless: uncheckedText('`1`: the callback returns an API token instead of starting a session.'),
+  device_name: uncheckedText('With `stateless`: the name of the token.'),
+  prompt: uncheckedText('`login` forces a new sign-in at the provider, if it supports that.'),
+  page: uncheckedText("`1`: started on svc's own sign-in page. Continues to a path of svc."),
 })
 
 export const UrlAnswer = Type.Object(
@@ -32,19 +36,19 @@ export const UrlAnswer = Type.Object(
 )
 
 export const CallbackQuery = Type.Object({
-  code: Type.Optional(Type.Unknown()),
-  state: Type.Optional(Type.Unknown()),
-  iss: Type.Optional(Type.Unknown({ description: 'The issuer (RFC 9207).' })),
-  error: Type.Optional(Type.Unknown()),
+  code: uncheckedText('The authorization code.'),
+  state: uncheckedText('The state of the authorization request.'),
+  iss: uncheckedText('The issuer (RFC 9207).'),
+  error: uncheckedText('The error of the provider, for example `access_denied`.'),
 })
 
 /** Parameters that a provider posts. */
 export const CallbackBody = Type.Object(
   {
     ...CallbackQuery.properties,
-    user: Type.Optional(Type.Unknown({ description: 'The name of the user, which Apple sends once.' })),
+    user: uncheckedText('The name of the user as JSON, which Apple sends once.'),
   },
-  { additionalProperties: true },
+  { title: 'ProviderCallbackForm', additionalProperties: true },
 )
 
 export const TokenAnswer = Type.Object(
@@ -70,8 +74,8 @@ export const TokenBody = Type.Object(
 
 /** Body of a request that starts a flow for the signed-in user. */
 export const BeginBody = Type.Object(
-  { return_to: Type.Optional(Type.Unknown({ description: 'A path of the front end to continue to.' })) },
-  { additionalProperties: false },
+  { return_to: uncheckedText('A path of the front end to continue to.') },
+  { title: 'BeginProviderFlowRequest', additionalProperties: false },
 )
 
 export const LinkParams = Type.Object({
@@ -79,7 +83,7 @@ export const LinkParams = Type.Object({
 })
 
 export const UnlinkParams = Type.Object({
-  id: Type.String({ pattern: '^[0-9]{1,19}$', description: 'The id of the link.' }),
+  id: recordId('The id of the linked account.'),
 })
 
 export const SocialAccountRecord = Type.Object(

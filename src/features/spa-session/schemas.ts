@@ -1,15 +1,12 @@
 import { Type } from 'typebox'
+import { optionalFlag } from '../../http/fields.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 export const LoginBody = Type.Object(
   {
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: Type.String({ minLength: 1 }),
-    remember: Type.Optional(
-      Type.Unknown({
-        description: 'Keep the browser signed in. True for `true`, `1`, `"1"`, `"true"`, `"on"`, `"yes"`.',
-      }),
-    ),
+    remember: optionalFlag('Whether to keep the browser signed in.'),
   },
   { title: 'LoginRequest', additionalProperties: false },
 )

@@ -2,6 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf } from '../../access/caller.ts'
 import { forbidden } from '../../errors.ts'
+import { formType } from '../../http/bodies.ts'
+import { recordId } from '../../http/fields.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { checkTokenSignIn } from '../../login/token-sign-in.ts'
@@ -15,6 +17,14 @@ import { setFlash, takeFlash } from './flash.ts'
 
 const guarded = { access: { family: 'guard', caller: 'required' }, testPage: 'page' } as const
 const wrongCredentials = 'These credentials do not match our records.'
+
+const LoginForm = Type.Object(
+  {
+    email: Type.String({ format: 'email', maxLength: 255, description: 'The email address.' }),
+    password: Type.String({ minLength: 1, description: 'The password.' }),
+  },
+  { title: 'TestLoginForm', additionalProperties: false },
+)
 
 /** The caller as JSON, also for a browser: errors are JSON too. */
 const testUser: FastifyPluginAsyncTypebox = async (app) => {
@@ -60,10 +70,8 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'submitTestLogin',
         tags: ['Test page'],
         summary: 'Test page: sign in and create a token named test-token',
-        body: Type.Object(
-          { email: Type.String({ format: 'email', maxLength: 255 }), password: Type.String({ minLength: 1 }) },
-          { additionalProperties: false },
-        ),
+        consumes: [formType],
+        body: LoginForm,
         response: {
           302: Type.Null({ description: 'To /test-tokens, with the token shown once.' }),
         },
@@ -107,7 +115,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'revokeTestToken',
         tags: ['Test page'],
         summary: 'Test page: revoke a token',
-        params: Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) }),
+        params: Type.Object({ id: recordId('The id of the token.') }),
         response: { 302: Type.Null({ description: 'Back to /test-tokens.' }) },
       },
     },

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { nullableText, recordId } from '../../http/fields.ts'
 import { nameField } from '../../http/validation.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
@@ -7,12 +8,8 @@ export const DeviceLoginBody = Type.Object(
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: Type.String({ minLength: 1 }),
     device_name: Type.String({ ...nameField, description: 'Becomes the name of the token.' }),
-    code: Type.Optional(
-      Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'TOTP code of a user with two-factor.' }),
-    ),
-    recovery_code: Type.Optional(
-      Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Recovery code, instead of `code`.' }),
-    ),
+    code: nullableText('The TOTP code of a user with a second factor.'),
+    recovery_code: nullableText('A recovery code, instead of `code`.'),
   },
   { title: 'DeviceLoginRequest', additionalProperties: false },
 )
@@ -56,4 +53,4 @@ export const CreateTokenAnswer = Type.Object(
   { title: 'CreatedToken' },
 )
 
-export const TokenParams = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,19}$' }) })
+export const TokenParams = Type.Object({ id: recordId('The id of the token.') })

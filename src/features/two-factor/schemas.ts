@@ -1,18 +1,17 @@
 import { Type } from 'typebox'
-
-const nullableText = (description: string) =>
-  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], description }))
+import { apiSchema } from '../../http/description/described-schemas.ts'
+import { nullableText, optionalFlag } from '../../http/fields.ts'
 
 export const ChallengeBody = Type.Object(
   {
     code: nullableText('Six digits of the authenticator app.'),
-    recovery_code: nullableText('Instead of `code`; wins if both are there.'),
+    recovery_code: nullableText('A recovery code. It takes precedence over `code`.'),
   },
   { title: 'TwoFactorChallengeRequest', additionalProperties: false },
 )
 
 export const EnableBody = Type.Object(
-  { force: Type.Optional(Type.Unknown({ description: 'Whether to replace a second factor that is there.' })) },
+  { force: optionalFlag('Whether to replace an existing second factor.') },
   { title: 'EnableTwoFactorRequest', additionalProperties: false },
 )
 
@@ -21,16 +20,22 @@ export const ConfirmBody = Type.Object(
   { title: 'ConfirmTwoFactorRequest', additionalProperties: false },
 )
 
+const QrCode = Type.Object({
+  svg: Type.String({ description: 'An `<svg>` element.' }),
+  url: Type.String({ description: 'The same as text: `otpauth://…`.' }),
+})
+
 /** The QR code; without a second factor, an empty list. */
-export const QrCodeAnswer = Type.Union([
-  Type.Object({
-    svg: Type.String({ description: 'An `<svg>` element.' }),
-    url: Type.String({ description: '`otpauth://…`' }),
-  }),
-  Type.Array(Type.Never(), { maxItems: 0 }),
-])
+export const QrCodeAnswer = Type.Union([QrCode, Type.Array(Type.Never(), { maxItems: 0 })], {
+  // Without a type, so that the empty list fits too. Generators make no class of a union with a list.
+  [apiSchema]: {
+    title: 'TwoFactorQrCode',
+    description: 'The QR code for the authenticator app. An empty list without a second factor.',
+    properties: QrCode.properties,
+  },
+})
 
 export const SecretAnswer = Type.Object(
   { secretKey: Type.String({ description: 'Base32.' }) },
-  { title: 'TwoFactorSecret' },
+  { title: 'TwoFactorSecret', description: 'The secret to type into the authenticator app.' },
 )

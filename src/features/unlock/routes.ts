@@ -1,19 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import { recordId } from '../../http/fields.ts'
 import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
 import { signInPage, startPage } from '../../pages/links.ts'
-import { addPages, pageAnswer } from '../../pages/pages.ts'
+import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/theme.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 
 const access = { family: 'session', caller: 'guest' } as const
-const params = Type.Object({ id: Type.String({ pattern: '^[0-9]{1,15}$' }) })
+const params = Type.Object({ id: recordId('The id of the user.', '^[0-9]{1,15}$') })
 const querystring = Type.Object({
-  expires: Type.Optional(Type.String({ description: 'Unix milliseconds.' })),
-  signature: Type.Optional(Type.String()),
+  expires: Type.Optional(Type.String({ description: 'When the link expires, in Unix milliseconds.' })),
+  signature: Type.Optional(Type.String({ description: 'The signature of the link.' })),
 })
-const refused = pageAnswer('The link is invalid, expired or used.', 'InvalidLink')
+const refused = pageAnswers.refused
 
 /** The way in that the owner of a locked account gets by mail. */
 const unlock: FastifyPluginAsyncTypebox = async (app) => {
@@ -37,7 +38,7 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Changes nothing: mail scanners follow links too. The button of the page unlocks.',
         params,
         querystring,
-        response: { 200: pageAnswer('The button.'), 403: refused },
+        response: { 200: pageAnswers.page, 403: refused },
       },
     },
     async (request, reply) => {
@@ -60,7 +61,6 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Forgets the failures of the account and makes this browser a known one. A link works once.',
         params,
         querystring,
-        body: Type.Object({}, { additionalProperties: false }),
         response: { 303: Type.Null({ description: 'To sign in.' }), 403: refused },
       },
     },

@@ -15,10 +15,12 @@ export function nameSchemas<Document extends Json>(document: Document): Document
   function visit(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(visit)
     if (!isObject(value)) return value
-    const visited = Object.fromEntries(Object.entries(value).map(([key, part]) => [key, visit(part)]))
     const { title } = value
     // The title of `info` is the name of the service.
-    if (!isName(title) || 'version' in value) return visited
+    const isNamed = isName(title) && !('version' in value)
+    const parts = Object.entries(value).filter(([key]) => !isNamed || key !== 'title')
+    const visited = Object.fromEntries(parts.map(([key, part]) => [key, visit(part)]))
+    if (!isNamed) return visited
     const known = schemas[title]
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(visited)) {
       throw new Error(`Two schemas have the title ${title}. Give one of them another title.`)

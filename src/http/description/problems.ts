@@ -134,10 +134,20 @@ const problemResponses: Readonly<Record<number, SharedResponse>> = {
   },
 }
 
+/** The errors of a page that differ only in their status. */
+const errorPage = {
+  name: 'ErrorPage',
+  description: 'The request failed. Browsers get a page, other clients the error as JSON.',
+  schema: Problem,
+}
+
 /** Returns the response schema of an error status. Browsers get a page from routes that they open. */
 export function problemResponse(status: number, isPage: boolean): TSchema {
   const shared = problemResponses[status]
   if (!shared) throw new Error(`The API description has no response for the error status ${status}.`)
-  const name = isPage ? `${shared.name}Page` : shared.name
-  return sharedResponse({ ...shared, name, content: contentOf(shared.schema, isPage) })
+  const content = contentOf(shared.schema, isPage)
+  if (!isPage) return sharedResponse({ ...shared, content })
+  if (shared.headers || shared.schema !== Problem)
+    return sharedResponse({ ...shared, name: `${shared.name}Page`, content })
+  return sharedResponse({ ...errorPage, content })
 }

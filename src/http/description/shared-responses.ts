@@ -11,8 +11,9 @@ export interface SharedResponse<Schema extends TSchema = TSchema> {
 }
 
 /** A response of the document. */
-interface Described {
+export interface Described {
   description: string
+  content?: Readonly<Record<string, { schema?: { title?: string } }>>
 }
 
 const mark = /^#(\w+) (.*)$/s
@@ -44,3 +45,19 @@ export const shareResponses = (
       return [status, { $ref: `#/components/responses/${name}` }]
     }),
   )
+
+/** Marks the responses that several operations repeat, with the title of their schema. */
+export function markRepeated(all: readonly Readonly<Record<string, Described>>[]): void {
+  const uses = new Map<string, Described[]>()
+  for (const response of all.flatMap((responses) => Object.values(responses))) {
+    const key = JSON.stringify(response)
+    uses.set(key, [...(uses.get(key) ?? []), response])
+  }
+  for (const repeated of uses.values()) {
+    const name = repeated[0]?.content?.['application/json']?.schema?.title
+    if (repeated.length < 2 || !name) continue
+    for (const response of repeated) {
+      if (!mark.test(response.description)) response.description = `#${name} ${response.description}`
+    }
+  }
+}

@@ -9,7 +9,7 @@ export const tags = [
   { name: 'API tokens', description: 'Opaque tokens `id|secret` with abilities.' },
   { name: 'Personal access tokens', description: 'JWTs that users create for their own programs.' },
   { name: 'Authorized applications', description: 'What a user granted to OAuth clients.' },
-  { name: 'OAuth 2.0 and OpenID Connect', description: 'The endpoints of the protocols, for any client library.' },
+  { name: 'OpenID Connect', description: 'The endpoints of OAuth 2.0 and OpenID Connect, for any client library.' },
   { name: 'Pages', description: 'Pages and forms of svc for browsers.' },
   { name: 'Guard', description: 'Decides about requests to the services behind the same proxy.' },
   { name: 'Health', description: 'Checks for load balancers, and this description.' },

@@ -14,7 +14,7 @@ export const PersonalTokenBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'CreatePersonalAccessTokenRequest', additionalProperties: false },
 )
 
 export const PersonalToken = Type.Object(
@@ -22,20 +22,31 @@ export const PersonalToken = Type.Object(
   { title: 'PersonalToken', description: 'A personal access token, without the token itself.' },
 )
 
-export const PersonalTokenAnswer = Type.Object({
-  accessToken: Type.String({ description: 'The JWT, shown only once.' }),
-  token: PersonalToken,
-})
+export const PersonalTokenAnswer = Type.Object(
+  { accessToken: Type.String({ description: 'The JWT, shown only once.' }), token: PersonalToken },
+  { title: 'CreatedPersonalToken', description: 'A new personal access token.' },
+)
 
 /** The `jti` of a personal access token. */
-export const PersonalTokenParams = Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) })
+export const PersonalTokenParams = Type.Object({
+  id: Type.String({ pattern: '^[\\w-]{43}$', description: 'The id of the token.' }),
+})
 
-export const Scope = Type.Object({ id: Type.String(), description: Type.String() })
+export const Scope = Type.Object(
+  { id: Type.String({ description: 'The scope.' }), description: Type.String({ description: 'What it allows.' }) },
+  { title: 'Scope', description: 'A scope of an API.' },
+)
 
 export const Authorization = Type.Object(
   {
     id: Type.String(),
-    client: Type.Object({ id: Type.String(), name: Type.String() }),
+    client: Type.Object(
+      {
+        id: Type.String({ description: 'The client id.' }),
+        name: Type.String({ description: 'The name for people.' }),
+      },
+      { title: 'AuthorizedClient', description: 'An application.' },
+    ),
     scopes,
     created_at: date,
     expires_at: Type.Union([date, Type.Null()], {
@@ -45,10 +56,15 @@ export const Authorization = Type.Object(
   { title: 'Authorization', description: 'A connected application, one entry per device.' },
 )
 
-export const AuthorizationParams = Type.Object({ id: Type.String({ pattern: '^[0-9a-f]{64}$' }) })
-
-export const FreshTokenAnswer = Type.Object({
-  access_token: Type.String({ description: 'A JWT that ends with the session.' }),
-  token_type: Type.Literal('Bearer'),
-  expires_in: Type.Integer({ description: 'Seconds.' }),
+export const AuthorizationParams = Type.Object({
+  id: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'The id of the authorization.' }),
 })
+
+export const FreshTokenAnswer = Type.Object(
+  {
+    access_token: Type.String({ description: 'A JWT that ends with the session.' }),
+    token_type: Type.String({ description: '`Bearer`.' }),
+    expires_in: Type.Integer({ description: 'Seconds until the token expires.' }),
+  },
+  { title: 'FreshToken', description: 'An access token of the session.' },
+)

@@ -3,9 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../../../config/schema.ts'
 import { HttpError } from '../../../errors.ts'
+import { formType } from '../../../http/bodies.ts'
+import { uncheckedText } from '../../../http/fields.ts'
 import { signInPage } from '../../../pages/links.ts'
 import { allowFormTarget } from '../../../pages/page-headers.ts'
-import { addPages, pageAnswer } from '../../../pages/pages.ts'
+import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { eventContext } from '../../../users/events.ts'
 import type { Factors } from '../authentication-context.ts'
 import { audienceOf } from '../protocol/audience.ts'
@@ -19,7 +21,9 @@ import { saveConsent } from './store.ts'
 
 const path = '/oauth/interaction/:uid'
 const guest = { family: 'session', caller: 'guest' } as const
-const params = Type.Object({ uid: Type.String({ pattern: '^[\\w-]{1,64}$' }) })
+const params = Type.Object({
+  uid: Type.String({ pattern: '^[\\w-]{1,64}$', description: 'The id of the authorization.' }),
+})
 
 /** Scope descriptions of OpenID Connect on the consent page. */
 const openidDescriptions: Readonly<Record<string, string>> = {
@@ -32,9 +36,9 @@ const openidDescriptions: Readonly<Record<string, string>> = {
 
 const AnswerBody = Type.Object(
   {
-    decision: Type.Optional(Type.Unknown()),
-    code: Type.Optional(Type.Unknown({ description: 'For a required second factor.' })),
-    recovery_code: Type.Optional(Type.Unknown()),
+    decision: uncheckedText('`approve` or `deny`.'),
+    code: uncheckedText('A TOTP code, for a required second factor.'),
+    recovery_code: uncheckedText('A recovery code, instead of `code`.'),
   },
   { title: 'ConsentForm', additionalProperties: false },
 )
@@ -59,7 +63,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         summary: 'Page: consent or second factor of an authorization',
         params,
         response: {
-          200: pageAnswer('The question for consent.'),
+          200: pageAnswers.page,
           302: Type.Null({ description: 'To the sign-in page, which returns here.' }),
           303: Type.Null({ description: 'Back to the authorization.' }),
         },
@@ -85,6 +89,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         tags: ['Pages'],
         summary: 'Form: approve or deny a client, or enter a second factor',
         params,
+        consumes: [formType],
         body: AnswerBody,
         response: { 303: Type.Null({ description: 'Back to the authorization.' }) },
       },

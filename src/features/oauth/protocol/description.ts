@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { pageAnswer } from '../../../pages/pages.ts'
+import { pageAnswers } from '../../../pages/pages.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
 import {
   DeviceAuthorization,
@@ -202,7 +202,7 @@ export function describe(path: string, method: string) {
   const isSecond = method === 'POST' && methods.includes('GET')
   const names = Object.keys(fields)
   const parameters = {
-    title: `${id.charAt(0).toUpperCase()}${id.slice(1)}Request`,
+    title: `${id.charAt(0).toUpperCase()}${id.slice(1)}Form`,
     type: 'object',
     properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: fields[name] }])),
     ...(required.length > 0 ? { required } : {}),
@@ -210,7 +210,7 @@ export function describe(path: string, method: string) {
   return {
     schema: {
       operationId: isSecond ? `${id}ByPost` : id,
-      tags: ['OAuth 2.0 and OpenID Connect'],
+      tags: ['OpenID Connect'],
       summary,
       response: {
         ...(response ?? pages),
@@ -227,7 +227,7 @@ export function describe(path: string, method: string) {
 }
 
 const pages = {
-  200: pageAnswer('A page.', 'Page'),
+  200: pageAnswers.page,
   303: Type.Null({ description: 'To the next page, or to the client.' }),
 }
 

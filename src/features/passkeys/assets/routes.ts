@@ -2,68 +2,57 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
 import { sha256Hex } from '../../../crypto/hash.ts'
+import { notFound } from '../../../errors.ts'
 
 /** The package exports only modules; the browser bundle is in the same directory. */
 const webauthn = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
 
-const scripts = [
-  {
-    url: '/assets/webauthn.js',
-    file: join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
-    operationId: 'getWebauthnScript',
-    summary: 'Script: WebAuthn in the browser',
-  },
-  {
-    url: '/assets/passkey.js',
-    file: join(import.meta.dirname, 'passkey.js'),
-    operationId: 'getPasskeyScript',
-    summary: 'Script: shared passkey code',
-  },
-  {
-    url: '/assets/passkey-confirm.js',
-    file: join(import.meta.dirname, 'passkey-confirm.js'),
-    operationId: 'getPasskeyConfirmationScript',
-    summary: 'Script: passkey as second factor',
-  },
-  {
-    url: '/assets/passkey-login.js',
-    file: join(import.meta.dirname, 'passkey-login.js'),
-    operationId: 'getPasskeyLoginScript',
-    summary: 'Script: passkey on the sign-in page',
-  },
-]
+/** Files by their name in the URL: the WebAuthn library, and svc's own scripts of the pages with passkeys. */
+const files = {
+  'webauthn.js': join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
+  ...Object.fromEntries(
+    ['passkey.js', 'passkey-confirm.js', 'passkey-login.js'].map((name) => [name, join(import.meta.dirname, name)]),
+  ),
+}
 
 const headers = { ETag: { type: 'string', description: 'The version, for `If-None-Match`.' } }
 const javascript = { content: { 'text/javascript': { schema: { type: 'string' } } } }
 
 /** Scripts of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
 const assets: FastifyPluginAsyncTypebox = async (app) => {
-  for (const { url, file, operationId, summary } of scripts) {
+  const scripts = new Map<string, { content: string; etag: string }>()
+  for (const [name, file] of Object.entries(files)) {
     const content = await readFile(file, 'utf8')
-    const etag = `"${sha256Hex(content).slice(0, 32)}"`
-    app.get(
-      url,
-      {
-        config: { access: { family: 'none' } },
-        schema: {
-          operationId,
-          tags: ['Pages'],
-          summary,
-          response: {
-            200: { description: 'JavaScript.', ...javascript, headers },
-            304: { description: 'Unchanged.', headers },
-          },
+    scripts.set(name, { content, etag: `"${sha256Hex(content).slice(0, 32)}"` })
+  }
+
+  app.get(
+    '/assets/:name',
+    {
+      config: { access: { family: 'none' } },
+      schema: {
+        operationId: 'getPageScript',
+        tags: ['Pages'],
+        summary: 'A script of a page',
+        params: Type.Object({ name: Type.String({ maxLength: 100, description: 'The name of the file.' }) }),
+        response: {
+          200: { description: 'JavaScript.', ...javascript, headers },
+          304: { description: 'Unchanged.', headers },
         },
       },
-      async (request, reply) => {
-        reply.headers({ etag, 'cache-control': 'no-cache', 'cross-origin-resource-policy': 'same-origin' })
-        const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-        if (known?.includes(etag)) return reply.code(304).send()
-        return reply.type('text/javascript; charset=utf-8').send(content)
-      },
-    )
-  }
+    },
+    async (request, reply) => {
+      const script = scripts.get(request.params.name)
+      if (!script) throw notFound()
+      const { content, etag } = script
+      reply.headers({ etag, 'cache-control': 'no-cache', 'cross-origin-resource-policy': 'same-origin' })
+      const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+      if (known?.includes(etag)) return reply.code(304).send()
+      return reply.type('text/javascript; charset=utf-8').send(content)
+    },
+  )
 }
 
 export default assets

@@ -2,9 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { type FieldErrors, HttpError, notFound } from '../../../errors.ts'
+import { formType } from '../../../http/bodies.ts'
+import { uncheckedText } from '../../../http/fields.ts'
 import { isEmail } from '../../../http/formats.ts'
 import { isOwnFrontEnd } from '../../../pages/links.ts'
-import { addPages, pageAnswer } from '../../../pages/pages.ts'
+import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { linkSent, requestReset } from '../request.ts'
 import { type ResetEffects, resetPassword } from '../reset.ts'
 
@@ -13,8 +15,24 @@ const loginPath = '/oauth/login'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-const TokenParams = Type.Object({ token: Type.String({ maxLength: 255 }) })
-const Page = { 200: pageAnswer('The form.') }
+const TokenParams = Type.Object({
+  token: Type.String({ maxLength: 255, description: 'The token of the mailed link.' }),
+})
+
+const ForgotForm = Type.Object(
+  { email: uncheckedText('The email address.') },
+  { title: 'ForgotPasswordForm', additionalProperties: false },
+)
+
+const ResetForm = Type.Object(
+  {
+    email: uncheckedText('The email address.'),
+    password: uncheckedText('The new password.'),
+    password_confirmation: uncheckedText('The new password again.'),
+  },
+  { title: 'ResetPasswordForm', additionalProperties: false },
+)
+const Page = { 200: pageAnswers.page }
 const guest = { family: 'session', caller: 'guest' } as const
 
 /** Password reset pages, for installations without a front end. */
@@ -43,8 +61,9 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         operationId: 'submitForgotPassword',
         tags: ['Pages'],
         summary: 'Form: mail a link that resets the password',
-        body: Type.Object({ email: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
-        response: { 200: pageAnswer('The same page for every address.') },
+        consumes: [formType],
+        body: ForgotForm,
+        response: Page,
       },
     },
     async (request, reply) => {
@@ -78,7 +97,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         summary: 'Page: choose a new password',
         description: onlyHere,
         params: TokenParams,
-        querystring: Type.Object({ email: Type.Optional(Type.Unknown()) }),
+        querystring: Type.Object({ email: uncheckedText('Prefills the email address.') }),
         response: Page,
       },
     },
@@ -95,14 +114,8 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         summary: 'Form: reset the password',
         description: onlyHere,
         params: TokenParams,
-        body: Type.Object(
-          {
-            email: Type.Optional(Type.Unknown()),
-            password: Type.Optional(Type.Unknown()),
-            password_confirmation: Type.Optional(Type.Unknown()),
-          },
-          { additionalProperties: false },
-        ),
+        consumes: [formType],
+        body: ResetForm,
         response: { 303: Type.Null({ description: 'To the sign-in page.' }) },
       },
     },

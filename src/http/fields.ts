@@ -1,0 +1,21 @@
+import { Type } from 'typebox'
+import { apiSchema } from './description/described-schemas.ts'
+import { flag } from './validation.ts'
+
+const integerId = { type: 'integer', format: 'int64', minimum: 1 }
+
+/** The id of a record, a number in JSON. An invalid one in a path gets 404. */
+export const recordId = (description: string, pattern = '^[0-9]{1,19}$') =>
+  Type.String({ pattern, description, [apiSchema]: integerId })
+
+/** An option that is on or off. */
+export const optionalFlag = (description: string) =>
+  Type.Optional(Type.Unknown({ description, [flag]: true, [apiSchema]: { type: 'boolean' } }))
+
+/** A text, or null, which forms send as an empty field. */
+export const nullableText = (description: string, rules: { maxLength?: number } = {}) =>
+  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...rules, description }))
+
+/** A text that the handler checks itself, for example because a page shows the error. */
+export const uncheckedText = (description: string) =>
+  Type.Optional(Type.Unknown({ description, [apiSchema]: { type: 'string' } }))
