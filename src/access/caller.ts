@@ -20,6 +20,8 @@ interface Credential {
 /** The caller of a bearer or DPoP token. */
 export interface TokenCaller extends Credential {
   readonly kind: 'api_token' | 'user_jwt' | 'machine'
+  /** Client of a machine token. */
+  readonly clientId?: string
   /** Returns the error if the sign-in of the token's user does not suffice for the ability, or null. */
   signInRefusal?(ability: string): HttpError | null
   /** Revokes the token that authenticates the request; throws 401 if it was revoked meanwhile. */

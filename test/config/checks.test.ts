@@ -209,3 +209,18 @@ t.test('warns about a rule for sessions on a host that never receives the sessio
   t.same(warningsOf(`${HTTPS}\n${hosts}      credentials: [token, jwt]\n`), [])
   t.same(warningsOf(`${HTTPS}\n${hosts}      access: public\n`), [])
 })
+
+const orders = 'apis: { orders: { audience: "https://orders.example.com", scopes: ["orders:read"] }'
+table('apis', [
+  [`${orders} }`],
+  ['apis: { orders: { scopes: ["orders:read"] } }', 'apis.orders.audience', /required/],
+  ['apis: { orders: { audience: orders, scopes: [x] } }', 'apis.orders.audience', /absolute URI/],
+  ['apis: { orders: { audience: "https://a.example", scopes: [] } }', 'apis.orders.scopes'],
+  ['apis: { orders: { audience: "https://a.example", scopes: ["a b"] } }', 'apis.orders.scopes[0]'],
+  ['apis: { orders: { audience: "http://localhost:8000", scopes: [x] } }', 'apis.orders.audience', /differ from oauth/],
+  [`${orders}, b: { audience: "https://orders.example.com", scopes: [x] } }`, 'apis.b.audience', /the other APIs/],
+  [`${orders}, b: { audience: "https://b.example", scopes: ["orders:read"] } }`, 'apis.b.scopes[0]', /API orders/],
+  [`${orders} }\n${rule('{ audience: orders }')}`],
+  [rule('{ audience: orders }'), 'guard.rules[0].audience', /name of an API/],
+  [`${orders} }\n${rule('{ audience: orders, access: public }')}`, 'guard.rules[0].audience', /public rule/],
+])

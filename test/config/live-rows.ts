@@ -5,6 +5,7 @@ import { basic, clients, codeFlow, Person, post } from '../support/oauth.ts'
 import {
   after,
   answered,
+  apiAudience,
   asUser,
   asUserText,
   claim,
@@ -47,6 +48,13 @@ export const rows: readonly Row[] = [
   ['app.frontend_url', 'http://localhost:3000', answered('/', 'statusCode'), 200, 404],
   ['stateful', ['other.example'], asUser((browser) => browser.get('/api/user')), 200, 401],
   ['stateful_api', false, asUser((browser) => browser.get('/api/user')), 200, 401],
+  [
+    'apis',
+    { orders: { audience: 'https://new.example.com', scopes: ['orders:read'] } },
+    apiAudience,
+    'https://orders.example.com',
+    'https://new.example.com',
+  ],
   ['guard.default', 'deny', forwardedStatus, 200, 403],
   ['guard.rules', [{ hosts: ['api.example.com'], roles: ['staff'] }], forwardedStatus, 200, 403],
   ['guard.remote_user', 'email', remoteUser, 'id', 'email'],

@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose'
 import type { Settings, TestApp } from '../support/app.ts'
 import type { Browser } from '../support/browser.ts'
 import { token } from '../support/oauth.ts'
@@ -166,6 +167,14 @@ const forwarded = async (svc: Reloading) => {
   const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
   const headers = { authorization, 'x-original-method': 'GET', 'x-original-url': 'https://api.example.com/' }
   return svc.app.inject({ url: '/svc/guard', headers, remoteAddress: '192.0.2.250' })
+}
+
+/** Audience of the token for the API `orders`. */
+export const apiAudience: Observation = async (svc) => {
+  const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
+  const headers = { authorization, 'x-original-method': 'GET', 'x-original-url': 'https://api.example.com/for-orders' }
+  const answer = await svc.app.inject({ url: '/svc/guard', headers, remoteAddress: '192.0.2.250' })
+  return decodeJwt(String(answer.headers.authorization).slice('Bearer '.length)).aud
 }
 
 export const forwardedStatus: Observation = status(forwarded)

@@ -36,7 +36,14 @@ export async function buildReloading(t: Test): Promise<Reloading> {
     const settings = {
       ...base,
       ...changes,
-      guard: { default: 'authenticated', ...Object(changes.guard) },
+      // A rule for the API below, so that a change of `apis` is visible.
+      apis: { orders: { audience: 'https://orders.example.com', scopes: ['orders:read'] } },
+      guard: {
+        default: 'authenticated',
+        rules: [{ paths: ['/for-orders'], audience: 'orders' }],
+        ...Object(changes.guard),
+      },
+      ...(changes.apis === undefined ? {} : { apis: changes.apis }),
       mail: { ...mail, ...Object(changes.mail) },
     }
     const text = stringify(settings, { aliasDuplicateObjects: false })

@@ -123,6 +123,12 @@ const rule = entry(
         description: 'How long ago the user may have confirmed the password in the current session.',
       }),
     ),
+    audience: nullable(
+      text({
+        example: 'orders',
+        description: 'The name of an API in apis. The service then receives an access token for this API.',
+      }),
+    ),
   },
 )
 

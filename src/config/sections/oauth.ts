@@ -1,10 +1,13 @@
 import { ALGORITHMS, clients } from './clients.ts'
-import { choice, duration, flag, named, nullable, section, text } from './kinds.ts'
+import { choice, duration, entry, flag, list, named, nullable, section, text } from './kinds.ts'
 
 const SCOPE_NAMES = {
   pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$',
   expected: 'printable ASCII without spaces, quotes and backslashes',
 }
+
+/** Claims about the user that an API can receive. */
+const API_CLAIMS = ['email', 'name'] as const
 
 /** The OAuth 2.0 and OpenID Connect server and its client registry. */
 export const oauthSections = {
@@ -13,6 +16,34 @@ export const oauthSections = {
       "API scopes of the OAuth server, with their descriptions on the consent page. '*' is not a scope. The scopes openid, profile, email and offline_access always exist.",
     entries: [{ value: { 'orders:read': 'Read your orders', 'server:update': 'Change your servers' } }],
   }),
+  apis: named(
+    { pattern: '^[a-z0-9][a-z0-9-]*$', expected: 'lowercase letters, digits and -' },
+    entry('One API.', {
+      audience: text({
+        format: 'absolute-uri',
+        example: 'https://orders.example.com',
+        description: 'The audience of its access tokens, which the API checks.',
+      }),
+      scopes: list(text({ ...SCOPE_NAMES, description: 'A scope.' }), {
+        minItems: 1,
+        example: ['orders:read', 'orders:write'],
+        description: 'The scopes of the API. A scope belongs to one API at most.',
+      }),
+      algorithm: choice(ALGORITHMS, { default: 'ES256', description: 'The signing algorithm of its access tokens.' }),
+      claims: list(choice(API_CLAIMS, { description: 'A claim.' }), {
+        default: [],
+        example: ['email'],
+        description: 'Further claims about the user. Only a verified address is sent.',
+      }),
+    }),
+    {
+      description:
+        'The APIs behind your proxy. A guard rule that names one in audience sends it an access token for each request, which it verifies with the key set of svc.',
+      entries: [
+        { value: { orders: { audience: 'https://orders.example.com', scopes: ['orders:read', 'orders:write'] } } },
+      ],
+    },
+  ),
   clients,
   oauth: section('The OAuth server.', {
     access_token_ttl: duration({

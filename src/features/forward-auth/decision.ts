@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Caller, SessionCaller } from '../../access/caller.ts'
 import { checkToken } from '../../access/csrf.ts'
 import type { FindBearer } from '../../access/find-caller.ts'
+import type { Config } from '../../config/schema.ts'
 import { forbidden, unauthenticated } from '../../errors.ts'
 import { clientAddress } from '../../http/client-address.ts'
 import { confirmationAge } from '../../login/recent-password.ts'
@@ -18,11 +19,19 @@ interface Question {
   ruleName: string | undefined
 }
 
-/** Returns the caller that may send the request, or null if everyone may. Throws the refusal. */
-export async function decide(request: FastifyRequest, question: Question): Promise<Caller | null> {
+/** Who may send the request. */
+export interface Verdict {
+  /** Null if everyone may. */
+  caller: Caller | null
+  /** API that receives a token for the caller. */
+  api: Config['apis'][string] | null
+}
+
+/** Returns the verdict, or throws the refusal. */
+export async function decide(request: FastifyRequest, question: Question): Promise<Verdict> {
   const { original, ruleName } = question
   const { server: app } = request
-  const { guard } = app.config.current()
+  const { apis, guard } = app.config.current()
   const rule = ruleFor(original, clientAddress(request), guard.rules, ruleName)
   const access = rule?.access ?? guard.default
   request.log.debug(
@@ -30,10 +39,11 @@ export async function decide(request: FastifyRequest, question: Question): Promi
     rule ? 'guard rule applies' : 'no guard rule matches',
   )
   if (access === 'deny') throw forbidden()
-  if (access === 'public') return null
+  if (access === 'public') return { caller: null, api: null }
   const found = await authenticate(request, question, rule)
   if (rule) checkRequirements(rule, found.caller, found.proof, app.clock.now())
-  return found.caller
+  const api = rule?.audience ? (apis[rule.audience] ?? null) : null
+  return { caller: found.caller, api }
 }
 
 async function authenticate(

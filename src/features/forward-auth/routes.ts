@@ -1,15 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { Caller } from '../../access/caller.ts'
 import type { FindBearer } from '../../access/find-caller.ts'
 import { HttpError } from '../../errors.ts'
 import { AddressRanges } from '../../http/addresses.ts'
 import { clientAddress } from '../../http/client-address.ts'
 import { answerOf } from '../../http/error-handler.ts'
 import { callerHeaders } from './caller-headers.ts'
-import { decide } from './decision.ts'
+import { decide, type Verdict } from './decision.ts'
 import { type OriginalRequest, originalRequest } from './original-request.ts'
+import { PhantomTokens } from './phantom-tokens.ts'
 import { signInLocation } from './sign-in-location.ts'
 
 const methods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -30,6 +30,7 @@ const refusals = [400, 401, 403, 419, 423]
 
 /** The guard for services behind the same proxy (forward authentication). */
 const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async (app, { findBearer }) => {
+  const phantoms = new PhantomTokens(app)
   const proxies = new AddressRanges(app.config.current().server.trust_proxy)
   // Proxies send the headers of the original request, sometimes with its length, but never the body.
   app.removeAllContentTypeParsers()
@@ -47,11 +48,11 @@ const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async
     const config = app.config.current()
     const isTrusted = proxies.has(clientAddress({ ip: request.socket.remoteAddress ?? '' }))
     let original: OriginalRequest | null = null
-    let caller: Caller | null
+    let found: Verdict
     try {
       original = originalRequest(request, isTrusted, path)
       const readSession = () => app.sessions.read(request, reply)
-      caller = await decide(request, { original, readSession, findBearer, ruleName: query.rule })
+      found = await decide(request, { original, readSession, findBearer, ruleName: query.rule })
     } catch (error) {
       const refusal = answerOf(error as Error, request)
       const location = original && signInLocation(original, request, refusal, config)
@@ -60,6 +61,9 @@ const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async
       if (!isForNginx) throw refusal
       throw forNginx(refusal, location)
     }
+    const { caller, api } = found
+    const token = caller && api ? await phantoms.tokenFor(caller, api) : null
+    if (token !== null) reply.header('authorization', `Bearer ${token}`)
     return reply.headers(callerHeaders(caller, config.guard)).code(200).send()
   }
 

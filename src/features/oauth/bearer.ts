@@ -17,6 +17,7 @@ import { signInRefusal } from './sign-in-refusal.ts'
 class JwtCaller implements TokenCaller {
   readonly kind: 'user_jwt' | 'machine'
   readonly credentialId: string
+  readonly clientId: string
   readonly abilities: readonly string[]
   readonly expiresAt: number
   readonly profileScopes: readonly string[] | null
@@ -28,6 +29,7 @@ class JwtCaller implements TokenCaller {
   constructor(server: FastifyInstance, { claims, user }: LiveToken) {
     this.kind = user ? 'user_jwt' : 'machine'
     this.credentialId = claims.jti
+    this.clientId = claims.client_id
     this.abilities = claims.scope?.split(' ') ?? []
     this.expiresAt = claims.exp * 1000
     this.profileScopes = server.oauth.registry().isFirstParty(claims.client_id) ? null : this.abilities

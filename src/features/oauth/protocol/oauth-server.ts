@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { type JWTPayload, SignJWT } from 'jose'
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import type { StepUpFactor } from '../../../feature.ts'
@@ -7,7 +8,7 @@ import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
 import { bearerOfLive } from '../alive.ts'
 import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
-import type { PrivateJwk } from '../keys/jwk.ts'
+import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
 import { CarriedRecords } from './carried.ts'
 import { ClientLimits } from './client-limits.ts'
@@ -104,6 +105,14 @@ export class OAuthServer {
   async signingKey(): Promise<PrivateJwk> {
     await this.open()
     return this.#keySet().signing[this.#app.config.current().oauth.access_token_alg]
+  }
+
+  /** Signs the claims of an access token (RFC 9068) that no grant issued. */
+  async sign(claims: JWTPayload, algorithm: Algorithm): Promise<string> {
+    await this.open()
+    const key = this.#keySet().signing[algorithm]
+    const header = { alg: key.alg, typ: 'at+jwt', kid: key.kid }
+    return new SignJWT({ ...claims, iss: this.#app.config.current().app.url }).setProtectedHeader(header).sign(key)
   }
 
   /** Age in milliseconds of each algorithm's signing key. */
