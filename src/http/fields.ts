@@ -5,7 +5,7 @@ import { flag } from './validation.ts'
 const integerId = { type: 'integer', format: 'int64', minimum: 1 }
 
 /** The id of a record, a number in JSON. An invalid one in a path gets 404. */
-export const recordId = (description: string, pattern = '^[0-9]{1,19}$') =>
+export const idParameter = (description: string, pattern = '^[1-9][0-9]{0,18}$') =>
   Type.String({ pattern, description, [apiSchema]: integerId })
 
 /** An option that is on or off. */

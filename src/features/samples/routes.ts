@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { requireAbilities, requireAbility } from '../../access/abilities.ts'
 import { callerOf } from '../../access/caller.ts'
 import { forbidden, notFound } from '../../errors.ts'
-import { recordId } from '../../http/fields.ts'
+import { idParameter } from '../../http/fields.ts'
 import { createTask, listTasks, putServer } from './store.ts'
 
 /** Ids are JSON numbers; larger ones would lose precision. */
@@ -36,7 +36,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'updateSampleServer',
         tags: ['Samples'],
         summary: 'Sample: rename your server (manual check of `server:update`)',
-        params: Type.Object({ id: recordId('The id of the server.') }),
+        params: Type.Object({ id: idParameter('The id of the server.') }),
         body: ServerBody,
         response: { 200: ServerSchema },
       },

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullableText, recordId, uncheckedText } from '../../http/fields.ts'
+import { idParameter, nullableText, uncheckedText } from '../../http/fields.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 const date = (description: string) =>
@@ -83,7 +83,7 @@ export const LinkParams = Type.Object({
 })
 
 export const UnlinkParams = Type.Object({
-  id: recordId('The id of the linked account.'),
+  id: idParameter('The id of the linked account.'),
 })
 
 export const SocialAccountRecord = Type.Object(

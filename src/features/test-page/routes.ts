@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { callerOf } from '../../access/caller.ts'
 import { forbidden } from '../../errors.ts'
 import { formType } from '../../http/bodies.ts'
-import { recordId } from '../../http/fields.ts'
+import { idParameter } from '../../http/fields.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { checkTokenSignIn } from '../../login/token-sign-in.ts'
@@ -115,7 +115,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'revokeTestToken',
         tags: ['Test page'],
         summary: 'Test page: revoke a token',
-        params: Type.Object({ id: recordId('The id of the token.') }),
+        params: Type.Object({ id: idParameter('The id of the token.') }),
         response: { 302: Type.Null({ description: 'Back to /test-tokens.' }) },
       },
     },

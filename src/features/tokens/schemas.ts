@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullableText, recordId } from '../../http/fields.ts'
+import { idParameter, nullableText } from '../../http/fields.ts'
 import { nameField } from '../../http/validation.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
@@ -53,4 +53,4 @@ export const CreateTokenAnswer = Type.Object(
   { title: 'CreatedToken' },
 )
 
-export const TokenParams = Type.Object({ id: recordId('The id of the token.') })
+export const TokenParams = Type.Object({ id: idParameter('The id of the token.') })

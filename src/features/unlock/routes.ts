@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import { recordId } from '../../http/fields.ts'
+import { idParameter } from '../../http/fields.ts'
 import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
 import { signInPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
@@ -9,7 +9,7 @@ import { textsOf } from '../../pages/theme.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 
 const access = { family: 'session', caller: 'guest' } as const
-const params = Type.Object({ id: recordId('The id of the user.', '^[0-9]{1,15}$') })
+const params = Type.Object({ id: idParameter('The id of the user.', '^[1-9][0-9]{0,14}$') })
 const querystring = Type.Object({
   expires: Type.Optional(Type.String({ description: 'When the link expires, in Unix milliseconds.' })),
   signature: Type.Optional(Type.String({ description: 'The signature of the link.' })),
