@@ -1,5 +1,6 @@
 // engine: none
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv } from 'ajv'
 import t from 'tap'
 import { nameSchemas } from '../src/http/description/named-schemas.ts'
 import { buildTestApp, type TestApp } from './support/app.ts'
@@ -200,6 +201,23 @@ t.test('omits disabled features and adds enabled ones', async (t) => {
   t.notOk(Object.keys(paths).some((path) => /^\/(test-|orders|server|api\/task)/.test(path)))
   t.ok(paths['/sanctum/csrf-cookie']?.get && paths['/sanctum/token']?.post)
   t.ok(paths['/api/user']?.get?.responses['429'], 'with a global limit every operation describes 429')
+})
+
+t.test('gives every JSON body and JSON response an example that fits its schema', async (t) => {
+  const svc = await buildTestApp(t)
+  const ajv = new Ajv({ strict: false, validateFormats: false })
+  const { paths } = await described(svc)
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const { operationId, requestBody, responses } of Object.values(methods)) {
+      for (const { content = {} } of [requestBody ?? {}, ...Object.values(responses)] as Answer[]) {
+        const media = content['application/json'] as { schema?: object; examples?: { default?: { value?: unknown } } }
+        if (!media) continue
+        const value = media.examples?.default?.value
+        t.not(value, undefined, `${operationId} (${path}) has an example`)
+        t.ok(ajv.validate({ ...media.schema }, value), `${operationId}: ${JSON.stringify(value)} ${ajv.errorsText()}`)
+      }
+    }
+  }
 })
 
 t.test('names each schema once and refers to it', async (t) => {

@@ -1,3 +1,4 @@
+import { exampleOf } from './examples.ts'
 import { nameSchemas } from './named-schemas.ts'
 import { type Described, markRepeated, shareResponses } from './shared-responses.ts'
 import { tags } from './tags.ts'
@@ -16,7 +17,7 @@ interface Operation {
   responses: Record<string, Described & { content?: Content }>
 }
 
-type Content = Record<string, { example?: unknown }>
+type Content = Record<string, { schema?: object; example?: unknown; examples?: object }>
 
 export const xsrfHeaderName = 'X-XSRF-TOKEN'
 
@@ -60,14 +61,13 @@ const referToShared = ({ responses, parameters, ...operation }: Operation, share
   responses: shareResponses(responses, shared),
 })
 
-/** Writes examples as a map, which generators do not repeat in comments of each operation. */
+/** Gives JSON bodies and responses an example, in a map that generators do not repeat in comments. */
 function nameExamples({ requestBody, responses }: Operation): void {
   for (const { content = {} } of [requestBody ?? {}, ...Object.values(responses)]) {
-    for (const media of Object.values(content)) {
-      const { example } = media
-      if (example === undefined) continue
+    for (const [type, media] of Object.entries(content)) {
+      const { example = type === 'application/json' ? exampleOf(media.schema) : undefined } = media
       delete media.example
-      Object.assign(media, { examples: { default: { value: example } } })
+      if (example !== undefined && !media.examples) media.examples = { default: { value: example } }
     }
   }
 }
