@@ -231,6 +231,21 @@ t.test('names each schema once and refers to it', async (t) => {
   t.notMatch(text, /"title":"[A-Z]\w*"/, 'no operation repeats a named schema')
 })
 
+t.test('describes the type of every field, and no keyword of svc', async (t) => {
+  const svc = await buildTestApp(t)
+  const document = (await svc.app.inject('/openapi.json')).json()
+  const schemas: Record<string, { properties?: Record<string, object> }> = document.components.schemas
+  for (const [name, { properties = {} }] of Object.entries(schemas)) {
+    for (const [field, schema] of Object.entries(properties)) {
+      t.ok(
+        ['type', '$ref', 'anyOf'].some((key) => key in schema),
+        `${name}.${field}`,
+      )
+    }
+  }
+  t.notMatch(JSON.stringify(document), /"x-[a-z-]+":/)
+})
+
 t.test('rejects two schemas with one name', async (t) => {
   const document = { a: { title: 'User', type: 'string' }, b: { title: 'User', type: 'object' } }
   t.throws(() => nameSchemas(document), { message: /^Two schemas have the title User\./ })
