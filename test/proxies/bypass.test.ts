@@ -1,6 +1,8 @@
 // engine: none
+import type { Test } from 'tap'
+import { sendHttp2 } from './client.ts'
 import type { Received } from './upstream.ts'
-import { eachProxy } from './world.ts'
+import { type Exchange, eachProxy } from './world.ts'
 
 /** Ways in which a service may read a path. Each takes a decoded or an undecoded one. */
 const readings: ((path: string) => string)[] = [
@@ -22,6 +24,13 @@ function escapes({ url }: Received): boolean {
   return [target, once, twice].some((text) =>
     readings.some((read) => !`${new URL(`http://x${read(text)}`).pathname}/`.startsWith('/public/')),
   )
+}
+
+/** Tests that the service received the host and the path that svc judged. */
+function isAsJudged(t: Test, { received, judged }: Exchange, name: string): void {
+  if (!received) return
+  const host = received.headers.host?.toLowerCase().replace(/\.?(:\d+)?$/, '')
+  t.same([host, received.url.replace(/\?.*$/, '')], [judged?.host, judged?.path], name)
 }
 
 const escapingPaths = [
@@ -65,7 +74,9 @@ const otherPaths = [
 
 eachProxy('passes no path that a service may read as a protected one', async (t, { send }, port) => {
   for (const target of [...escapingPaths, ...otherPaths, 'secret', '*', '?/public/x', 'public/x']) {
-    const { status, received } = await send(port, { target })
+    const exchange = await send(port, { target })
+    const { status, received } = exchange
+    isAsJudged(t, exchange, target)
     if (received) t.notOk(escapes(received), `${target} arrived as ${received.url}`)
     else t.match([301, 307, 308, 400, 401, 403, 404, 500], new Set([status]), `${target}: ${status}`)
   }
@@ -80,9 +91,10 @@ eachProxy('passes harmless spellings of a public path', async (t, { send }, port
     '/public/%C3%A9',
     '/public/x?/../../secret',
   ]) {
-    const { status, received } = await send(port, { target })
-    t.equal(status, 200, target)
-    t.equal(received?.url, target)
+    const exchange = await send(port, { target })
+    t.equal(exchange.status, 200, target)
+    t.equal(exchange.received?.url, target)
+    isAsJudged(t, exchange, target)
   }
 })
 
@@ -103,7 +115,7 @@ eachProxy('judges the host of an absolute-form target', async (t, { send }, port
     t.match([400, 401, 403, 404, 421, 503], new Set([status]), `${target} for ${host}: ${status}`)
   }
   const open = await send(port, { target: url('api.example.com', '/public/x') })
-  if (open.received) t.notOk(escapes(open.received))
+  isAsJudged(t, open, 'absolute form')
 })
 
 eachProxy('judges every spelling of a host', async (t, { send }, port) => {
@@ -127,6 +139,7 @@ eachProxy('judges every spelling of a host', async (t, { send }, port) => {
     t.match([400, 401, 403, 404, 421, 503], new Set([secret.status]), `${host}: ${secret.status}`)
     const open = await send(port, { target: '/public/x', host })
     t.match([200, 400, 403, 404, 421, 503], new Set([open.status]), `${host}: ${open.status}`)
+    isAsJudged(t, open, host)
     if (open.received) t.match(open.received.headers.host?.toLowerCase(), /^api\.example\.com\.?(:\d+)?$/)
   }
   const two = await send(port, { target: '/secret', headers: ['Host: open.example.com'] })
@@ -162,5 +175,28 @@ eachProxy('passes unusual methods by the same rules', async (t, { send }, port) 
     const { status, received } = await send(port, { method, target: '/secret' })
     t.equal(received, null, method)
     t.match([400, 401, 403, 404, 405, 419, 501, 503], new Set([status]), `${method}: ${status}`)
+  }
+})
+
+eachProxy('judges HTTP/2 requests by the host and the path that the service receives', async (t, world, port) => {
+  const requests: Record<string, string>[] = [
+    { ':authority': 'open.example.com', host: 'api.example.com' },
+    { ':authority': 'api.example.com', host: 'open.example.com' },
+    { ':authority': 'api.example.com:8443' },
+    { ':authority': 'user@api.example.com' },
+    { ':path': '//secret' },
+    { ':path': '/public/../secret' },
+    { ':path': 'https://open.example.com/secret' },
+    { ':path': 'secret' },
+    { ':scheme': 'http' },
+    { 'remote-user': '1', 'svc-user-id': '1', 'x-original-url': '/public/x' },
+  ]
+  for (const [index, headers] of requests.entries()) {
+    const number = `${port}-${index}`
+    const whole = { ':authority': 'api.example.com', ':path': '/secret', 'x-request-number': number, ...headers }
+    const status = await sendHttp2(port, whole)
+    t.equal(world.upstream.requests.get(number), undefined, JSON.stringify(headers))
+    // Null for a stream that the proxy resets.
+    t.match([null, 400, 401, 403, 404, 421, 503], new Set([status]), `${JSON.stringify(headers)}: ${status}`)
   }
 })

@@ -1,3 +1,4 @@
+import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { connect as secure } from 'node:tls'
 
@@ -70,4 +71,23 @@ function joinChunks(text: string): string {
   if (length === 0) return ''
   const start = size.length + 2
   return text.slice(start, start + length) + joinChunks(text.slice(start + length + 2))
+}
+
+/** Returns the status of a request over HTTP/2, or null if the stream was reset. */
+export function sendHttp2(port: number, headers: Record<string, string>): Promise<number | null> {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, {
+    rejectUnauthorized: false,
+    servername: 'api.example.com',
+  })
+  return new Promise((resolve) => {
+    const finish = (status: number | null) => {
+      resolve(status)
+      session.destroy()
+    }
+    session.once('error', () => finish(null))
+    const stream = session.request(headers).resume()
+    stream.once('response', (answer) => finish(answer[':status'] ?? null))
+    stream.once('error', () => finish(null))
+    stream.once('close', () => finish(null))
+  })
 }

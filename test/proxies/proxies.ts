@@ -100,8 +100,17 @@ export const proxyNames = Object.keys(kinds) as ProxyName[]
 /** Names of the programs that are not installed. */
 export const missingPrograms = (): string[] => [...proxyNames, 'openssl'].filter((name) => !findProgram(name))
 
+interface Start {
+  /** Port of svc. */
+  svc: number
+  /** Port of the service. */
+  service: number
+  /** Replaces parts of the file, for a configuration that is not documented. */
+  edits?: Record<string, string>
+}
+
 /** Starts a proxy with the file of docs/proxies, and returns its port. */
-export async function startProxy(t: Test, name: ProxyName, svc: number, service: number, tls = false): Promise<number> {
+export async function startProxy(t: Test, name: ProxyName, { svc, service, edits = {} }: Start): Promise<number> {
   const kind: Kind = kinds[name]
   const folder = mkdtempSync(join(tmpdir(), `svc-${name}-`))
   const places = { svc, service, port: await freePort(), folder }
@@ -112,8 +121,7 @@ export async function startProxy(t: Test, name: ProxyName, svc: number, service:
     name === 'envoy'
       ? { 'port_value: 8000': `port_value: ${svc}`, 'port_value: 3000': `port_value: ${service}` }
       : { '127.0.0.1:8000': `127.0.0.1:${svc}`, '127.0.0.1:3000': `127.0.0.1:${service}` }
-  if (tls) Object.assign(ports, toTls[name as keyof typeof toTls](service))
-  for (const [old, value] of Object.entries({ ...ports, ...kind.replaced(places) })) {
+  for (const [old, value] of Object.entries({ ...edits, ...ports, ...kind.replaced(places) })) {
     if (!text.includes(old)) throw new Error(`${kind.file} does not contain ${old}`)
     text = text.replaceAll(old, value)
   }
@@ -138,16 +146,10 @@ export async function startProxy(t: Test, name: ProxyName, svc: number, service:
   return places.port
 }
 
-/** How a proxy reaches a service over TLS, for two proxies in a row. */
-const toTls = {
-  nginx: () => ({ 'proxy_pass http://orders': 'proxy_pass https://orders' }),
-  haproxy: (port: number) => ({ '127.0.0.1:3000': `127.0.0.1:${port} ssl verify none` }),
-}
-
 /** Traefik opens its port before it has read its routes and certificates. */
 const isServing = (port: number): Promise<boolean> =>
   sendRaw(port, 'GET /public/ready HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n').then(
-    ({ status }) => status === 200,
+    ({ status }) => status === 200 || status === 403,
     () => false,
   )
 

@@ -1,8 +1,8 @@
 // engine: none
-import { connect } from 'node:http2'
 import { Cookie, CookieJar } from 'tough-cookie'
 import { signedIn, xsrfOf } from '../features/forward-auth/sessions.ts'
 import { navigation } from '../features/forward-auth/setup.ts'
+import { sendHttp2 } from './client.ts'
 import { eachProxy, type World } from './world.ts'
 
 const browser = Object.entries(navigation).map(([name, value]) => `${name}: ${value}`)
@@ -141,17 +141,8 @@ eachProxy('answers HEAD as GET, without a body', async (t, world, port) => {
 })
 
 eachProxy('speaks HTTP/2', async (t, world, port) => {
-  const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, servername: 'api.example.com' })
-  t.teardown(() => session.close())
-  const statusOf = async (headers: Record<string, string>) => {
-    const stream = session.request({ ':authority': 'api.example.com', ':path': '/orders/1', ...headers }).resume()
-    const status = await new Promise((resolve, reject) => {
-      stream.once('response', ({ ':status': code }) => resolve(code))
-      stream.once('error', reject)
-    })
-    stream.close()
-    return status
-  }
+  const statusOf = (headers: Record<string, string>) =>
+    sendHttp2(port, { ':authority': 'api.example.com', ':path': '/orders/1', ...headers })
   const [, authorization = ''] = (await bearer(world, ['orders:read'])).split(': ')
   t.equal(await statusOf({ authorization, 'x-request-number': 'h2' }), 200)
   t.match(world.upstream.requests.get('h2'), { url: '/orders/1', headers: { 'svc-abilities': 'orders:read' } })

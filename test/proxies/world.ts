@@ -28,8 +28,10 @@ interface Sent {
 }
 
 /** The answer to a client, and what the service received. */
-interface Exchange extends Answer {
+export interface Exchange extends Answer {
   received: Received | null
+  /** What svc judged. */
+  judged: { host: string; path: string } | null
 }
 
 export interface World {
@@ -56,7 +58,9 @@ async function startWorld(): Promise<World> {
   const svcPort = Number(new URL(link.url).port)
   const upstream = await startUpstream(t)
   const started = await Promise.all(
-    proxyNames.map(async (name) => [name, await startProxy(t, name, svcPort, upstream.port)] as const),
+    proxyNames.map(
+      async (name) => [name, await startProxy(t, name, { svc: svcPort, service: upstream.port })] as const,
+    ),
   )
   return {
     svc,
@@ -69,7 +73,7 @@ async function startWorld(): Promise<World> {
       const { method = 'GET', target = '/orders/1', host = 'api.example.com', headers = [], body = '' } = sent
       const number = String(++count)
       const isUpgrade = headers.some((line) => /^connection:/i.test(line))
-      const lines = [
+      const head = [
         `${method} ${target} HTTP/1.1`,
         `Host: ${host}`,
         `X-Request-Number: ${number}`,
@@ -77,10 +81,13 @@ async function startWorld(): Promise<World> {
         ...(body.length > 0 ? [`Content-Length: ${Buffer.byteLength(body)}`] : []),
         ...headers,
       ]
-      const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-      const bytes = Buffer.concat([head, Buffer.from(sent.chunked ?? body)])
+      const first = Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1')
+      const bytes = Buffer.concat([first, Buffer.from(sent.chunked ?? body)])
+      const logged = svc.logs.length
       const answer = await sendRaw(at, bytes, sent.localAddress)
-      return { ...answer, received: upstream.requests.get(number) ?? null }
+      const lines = svc.logs.slice(logged).map((line) => JSON.parse(line))
+      const judged = lines.findLast(({ msg }) => /^guard rule applies$|^no guard rule matches$/.test(msg)) ?? null
+      return { ...answer, received: upstream.requests.get(number) ?? null, judged }
     },
   }
 }
@@ -104,4 +111,9 @@ export function eachProxy(
   if (!world) return
   for (const name of proxyNames)
     t.test(`${name} ${behaviour}`, (t) => test(t, world as World, (world as World).ports[name], name))
+}
+
+/** Declares tests that need the world. */
+export function withWorld(declare: (world: World) => void): void {
+  if (world) declare(world)
 }

@@ -3,7 +3,7 @@ import { type Caller, SessionCaller } from '../../access/caller.ts'
 import { checkToken } from '../../access/csrf.ts'
 import type { FindBearer } from '../../access/find-caller.ts'
 import type { Config } from '../../config/schema.ts'
-import { forbidden, unauthenticated } from '../../errors.ts'
+import { forbidden, HttpError, unauthenticated } from '../../errors.ts'
 import { clientAddress } from '../../http/client-address.ts'
 import { confirmationAge } from '../../login/recent-password.ts'
 import type { OriginalRequest } from './original-request.ts'
@@ -32,6 +32,12 @@ export async function decide(request: FastifyRequest, question: Question): Promi
   const { original, ruleName } = question
   const { server: app } = request
   const { apis, guard } = app.config.current()
+  if (ruleName !== undefined && isChosenByClient(original, ruleName))
+    throw new HttpError(
+      400,
+      'invalid_original_request',
+      'The proxy must not send the query of the client to the guard.',
+    )
   const rule = ruleFor(original, clientAddress(request), guard.rules, ruleName)
   const access = rule?.access ?? guard.default
   request.log.debug(
@@ -45,6 +51,10 @@ export async function decide(request: FastifyRequest, question: Question): Promi
   const api = rule?.audience ? (apis[rule.audience] ?? null) : null
   return { caller: found.caller, api }
 }
+
+/** Some proxies append the query of the client to the address of the guard, which would let it select any rule. */
+const isChosenByClient = ({ url }: OriginalRequest, ruleName: string): boolean =>
+  new URLSearchParams(url.split('?').slice(1).join('?')).getAll('rule').includes(ruleName)
 
 async function authenticate(
   request: FastifyRequest,

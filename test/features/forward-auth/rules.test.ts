@@ -145,6 +145,16 @@ t.test('selects a rule by name, and rejects an unknown name', async (t) => {
   t.match(unknown.json(), { code: 'invalid_original_request', message: 'No rule has this name.' })
 })
 
+t.test('rejects a rule name that comes from the query of the client', async (t) => {
+  const svc = await buildGuarded(t, [{ name: 'open', hosts: ['open.example.com'], access: 'public' }, {}])
+  for (const query of ['?rule=open', '?a=b&rule=open', '?%72ule=open']) {
+    const answer = await svc.ask({ url: `${api}/orders/1${query}`, query })
+    t.equal(answer.statusCode, 400, query)
+    t.match(answer.json(), { code: 'invalid_original_request', message: /query of the client/ })
+  }
+  t.equal((await svc.ask({ url: `${api}/orders/1?rule=other`, query: '?rule=open' })).statusCode, 200)
+})
+
 t.test('revokes at once: the next request is refused', async (t) => {
   const svc = await buildGuarded(t, [{ hosts: ['api.example.com'] }])
   const user = await svc.createUser()
