@@ -1,4 +1,4 @@
-// The API description of a server with the default configuration, without its development pages.
+// The API description of a server with this configuration. Without one, it has no development pages.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,9 +9,8 @@ import { parseConfig } from '../src/config/load.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { createLogger } from '../src/observability/logging.ts'
 
-export async function apiDescription() {
+export async function apiDescription(text = 'samples: false\ntest_page: false\n') {
   const cwd = mkdtempSync(join(tmpdir(), 'svc-description-'))
-  const text = 'samples: false\ntest_page: false\n'
   const { config } = parseConfig({ text, file: 'svc.yaml', env: { SVC_SECRET: 'x'.repeat(32) }, cwd })
   const logger = createLogger('fatal')
   const database = await openDatabase({ ...config.database, logger })

@@ -1,9 +1,11 @@
 // npm test [-- files or folders]: runs the suite with tap, on SQLite and then on PostgreSQL, and sums up both runs in
 // the last line. SVC_TEST_ENGINE limits it to one engine.
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { findPostgresql, startPostgresql } from '../test/support/postgresql-server.ts'
+import { undescribedAnswers, unseenAnswers } from './answers.mjs'
 import { groupFiles } from './test-groups.mjs'
 
 // Seconds of a test process. Only one that hangs takes this long.
@@ -21,6 +23,7 @@ if (wantedEngine && !['sqlite', 'postgresql'].includes(wantedEngine)) {
 
 const sum = { pass: 0, fail: 0, skip: 0, todo: 0 }
 const problems = []
+const answers = mkdtempSync(join(tmpdir(), 'svc-answers-'))
 let running
 let server
 
@@ -31,6 +34,7 @@ for (const [signal, code] of [
   process.on(signal, async () => {
     endGroup(running)
     await server?.stop()
+    rmSync(answers, { recursive: true, force: true })
     process.exit(code)
   })
 }
@@ -43,9 +47,11 @@ try {
   const coverage = named.length === 0 && !wantedEngine ? ['--no-disable-coverage'] : []
   if (wantedEngine !== 'postgresql') await run('sqlite', onSqlite, {}, coverage)
   if (wantedEngine !== 'sqlite') await onPostgresql(wantedEngine ? files : others)
+  await checkAnswers()
   checkSum()
 } finally {
   await server?.stop()
+  rmSync(answers, { recursive: true, force: true })
 }
 
 for (const problem of problems) process.stdout.write(`\n${problem}\n`)
@@ -79,6 +85,7 @@ async function run(engine, chosen, variables, options = []) {
     NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-load-hooks.mjs', import.meta.url)}`.trim(),
     ...variables,
     SVC_TEST_ENGINE: engine,
+    SVC_TEST_ANSWERS: answers,
   }
   // A separate process group, so that servers of a crashed test end with it.
   running = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
@@ -96,6 +103,15 @@ async function run(engine, chosen, variables, options = []) {
   if (line === undefined) problems.push(`tap ended without a result on ${engine} (exit ${code}).`)
   for (const [, key, value] of (line ?? '').matchAll(/(\w+): (\d+)/g)) if (key in sum) sum[key] += Number(value)
   if (code !== 0 && sum.fail === 0) problems.push(`tap failed on ${engine} (exit ${code}).`)
+}
+
+/** Each answer counts as a failed test. Only a full run sees all of them. */
+async function checkAnswers() {
+  const undescribed = undescribedAnswers(answers)
+  const unseen = named.length === 0 ? await unseenAnswers(answers) : []
+  sum.fail += undescribed.length + unseen.length
+  if (undescribed.length > 0) problems.push(`Answers that the API description lacks:\n${undescribed.join('\n')}`)
+  if (unseen.length > 0) problems.push(`Described answers that no test saw:\n${unseen.join('\n')}`)
 }
 
 function checkSum() {

@@ -4,6 +4,7 @@ import { isSafeMethod } from './access/cross-site.ts'
 import { csrf } from './access/csrf.ts'
 import type { openCallers } from './access/find-caller.ts'
 import { verifiedAddress } from './access/verified-address.ts'
+import { deprecation } from './http/deprecation.ts'
 import { bodyRules } from './http/input.ts'
 import type { openMethodRules } from './http/methods.ts'
 import { methodsOf, phases, type Step } from './http/step.ts'
@@ -39,12 +40,22 @@ const ownHooks = (phase: Step['phase']): Step => ({
   hooksFor: (route) => [route[phase] ?? []].flat(),
 })
 
-/** Fastify validates the parameters and the body with the schemas of the route, after `preValidation`. */
+/** Tests whether a schema restricts any of its fields. */
+const hasTypes = (schema: unknown): boolean =>
+  Object.values(Object(Object(schema).properties)).some((field) => Object(field).type)
+
+/** Fastify validates the parameters, the query and the body with the schemas of the route, after `preValidation`. */
 const validateParams: Step = {
   name: 'validate parameters',
   phase: 'preValidation',
   answers: [404],
   hooksFor: ({ schema }) => (schema?.params ? [] : null),
+}
+const validateQuery: Step = {
+  name: 'validate query',
+  phase: 'preValidation',
+  answers: [422],
+  hooksFor: ({ schema }) => (hasTypes(schema?.querystring) ? [] : null),
 }
 const validateBody: Step = {
   name: 'validate body',
@@ -58,6 +69,8 @@ const validateBody: Step = {
  * of them. The order is a contract with clients: 401, then 400, 413 and 415, then 419, 429, 403 and 423, and 422 last.
  */
 export const pipeline = ({ callers, globalLimit, routeLimit, methods }: PipelineParts): readonly Step[] => [
+  // First, so that errors have its headers too.
+  deprecation,
   callers.readSession,
   callers.findCaller,
   ownHooks('onRequest'),
@@ -79,6 +92,7 @@ export const pipeline = ({ callers, globalLimit, routeLimit, methods }: Pipeline
   recentPassword,
   bodyRules,
   validateParams,
+  validateQuery,
   validateBody,
 ]
 

@@ -53,7 +53,7 @@ const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
-  /^http\/(api-headers|empty-answer|error-handler|methods)\.ts$/,
+  /^http\/(api-headers|deprecation|empty-answer|error-handler|methods)\.ts$/,
   /^pages\/(page-headers|pages)\.ts$/,
   /^observability\/(logging|metrics\/requests)\.ts$/,
   /^access\/(abilities|csrf|find-caller|request-limits|verdicts|verified-address)\.ts$/,

@@ -20,6 +20,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
   t.same(
     steps.map(({ name }) => name),
     [
+      'deprecation',
       'read session',
       'find caller',
       'own onRequest',
@@ -37,6 +38,7 @@ t.test('lists the steps in the order in which they run', async (t) => {
       'recent password',
       'body rules',
       'validate parameters',
+      'validate query',
       'validate body',
     ],
   )

@@ -2,6 +2,7 @@ import fastifyCors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
+import { deprecationHeaders } from '../http/deprecation.ts'
 import { limitHeaderNames } from '../limits/too-many-requests.ts'
 import { isListed } from './stateful.ts'
 
@@ -22,7 +23,7 @@ export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config)
   return app.environment !== 'production' || (origin.startsWith('https://') && !isLoopback(new URL(origin).hostname))
 }
 
-const exposedHeaders = [...limitHeaderNames, 'X-Retry-After'].join(', ')
+const exposedHeaders = [...limitHeaderNames, ...deprecationHeaders, 'X-Retry-After'].join(', ')
 
 /** Adds CORS headers to every native route, including errors, for the active configuration. */
 export async function addCors(app: FastifyInstance): Promise<void> {

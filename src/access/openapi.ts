@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../config/schema.ts'
 import { formType } from '../http/bodies.ts'
+import { describeDeprecation } from '../http/deprecation.ts'
 import { describeInput, describeOutput } from '../http/description/described-schemas.ts'
 import { completeDocument, type SwaggerDocument, xsrfHeaderName } from '../http/description/document.ts'
 import { problemResponse } from '../http/description/problems.ts'
@@ -90,7 +91,8 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       info: {
         title: '',
         version,
-        description: 'Sessions, API tokens, headless authentication, OAuth 2.0 and OpenID Connect.',
+        description:
+          'Sessions, API tokens, headless authentication, OAuth 2.0 and OpenID Connect.\n\nAny request can also get 400 `malformed_body` if it is invalid HTTP, and 500 `server_error`. An unknown path gets 404 `not_found`, an unsupported method 405 `method_not_allowed`.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url }],
@@ -126,13 +128,13 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       if (!access || schema?.hide) return { schema: { ...schema, hide: true }, url }
       const method = String([route.method].flat()[0])
       const own = (schema?.response ?? {}) as Record<string, unknown>
-      const { protocol, navigation } = route.config ?? {}
+      const { protocol, navigation, deprecated, needsDatabase } = route.config ?? {}
       const reloads = method === 'GET' && access.family === 'session' && navigation !== undefined
       const errors = Object.fromEntries(
         [
           ...(protocol ? [] : (route.config?.stepAnswers ?? [])),
           // Routes that use the database can return 503.
-          ...(protocol || (access.family === 'none' && !schema?.body) ? [] : [503]),
+          ...(protocol || !(needsDatabase ?? (access.family !== 'none' || schema?.body)) ? [] : [503]),
           ...(route.config?.alsoAnswers ?? []),
         ]
           .filter((status) => !(status in own))
@@ -143,6 +145,7 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
           operationId: operationId(method, url),
           ...schema,
           ...describedInputs(schema),
+          ...(deprecated ? describeDeprecation(deprecated, schema?.description) : {}),
           security: protocol ? protocol.security : credentials(access),
           ...(protocol ? requestOf(protocol) : {}),
           ...(route.config?.stepAnswers?.includes(419) ? { headers: xsrfHeader } : {}),
@@ -197,6 +200,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Further error statuses of the handler, for the API description. */
     alsoAnswers?: readonly number[]
+    /** Whether the route can answer 503. Default: if it looks for a caller or reads a body. */
+    needsDatabase?: boolean
     /** A route that validates its requests itself, with its own errors. */
     protocol?: ProtocolDescription
   }

@@ -12,7 +12,13 @@ const open = (svc: TestApp, url: string, headers: Record<string, string> = fromE
 
 t.test('reloads a page that another site linked to, with strict cookies', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { same_site: 'strict' } } })
-  for (const path of ['/', '/oauth/login?return_to=%2Fx', '/oauth/authorize?client_id=x', '/email/verify/1/x?a=b']) {
+  for (const path of [
+    '/',
+    '/oauth/login?return_to=%2Fx',
+    '/oauth/authorize?client_id=x',
+    '/email/verify/1/x?a=b',
+    '/verify-email/1/x',
+  ]) {
     const answer = await open(svc, path)
     t.equal(answer.statusCode, 200, path)
     t.match(answer.body, `<meta http-equiv="refresh" content="0; url=${path}">`)

@@ -2,6 +2,7 @@ import t from 'tap'
 import { errorTitle } from '../../src/http/problem-details.ts'
 import { buildTestApp } from '../support/app.ts'
 
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const problem = 'application/problem+json'
 
 t.test('answers with problem details if the client prefers them to JSON', async (t) => {
@@ -73,7 +74,13 @@ t.test('uses problem details for unknown routes, methods, malformed bodies and u
     [404, 'not_found', { url: '/nowhere', headers: accept }],
     [404, 'not_found', { url: '/%', headers: accept }],
     [404, 'not_found', { url: '/oauth/authorize/', headers: accept }],
+    [401, 'unauthenticated', { url: '/email/verify/1/x', headers: accept }],
     [405, 'method_not_allowed', { method: 'PATCH', url: '/login', headers: accept }],
+    [
+      405,
+      'method_not_allowed',
+      { method: 'POST', url: '/oauth/authorize', headers: { ...accept, ...form }, payload: 'x' },
+    ],
     [400, 'malformed_body', { method: 'POST', url: '/svc/token', headers: json, payload: '{' }],
     [
       415,

@@ -11,6 +11,7 @@ import { createLogger } from '../../src/observability/logging.ts'
 import { createToken } from '../../src/tokens/store.ts'
 import type { User } from '../../src/users/user.ts'
 import { createUser } from '../../src/users/users.ts'
+import { compareAnswers, violationsOf } from './answers.ts'
 import { Browser, type BrowserOptions } from './browser.ts'
 import { TestClock } from './clock.ts'
 import { Mailbox } from './mailbox.ts'
@@ -60,6 +61,8 @@ export interface TestApp {
   ): Promise<LightMyRequestResponse>
 }
 
+compareAnswers()
+
 const password = 'correct horse'
 const passwordHash = hashPassword(password)
 let users = 0
@@ -104,6 +107,11 @@ function awaitReplicas(t: Test, app: FastifyInstance, url: string): void {
 
 /** Builds svc as it runs, on the engine of this run of the suite; closed with the test. */
 export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promise<TestApp> {
+  // First, so that it runs after the other teardowns.
+  t.teardown(() => {
+    const undescribed = violationsOf(app)
+    if (undescribed.length > 0) throw new Error(`The API description lacks:\n${undescribed.join('\n')}`)
+  })
   const own = options.database ? null : await createTestDatabase()
   const where = options.database ?? { url: own?.url ?? '', ...(own?.file ? { file: own.file } : {}) }
   const settings = options.settings ?? {}

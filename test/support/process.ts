@@ -9,6 +9,7 @@ import { until } from './until.ts'
 export { freePort } from './port.ts'
 
 const source = resolve(import.meta.dirname, '../../src')
+const compareAnswers = new URL('compare-answers.ts', import.meta.url).href
 
 /** The exit code and the output of a process. */
 export interface ProcessResult {
@@ -49,8 +50,13 @@ export function temporaryDirectory(t: Test): string {
 
 function launch(script: string, args: readonly string[], { cwd, env }: Options) {
   // Settings of svc in the caller's environment are dropped.
-  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
-  const clean = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, ...env }).filter(([, value]) => value !== undefined)
+  const { PATH, HOME, NODE_COMPILE_CACHE, SVC_TEST_ANSWERS } = process.env
+  const preloaded =
+    SVC_TEST_ANSWERS && script === 'main.ts'
+      ? `--import=${compareAnswers} ${env?.NODE_OPTIONS ?? ''}`
+      : env?.NODE_OPTIONS
+  const all = { PATH, HOME, NODE_COMPILE_CACHE, SVC_TEST_ANSWERS, ...env, NODE_OPTIONS: preloaded }
+  const clean = Object.entries(all).filter(([, value]) => value !== undefined)
   const child = spawn(process.execPath, [join(source, script), ...args], { cwd, env: Object.fromEntries(clean) })
   const output = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk) => {

@@ -248,10 +248,7 @@ export interface paths {
         };
     };
     "/user/confirmed-password-status": {
-        /**
-         * Password confirmation status
-         * @description After a confirmation, the header `X-Retry-After` contains its age in seconds.
-         */
+        /** Password confirmation status */
         get: {
             parameters: {
                 query?: {
@@ -262,6 +259,11 @@ export interface paths {
             responses: {
                 /** @description Whether the user confirmed the password recently. */
                 200: {
+                    headers: {
+                        /** @description The age of a recent confirmation in seconds. */
+                        "X-Retry-After"?: number;
+                        [name: string]: unknown;
+                    };
                     content: {
                         "application/json": components["schemas"]["PasswordConfirmation"];
                     };

@@ -57,7 +57,7 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
   app.get(
     path,
     {
-      config: { access: { family: 'none' } },
+      config: { access: { family: 'none' }, needsDatabase: true },
       schema: {
         operationId: 'showEmailUndo',
         tags: ['Pages'],

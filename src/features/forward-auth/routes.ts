@@ -26,7 +26,7 @@ const Query = Type.Object({
 })
 
 /** What the guard answers about the original request. */
-const refusals = [400, 401, 403, 419, 422, 423]
+const refusals = [400, 401, 403, 419, 422, 423, 503]
 
 /** The guard for services behind the same proxy (forward authentication). */
 const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async (app, { findBearer }) => {

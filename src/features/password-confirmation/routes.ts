@@ -31,7 +31,13 @@ const ConfirmationCodeSent = Type.Object(
 
 const PasswordConfirmation = Type.Object(
   { confirmed: Type.Boolean({ description: 'Whether the confirmation is recent enough.' }) },
-  { title: 'PasswordConfirmation', description: 'Whether the user confirmed the password recently.' },
+  {
+    title: 'PasswordConfirmation',
+    description: 'Whether the user confirmed the password recently.',
+    headers: {
+      'X-Retry-After': { type: 'integer', minimum: 0, description: 'The age of a recent confirmation in seconds.' },
+    },
+  },
 )
 
 const wrong = 'The provided password was incorrect.'
@@ -127,7 +133,6 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPasswordConfirmation',
         tags: ['Account'],
         summary: 'Password confirmation status',
-        description: 'After a confirmation, the header `X-Retry-After` contains its age in seconds.',
         querystring: Type.Object({
           seconds: Type.Optional(
             Type.String({ description: 'Maximum age in seconds, instead of the configured one.' }),

@@ -127,7 +127,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.get(
     '/auth/:provider/callback',
     {
-      config: { ...guest, navigation: 'redirect', alsoAnswers: [400, 403, 404, 409, 422] },
+      config: { ...guest, navigation: 'redirect', alsoAnswers: [400, 401, 403, 404, 409, 422] },
       schema: {
         operationId: 'handleProviderCallback',
         tags: ['Social login'],
@@ -176,7 +176,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     {
       // No provider sends more than fits in a URL.
       bodyLimit: 8_192,
-      config: { access: { family: 'none' } },
+      config: { access: { family: 'none' }, needsDatabase: false },
       schema: {
         operationId: 'repeatProviderCallback',
         tags: ['Social login'],

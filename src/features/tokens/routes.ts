@@ -20,7 +20,8 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
     app.post(
       `/${prefix}/token`,
       {
-        config: { access: { family: 'none' } },
+        // 401 if the account is deleted meanwhile.
+        config: { access: { family: 'none' }, alsoAnswers: [401] },
         schema: {
           operationId: 'issueDeviceToken',
           tags: ['API tokens'],

@@ -20,7 +20,7 @@ const Problem = Type.Object(
 const ValidationProblem = Type.Object(
   {
     ...fields,
-    errors: messagesByField,
+    errors: Type.Optional(messagesByField),
     challenge: Type.Optional(
       Type.String({
         description: 'Continues a sign-in that needs a second factor. Send it to `/two-factor-challenge`.',

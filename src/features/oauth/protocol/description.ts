@@ -3,6 +3,7 @@ import { pageAnswers } from '../../../pages/pages.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
 import {
   DeviceAuthorization,
+  dpopNonce,
   Introspection,
   KeySet,
   PushedRequest,
@@ -213,7 +214,7 @@ export function describe(path: string, method: string) {
       tags: ['OpenID Connect'],
       summary,
       response: {
-        ...(response ?? pages),
+        ...(authentication ? withNonce(response ?? {}) : (response ?? pagesOf(path, method))),
         ...protocolErrors(errorsOf(path, method), caller),
       },
     },
@@ -226,21 +227,32 @@ export function describe(path: string, method: string) {
   }
 }
 
-const pages = {
-  200: pageAnswers.page,
-  303: Type.Null({ description: 'To the next page, or to the client.' }),
+const withNonce = (response: Record<number, TSchema>) =>
+  Object.fromEntries(Object.entries(response).map(([status, schema]) => [status, { ...schema, headers: dpopNonce }]))
+
+/** Paths that always answer with a page, or always redirect. */
+const pagesOnly = ['GET /oauth/device', 'GET /oauth/logout/success']
+const redirectsOnly = ['POST /oauth/logout/confirm']
+
+function pagesOf(path: string, method: string) {
+  const name = `${method} ${path}`
+  return {
+    ...(redirectsOnly.includes(name) ? {} : { 200: pageAnswers.page }),
+    ...(pagesOnly.includes(name) ? {} : { 303: Type.Null({ description: 'To the next page, or to the client.' }) }),
+  }
 }
 
 /** Statuses with errors of the protocol. */
 function errorsOf(path: string, method: string): number[] {
-  if (path.startsWith('/.well-known/')) return [429, 503]
-  if (protocolPaths[path]?.caller === 'browser') return [400, ...(method === 'POST' ? [419] : []), 429, 503]
+  // Published documents need no database.
+  if (path.startsWith('/.well-known/')) return [429]
+  if (protocolPaths[path]?.caller === 'browser')
+    return [400, ...(method === 'POST' && !protocolPaths[path].isEntry ? [419] : []), 429, 503]
   return [400, 401, ...(path === protocolRoutes.userinfo ? [403] : []), 429, 503]
 }
 
 /** Statuses with errors of svc. */
 function alsoAnswersOf(path: string, method: string): number[] {
-  if (path.endsWith('/:uid')) return [404]
   // The library serves POST only on https.
   return method === 'POST' && protocolPaths[path]?.isEntry ? [405] : []
 }

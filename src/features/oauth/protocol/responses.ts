@@ -22,11 +22,16 @@ const OAuthError = Type.Object(
 
 const { challenge, retryAfter, limit } = errorHeaders
 
+export const dpopNonce = {
+  'DPoP-Nonce': { type: 'string', description: 'The nonce for the next proof (RFC 9449 section 8).' },
+} as const
+const authentication = { ...challenge, ...dpopNonce }
+
 /** Errors of the protocol by status: name, description and headers. */
 const errors: Readonly<Record<number, readonly [string, string, Readonly<Record<string, object>>?]>> = {
-  400: ['InvalidRequest', 'The request or its grant is invalid.', challenge],
-  401: ['Unauthenticated', 'The client or the token is invalid.', challenge],
-  403: ['InsufficientScope', 'The token does not have the scope `openid`.', challenge],
+  400: ['InvalidRequest', 'The request or its grant is invalid.', authentication],
+  401: ['Unauthenticated', 'The client or the token is invalid.', authentication],
+  403: ['InsufficientScope', 'The token does not have the scope `openid`.', authentication],
   419: ['CsrfMismatch', 'Another site sent the form.'],
   429: ['TooManyRequests', 'Too many requests. Retry after `Retry-After` seconds.', limit],
   503: ['Unavailable', 'Temporarily unavailable. Retry after `Retry-After` seconds.', retryAfter],

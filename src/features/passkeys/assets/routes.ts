@@ -39,7 +39,7 @@ const assets: FastifyPluginAsyncTypebox = async (app) => {
         params: Type.Object({ name: Type.String({ maxLength: 100, description: 'The name of the file.' }) }),
         response: {
           200: { description: 'JavaScript.', ...javascript, headers },
-          304: { description: 'Unchanged.', headers },
+          304: { type: 'null', description: 'Unchanged.', headers },
         },
       },
     },
@@ -49,7 +49,7 @@ const assets: FastifyPluginAsyncTypebox = async (app) => {
       const { content, etag } = script
       reply.headers({ etag, 'cache-control': 'no-cache', 'cross-origin-resource-policy': 'same-origin' })
       const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-      if (known?.includes(etag)) return reply.code(304).send()
+      if (known?.includes(etag)) return reply.code(304).send(null)
       return reply.type('text/javascript; charset=utf-8').send(content)
     },
   )
