@@ -1,7 +1,7 @@
 // engine: none
 import { signedIn } from '../features/forward-auth/sessions.ts'
 import { navigation } from '../features/forward-auth/setup.ts'
-import { valuesOf } from './upstream.ts'
+import { type Received, valuesOf } from './upstream.ts'
 import { eachProxy } from './world.ts'
 
 const browser = Object.entries(navigation).map(([name, value]) => `${name}: ${value}`)
@@ -78,6 +78,19 @@ eachProxy('sends the service neither cookies of svc nor tokens', async (t, { sen
   t.equal(two.received?.headers.authorization, undefined)
   const open = await send(port, { target: '/public/x', headers: [authorization] })
   t.equal(open.received?.headers.authorization, undefined)
+})
+
+eachProxy('sends the service the JWT of svc instead of the token of the client', async (t, { send, svc }, port) => {
+  const token = await svc.createToken(await svc.createUser())
+  const { status, received } = await send(port, { target: '/reports', headers: [`Authorization: Bearer ${token}`] })
+  t.equal(status, 200)
+  const [value = '', ...others] = valuesOf(received as Received, 'Authorization')
+  t.same(others, [])
+  const [, payload = ''] = value.replace(/^Bearer /, '').split('.')
+  t.match(JSON.parse(Buffer.from(payload, 'base64url').toString()), {
+    aud: 'https://orders.example.com',
+    scope: 'orders:read',
+  })
 })
 
 eachProxy('removes headers that name another request', async (t, { send }, port) => {

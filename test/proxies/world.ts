@@ -10,9 +10,12 @@ const rules = [
   { hosts: ['api.example.com'], paths: ['/public/*'], access: 'public' },
   { hosts: ['api.example.com'], paths: ['/orders/*'], methods: ['GET', 'HEAD'], abilities: ['orders:read'] },
   { hosts: ['api.example.com'], paths: ['/network'], networks: ['127.0.0.7/32'], access: 'public' },
+  { hosts: ['api.example.com'], paths: ['/reports'], audience: 'orders' },
   { name: 'open', hosts: ['open.example.com'], access: 'public' },
   { hosts: ['api.example.com'] },
 ]
+
+const apis = { orders: { audience: 'https://orders.example.com', scopes: ['orders:read'] } }
 
 interface Sent {
   method?: string
@@ -49,7 +52,7 @@ export interface World {
 let count = 0
 
 async function startWorld(): Promise<World> {
-  const svc = await buildGuarded(t, rules)
+  const svc = await buildGuarded(t, rules, { apis })
   await svc.app.listen({ port: 0, host: '127.0.0.1' })
   const sockets = new Set<Socket>()
   svc.app.server.on('connection', (socket) => sockets.add(socket))
