@@ -1,4 +1,5 @@
 // engine: none
+// process: own
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'

@@ -1,4 +1,5 @@
 // engine: none
+// process: own
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'

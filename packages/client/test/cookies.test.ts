@@ -1,4 +1,5 @@
 // engine: none
+// process: own
 import t from 'tap'
 import { ada, startWithAda } from '../../../test/support/listening.ts'
 import { codeAt } from '../../../test/support/totp.ts'
