@@ -1,8 +1,6 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type BrowserContext, chromium } from 'playwright-core'
-import type { Test } from 'tap'
+import { existsSync } from 'node:fs'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import tap, { type Test } from 'tap'
 
 const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const program = programs.find((path) => existsSync(path))
@@ -34,22 +32,28 @@ export function hasChromium(t: Test): boolean {
   return false
 }
 
+/** Running browsers by their switches. One starts in a second, and its contexts share nothing. */
+const browsers = new Map<string, Promise<Browser>>()
+
+function browserWith(switches: readonly string[]): Promise<Browser> {
+  const key = switches.join('\n')
+  const running =
+    browsers.get(key) ??
+    chromium.launch({ executablePath: program ?? '', args: [...args, ...switches], timeout: TIMEOUT })
+  if (!browsers.has(key)) {
+    browsers.set(key, running)
+    tap.teardown(async () => (await running).close())
+  }
+  return running
+}
+
 /** A browser with a separate profile; closed with the test. */
 export async function openChromium(
   t: Test,
   { switches = [], ...options }: { javaScriptEnabled?: boolean; ignoreHTTPSErrors?: boolean; switches?: string[] } = {},
 ): Promise<BrowserContext> {
-  const profile = mkdtempSync(join(tmpdir(), 'svc-chromium-'))
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath: program ?? '',
-    args: [...args, ...switches],
-    timeout: TIMEOUT,
-    ...options,
-  })
+  const context = await (await browserWith(switches)).newContext(options)
   context.setDefaultTimeout(TIMEOUT)
-  t.teardown(async () => {
-    await context.close()
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
-  })
+  t.teardown(() => context.close())
   return context
 }
