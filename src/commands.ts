@@ -19,7 +19,7 @@ export interface CommandOption {
 }
 
 /** Positional argument of a command. */
-export interface CommandArgument {
+interface CommandArgument {
   name: string
   description: string
   required?: true
