@@ -28,9 +28,9 @@ function escapes({ url }: Received): boolean {
 
 /** Tests that the service received the host and the path that svc judged. */
 function isAsJudged(t: Test, { received, judged }: Exchange, name: string): void {
-  if (!received) return
-  const host = received.headers.host?.toLowerCase().replace(/\.?(:\d+)?$/, '')
-  t.same([host, received.url.replace(/\?.*$/, '')], [judged?.host, judged?.path], name)
+  const path = received?.url.replace(/\?.*$/, '')
+  const host = received?.headers.host?.toLowerCase().replace(/\.?(:\d+)?$/, '')
+  if (received) t.same([host, path], [judged?.host, judged?.path], name)
 }
 
 const escapingPaths = [
