@@ -17,6 +17,7 @@ const rare = {
   'POST /oauth/userinfo 503': 'a valid token while the database is away',
   'POST /oauth/userinfo 403': 'a token without openid',
   'GET /auth/{provider}/redirect 422': 'a stateless request without a device name',
+  'POST /email/undo/{id}/{signature} 409': 'another account with the old address',
   'POST /auth/{provider}/token 403': 'an unverified address at the provider',
   'POST /auth/{provider}/token 409': 'an account with the same address',
   'POST /auth/{provider}/token 503': 'a provider while the database is away',
