@@ -12,6 +12,11 @@ export const idParameter = (description: string, pattern = '^[1-9][0-9]{0,18}$')
 export const optionalFlag = (description: string) =>
   Type.Optional(Type.Unknown({ description, [flag]: true, [apiSchema]: { type: 'boolean' } }))
 
+/** Whether to keep the browser signed in. Clients send it in many forms; svc reads an unknown one as no. */
+export const rememberFlag = Type.Optional(
+  Type.Unknown({ description: 'Whether to keep the browser signed in.', [apiSchema]: { type: 'boolean' } }),
+)
+
 /** A text, or null, which forms send as an empty field. */
 export const nullableText = (description: string, rules: { maxLength?: number } = {}) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...rules, description }))

@@ -5,7 +5,7 @@ import { callerOf } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { emailUnverified, unauthenticated, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
-import { nullableText } from '../../http/fields.ts'
+import { uncheckedText } from '../../http/fields.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { confirmationAge, markConfirmed } from '../../login/recent-password.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
@@ -15,8 +15,8 @@ import { mailCode, redeemCode } from './mailed-code.ts'
 
 const ConfirmPasswordBody = Type.Object(
   {
-    password: nullableText('The password of the user.'),
-    code: nullableText('The mailed code, for a user without a password.'),
+    password: uncheckedText('The password of the user.'),
+    code: uncheckedText('The mailed code, for a user without a password.'),
   },
   { title: 'ConfirmPasswordRequest', additionalProperties: false },
 )

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { HttpError, notFound, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
-import { optionalFlag } from '../../http/fields.ts'
+import { rememberFlag } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
@@ -16,7 +16,7 @@ const RegisterBody = Type.Object(
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: NewPassword,
     password_confirmation: PasswordConfirmation,
-    remember: optionalFlag('Whether to keep the browser signed in.'),
+    remember: rememberFlag,
   },
   { title: 'RegisterRequest', additionalProperties: false },
 )

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
-import { optionalFlag } from '../../http/fields.ts'
+import { rememberFlag } from '../../http/fields.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 export const LoginBody = Type.Object(
   {
     email: Type.String({ format: 'email', maxLength: 255 }),
     password: Type.String({ minLength: 1 }),
-    remember: optionalFlag('Whether to keep the browser signed in.'),
+    remember: rememberFlag,
   },
   { title: 'LoginRequest', additionalProperties: false },
 )

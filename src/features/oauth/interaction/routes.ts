@@ -83,7 +83,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   app.post(
     path,
     {
-      config: { access: guest },
+      config: { access: guest, alsoAnswers: [401] },
       schema: {
         operationId: 'submitConsent',
         tags: ['Pages'],

@@ -14,7 +14,8 @@ function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: 
 }
 
 /** Writes an error as the library's response to a program. */
-function tell(ctx: KoaContextWithOIDC, out: ErrorOut): void {
+function tell(ctx: KoaContextWithOIDC, out: ErrorOut, status: number): void {
+  ctx.status = status
   ctx.type = 'json'
   ctx.body = out
 }
@@ -40,7 +41,8 @@ export const devicePages = {
     error?: Error & { userCode?: string },
   ) => {
     const isBad = out !== undefined && error?.name !== 'NoCodeError'
-    if (isBad && !isSeen(handedOf(ctx.req).request)) return tell(ctx, out)
+    const status = error?.name === 'TooManyCodes' ? 429 : isBad ? 400 : 200
+    if (isBad && !isSeen(handedOf(ctx.req).request)) return tell(ctx, out, status)
     show(
       ctx,
       'device',
@@ -50,7 +52,7 @@ export const devicePages = {
         userCode: error?.userCode ?? (isBad ? '' : codeInLink(ctx)),
         error: isBad ? deviceErrorOf(error) : null,
       },
-      error?.name === 'TooManyCodes' ? 429 : isBad ? 400 : 200,
+      status,
     )
   },
   userCodeConfirmSource: (
@@ -108,6 +110,6 @@ export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
   const { request } = handedOf(ctx.req)
   const homeHref = startPage(request.server.config.current())
   const texts = [out.error_description ?? out.error]
-  if (!isSeen(request)) tell(ctx, out)
+  if (!isSeen(request)) tell(ctx, out, ctx.status)
   else show(ctx, 'error', { heading: 'This request cannot be answered', texts, homeHref }, ctx.status)
 }
