@@ -22,5 +22,5 @@ export const nullableText = (description: string, rules: { maxLength?: number } 
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...rules, description }))
 
 /** A text that the handler checks itself, for example because a page shows the error. */
-export const uncheckedText = (description: string) =>
-  Type.Optional(Type.Unknown({ description, [apiSchema]: { type: 'string' } }))
+export const uncheckedText = (description: string, type: string | string[] = 'string') =>
+  Type.Optional(Type.Unknown({ description, [apiSchema]: { type } }))

@@ -15,8 +15,8 @@ import { mailCode, redeemCode } from './mailed-code.ts'
 
 const ConfirmPasswordBody = Type.Object(
   {
-    password: uncheckedText('The password of the user.'),
-    code: uncheckedText('The mailed code, for a user without a password.'),
+    password: uncheckedText('The password of the user.', ['string', 'null']),
+    code: uncheckedText('The mailed code, for a user without a password.', ['string', 'null']),
   },
   { title: 'ConfirmPasswordRequest', additionalProperties: false },
 )
