@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { callerOf, requireUser } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
 import { notFound, validationFailed } from '../../errors.ts'
-import { nullableText } from '../../http/fields.ts'
+import { uncheckedText } from '../../http/fields.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
@@ -17,7 +17,7 @@ import { findUserById } from '../../users/users.ts'
 import { endSession, listSessions } from './store.ts'
 
 const EndOtherSessionsBody = Type.Object(
-  { password: nullableText('The password of the user.') },
+  { password: uncheckedText('The password of the user.', ['string', 'null']) },
   { title: 'EndOtherSessionsRequest', additionalProperties: false },
 )
 
