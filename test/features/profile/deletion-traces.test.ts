@@ -83,13 +83,15 @@ t.test('records a failed sign-in during the deletion without the address', async
   const { prisma } = svc.database
   const userId = BigInt(user.id)
   const recorded = async () => (await prisma.event.count({ where: { userId } })) > 0
+  // Awaited below, so that it asks nothing of a closed database.
+  const isRecorded = until(recorded)
   await svc.database.transaction(async (tx) => {
     await tx.user.update({ where: { id: userId }, data: { name: 'On the way out' } })
     await svc.browser().signIn(user.email, 'wrong')
-    await untilWaiting(svc, until(recorded))
+    await untilWaiting(svc, isRecorded)
     await tx.user.delete({ where: { id: userId } })
   })
-  await until(recorded)
+  await isRecorded
   const [event] = await prisma.event.findMany({ where: { userId } })
   t.match(event, { type: 'login_failed', ipAddress: null, userAgent: null })
 })
