@@ -12,6 +12,7 @@ const linesOf = (folder, kind) =>
 /** Described answers that need a state which no test builds, with what they need. */
 const rare = {
   'POST /oauth/authorize 200': 'response_mode=form_post without an interaction, on https',
+  'GET /docs 404': 'without the packages of the development, which the suite has',
   'GET /oauth/device 400': 'a repeated parameter',
   'GET /oauth/userinfo 503': 'a valid token while the database is away',
   'POST /oauth/userinfo 503': 'a valid token while the database is away',
