@@ -9,10 +9,10 @@ const linesOf = (folder, kind) =>
       .flatMap((file) => readFileSync(join(folder, file), 'utf8').trim().split('\n')),
   )
 
-/** Described answers that need a state which no test builds, with what they need. */
+/** Described answers that no test provokes, and what each needs. */
 const rare = {
   'POST /oauth/authorize 200': 'response_mode=form_post without an interaction, on https',
-  'GET /docs 404': 'without the packages of the development, which the suite has',
+  'GET /docs 404': 'an installation without development packages',
   'GET /oauth/device 400': 'a repeated parameter',
   'GET /oauth/userinfo 503': 'a valid token while the database is away',
   'POST /oauth/userinfo 503': 'a valid token while the database is away',

@@ -113,7 +113,7 @@ export interface DescribedError extends ErrorDescription {
   status: readonly number[]
 }
 
-/** Merges catalogues, sorted by code. A feature may use a code of the kernel in a sense of its own. */
+/** Merges catalogues, sorted by code. A feature may give another meaning to a code of the kernel. */
 export function describeErrors(catalogues: readonly ErrorCatalogue[]): DescribedError[] {
   const described = new Map<string, DescribedError>()
   for (const [code, { status, meaning, remedy }] of catalogues.flatMap((codes) => Object.entries(codes))) {

@@ -2,9 +2,9 @@ import { type Caller, SessionCaller } from './access/caller.ts'
 import { bearerCaller } from './access/guard.ts'
 import { systemClock } from './clock.ts'
 import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from './commands.ts'
-import { forbidden, HttpError, unauthenticated } from './errors.ts'
+import { HttpError, unauthenticated } from './errors.ts'
+import { type Authenticated, admit } from './features/forward-auth/decision.ts'
 import { originalRequest } from './features/forward-auth/original-request.ts'
-import { checkRequirements, type SessionProof } from './features/forward-auth/requirements.ts'
 import { ruleFor } from './features/forward-auth/rules.ts'
 import { createLogger } from './observability/logging.ts'
 import { tokenBearer } from './tokens/bearer.ts'
@@ -34,11 +34,7 @@ async function test(context: CommandContext, input: Input): Promise<void> {
     const rule = ruleFor(original, input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
     if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.line === null ? '' : `, line ${rule.line}`}`
     const access = rule?.access ?? guard.default
-    if (access === 'deny') throw forbidden()
-    if (access === 'authenticated') {
-      const { caller, proof } = await credentialOf(context, input.options)
-      if (rule) checkRequirements(rule, caller, proof, context.now)
-    }
+    await admit(rule, access, () => credentialOf(context, input.options), context.now)
     context.print(`allowed: 200 (${place})`)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
@@ -47,10 +43,7 @@ async function test(context: CommandContext, input: Input): Promise<void> {
   }
 }
 
-async function credentialOf(
-  context: CommandContext,
-  { token, user }: Input['options'],
-): Promise<{ caller: Caller; proof: SessionProof | null }> {
+async function credentialOf(context: CommandContext, { token, user }: Input['options']): Promise<Authenticated> {
   if (user !== undefined) return sessionOf(context, user)
   const caller = token === undefined ? null : await callerOf(context, token)
   if (!caller) throw unauthenticated()

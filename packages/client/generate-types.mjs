@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import openapiTypeScript, { astToString } from 'openapi-typescript'
 import { apiDescription } from '../../.dev/api-description.mjs'
 
-/** Pages are for browsers, and the OAuth protocol has clients of its own. */
+/** Browsers open the pages, and OAuth libraries call the endpoints of the protocol. */
 const leftOut = new Set(['Pages', 'OpenID Connect'])
 
 /** Only what a caller needs: the parameters, the body and the success. Errors are classes in the client. */

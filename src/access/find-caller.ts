@@ -36,7 +36,7 @@ interface CallerParts {
 
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
-/** Returns the caller of the bearer or bound token, or null without one. Throws 401 for an invalid token. */
+/** Returns the caller of the bearer token, or null without one. Throws 401 for an invalid token. */
 export type FindBearer = (request: FastifyRequest) => Promise<Caller | null>
 
 /** Steps that find the caller of a request, and the search by token alone. */
@@ -87,7 +87,11 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
       try {
         if (linked) request.caller ??= await bearerCaller(linked, request, bearers)
         request.caller ??= await findBearer(request)
-        if (!request.caller) throw unauthenticated()
+        if (!request.caller) {
+          const token = boundTokenOf(headers.authorization)
+          if (token === null) throw unauthenticated()
+          request.caller = await bound(token, request)
+        }
       } catch (error) {
         if (is401(error) && config.guard.diagnose)
           request.log.warn(`authentication failed: ${diagnosis(headers, config)}`)
@@ -141,12 +145,7 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     return isGuest(access) ? resumeGuest : resume
   }
 
-  const findBearer: FindBearer = async (request) => {
-    const { authorization } = request.headers
-    const caller = await bearerCaller(bearerOf(authorization), request, bearers)
-    const token = caller ? null : boundTokenOf(authorization)
-    return token === null ? caller : bound(token, request)
-  }
+  const findBearer: FindBearer = (request) => bearerCaller(bearerOf(request.headers.authorization), request, bearers)
 
   return {
     findBearer,

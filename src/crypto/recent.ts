@@ -11,8 +11,9 @@ export class RecentMap<Value> {
     return this.#values.get(key)
   }
 
-  /** Adds a new key. */
+  /** Adds a key, or replaces its value, as the last one. */
   add(key: string, value: Value): void {
+    this.#values.delete(key)
     if (this.#values.size >= this.#max) this.#values.delete(this.#values.keys().next().value ?? '')
     this.#values.set(key, value)
   }

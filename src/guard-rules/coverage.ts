@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net'
-import { coversHost } from './host-pattern.ts'
-import { coversPath, parsePath } from './path-pattern.ts'
+import { coveringKeys, patternKey } from './host-pattern.ts'
+import { coversPath, type PathPattern, parsePath } from './path-pattern.ts'
 import type { RulePattern } from './rule-set.ts'
 
 interface Matched extends RulePattern {
@@ -8,40 +8,63 @@ interface Matched extends RulePattern {
   readonly networks: readonly string[] | null
 }
 
+/** A rule with its patterns parsed once, because each rule is compared with all before it. */
+interface Parsed {
+  hosts: readonly { key: string; covering: ReadonlySet<string> }[] | null
+  paths: readonly PathPattern[] | null
+  methods: readonly string[] | null
+  networks: readonly Network[] | null
+}
+
+interface Network {
+  address: string
+  prefix: number
+  family: 'ipv4' | 'ipv6'
+}
+
 /** Returns each rule that no request reaches, with the earlier rule that matches all its requests, by index. */
 export function hiddenRules(rules: readonly Matched[]): { rule: number; by: number }[] {
-  return rules.flatMap((rule, index) => {
-    const by = rules.slice(0, index).findIndex((earlier) => covers(earlier, rule))
-    return by < 0 ? [] : [{ rule: index, by }]
+  const parsed = rules.map(parse)
+  return parsed.flatMap((second, rule) => {
+    const by = parsed.findIndex((first, index) => index < rule && covers(first, second))
+    return by < 0 ? [] : [{ rule, by }]
   })
 }
 
-const covers = (first: Matched, second: Matched): boolean =>
-  all(first.hosts, second.hosts, coversHost) &&
-  all(first.paths, second.paths ?? ['/*'], (one, two) => coversPath(parsePath(one), parsePath(two))) &&
+const parse = ({ hosts, paths, methods, networks }: Matched): Parsed => ({
+  hosts: hosts?.map((host) => ({ key: patternKey(host), covering: new Set(coveringKeys(host)) })) ?? null,
+  paths: paths?.map(parsePath) ?? null,
+  methods,
+  networks: networks?.map(parseNetwork) ?? null,
+})
+
+const everyPath = [parsePath('/*')]
+
+const covers = (first: Parsed, second: Parsed): boolean =>
+  all(first.paths, second.paths ?? everyPath, coversPath) &&
+  all(first.hosts, second.hosts, (one, two) => two.covering.has(one.key)) &&
   all(first.methods, second.methods, (one, two) => one === two) &&
   all(first.networks, second.networks, coversNetwork)
 
 /** Tests whether each of the second patterns is covered by one of the first; null covers everything. */
-function all(
-  first: readonly string[] | null,
-  second: readonly string[] | null,
-  covered: (one: string, two: string) => boolean,
+function all<Pattern>(
+  first: readonly Pattern[] | null,
+  second: readonly Pattern[] | null,
+  covered: (one: Pattern, two: Pattern) => boolean,
 ): boolean {
   if (first === null) return true
   return second?.every((two) => first.some((one) => covered(one, two))) ?? false
 }
 
-function coversNetwork(one: string, two: string): boolean {
-  const [first, second] = [range(one), range(two)]
+function coversNetwork(first: Network, second: Network): boolean {
   if (first.family !== second.family || first.prefix > second.prefix) return false
   const list = new BlockList()
   list.addSubnet(first.address, first.prefix, first.family)
   return list.check(second.address, second.family)
 }
 
-function range(text: string) {
+function parseNetwork(text: string): Network {
   const [address = '', prefix] = text.split('/')
-  const family = isIPv6(address) ? ('ipv6' as const) : ('ipv4' as const)
+  const family = isIPv6(address) ? 'ipv6' : 'ipv4'
   return { address, prefix: Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family }
 }

@@ -43,11 +43,11 @@ export function keysOf({ name, port }: Host): string[] {
 /** Normalises a valid pattern to its key. */
 export const patternKey = (pattern: string): string => pattern.toLowerCase().replace(/\.(?=:\d+$|$)/, '')
 
-/** Tests whether the first pattern matches every host that the second one matches. */
-export function coversHost(first: string, second: string): boolean {
-  const [one, two] = [patternKey(first), patternKey(second)]
-  const host = parseHost(two.replace(/^\*\./, ''))
-  if (one === two || host === null) return one === two
-  if (two.startsWith('*.')) return host.port !== null && one === `*.${host.name}`
-  return keysOf(host).includes(one)
+/** Returns the keys of the patterns that match every host that this valid pattern matches. */
+export function coveringKeys(pattern: string): string[] {
+  const key = patternKey(pattern)
+  const host = parseHost(key.replace(/^\*\./, ''))
+  if (!host) return [key]
+  if (!key.startsWith('*.')) return keysOf(host)
+  return host.port === null ? [key] : [key, `*.${host.name}`]
 }

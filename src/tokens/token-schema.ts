@@ -12,7 +12,7 @@ export const TokenSchema = Type.Object(
     name: Type.String(),
     abilities: Type.Array(Type.String()),
     last_used_at: nullableDate('Updated at most once a minute.'),
-    expires_at: nullableDate('Null if the token has no expiry date of its own.'),
+    expires_at: nullableDate('Null if only the configured `expiration` limits the token.'),
     created_at: nullableDate('When the token was issued.'),
     updated_at: nullableDate('When the token was last changed.'),
   },

@@ -122,20 +122,6 @@ t.test('shows pages to browsers, whatever the header says about problem details'
   t.equal(details.headers['content-type'], problem)
 })
 
-t.test('lists each error code at the address that the type names', async (t) => {
-  const { app } = await buildTestApp(t)
-  const { json } = await app.inject({ url: '/api/user', headers: { accept: problem } })
-  const { pathname, hash } = new URL(json().type)
-  const page = await app.inject(pathname)
-  t.equal(page.statusCode, 200)
-  t.match(page.headers, { 'content-type': /^text\/html/, 'content-security-policy': /default-src 'none'/ })
-  t.ok(page.body.includes(`<section id="${hash.slice(1)}">`))
-  for (const code of ['csrf_mismatch', 'account_exists', 'validation_failed'])
-    t.ok(page.body.includes(`id="${code}"`), code)
-  t.notOk(page.headers['set-cookie'])
-  t.equal((await app.inject('/errors?request=<script>')).body.includes('<script>'), false)
-})
-
 t.test('puts the code in words', async (t) => {
   t.equal(errorTitle('csrf_mismatch'), 'CSRF mismatch')
   t.equal(errorTitle('password_confirmation_required'), 'Password confirmation required')

@@ -9,7 +9,7 @@ export interface Answer {
   body: string
 }
 
-/** Sends text as it is, and reads one answer. Node's own clients would normalise it. */
+/** Sends raw text and reads one response. The HTTP clients of Node would normalise the text. */
 export function sendRaw(port: number, text: string | Buffer, localAddress = '127.0.0.1'): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const plain = connect({ port, host: '127.0.0.1', localAddress })

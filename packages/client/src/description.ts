@@ -987,7 +987,7 @@ export interface components {
             abilities?: string[] | null;
             /**
              * Format: date
-             * @description ISO 8601, in the future; null for no expiry of its own.
+             * @description A future date in ISO 8601. null: only `expiration` limits the token.
              */
             expires_at?: string | null;
         };
@@ -1400,7 +1400,7 @@ export interface components {
             abilities: string[];
             /** @description Updated at most once a minute. */
             last_used_at: string | null;
-            /** @description Null if the token has no expiry date of its own. */
+            /** @description Null if only the configured `expiration` limits the token. */
             expires_at: string | null;
             /** @description When the token was issued. */
             created_at: string | null;

@@ -16,7 +16,7 @@ import type * as Library from '../src/client.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 
-/** Builds the client as it is published. */
+/** Builds the published files of the client. */
 async function build(t: Test): Promise<string> {
   const folder = temporaryDirectory(t)
   const tsc = join(root, 'node_modules/typescript/bin/tsc')

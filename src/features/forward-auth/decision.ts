@@ -19,6 +19,12 @@ interface Question {
   ruleName: string | undefined
 }
 
+/** A caller, and what its session proves. */
+export interface Authenticated {
+  caller: Caller
+  proof: SessionProof | null
+}
+
 /** Who may send the request. */
 export interface Verdict {
   /** Null if everyone may. */
@@ -44,23 +50,33 @@ export async function decide(request: FastifyRequest, question: Question): Promi
     { rule: rule?.name ?? null, line: rule?.line ?? null, access, host: original.host.name, path: original.path },
     rule ? 'guard rule applies' : 'no guard rule matches',
   )
+  const caller = await admit(rule, access, () => authenticate(request, question, rule), app.clock.now())
+  return { caller, api: rule?.audience ? (apis[rule.audience] ?? null) : null }
+}
+
+/** Returns the caller that a rule, or `guard.default` without one, lets pass; null if everyone may. Throws the refusal. */
+export async function admit(
+  rule: Rule | null,
+  access: 'deny' | 'authenticated' | 'public',
+  authenticateCaller: () => Promise<Authenticated>,
+  now: number,
+): Promise<Caller | null> {
   if (access === 'deny') throw forbidden()
-  if (access === 'public') return { caller: null, api: null }
-  const found = await authenticate(request, question, rule)
-  if (rule) checkRequirements(rule, found.caller, found.proof, app.clock.now())
-  const api = rule?.audience ? (apis[rule.audience] ?? null) : null
-  return { caller: found.caller, api }
+  if (access === 'public') return null
+  const { caller, proof } = await authenticateCaller()
+  if (rule) checkRequirements(rule, caller, proof, now)
+  return caller
 }
 
 /** Some proxies append the query of the client to the address of the guard, which would let it select any rule. */
-const isChosenByClient = ({ url }: OriginalRequest, ruleName: string): boolean =>
-  new URLSearchParams(url.split('?').slice(1).join('?')).getAll('rule').includes(ruleName)
+const isChosenByClient = ({ query }: OriginalRequest, ruleName: string): boolean =>
+  query.getAll('rule').includes(ruleName)
 
 async function authenticate(
   request: FastifyRequest,
   { original, readSession, findBearer }: Question,
   rule: Rule | null,
-): Promise<{ caller: Caller; proof: SessionProof | null }> {
+): Promise<Authenticated> {
   const { sessions, touches, config } = request.server
   const { headers } = request
   const mayBeSession = rule?.credentials?.includes('session') ?? true

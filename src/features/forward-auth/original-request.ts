@@ -11,6 +11,7 @@ export interface OriginalRequest {
   host: Host
   /** Path as the client sent it, without the query. */
   path: string
+  query: URLSearchParams
   url: string
 }
 
@@ -28,13 +29,17 @@ interface Claim {
 const invalid = (message: string): HttpError => new HttpError(400, 'invalid_original_request', message)
 
 /**
- * Returns the request that a trusted proxy describes in its headers or, with `path`, in the request itself. Throws 400
+ * Returns the request that a trusted proxy describes in its headers or, with `ownUri`, in the request itself. Throws 400
  * if a part is missing, cannot be read, or differs between two sources.
  */
-export function originalRequest(request: Asking, isTrusted: boolean, path: string | null): OriginalRequest {
+export function originalRequest(request: Asking, isTrusted: boolean, ownUri: string | null): OriginalRequest {
   if (!isTrusted)
     throw invalid('The guard answers trusted proxies only. Add the address of the proxy to server.trust_proxy.')
-  const claims = [forwardedClaim(request), originalClaim(request), ...(path === null ? [] : [pathClaim(request, path)])]
+  const claims = [
+    forwardedClaim(request),
+    originalClaim(request),
+    ...(ownUri === null ? [] : [pathClaim(request, ownUri)]),
+  ]
   const uri = agreed(claims, 'uri', (text) => (text.startsWith('/') ? text : null))
   if (uri === null) throw invalid('The original URI is missing. Let the proxy send X-Forwarded-Uri or X-Original-URL.')
   const method = agreed(claims, 'method', (text) => (/^[A-Z]{1,32}$/.test(text) ? text : null))
@@ -51,12 +56,15 @@ export function originalRequest(request: Asking, isTrusted: boolean, path: strin
   })
   const host = spelled === null ? null : parseHost(spelled)
   if (!host) throw invalid('The original host is missing. Let the proxy send X-Forwarded-Host or X-Original-URL.')
+  const [path = '', ...rest] = uri.split('?')
+  const query = new URLSearchParams(rest.join('?'))
   const authority = host.port === defaultPort ? host.name : `${host.name}:${host.port}`
   return {
-    methods: [method, ...overrides(request, method, uri)],
+    methods: [method, ...overrides(request, method, query)],
     scheme,
     host,
-    path: uri.replace(/\?.*$/s, ''),
+    path,
+    query,
     url: `${scheme}://${authority}${uri}`,
   }
 }
@@ -98,17 +106,16 @@ function originalClaim(request: Asking): Claim {
 }
 
 /** Envoy sends the request with its own method, host and path. */
-const pathClaim = (request: Asking, path: string): Claim => ({
+const pathClaim = (request: Asking, uri: string): Claim => ({
   method: request.method,
   host: request.headers.host,
-  uri: path,
+  uri,
 })
 
 const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
 /** Methods that a server may use instead: many frameworks let a client override the method. */
-function overrides(request: Asking, method: string, uri: string): string[] {
-  const query = new URLSearchParams(uri.split('?').slice(1).join('?'))
+function overrides(request: Asking, method: string, query: URLSearchParams): string[] {
   const named = [...overrideHeaders.map((name) => header(request, name)), ...query.getAll('_method')]
   // Of a list, some servers read the first method and others the whole text.
   const listed = named.flatMap((text = '') => [text, ...text.split(',')].map((name) => name.trim().toUpperCase()))

@@ -14,7 +14,7 @@ const clientId = 'svc-guard'
 const maxKept = 10_000
 
 interface Kept {
-  token: Promise<string>
+  token: string
   /** Unix seconds. */
   usedUntil: number
 }
@@ -32,7 +32,7 @@ export class PhantomTokens {
   }
 
   /** Returns the token of a caller for an API of the configuration. The caller was authenticated by this request. */
-  tokenFor(caller: Caller, api: Config['apis'][string]): Promise<string> {
+  async tokenFor(caller: Caller, api: Config['apis'][string]): Promise<string> {
     const { clock, config, oauth } = this.#app
     const now = Math.floor(clock.now() / 1000)
     const claims = this.#claimsOf(caller, api)
@@ -40,7 +40,8 @@ export class PhantomTokens {
     const known = this.#kept.get(key)
     if (known && now < known.usedUntil) return known.token
     const exp = Math.min(now + lifetime, Math.floor((caller.expiresAt ?? Number.POSITIVE_INFINITY) / 1000))
-    const token = oauth.sign({ ...claims, jti: randomId(), iat: now, exp }, api.algorithm)
+    // A failed signature is not kept.
+    const token = await oauth.sign({ ...claims, jti: randomId(), iat: now, exp }, api.algorithm)
     this.#kept.add(key, { token, usedUntil: now + (exp - now) / 2 })
     return token
   }

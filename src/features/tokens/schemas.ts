@@ -38,7 +38,7 @@ export const CreateTokenBody = Type.Object(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
         format: 'date',
-        description: 'ISO 8601, in the future; null for no expiry of its own.',
+        description: 'A future date in ISO 8601. null: only `expiration` limits the token.',
       }),
     ),
   },

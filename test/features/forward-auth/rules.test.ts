@@ -155,6 +155,14 @@ t.test('rejects a rule name that comes from the query of the client', async (t) 
   t.equal((await svc.ask({ url: `${api}/orders/1?rule=other`, query: '?rule=open' })).statusCode, 200)
 })
 
+t.test('rejects the scheme DPoP, because its proof is for the service and not for the guard', async (t) => {
+  const svc = await buildGuarded(t, [{ hosts: ['api.example.com'] }])
+  const token = await svc.createToken(await svc.createUser())
+  const answer = await svc.ask({ headers: { authorization: `DPoP ${token}` } })
+  t.equal(answer.statusCode, 401)
+  t.equal(answer.headers['www-authenticate'], 'Bearer', 'svc checks no proof')
+})
+
 t.test('revokes at once: the next request is refused', async (t) => {
   const svc = await buildGuarded(t, [{ hosts: ['api.example.com'] }])
   const user = await svc.createUser()

@@ -1,0 +1,22 @@
+// engine: none
+import t from 'tap'
+import { describeErrors, errorCatalogue } from '../../../src/errors.ts'
+import { buildTestApp } from '../../support/app.ts'
+
+t.test('lists every error code at the address that problem details name', async (t) => {
+  const { app } = await buildTestApp(t)
+  const { json } = await app.inject({ url: '/api/user', headers: { accept: 'application/problem+json' } })
+  const { pathname, hash } = new URL(json().type)
+  const page = await app.inject(pathname)
+  t.equal(page.statusCode, 200)
+  t.match(page.headers, { 'content-type': /^text\/html/, 'content-security-policy': /default-src 'none'/ })
+  t.ok(page.body.includes(`<section id="${hash.slice(1)}">`))
+  const catalogues = [errorCatalogue, ...app.features.map(({ errors }) => errors ?? {})]
+  for (const { code } of describeErrors(catalogues)) t.ok(page.body.includes(`<section id="${code}">`), code)
+  t.notOk(page.headers['set-cookie'])
+})
+
+t.test('shows nothing of the query', async (t) => {
+  const { app } = await buildTestApp(t)
+  t.notOk((await app.inject('/errors?request=<script>')).body.includes('<script>'))
+})
