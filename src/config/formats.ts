@@ -30,7 +30,10 @@ export const formats = {
     expected: 'a domain such as example.com or .example.com',
     matches: (text) => isHostName(text.startsWith('.') ? text.slice(1) : text),
   },
-  'database-url': { expected: 'file:<path> or postgresql://user:password@host:port/name', matches: isDatabaseUrl },
+  'database-url': {
+    expected: 'file:<path> (SQLite in memory is not supported) or postgresql://user:password@host:port/name',
+    matches: isDatabaseUrl,
+  },
   'redis-url': { expected: 'redis://… or rediss://…', matches: (text) => hasProtocol(text, ['redis:', 'rediss:']) },
   'mail-url': { expected: 'log:, file:<directory> or smtp(s)://user:password@host:port', matches: isMailUrl },
   mailbox: { expected: 'an address such as svc <no-reply@example.com>', matches: isMailbox },
@@ -81,8 +84,16 @@ function isHostName(text: string): boolean {
   return text.length <= 253 && /^[a-z\d_]([a-z\d_-]*[a-z\d_])?(\.[a-z\d_]([a-z\d_-]*[a-z\d_])?)*$/i.test(text)
 }
 
+/**
+ * SQLite in memory is impossible, because svc opens several connections, and SQLite's spellings of it must not name a file.
+ * A path that is a directory or a remote host is a mistake too.
+ */
 function isDatabaseUrl(text: string): boolean {
-  return /^file:[^?#]*[^?#/]$/.test(text) || hasProtocol(text, ['postgresql:', 'postgres:'])
+  if (!text.startsWith('file:')) return hasProtocol(text, ['postgresql:', 'postgres:'])
+  const path = text.slice('file:'.length).replace(/^\/\/(?=\/)/, '')
+  const name = path.split('/').at(-1) ?? ''
+  const isFile = !['', '.', '..', ':memory:'].includes(name.trim().toLowerCase())
+  return isFile && !path.startsWith('//') && path === path.trim() && !/[?#\p{Cc}]/u.test(path)
 }
 
 function isMailUrl(text: string): boolean {

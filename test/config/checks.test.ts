@@ -31,6 +31,35 @@ table('app', [
   [`app: { secret: ${SECRET} }`],
 ])
 
+table('database', [
+  ...[
+    ...['file:', 'file://', 'file:///', 'file:?mode=memory', 'file:x?mode=memory&cache=shared', 'file:x#y'],
+    ...[
+      'file::memory:',
+      'file::MEMORY:',
+      'file:./:memory:',
+      'file:///:memory:',
+      'file:data/',
+      'file:.',
+      'file:data/..',
+    ],
+    ...[
+      ':memory:',
+      'memory',
+      'sqlite::memory:',
+      'sqlite:svc.db',
+      './svc.db',
+      'file://host/svc.db',
+      'file: x',
+      'file: ',
+    ],
+  ].map((url) => [`database: { url: '${url}' }`, 'database.url', /SQLite in memory is not supported/] as const),
+  ['database: { url: "file:a\\u0000b" }', 'database.url'],
+  ...['svc.db', './svc.db', '../svc.db', '/data/svc.db', '///data/svc.db', 'memory', 'a b.db', 'data/:memory:.db'].map(
+    (path) => [`database: { url: 'file:${path}' }`] as const,
+  ),
+])
+
 table('server and outbound', [
   ['server: { trust_proxy: [10.0.0.0/33] }', 'server.trust_proxy[0]', /address range/],
   ['server: { trust_proxy: [proxy.example] }', 'server.trust_proxy[0]'],

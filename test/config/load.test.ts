@@ -128,7 +128,7 @@ t.test('names the variable in errors about the environment', (t) => {
     linesOf('server:\n  port: 1', { PORT: 'eighty', DATABASE_URL: 'mysql://u:hunter2@db', SVC_SECRET: 'short' }),
     [
       'environment: PORT: must be a port number from 0 to 65535 (found "eighty")',
-      'environment: DATABASE_URL: must be file:<path> or postgresql://user:password@host:port/name',
+      'environment: DATABASE_URL: must be file:<path> (SQLite in memory is not supported) or postgresql://user:password@host:port/name',
       'environment: SVC_SECRET: must be at least 32 random bytes',
     ],
   )
