@@ -20,7 +20,9 @@ interface Credential {
 /** The caller of a bearer or DPoP token. */
 export interface TokenCaller extends Credential {
   readonly kind: 'api_token' | 'user_jwt' | 'machine'
-  /** Client of a machine token. */
+  /** Name that the user gave the token; null for tokens of clients. */
+  readonly name: string | null
+  /** Client of a JWT. */
   readonly clientId?: string
   /** Returns the error if the sign-in of the token's user does not suffice for the ability, or null. */
   signInRefusal?(ability: string): HttpError | null
@@ -36,6 +38,7 @@ const all: readonly string[] = ['*']
 /** The caller of a first-party session. It has every ability. */
 export class SessionCaller implements Credential {
   readonly kind = 'session'
+  readonly name = null
   readonly credentialId: string
   readonly abilities = all
   readonly expiresAt = null
@@ -55,6 +58,11 @@ export class SessionCaller implements Credential {
     return false
   }
 }
+
+const kinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine: 'jwt' } as const
+
+/** Kind of a caller's credential, as guard rules and responses name it. */
+export const kindOf = ({ kind }: Pick<Caller, 'kind'>) => kinds[kind]
 
 /** Returns the caller on a route that requires one. */
 export function callerOf(request: FastifyRequest): Caller {

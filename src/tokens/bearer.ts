@@ -14,6 +14,7 @@ class ApiTokenCaller implements TokenCaller {
   readonly kind = 'api_token'
   readonly profileScopes = null
   readonly credentialId: string
+  readonly name: string
   readonly expiresAt: number | null
   readonly user: User
   readonly #row: TokenRow
@@ -24,6 +25,7 @@ class ApiTokenCaller implements TokenCaller {
     this.user = user
     this.expiresAt = expiresAt
     this.credentialId = String(row.id)
+    this.name = row.name
   }
 
   get abilities(): readonly string[] {

@@ -500,6 +500,17 @@ export interface paths {
         };
     };
     "/api/tokens/current": {
+        /** What the credential of the request may do */
+        get: {
+            responses: {
+                /** @description What a credential may do. Never contains its secret. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["CurrentCredential"];
+                    };
+                };
+            };
+        };
         /** Revoke the token in use */
         delete: {
             responses: {
@@ -1001,6 +1012,23 @@ export interface components {
             /** @description Plain text `<id>|<secret>`: shown this once. */
             token: string;
             message: string;
+        };
+        /** @description What a credential may do. Never contains its secret. */
+        CurrentCredential: {
+            /**
+             * @description A session, an API token, or an access token of the OAuth server.
+             * @example token
+             * @enum {string}
+             */
+            kind: "session" | "token" | "jwt";
+            /** @description The id of the session or the API token, or the `jti` of the access token. */
+            id: string;
+            /** @description The name of an API token or a personal access token. Null for other credentials. */
+            name: string | null;
+            /** @description The abilities of an API token, or the scopes of an access token. `*` is every ability. */
+            abilities: string[];
+            /** @description When the token expires, including the configured `expiration`. Null for no fixed time. */
+            expires_at: string | null;
         };
         /** @description The signed-in user. Only `id` is always present. */
         CurrentUser: {

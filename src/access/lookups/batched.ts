@@ -47,7 +47,6 @@ export function batchedLookups(query: Query, close: () => Promise<void>, { metri
     return tracing ? (key: Key) => tracing.span(`lookup ${kind.name}`, {}, () => find(key)) : find
   }
   const denial = batched(oauthDenial)
-  const personal = batched(personalToken)
   return {
     tokenById: batched(tokenById),
     tokenByHash: batched(tokenByHash),
@@ -59,7 +58,7 @@ export function batchedLookups(query: Query, close: () => Promise<void>, { metri
     oauthRecordByUid: batched(oauthRecordByUid),
     oauthRecordByCode: batched(oauthRecordByCode),
     isDenied: async (hash) => (await denial(hash)) !== null,
-    hasPersonalToken: async (jti) => (await personal(jti)) !== null,
+    personalToken: batched(personalToken),
     close,
   }
 }

@@ -52,6 +52,13 @@ export interface OauthRecordRow {
   sessionId: string | null
 }
 
+/** A personal access token. */
+export interface PersonalTokenRow {
+  /** The jti of its JWT. */
+  id: string
+  name: string
+}
+
 /** State of a connection pool. */
 interface PoolState {
   readonly totalCount: number
@@ -79,8 +86,8 @@ export interface Lookups {
   oauthRecordByCode(hash: string): Promise<OauthRecordRow | null>
   /** Tests whether the JWT with this SHA-256 (hex) of its jti was revoked. */
   isDenied(hash: string): Promise<boolean>
-  /** Tests whether the personal access token with this jti exists. */
-  hasPersonalToken(jti: string): Promise<boolean>
+  /** By the jti of the JWT. */
+  personalToken(jti: string): Promise<PersonalTokenRow | null>
   /** Separate connection pool, if there is one. */
   pool?: PoolState
   close(): Promise<void>

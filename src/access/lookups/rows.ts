@@ -1,5 +1,5 @@
 import type { User } from '../../users/user.ts'
-import type { OauthRecordRow, RememberRow, SessionRow, TokenRow } from './lookups.ts'
+import type { OauthRecordRow, PersonalTokenRow, RememberRow, SessionRow, TokenRow } from './lookups.ts'
 
 /** Column value from the driver: text on PostgreSQL, text or a number on SQLite. */
 export type Value = string | number | bigint | null
@@ -175,15 +175,21 @@ export const oauthRecord = oauthRecords('oauth-record', 'r.id')
 export const oauthRecordByUid = oauthRecords('oauth-record-by-uid', 'r.uid_hash')
 export const oauthRecordByCode = oauthRecords('oauth-record-by-code', 'r.code_hash')
 
-/** Lookups that only test for existence. */
-const existence = (name: string, table: string): LookupKind<string, string> => ({
-  name,
-  select: `SELECT id FROM ${table}`,
+/** Tests only for existence. */
+export const oauthDenial: LookupKind<string, string> = {
+  name: 'oauth-denial',
+  select: 'SELECT id FROM oauth_denials',
   column: 'id',
   type: 'text',
   rowOf: (row) => string(row[0]),
   keyOf: (id) => id,
-})
+}
 
-export const oauthDenial = existence('oauth-denial', 'oauth_denials')
-export const personalToken = existence('personal-token', 'oauth_personal_tokens')
+export const personalToken: LookupKind<string, PersonalTokenRow> = {
+  name: 'personal-token',
+  select: 'SELECT id, name FROM oauth_personal_tokens',
+  column: 'id',
+  type: 'text',
+  rowOf: (row) => ({ id: string(row[0]), name: string(row[1]) }),
+  keyOf: (row) => row.id,
+}

@@ -1,6 +1,5 @@
-import type { Caller } from '../../access/caller.ts'
+import { type Caller, kindOf } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
-import { kindOf } from './requirements.ts'
 
 /** Headers are ASCII, so other characters are percent-encoded. */
 const ascii = (text: string): string => text.replace(/[^ -~]+|%/gu, (run) => encodeURIComponent(run.toWellFormed()))

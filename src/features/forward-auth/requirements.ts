@@ -1,5 +1,5 @@
 import { requireAbilities } from '../../access/abilities.ts'
-import type { Caller } from '../../access/caller.ts'
+import { type Caller, kindOf } from '../../access/caller.ts'
 import { emailUnverified, forbidden, HttpError, passwordConfirmationRequired } from '../../errors.ts'
 import type { Authentication } from '../../login/session-listener.ts'
 import type { Rule } from './rules.ts'
@@ -10,11 +10,6 @@ export interface SessionProof {
   /** Age of the last password confirmation in milliseconds, or null. */
   confirmationAge: number | null
 }
-
-const kinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine: 'jwt' } as const
-
-/** Kind of a caller's credential, as rules name it. */
-export const kindOf = ({ kind }: Caller) => kinds[kind]
 
 /** 403 until the user signs in with a second factor. */
 const secondFactorRequired = (): HttpError =>

@@ -9,10 +9,20 @@ import { recordId } from './protocol/store.ts'
 export const sessionOrigin = (publicId: string): string => `session:${publicId}`
 export const personalOrigin = 'personal'
 
-/** The subject of a live token: a user, or a machine (null). */
+/** The subject of a live token. */
 interface Bearer {
+  /** Null for a machine. */
   user: User | null
+  /** Name that the user gave the token; null for tokens of clients. */
+  name: string | null
 }
+
+/** What a token depends on, while it exists. */
+interface Origin {
+  name: string | null
+}
+
+const unnamed: Origin = { name: null }
 
 type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
 
@@ -27,14 +37,14 @@ export async function bearerOfLive(
 ): Promise<Bearer | null> {
   if (!isRegistered(claims.client_id)) return null
   const isMachine = claims.gty === 'client_credentials'
-  const [isDenied, user, hasOrigin] = await Promise.all([
+  const [isDenied, user, origin] = await Promise.all([
     isRevoked(claims.jti, claims.subject_jti),
     isMachine ? null : findUser(lookups, claims.sub),
-    isMachine ? true : hasLiveOrigin(),
+    isMachine ? unnamed : findOrigin(),
   ])
-  if (isDenied || !hasOrigin) return null
-  if (isMachine) return { user: null }
-  return user && !user.disabled ? { user } : null
+  if (isDenied || !origin) return null
+  if (isMachine) return { user: null, name: null }
+  return user && !user.disabled ? { user, name: origin.name } : null
 
   /** Whether the token was revoked, or the one that it was exchanged for. */
   async function isRevoked(...jtis: (string | undefined)[]): Promise<boolean> {
@@ -42,16 +52,18 @@ export async function bearerOfLive(
     return found.includes(true)
   }
 
-  async function hasLiveOrigin(): Promise<boolean> {
+  /** The live grant, session or row that the token depends on; null if it ended. */
+  async function findOrigin(): Promise<Origin | null> {
     const { gid, jti, sub } = claims
-    if (gid === undefined) return false
-    if (gid === personalOrigin) return lookups.hasPersonalToken(jti)
+    if (gid === undefined) return null
+    if (gid === personalOrigin) return lookups.personalToken(jti)
     if (gid.startsWith(sessionOrigin(''))) {
       const row = await lookups.sessionByPublicId(gid.slice(sessionOrigin('').length))
-      return row !== null && isLive(row, clock.now(), config.current().session) && String(row.user?.id) === sub
+      const isOwn = row !== null && isLive(row, clock.now(), config.current().session) && String(row.user?.id) === sub
+      return isOwn ? unnamed : null
     }
     const grant = await lookups.oauthRecord(recordId('Grant', gid))
-    return grant !== null && (grant.expiresAt === null || grant.expiresAt > clock.now())
+    return grant && (grant.expiresAt === null || grant.expiresAt > clock.now()) ? unnamed : null
   }
 }
 

@@ -18,6 +18,7 @@ class JwtCaller implements TokenCaller {
   readonly kind: 'user_jwt' | 'machine'
   readonly credentialId: string
   readonly clientId: string
+  readonly name: string | null
   readonly abilities: readonly string[]
   readonly expiresAt: number
   readonly profileScopes: readonly string[] | null
@@ -26,10 +27,11 @@ class JwtCaller implements TokenCaller {
   readonly #claims: AccessTokenClaims
   readonly #server: FastifyInstance
 
-  constructor(server: FastifyInstance, { claims, user }: LiveToken) {
+  constructor(server: FastifyInstance, { claims, user, name }: LiveToken) {
     this.kind = user ? 'user_jwt' : 'machine'
     this.credentialId = claims.jti
     this.clientId = claims.client_id
+    this.name = name
     this.abilities = claims.scope?.split(' ') ?? []
     this.expiresAt = claims.exp * 1000
     this.profileScopes = server.oauth.registry().isFirstParty(claims.client_id) ? null : this.abilities

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/caller.ts'
+import { callerOf, kindOf } from '../../access/caller.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { authenticate } from '../../login/authenticate.ts'
@@ -10,7 +10,15 @@ import { decideGrant, issueForSignIn, issueToken, tokenOwner } from '../../token
 import { requireRevoked, revokeTokens } from '../../tokens/revoke.ts'
 import { listTokens } from '../../tokens/store.ts'
 import { TokenSchema } from '../../tokens/token-schema.ts'
-import { CreateTokenAnswer, CreateTokenBody, DeviceLoginAnswer, DeviceLoginBody, TokenParams } from './schemas.ts'
+import { wireDate } from '../../users/wire-date.ts'
+import {
+  CreateTokenAnswer,
+  CreateTokenBody,
+  CurrentCredential,
+  DeviceLoginAnswer,
+  DeviceLoginBody,
+  TokenParams,
+} from './schemas.ts'
 
 const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] } as const
 
@@ -83,6 +91,30 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => listTokens(app.database, tokenOwner(callerOf(request))),
+  )
+
+  app.get(
+    '/api/tokens/current',
+    {
+      // A caller may always read what its own credential may do, whoever issued it.
+      config: { access: { family: 'guard', caller: 'required' } },
+      schema: {
+        operationId: 'getCurrentToken',
+        tags: ['API tokens'],
+        summary: 'What the credential of the request may do',
+        response: { 200: CurrentCredential },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request)
+      return {
+        kind: kindOf(caller),
+        id: caller.credentialId,
+        name: caller.name,
+        abilities: [...caller.abilities],
+        expires_at: wireDate(caller.expiresAt === null ? null : new Date(caller.expiresAt)),
+      }
+    },
   )
 
   app.delete(

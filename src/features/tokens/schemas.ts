@@ -53,4 +53,26 @@ export const CreateTokenAnswer = Type.Object(
   { title: 'CreatedToken' },
 )
 
+export const CurrentCredential = Type.Object(
+  {
+    kind: Type.Unsafe<'session' | 'token' | 'jwt'>({
+      type: 'string',
+      enum: ['session', 'token', 'jwt'],
+      examples: ['token'],
+      description: 'A session, an API token, or an access token of the OAuth server.',
+    }),
+    id: Type.String({ description: 'The id of the session or the API token, or the `jti` of the access token.' }),
+    name: Type.Union([Type.String(), Type.Null()], {
+      description: 'The name of an API token or a personal access token. Null for other credentials.',
+    }),
+    abilities: Type.Array(Type.String(), {
+      description: 'The abilities of an API token, or the scopes of an access token. `*` is every ability.',
+    }),
+    expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+      description: 'When the token expires, including the configured `expiration`. Null for no fixed time.',
+    }),
+  },
+  { title: 'CurrentCredential', description: 'What a credential may do. Never contains its secret.' },
+)
+
 export const TokenParams = Type.Object({ id: idParameter('The id of the token.') })

@@ -36,10 +36,13 @@ export interface Protocol {
   sendLogout: SendLogout
 }
 
-/** Valid access token of svc, and its user (null for a machine). */
+/** Valid access token of svc. */
 export interface LiveToken {
   claims: AccessTokenClaims
+  /** Null for a machine. */
   user: User | null
+  /** Name that the user gave the token; null for tokens of clients. */
+  name: string | null
 }
 
 /**
@@ -146,7 +149,7 @@ export class OAuthServer {
     if (!claims) return null
     const registry = this.registry()
     const bearer = await bearerOfLive(this.#app, (id) => registry.has(id), claims)
-    return bearer && { claims, user: bearer.user }
+    return bearer && { claims, ...bearer }
   }
 
   /** Second factors that the user has enrolled and the configuration allows. */
