@@ -6,8 +6,7 @@ import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
-import { oauthComparisons } from './support/oauth-operations.ts'
-import { comparisons as guardComparisons } from './support/operations.ts'
+import { comparisons } from './support/comparisons.ts'
 
 interface ProfileNode {
   id: number
@@ -33,7 +32,6 @@ const { values, positionals } = parseArgs({
     top: { type: 'string', default: '30' },
   },
 })
-const comparisons = [...guardComparisons, ...oauthComparisons]
 const comparison = comparisons.find(({ name }) => name === positionals[0])
 if (!comparison) {
   console.error('node bench/profile.ts [--seconds 10] [--top 30] [--dist dist] <name>, with one of the names:')

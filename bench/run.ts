@@ -5,21 +5,13 @@ import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
+import { comparisons } from './support/comparisons.ts'
 import { type EqualTime, measureEqualTime } from './support/equal-time.ts'
 import { type FairLogins, measureFairLogins } from './support/fair-logins.ts'
-import { oauthComparisons } from './support/oauth-operations.ts'
-import {
-  type Comparison,
-  comparisons as guardComparisons,
-  type MemoryFigures,
-  measureMemory,
-  memoryTargets,
-  type Sample,
-} from './support/operations.ts'
+import { type Comparison, type MemoryFigures, measureMemory, memoryTargets, type Sample } from './support/operations.ts'
 import { updateReadme } from './support/readme.ts'
 import { chartOf, type Report, type Result, resultOf, tableOf } from './support/report.ts'
 
-const comparisons = [...guardComparisons, ...oauthComparisons]
 const names = [...comparisons.map(({ name }) => name), 'memory', 'equal-time', 'fair-logins']
 const { values, positionals } = parseArgs({
   allowPositionals: true,

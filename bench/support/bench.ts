@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { stringify } from 'yaml'
@@ -65,16 +65,16 @@ export class Bench {
   }
 
   /** Starts the compiled program on this database with a production configuration. */
-  async startSvc(database: string, more: object = {}): Promise<Running> {
+  async startSvc(database: string, more: { server?: object; [section: string]: unknown } = {}): Promise<Running> {
     const port = await freePort()
     const config = join(this.#folder, `svc-${port}.yaml`)
     const settings = {
       app: { url: `https://${host}`, frontend_url: frontend, secret, environment: 'production' },
-      server: { host: '127.0.0.1', port },
       database: { url: database },
       stateful: [new URL(frontend).host],
       mail: { url: 'file:mails', from: `svc <no-reply@${host}>` },
       ...more,
+      server: { host: '127.0.0.1', ...more.server, port },
     }
     writeFileSync(config, stringify(settings), { mode: 0o600 })
     const args = [...startFlags, ...(this.options.flags ?? []), join(this.options.dist, 'main.js')]
@@ -90,6 +90,24 @@ export class Bench {
   async startLibrary(): Promise<Running> {
     const port = await freePort()
     return this.#start([...startFlags, join(root, 'bench/library.ts'), String(port)], port, '/ready', {})
+  }
+
+  /** One nginx process with these servers. `/ready` returns 200. */
+  async startNginx(servers: (port: number) => string): Promise<Running> {
+    const port = await freePort()
+    const folder = join(this.#folder, `nginx-${port}`)
+    mkdirSync(folder)
+    const config = join(folder, 'nginx.conf')
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      .map((name) => `${name}_temp_path ${join(folder, name)};`)
+      .join(' ')
+    writeFileSync(
+      config,
+      `${process.getuid?.() === 0 ? 'user root;' : ''} daemon off; master_process off; error_log stderr; pid ${join(folder, 'pid')};
+events { worker_connections 1024; }
+http { access_log off; ${paths} ${servers(port)} }`,
+    )
+    return this.#start(['-p', folder, '-e', 'stderr', '-c', config], port, '/ready', {}, 'nginx')
   }
 
   async postgresqlVersion(): Promise<string | null> {
@@ -116,10 +134,24 @@ export class Bench {
     return this.#hash
   }
 
-  async #start(args: string[], port: number, ready: string, env: NodeJS.ProcessEnv): Promise<Running> {
+  async #start(
+    args: string[],
+    port: number,
+    ready: string,
+    env: NodeJS.ProcessEnv,
+    command = process.execPath,
+  ): Promise<Running> {
     const errors = join(this.#folder, `stderr-${port}`)
-    const shared = { PATH: process.env.PATH, HOME: this.#folder, NODE_ENV: 'production' }
-    const running = await startServer({ args, port, ready, cwd: this.#folder, env: { ...shared, ...env }, errors })
+    const shared = { PATH: `${process.env.PATH}:/usr/sbin`, HOME: this.#folder, NODE_ENV: 'production' }
+    const running = await startServer({
+      command,
+      args,
+      port,
+      ready,
+      cwd: this.#folder,
+      env: { ...shared, ...env },
+      errors,
+    })
     this.#running.add(running)
     const stop = async () => {
       this.#running.delete(running)

@@ -11,6 +11,8 @@ export interface Running {
 }
 
 interface Program {
+  /** Node by default. */
+  command?: string
   args: string[]
   port: number
   cwd: string
@@ -26,11 +28,19 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Starts a Node process and waits until it serves HTTP. */
-export async function startServer({ args, port, cwd, env, errors, ready }: Program): Promise<Running> {
+/** Starts a process and waits until it serves HTTP. */
+export async function startServer({
+  command = process.execPath,
+  args,
+  port,
+  cwd,
+  env,
+  errors,
+  ready,
+}: Program): Promise<Running> {
   const log = openSync('/dev/null', 'w')
   const told = openSync(errors, 'w')
-  const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', log, told] })
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', log, told] })
   closeSync(log)
   closeSync(told)
   children.add(child)

@@ -10,7 +10,8 @@ export const frontend = 'https://app.example.com'
 export const secret = 'Vx4nB7sKq1Lw9dTzR2mFh6cYp3JgA8eUo5iXtG0Q'
 export const password = 'correct horse'
 
-const request = (lines: readonly string[], body = ''): Buffer => Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
+export const request = (lines: readonly string[], body = ''): Buffer =>
+  Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
 
 /** GET /api/user with the bearer of every `each`-th token, as a mobile app or another API asks. */
 export const bearerRequests = (tokens: number, each = 1): Buffer[] =>
@@ -28,7 +29,7 @@ export const bearerRequests = (tokens: number, each = 1): Buffer[] =>
 
 /** GET /api/user with a session, as Chromium sends it for a page of the front end. */
 export function sessionRequests(sessions: number): Buffer[] {
-  const signer = new Signer(deriveKeys([secret], 'session-cookie'))
+  const signer = new Signer(deriveKeys([secret], '__Host-session-cookie'))
   const xsrf = new Xsrf(deriveKeys([secret], 'xsrf'))
   return Array.from({ length: sessions }, (_, i) => {
     const id = sessionId(i + 1)
@@ -48,7 +49,7 @@ export function sessionRequests(sessions: number): Buffer[] {
       `Referer: ${frontend}/`,
       'Accept-Encoding: gzip, deflate, br, zstd',
       'Accept-Language: en-GB,en;q=0.9',
-      `Cookie: svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`,
+      `Cookie: __Host-svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`,
     ])
   })
 }
