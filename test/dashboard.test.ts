@@ -1,3 +1,4 @@
+// engine: none
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parser } from '@prometheus-io/lezer-promql'

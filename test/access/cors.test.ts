@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { isAllowedOrigin } from '../../src/access/cors.ts'
 import { buildTestApp, testConfig } from '../support/app.ts'

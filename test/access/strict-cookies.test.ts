@@ -1,3 +1,4 @@
+// engine: none
 import { once } from 'node:events'
 import { get } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { parseConfig } from '../../src/config/load.ts'

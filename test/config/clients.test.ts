@@ -1,3 +1,4 @@
+// engine: none
 import { table } from './problems.ts'
 
 const client = (text: string) => `scopes: { read: Read }\nclients: [{ client_id: web, ${text} }]`

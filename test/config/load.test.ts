@@ -1,3 +1,4 @@
+// engine: none
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that very syntax is under test
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+// engine: none
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'

@@ -1,3 +1,4 @@
+// engine: none
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { errorTitle } from '../../src/http/problem-details.ts'
 import { buildTestApp } from '../support/app.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { connect } from 'node:net'
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'

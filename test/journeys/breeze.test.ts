@@ -1,3 +1,4 @@
+// engine: none
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import axios, { type AxiosInstance, type AxiosResponse } from 'axios'

@@ -1,3 +1,4 @@
+// engine: none
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// engine: none
 import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { browserName } from '../../src/users/browser-name.ts'
 import { registration, strongPassword, visitor } from '../support/accounts.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { strongPassword } from '../support/accounts.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { api, buildGuarded } from './setup.ts'
 

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { clearTwoFactor } from '../../../src/users/two-factor.ts'
 import { buildTestApp } from '../../support/app.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { pruneUsedOnce } from '../../../src/access/used-once.ts'
 import { hour, minute } from '../../support/clock.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { isPassword } from '../../../src/crypto/password.ts'
 import { day } from '../../support/clock.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { OidcProvider } from '../../support/oidc-provider.ts'

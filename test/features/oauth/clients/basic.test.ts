@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { callback, verifier } from '../../../support/oauth.ts'
 import { basic, buildServer, credentials, machine, post } from './parties.ts'

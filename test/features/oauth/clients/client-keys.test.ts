@@ -1,3 +1,4 @@
+// engine: none
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { stopTime, travel } from '../../../support/time.ts'

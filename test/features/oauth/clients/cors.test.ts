@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import type { Settings } from '../../../support/app.ts'
 import { callback, Person, pkce, response, verifier } from '../../../support/oauth.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'

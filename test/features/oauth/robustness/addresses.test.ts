@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { protocolPaths } from '../../../../src/features/oauth/protocol/paths.ts'
 import { buildTestApp } from '../../../support/app.ts'
