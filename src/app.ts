@@ -212,6 +212,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
         operationId: 'getApiDescription',
         tags: ['Health'],
         summary: 'This description',
+        description:
+          'OpenAPI 3.1, made from the routes and the configuration of this server. Client generators read it.',
         response: { 200: ApiDescription },
       },
     },

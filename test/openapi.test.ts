@@ -12,9 +12,16 @@ interface Answer {
   content?: Record<string, { schema?: { properties?: Record<string, unknown> } }>
 }
 
+interface Schema {
+  description?: string
+  $ref?: string
+  properties?: Record<string, Schema>
+}
+
 interface Operation {
   operationId?: string
   summary?: string
+  description?: string
   tags?: [string]
   security?: Record<string, string[]>[]
   parameters?: { name: string; in: string }[]
@@ -118,6 +125,7 @@ t.test('describes the purpose, the input and the responses of each operation', a
     t.notOk(ids.has(operationId), `${operationId} is unique`)
     ids.add(operationId)
     t.ok(summary, `${name} has a summary`)
+    t.ok(operation.description, `${name} has a description`)
     const statuses = Object.keys(responses).map(Number)
     t.ok(
       statuses.some((status) => status >= 200 && status < 400),
@@ -231,12 +239,15 @@ t.test('names each schema once and refers to it', async (t) => {
   t.notMatch(text, /"title":"[A-Z]\w*"/, 'no operation repeats a named schema')
 })
 
-t.test('describes the type of every field, and no keyword of svc', async (t) => {
+t.test('describes the type and the meaning of every field, and no keyword of svc', async (t) => {
   const svc = await buildTestApp(t)
   const document = (await svc.app.inject('/openapi.json')).json()
-  const schemas: Record<string, { properties?: Record<string, object> }> = document.components.schemas
+  const schemas: Record<string, Schema> = document.components.schemas
+  const meaningOf = ({ description, $ref }: Schema) =>
+    description ?? schemas[$ref?.split('/').at(-1) ?? '']?.description
   for (const [name, { properties = {} }] of Object.entries(schemas)) {
     for (const [field, schema] of Object.entries(properties)) {
+      t.ok(meaningOf(schema), `${name}.${field} has a description`)
       t.ok(
         ['type', '$ref', 'anyOf'].some((key) => key in schema),
         `${name}.${field}`,

@@ -8,6 +8,10 @@ const integerId = { type: 'integer', format: 'int64', minimum: 1 }
 export const idParameter = (description: string, pattern = '^[1-9][0-9]{0,18}$') =>
   Type.String({ pattern, description, [apiSchema]: integerId })
 
+/** An email address. */
+export const emailField = (description = 'The email address of the account.') =>
+  Type.String({ format: 'email', maxLength: 255, description })
+
 /** An option that is on or off. */
 export const optionalFlag = (description: string) =>
   Type.Optional(Type.Unknown({ description, [flag]: true, [apiSchema]: { type: 'boolean' } }))

@@ -6,11 +6,11 @@ const nullableDate = (description: string) =>
 /** An API token in responses, without its secret. */
 export const TokenSchema = Type.Object(
   {
-    id: Type.Integer(),
-    tokenable_type: Type.String(),
-    tokenable_id: Type.Integer(),
-    name: Type.String(),
-    abilities: Type.Array(Type.String()),
+    id: Type.Integer({ description: 'The id of the token: its first part, before `|`.' }),
+    tokenable_type: Type.String({ description: '`user`, as clients of Laravel Sanctum expect.' }),
+    tokenable_id: Type.Integer({ description: 'The id of the user.' }),
+    name: Type.String({ description: 'The name that the user chose.' }),
+    abilities: Type.Array(Type.String(), { description: 'What the token may do. `*` allows everything.' }),
     last_used_at: nullableDate('Updated at most once a minute.'),
     expires_at: nullableDate('Null if only the configured `expiration` limits the token.'),
     created_at: nullableDate('When the token was issued.'),

@@ -4,7 +4,7 @@ import type { User } from './user.ts'
 /** User JSON, the same in all responses. */
 export const UserSchema = Type.Object(
   {
-    id: Type.Integer({ format: 'int64' }),
+    id: Type.Integer({ format: 'int64', description: 'The id of the user. It never changes.' }),
     name: Type.String({ description: 'The full name.' }),
     email: Type.String({ description: 'The email address.' }),
     // A type list instead of a union, because the serialiser would validate a union on every response.

@@ -72,12 +72,15 @@ function generateClients({ packages, python, openApiGenerator, javaLibraries }: 
     await runPackage('@redocly/cli', 'bin/cli.js', ['lint', description])
   })
 
-  t.test('gives openapi-typescript types that compile, in 6,000 lines', async (t) => {
+  t.test('gives openapi-typescript types that compile, in 58 lines per operation', async (t) => {
     await runPackage('openapi-typescript', 'bin/cli.js', [description, '-o', 'types.d.ts'])
     await compile('types.d.ts')
     const types = read('types.d.ts')
     const lines = types.split('\n').length - 1
-    t.ok(lines <= 6_000, `${lines} lines`)
+    const { paths } = JSON.parse(read('openapi.json'))
+    const count = Object.values<object>(paths).reduce((sum, methods) => sum + Object.keys(methods).length, 0)
+    // 6,000 lines for the 102 operations that svc had when the limit was set.
+    t.ok(lines <= 58 * count, `${lines} lines for ${count} operations`)
     t.notMatch(types, /: any\b/)
   })
 

@@ -2,7 +2,10 @@
 
 export interface paths {
     "/health/live": {
-        /** Liveness check */
+        /**
+         * Liveness check
+         * @description Checks no dependencies. Use it to decide whether to restart the process.
+         */
         get: {
             responses: {
                 /** @description The process answers. */
@@ -15,7 +18,10 @@ export interface paths {
         };
     };
     "/health/ready": {
-        /** Readiness check */
+        /**
+         * Readiness check
+         * @description Pings the database, for at most two seconds. Answers 503 without the database, and from the moment that svc is asked to stop, so that a load balancer sends its requests to other replicas.
+         */
         get: {
             responses: {
                 200: components["responses"]["Readiness"];
@@ -55,7 +61,10 @@ export interface paths {
         };
     };
     "/login": {
-        /** Sign a browser in */
+        /**
+         * Sign a browser in
+         * @description Replaces the session and sets its cookies. With `two_factor: true` the user is not signed in yet: send the code to `/two-factor-challenge`. Wrong credentials get 422, or 401 with `session.login_failure_status: 401`. `rate_limits.login` limits the failures.
+         */
         post: {
             requestBody: {
                 content: {
@@ -63,7 +72,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description The state of the sign-in. `user` is absent while a second factor is pending. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["Login"];
@@ -73,7 +82,10 @@ export interface paths {
         };
     };
     "/logout": {
-        /** End the session, or revoke the token that authenticates the request */
+        /**
+         * End the session, or revoke the token that authenticates the request
+         * @description A session also ends its OAuth session, which notifies OAuth clients, and this browser is no longer remembered. Other sessions and tokens stay valid.
+         */
         post: {
             responses: {
                 200: components["responses"]["Message"];
@@ -99,7 +111,7 @@ export interface paths {
     "/register": {
         /**
          * Create an account and sign the browser in
-         * @description Sends the verification mail. Only this endpoint reveals that an address is taken.
+         * @description Sends the verification mail. Only this endpoint reveals that an address is taken. `rate_limits.register` limits the requests.
          */
         post: {
             requestBody: {
@@ -157,7 +169,10 @@ export interface paths {
         };
     };
     "/email/verification-notification": {
-        /** Send the verification mail again */
+        /**
+         * Send the verification mail again
+         * @description Goes to the pending new address, if there is one. The link works for an hour. `rate_limits.mail` limits the requests.
+         */
         post: {
             responses: {
                 /** @description svc sends the link by mail. */
@@ -173,7 +188,7 @@ export interface paths {
     "/forgot-password": {
         /**
          * Mail a link that resets the password
-         * @description The response is the same for every address, unless `passwords.reveal_unknown_email` is set.
+         * @description The response is the same for every address, unless `passwords.reveal_unknown_email` is set. The link works for `passwords.reset_expires` (60 minutes), once. `rate_limits.mail` limits the requests.
          */
         post: {
             requestBody: {
@@ -189,7 +204,7 @@ export interface paths {
     "/reset-password": {
         /**
          * Reset the password with the token of a mailed link
-         * @description Ends all sessions of the user. Does not sign the user in.
+         * @description Ends all sessions of the user, revokes the access of applications and mails a notice. Does not sign the user in. A rejected password does not use the token up.
          */
         post: {
             requestBody: {
@@ -219,7 +234,10 @@ export interface paths {
         };
     };
     "/user/confirm-password": {
-        /** Confirm the password of the signed-in user, or a mailed code */
+        /**
+         * Confirm the password of the signed-in user, or a mailed code
+         * @description Unlocks routes that answer 423, in this session, for `passwords.confirm_timeout` (3 hours). Users without a password send `code`, which `POST /user/confirmation-code` mails to them.
+         */
         post: {
             requestBody: {
                 content: {
@@ -248,7 +266,10 @@ export interface paths {
         };
     };
     "/user/confirmed-password-status": {
-        /** Password confirmation status */
+        /**
+         * Password confirmation status
+         * @description Tells whether routes that answer 423 are unlocked in this session. While they are, `X-Retry-After` is the age of the confirmation.
+         */
         get: {
             parameters: {
                 query?: {
@@ -290,7 +311,7 @@ export interface paths {
     "/user/password": {
         /**
          * Change the password
-         * @description Ends the user's other sessions and remembered browsers. This one continues with a new session id and remember-me cookie.
+         * @description Ends the user's other sessions and remembered browsers. This one continues with a new session id and remember-me cookie. svc mails a notice.
          */
         put: {
             requestBody: {
@@ -304,7 +325,10 @@ export interface paths {
         };
     };
     "/user": {
-        /** Delete the account and all its data */
+        /**
+         * Delete the account and all its data
+         * @description Requires a recently confirmed password (423). Ends all sessions, revokes all tokens and grants, signs this browser out and mails a notice. Cannot be undone.
+         */
         delete: {
             responses: {
                 200: components["responses"]["Message"];
@@ -312,7 +336,10 @@ export interface paths {
         };
     };
     "/user/two-factor-authentication": {
-        /** Enable the second factor, or with `force` replace it; it counts once a code confirmed it */
+        /**
+         * Enable the second factor, or replace it
+         * @description Creates a secret and recovery codes. Sign-ins ask for a code only after `POST /user/confirmed-two-factor-authentication`. Does nothing if a secret exists, unless `force` replaces it, which disables a confirmed second factor until the new one is confirmed. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
+         */
         post: {
             requestBody: {
                 content: {
@@ -323,7 +350,10 @@ export interface paths {
                 200: components["responses"]["Empty"];
             };
         };
-        /** Disable the second factor */
+        /**
+         * Disable the second factor
+         * @description Also deletes the recovery codes, and mails a notice. Does nothing without a second factor. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
+         */
         delete: {
             responses: {
                 200: components["responses"]["Empty"];
@@ -331,7 +361,10 @@ export interface paths {
         };
     };
     "/user/confirmed-two-factor-authentication": {
-        /** Confirm the second factor by a code of it */
+        /**
+         * Confirm the second factor with its first code
+         * @description Completes the setup: from now on, sign-ins ask for a code. Ends the other sessions of the user, which signed in without one, and mails a notice. A code works once. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
+         */
         post: {
             requestBody: {
                 content: {
@@ -344,7 +377,10 @@ export interface paths {
         };
     };
     "/user/two-factor-qr-code": {
-        /** The QR code for the authenticator app; `[]` without a second factor */
+        /**
+         * The QR code for the authenticator app
+         * @description Show it during the setup, then confirm with a code of the app. Returns `[]` without a second factor. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
+         */
         get: {
             responses: {
                 /** @description The QR code for the authenticator app. An empty list without a second factor. */
@@ -357,7 +393,10 @@ export interface paths {
         };
     };
     "/user/two-factor-secret-key": {
-        /** The secret to type into the authenticator app */
+        /**
+         * The secret to type into the authenticator app
+         * @description For authenticator apps that cannot scan the QR code. 404 without a second factor. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
+         */
         get: {
             responses: {
                 /** @description The secret to type into the authenticator app. */
@@ -370,7 +409,10 @@ export interface paths {
         };
     };
     "/user/two-factor-recovery-codes": {
-        /** The eight recovery codes; `[]` without a second factor */
+        /**
+         * The recovery codes
+         * @description Each of the eight codes works once, in place of a code of the app. svc replaces a used one. Returns `[]` without a second factor. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
+         */
         get: {
             responses: {
                 /** @description Success. */
@@ -381,7 +423,10 @@ export interface paths {
                 };
             };
         };
-        /** Replace the recovery codes by eight new ones */
+        /**
+         * Replace the recovery codes by eight new ones
+         * @description The old codes stop working, and svc mails a notice. Read the new codes with GET. Does nothing without a second factor. Requires a recently confirmed password (423) with `two_factor.confirm_password`.
+         */
         post: {
             responses: {
                 200: components["responses"]["Empty"];
@@ -389,7 +434,10 @@ export interface paths {
         };
     };
     "/user/sessions": {
-        /** List your sessions */
+        /**
+         * List your sessions
+         * @description Includes this session (`current`), and no expired ones.
+         */
         get: {
             responses: {
                 /** @description Success. */
@@ -402,7 +450,10 @@ export interface paths {
         };
     };
     "/user/sessions/{id}": {
-        /** End one of your sessions; its next request gets 401 */
+        /**
+         * End one of your sessions
+         * @description Its next request gets 401. Also forgets its browser if it was remembered, and notifies OAuth clients. Ending the current session signs out.
+         */
         delete: {
             parameters: {
                 path: {
@@ -431,7 +482,10 @@ export interface paths {
         };
     };
     "/svc/token": {
-        /** Sign a device in: an API token for an email and password */
+        /**
+         * Sign a device in: an API token for an email and password
+         * @description For mobile apps and scripts. The token has `tokens.default_abilities`. A user with a second factor also sends `code` or `recovery_code`. svc mails a notice, and `rate_limits.login` limits the failures.
+         */
         post: {
             requestBody: {
                 content: {
@@ -451,7 +505,7 @@ export interface paths {
     "/tokens/create": {
         /**
          * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423).
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
          */
         post: {
             requestBody: {
@@ -467,7 +521,7 @@ export interface paths {
     "/api/tokens/create": {
         /**
          * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423).
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
          */
         post: {
             requestBody: {
@@ -481,7 +535,10 @@ export interface paths {
         };
     };
     "/api/tokens": {
-        /** List your API tokens */
+        /**
+         * List your API tokens
+         * @description Requires a session or an API token; OAuth tokens get 403. Secrets are not included.
+         */
         get: {
             responses: {
                 /** @description Success. */
@@ -492,7 +549,10 @@ export interface paths {
                 };
             };
         };
-        /** Revoke all your API tokens */
+        /**
+         * Revoke all your API tokens
+         * @description Includes the token that authenticates the request. Sessions, personal access tokens and OAuth tokens stay valid.
+         */
         delete: {
             responses: {
                 200: components["responses"]["Message"];
@@ -500,7 +560,10 @@ export interface paths {
         };
     };
     "/api/tokens/current": {
-        /** What the credential of the request may do */
+        /**
+         * What the credential of the request may do
+         * @description Works with a session, an API token or an access token. The ability `*` allows everything.
+         */
         get: {
             responses: {
                 /** @description What a credential may do. Never contains its secret. */
@@ -511,7 +574,10 @@ export interface paths {
                 };
             };
         };
-        /** Revoke the token in use */
+        /**
+         * Revoke the token in use
+         * @description The next request with it gets 401. A request with a session gets 409.
+         */
         delete: {
             responses: {
                 200: components["responses"]["Message"];
@@ -519,7 +585,10 @@ export interface paths {
         };
     };
     "/api/tokens/{id}": {
-        /** Revoke one of your API tokens */
+        /**
+         * Revoke one of your API tokens
+         * @description The next request with it gets 401. Requires a session or any API token of the user. 404 for tokens of other users.
+         */
         delete: {
             parameters: {
                 path: {
@@ -533,7 +602,10 @@ export interface paths {
         };
     };
     "/oauth/scopes": {
-        /** List the API scopes */
+        /**
+         * List the API scopes
+         * @description The scopes that personal access tokens and OAuth clients can get, with the descriptions of the consent page.
+         */
         get: {
             responses: {
                 /** @description Success. */
@@ -546,7 +618,10 @@ export interface paths {
         };
     };
     "/oauth/personal-access-tokens": {
-        /** List your personal access tokens */
+        /**
+         * List your personal access tokens
+         * @description Oldest first, without expired ones. The JWTs are not included.
+         */
         get: {
             responses: {
                 /** @description Success. */
@@ -557,7 +632,10 @@ export interface paths {
                 };
             };
         };
-        /** Create a personal access token: a JWT for the APIs */
+        /**
+         * Create a personal access token: a JWT for the APIs
+         * @description Requires a recently confirmed password (423) with `tokens.confirm_password`. The token expires after `oauth.personal_access_token_ttl` (90 days). svc mails a notice.
+         */
         post: {
             requestBody: {
                 content: {
@@ -575,7 +653,10 @@ export interface paths {
         };
     };
     "/oauth/personal-access-tokens/{id}": {
-        /** Revoke one of your personal access tokens */
+        /**
+         * Revoke one of your personal access tokens
+         * @description svc rejects the token from the next request on. Other APIs that only verify JWTs accept it until it expires. 404 for tokens of other users.
+         */
         delete: {
             parameters: {
                 path: {
@@ -605,7 +686,10 @@ export interface paths {
         };
     };
     "/oauth/tokens/{id}": {
-        /** Disconnect an application: revokes its tokens and consent */
+        /**
+         * Disconnect an application
+         * @description The tokens of this entry stop working immediately. The next authorization of the application asks for consent again. 404 for authorizations of other users.
+         */
         delete: {
             parameters: {
                 path: {
@@ -619,7 +703,10 @@ export interface paths {
         };
     };
     "/oauth/token/fresh": {
-        /** Get an access token for the APIs that ends with the session */
+        /**
+         * Get an access token for the APIs that ends with the session
+         * @description For single-page applications that call other APIs. The JWT has all API scopes and expires after `oauth.access_token_ttl` (15 minutes): request a new one then.
+         */
         post: {
             responses: {
                 /** @description An access token of the session. */
@@ -632,7 +719,10 @@ export interface paths {
         };
     };
     "/passkeys/login/options": {
-        /** Options for signing in by passkey */
+        /**
+         * Options for signing in by passkey
+         * @description Starts a ceremony in this session. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/login` within five minutes. 60 requests per minute and address.
+         */
         get: {
             responses: {
                 200: components["responses"]["PasskeyRequestOptions"];
@@ -640,7 +730,10 @@ export interface paths {
         };
     };
     "/passkeys/login": {
-        /** Sign a browser in by passkey */
+        /**
+         * Sign a browser in by passkey
+         * @description Completes the ceremony of `GET /passkeys/login/options`. A passkey with user verification counts as both factors. Otherwise `two_factor: true` asks for a code at `/two-factor-challenge`.
+         */
         post: {
             requestBody: {
                 content: {
@@ -648,7 +741,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description How the browser continues. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["PasskeyLogin"];
@@ -658,7 +751,10 @@ export interface paths {
         };
     };
     "/passkeys/confirm/options": {
-        /** Options for confirming by passkey */
+        /**
+         * Options for confirming by passkey
+         * @description Lists the passkeys of the user. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/confirm` within five minutes.
+         */
         get: {
             responses: {
                 200: components["responses"]["PasskeyRequestOptions"];
@@ -666,7 +762,10 @@ export interface paths {
         };
     };
     "/passkeys/confirm": {
-        /** Confirm by passkey, in place of the password */
+        /**
+         * Confirm by passkey, in place of the password
+         * @description Completes the ceremony of `GET /passkeys/confirm/options`, and unlocks routes that answer 423. A user with a second factor needs a passkey with user verification.
+         */
         post: {
             requestBody: {
                 content: {
@@ -674,7 +773,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description How the browser continues. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["PasskeyConfirmation"];
@@ -684,7 +783,10 @@ export interface paths {
         };
     };
     "/user/passkeys": {
-        /** List your passkeys */
+        /**
+         * List your passkeys
+         * @description Passkeys that the user can sign in with, without their public keys.
+         */
         get: {
             responses: {
                 /** @description Success. */
@@ -695,7 +797,10 @@ export interface paths {
                 };
             };
         };
-        /** Register a passkey */
+        /**
+         * Register a passkey
+         * @description Completes the ceremony of `GET /user/passkeys/options`. Requires a recently confirmed password (423) with `passkeys.confirm_password`. svc mails a notice.
+         */
         post: {
             requestBody: {
                 content: {
@@ -703,7 +808,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description The new passkey. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["RegisteredPasskey"];
@@ -713,7 +818,10 @@ export interface paths {
         };
     };
     "/user/passkeys/options": {
-        /** Options for registering a passkey */
+        /**
+         * Options for registering a passkey
+         * @description Pass the options to `startRegistration()`, then send the result to `POST /user/passkeys` within five minutes. Requires a recently confirmed password (423) with `passkeys.confirm_password`.
+         */
         get: {
             responses: {
                 /** @description The argument of `startRegistration()`. */
@@ -726,7 +834,10 @@ export interface paths {
         };
     };
     "/user/passkeys/{id}": {
-        /** Rename one of your passkeys */
+        /**
+         * Rename one of your passkeys
+         * @description Requires a recently confirmed password (423) with `passkeys.confirm_password`. 403 for passkeys of other users.
+         */
         put: {
             parameters: {
                 path: {
@@ -740,7 +851,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description The passkey with its new name. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["RenamedPasskey"];
@@ -748,7 +859,10 @@ export interface paths {
                 };
             };
         };
-        /** Delete one of your passkeys */
+        /**
+         * Delete one of your passkeys
+         * @description Requires a recently confirmed password (423) with `passkeys.confirm_password`. The last sign-in method cannot be removed (422). svc mails a notice.
+         */
         delete: {
             parameters: {
                 path: {
@@ -757,7 +871,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Success. */
+                /** @description The passkey was deleted. */
                 200: {
                     content: {
                         "application/json": components["schemas"]["DeletedPasskey"];
@@ -767,7 +881,10 @@ export interface paths {
         };
     };
     "/auth/providers": {
-        /** List the identity providers */
+        /**
+         * List the identity providers
+         * @description For the buttons of a sign-in page. Empty without configured providers.
+         */
         get: {
             responses: {
                 /** @description The configured providers, in the order of the configuration. */
@@ -809,7 +926,10 @@ export interface paths {
         };
     };
     "/auth/{provider}/callback": {
-        /** Provider callback */
+        /**
+         * Provider callback
+         * @description The provider redirects the browser here. Only the browser that started the flow can complete it: to sign in, link an account or confirm. With `stateless`, the response is an API token.
+         */
         get: {
             parameters: {
                 query?: {
@@ -877,7 +997,10 @@ export interface paths {
         };
     };
     "/user/social-accounts": {
-        /** List your linked provider accounts */
+        /**
+         * List your linked provider accounts
+         * @description Accounts that the user can sign in with, as of their last use.
+         */
         get: {
             responses: {
                 /** @description Success. */
@@ -892,7 +1015,7 @@ export interface paths {
     "/user/social-accounts/{id}": {
         /**
          * Start linking a provider account
-         * @description Redirect the browser to the returned URL. The callback links the account.
+         * @description Requires a recently confirmed password (423). Redirect the browser to the returned URL. The callback links the account and mails a notice.
          */
         post: {
             parameters: {
@@ -912,7 +1035,7 @@ export interface paths {
         };
         /**
          * Unlink a provider account
-         * @description The last sign-in method cannot be removed.
+         * @description Requires a recently confirmed password (423). The last sign-in method cannot be removed (422). svc mails a notice.
          */
         delete: {
             parameters: {
@@ -927,7 +1050,10 @@ export interface paths {
         };
     };
     "/openapi.json": {
-        /** This description */
+        /**
+         * This description
+         * @description OpenAPI 3.1, made from the routes and the configuration of this server. Client generators read it.
+         */
         get: {
             responses: {
                 /** @description An OpenAPI 3.1 document. */
@@ -948,11 +1074,15 @@ export interface components {
         };
         /** @description A connected application, one entry per device. */
         Authorization: {
+            /** @description The id of this entry, for `DELETE /oauth/tokens/{id}`. */
             id: string;
             client: components["schemas"]["AuthorizedClient"];
             /** @description The granted scopes. */
             scopes: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the user first allowed the access.
+             */
             created_at: string;
             /** @description When the refresh token of the application expires; null without one. */
             expires_at: string | null;
@@ -986,13 +1116,19 @@ export interface components {
             message: string;
         };
         CreatePersonalAccessTokenRequest: {
-            /** Format: name */
+            /**
+             * Format: name
+             * @description A name that the user recognizes.
+             */
             name: string;
             /** @description API scopes from `GET /oauth/scopes`. Without scopes, the token grants no access. */
             scopes?: string[];
         };
         CreateTokenRequest: {
-            /** Format: name */
+            /**
+             * Format: name
+             * @description A name that the user recognizes.
+             */
             token_name: string;
             /** @description What the token may do; `["*"]` is everything, `[]` nothing. Default: as configured, or those of the token in use. */
             abilities?: string[] | null;
@@ -1011,6 +1147,7 @@ export interface components {
         CreatedToken: {
             /** @description Plain text `<id>|<secret>`: shown this once. */
             token: string;
+            /** @description A sentence for people. */
             message: string;
         };
         /** @description What a credential may do. Never contains its secret. */
@@ -1032,7 +1169,10 @@ export interface components {
         };
         /** @description The signed-in user. Only `id` is always present. */
         CurrentUser: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The id of the user. It never changes.
+             */
             id: number;
             /** @description The full name. */
             name?: string;
@@ -1060,7 +1200,9 @@ export interface components {
              */
             updated_at?: string;
         };
+        /** @description The passkey was deleted. */
         DeletedPasskey: {
+            /** @description `passkey-deleted`. */
             status: string;
         };
         DeviceLogin: {
@@ -1069,8 +1211,12 @@ export interface components {
             user: components["schemas"]["User"];
         };
         DeviceLoginRequest: {
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The email address of the account.
+             */
             email: string;
+            /** @description The password. */
             password: string;
             /**
              * Format: name
@@ -1091,7 +1237,10 @@ export interface components {
             password?: string | null;
         };
         ForgotPasswordRequest: {
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The email address of the account.
+             */
             email: string;
         };
         /** @description An access token of the session. */
@@ -1108,15 +1257,21 @@ export interface components {
             /** @description `ok`. */
             status: string;
         };
+        /** @description The state of the sign-in. `user` is absent while a second factor is pending. */
         Login: {
             /** @description Whether a second factor is still asked for. */
             two_factor: boolean;
             user?: components["schemas"]["User"];
+            /** @description A sentence for people. Only after a complete sign-in. */
             message?: string;
         };
         LoginRequest: {
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The email address of the account.
+             */
             email: string;
+            /** @description The password. */
             password: string;
             /** @description Whether to keep the browser signed in. */
             remember?: boolean;
@@ -1127,7 +1282,9 @@ export interface components {
         };
         /** @description A passkey, without its public key. */
         Passkey: {
+            /** @description The id of the passkey. */
             id: string;
+            /** @description The name that the user chose. */
             name: string;
             /** @description Whether the passkey is synced between devices. */
             backed_up: boolean;
@@ -1144,7 +1301,9 @@ export interface components {
         };
         /** @description A signature algorithm. */
         PasskeyAlgorithm: {
+            /** @description `public-key`. */
             type: string;
+            /** @description The COSE algorithm. */
             alg: number;
         };
         /** @description The result of `startAuthentication()` of @simplewebauthn/browser, or of `toJSON()` of the credential. */
@@ -1187,11 +1346,14 @@ export interface components {
         };
         /** @description The required authenticator. */
         PasskeyAuthenticatorSelection: {
+            /** @description `required`: the passkey identifies its user. */
             residentKey: string;
+            /** @description The same, for older browsers. */
             requireResidentKey: boolean;
             /** @description `required`, `preferred` or `discouraged`. */
             userVerification: string;
         };
+        /** @description How the browser continues. */
         PasskeyConfirmation: {
             /** @description Where to redirect the browser. */
             redirect: string;
@@ -1214,8 +1376,10 @@ export interface components {
         };
         /** @description The extensions. */
         PasskeyExtensions: {
+            /** @description Asks whether the passkey identifies its user. */
             credProps: boolean;
         };
+        /** @description How the browser continues. */
         PasskeyLogin: {
             /** @description Where to redirect the browser. */
             redirect?: string;
@@ -1229,7 +1393,9 @@ export interface components {
         };
         /** @description The service. */
         PasskeyRelyingParty: {
+            /** @description The domain of the passkeys. */
             id: string;
+            /** @description The name of the service. */
             name: string;
         };
         /** @description The argument of `startAuthentication()`. */
@@ -1238,8 +1404,11 @@ export interface components {
         };
         /** @description The user, as the authenticator shows it. */
         PasskeyUser: {
+            /** @description The user handle (base64url). */
             id: string;
+            /** @description The email address. */
             name: string;
+            /** @description The full name. */
             displayName: string;
         };
         /** @description Whether the user confirmed the password recently. */
@@ -1248,19 +1417,28 @@ export interface components {
             confirmed: boolean;
         };
         PasswordResetStatus: {
+            /** @description A sentence for people. */
             message: string;
             /** @description The same text. */
             status: string;
         };
         /** @description A personal access token, without the token itself. */
         PersonalToken: {
+            /** @description The id of the token: the claim `jti` of the JWT. */
             id: string;
+            /** @description The name that the user chose. */
             name: string;
             /** @description The granted scopes. */
             scopes: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the token was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the token expires.
+             */
             expires_at: string;
         };
         /** @description An identity provider. */
@@ -1270,11 +1448,13 @@ export interface components {
             /** @description The name for people. */
             label: string;
         };
+        /** @description A new API token and its user. */
         ProviderLogin: {
             /** @description Plain text `<id>|<secret>`, shown only once. */
             token: string;
             user: components["schemas"]["User"];
         };
+        /** @description The start of a flow at the provider. */
         ProviderRedirect: {
             /** @description Where to redirect the browser. */
             url: string;
@@ -1305,6 +1485,7 @@ export interface components {
             pubKeyCredParams: components["schemas"]["PasskeyAlgorithm"][];
             /** @description Milliseconds. */
             timeout: number;
+            /** @description `none`: svc asks for no attestation. */
             attestation: string;
             /** @description The passkeys that the user has. */
             excludeCredentials: components["schemas"]["PasskeyDescriptor"][];
@@ -1342,9 +1523,15 @@ export interface components {
             credential: components["schemas"]["PasskeyAttestation"];
         };
         RegisterRequest: {
-            /** Format: name */
+            /**
+             * Format: name
+             * @description The full name.
+             */
             name: string;
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The email address. svc sends the verification mail there.
+             */
             email: string;
             /** @description The new password. It must match `password_confirmation` and meet the configured rules. */
             password: string;
@@ -1353,9 +1540,13 @@ export interface components {
             /** @description Whether to keep the browser signed in. */
             remember?: boolean;
         };
+        /** @description The new passkey. */
         RegisteredPasskey: {
+            /** @description The id of the passkey. */
             id: string;
+            /** @description The name that the user chose. */
             name: string;
+            /** @description `passkey-registered`. */
             status: string;
         };
         RenamePasskeyRequest: {
@@ -1365,12 +1556,17 @@ export interface components {
              */
             name: string;
         };
+        /** @description The passkey with its new name. */
         RenamedPasskey: {
             passkey: components["schemas"]["Passkey"];
         };
         ResetPasswordRequest: {
+            /** @description The token of the link. */
             token: string;
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The email address of the account.
+             */
             email: string;
             /** @description The new password. svc validates it after the token, so an invalid one does not use the token up. */
             password: string;
@@ -1386,19 +1582,30 @@ export interface components {
         };
         /** @description A browser session of the user. */
         Session: {
+            /** @description The id of the session, for `DELETE /user/sessions/{id}`. It cannot authenticate. */
             id: string;
+            /** @description The address that the user signed in from. */
             ip_address: string | null;
+            /** @description The browser that the user signed in with. */
             user_agent: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the user signed in.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the session was last used, to the minute.
+             */
             last_seen_at: string;
             /** @description Whether this request uses the session. */
             current: boolean;
         };
         /** @description A linked provider account. */
         SocialAccount: {
+            /** @description The id of the link, for `DELETE /user/social-accounts/{id}`. */
             id: number;
+            /** @description The name of the provider in paths. */
             provider: string;
             /** @description The provider's id of the account. */
             provider_id: string;
@@ -1421,10 +1628,15 @@ export interface components {
         };
         /** @description An API token, without its secret. */
         Token: {
+            /** @description The id of the token: its first part, before `|`. */
             id: number;
+            /** @description `user`, as clients of Laravel Sanctum expect. */
             tokenable_type: string;
+            /** @description The id of the user. */
             tokenable_id: number;
+            /** @description The name that the user chose. */
             name: string;
+            /** @description What the token may do. `*` allows everything. */
             abilities: string[];
             /** @description Updated at most once a minute. */
             last_used_at: string | null;
@@ -1454,6 +1666,7 @@ export interface components {
             secretKey: string;
         };
         UpdatePasswordRequest: {
+            /** @description The current password. */
             current_password: string;
             /** @description The new password. It must match `password_confirmation` and meet the configured rules. */
             password: string;
@@ -1463,14 +1676,23 @@ export interface components {
             revoke_tokens?: boolean;
         };
         UpdateProfileRequest: {
-            /** Format: name */
+            /**
+             * Format: name
+             * @description The full name.
+             */
             name: string;
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The email address. Send the current one to keep it.
+             */
             email: string;
         };
         /** @description The signed-in user. */
         User: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The id of the user. It never changes.
+             */
             id: number;
             /** @description The full name. */
             name: string;
@@ -1540,13 +1762,13 @@ export interface components {
                 "application/json": components["schemas"]["PasswordResetStatus"];
             };
         };
-        /** @description Success. */
+        /** @description A new API token and its user. */
         ProviderLogin: {
             content: {
                 "application/json": components["schemas"]["ProviderLogin"];
             };
         };
-        /** @description Success. */
+        /** @description The start of a flow at the provider. */
         ProviderRedirect: {
             content: {
                 "application/json": components["schemas"]["ProviderRedirect"];

@@ -21,13 +21,18 @@ const EndOtherSessionsBody = Type.Object(
   { title: 'EndOtherSessionsRequest', additionalProperties: false },
 )
 
+const date = (description: string) => Type.String({ format: 'date-time', description })
+const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
 const ListedSession = Type.Object(
   {
-    id: Type.String(),
-    ip_address: Type.Union([Type.String(), Type.Null()]),
-    user_agent: Type.Union([Type.String(), Type.Null()]),
-    created_at: Type.String({ format: 'date-time' }),
-    last_seen_at: Type.String({ format: 'date-time' }),
+    id: Type.String({
+      description: 'The id of the session, for `DELETE /user/sessions/{id}`. It cannot authenticate.',
+    }),
+    ip_address: nullable('The address that the user signed in from.'),
+    user_agent: nullable('The browser that the user signed in with.'),
+    created_at: date('When the user signed in.'),
+    last_seen_at: date('When the session was last used, to the minute.'),
     current: Type.Boolean({ description: 'Whether this request uses the session.' }),
   },
   { title: 'Session', description: 'A browser session of the user.' },
@@ -55,6 +60,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listSessions',
         tags: ['Sessions'],
         summary: 'List your sessions',
+        description: 'Includes this session (`current`), and no expired ones.',
         response: { 200: Type.Array(ListedSession) },
       },
     },
@@ -76,7 +82,9 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'endSession',
         tags: ['Sessions'],
-        summary: 'End one of your sessions; its next request gets 401',
+        summary: 'End one of your sessions',
+        description:
+          'Its next request gets 401. Also forgets its browser if it was remembered, and notifies OAuth clients. Ending the current session signs out.',
         params: Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) }),
         response: { 200: MessageAnswer },
       },

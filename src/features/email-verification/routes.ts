@@ -101,6 +101,8 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'sendVerificationEmail',
         tags: ['Account'],
         summary: 'Send the verification mail again',
+        description:
+          'Goes to the pending new address, if there is one. The link works for an hour. `rate_limits.mail` limits the requests.',
         response: {
           202: VerificationEmailSent,
           204: Type.Null({ description: 'The address is already verified, and none is pending.' }),

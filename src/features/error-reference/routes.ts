@@ -23,7 +23,13 @@ const errorReference: FastifyPluginAsync = async (app) => {
     '/errors',
     {
       config: { access: { family: 'none' } },
-      schema: { operationId: 'showErrors', tags: ['Pages'], summary: 'Page: error codes, for developers' },
+      schema: {
+        operationId: 'showErrors',
+        tags: ['Pages'],
+        summary: 'Page: error codes, for developers',
+        description:
+          'Lists each `code` with its status, its meaning and the remedy. The `type` of problem details (RFC 9457) links here.',
+      },
     },
     async (_request, reply) => reply.page('errors', { title: 'Error codes', errors }),
   )

@@ -39,6 +39,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getLiveness',
         tags: ['Health'],
         summary: 'Liveness check',
+        description: 'Checks no dependencies. Use it to decide whether to restart the process.',
         response: { 200: Liveness },
       },
     },
@@ -53,6 +54,8 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getReadiness',
         tags: ['Health'],
         summary: 'Readiness check',
+        description:
+          'Pings the database, for at most two seconds. Answers 503 without the database, and from the moment that svc is asked to stop, so that a load balancer sends its requests to other replicas.',
         response: { 200: Readiness, 503: Readiness },
       },
     },

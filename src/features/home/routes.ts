@@ -42,6 +42,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'submitSignOut',
         tags: ['Pages'],
         summary: 'Form: end the session',
+        description: 'Also ends the OAuth session and notifies its clients. Redirects guests too.',
         response: { 303: Type.Null({ description: 'To `/` or the front end.' }) },
       },
     },

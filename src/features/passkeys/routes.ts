@@ -45,6 +45,8 @@ const management = {
   alsoAnswers: [404],
 }
 
+const confirmedFirst = 'Requires a recently confirmed password (423) with `passkeys.confirm_password`.'
+
 /** Anyone can request options, and each request stores a challenge. */
 const challengeLimit: RequestLimit = { name: 'passkey-options', rate: { max: 60, window: 60_000 }, by: ['address'] }
 
@@ -81,6 +83,8 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPasskeyLoginOptions',
         tags: ['Passkeys'],
         summary: 'Options for signing in by passkey',
+        description:
+          'Starts a ceremony in this session. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/login` within five minutes. 60 requests per minute and address.',
         response: { 200: RequestOptionsAnswer },
       },
     },
@@ -95,6 +99,8 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'loginWithPasskey',
         tags: ['Passkeys'],
         summary: 'Sign a browser in by passkey',
+        description:
+          'Completes the ceremony of `GET /passkeys/login/options`. A passkey with user verification counts as both factors. Otherwise `two_factor: true` asks for a code at `/two-factor-challenge`.',
         body: LoginBody,
         response: { 200: LoginAnswer },
       },
@@ -117,6 +123,8 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPasskeyConfirmationOptions',
         tags: ['Passkeys'],
         summary: 'Options for confirming by passkey',
+        description:
+          'Lists the passkeys of the user. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/confirm` within five minutes.',
         response: { 200: RequestOptionsAnswer },
       },
     },
@@ -131,6 +139,8 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'confirmWithPasskey',
         tags: ['Passkeys'],
         summary: 'Confirm by passkey, in place of the password',
+        description:
+          'Completes the ceremony of `GET /passkeys/confirm/options`, and unlocks routes that answer 423. A user with a second factor needs a passkey with user verification.',
         body: ConfirmBody,
         response: { 200: ConfirmAnswer },
       },
@@ -153,6 +163,7 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listPasskeys',
         tags: ['Passkeys'],
         summary: 'List your passkeys',
+        description: 'Passkeys that the user can sign in with, without their public keys.',
         response: { 200: Type.Array(PasskeyRecord) },
       },
     },
@@ -167,6 +178,7 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPasskeyRegistrationOptions',
         tags: ['Passkeys'],
         summary: 'Options for registering a passkey',
+        description: `Pass the options to \`startRegistration()\`, then send the result to \`POST /user/passkeys\` within five minutes. ${confirmedFirst}`,
         response: { 200: CreationOptionsAnswer },
       },
     },
@@ -181,6 +193,7 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'registerPasskey',
         tags: ['Passkeys'],
         summary: 'Register a passkey',
+        description: `Completes the ceremony of \`GET /user/passkeys/options\`. ${confirmedFirst} svc mails a notice.`,
         body: RegisterBody,
         response: { 200: RegisterAnswer },
       },
@@ -199,6 +212,7 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'renamePasskey',
         tags: ['Passkeys'],
         summary: 'Rename one of your passkeys',
+        description: `${confirmedFirst} 403 for passkeys of other users.`,
         params: PasskeyParams,
         body: RenameBody,
         response: { 200: RenameAnswer },
@@ -227,6 +241,7 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'deletePasskey',
         tags: ['Passkeys'],
         summary: 'Delete one of your passkeys',
+        description: `${confirmedFirst} The last sign-in method cannot be removed (422). svc mails a notice.`,
         params: PasskeyParams,
         response: { 200: DeleteAnswer },
       },

@@ -122,37 +122,37 @@ export const CreationOptionsAnswer = Type.Object(
         {
           challenge,
           rp: Type.Object(
-            { id: Type.String(), name: Type.String() },
+            { id: text('The domain of the passkeys.'), name: text('The name of the service.') },
             { title: 'PasskeyRelyingParty', description: 'The service.' },
           ),
           user: Type.Object(
             {
-              id: Type.String(),
-              name: Type.String(),
-              displayName: Type.String(),
+              id: base64url('The user handle'),
+              name: text('The email address.'),
+              displayName: text('The full name.'),
             },
             { title: 'PasskeyUser', description: 'The user, as the authenticator shows it.' },
           ),
           pubKeyCredParams: Type.Array(
             Type.Object(
-              { type: Type.String(), alg: Type.Integer() },
+              { type: text('`public-key`.'), alg: Type.Integer({ description: 'The COSE algorithm.' }) },
               { title: 'PasskeyAlgorithm', description: 'A signature algorithm.' },
             ),
             { description: 'The algorithms, in order of preference.' },
           ),
           timeout,
-          attestation: Type.String(),
+          attestation: text('`none`: svc asks for no attestation.'),
           excludeCredentials: Type.Array(Descriptor, { description: 'The passkeys that the user has.' }),
           authenticatorSelection: Type.Object(
             {
-              residentKey: Type.String(),
-              requireResidentKey: Type.Boolean(),
+              residentKey: text('`required`: the passkey identifies its user.'),
+              requireResidentKey: Type.Boolean({ description: 'The same, for older browsers.' }),
               userVerification,
             },
             { title: 'PasskeyAuthenticatorSelection', description: 'The required authenticator.' },
           ),
           extensions: Type.Object(
-            { credProps: Type.Boolean() },
+            { credProps: Type.Boolean({ description: 'Asks whether the passkey identifies its user.' }) },
             { title: 'PasskeyExtensions', description: 'The extensions.' },
           ),
         },
@@ -175,23 +175,27 @@ export const LoginAnswer = Type.Object(
       }),
     ),
   },
-  { title: 'PasskeyLogin' },
+  { title: 'PasskeyLogin', description: 'How the browser continues.' },
 )
 
 export const ConfirmAnswer = Type.Object(
   { redirect: Type.String({ description: 'Where to redirect the browser.' }) },
-  { title: 'PasskeyConfirmation' },
+  { title: 'PasskeyConfirmation', description: 'How the browser continues.' },
 )
 
 export const RegisterAnswer = Type.Object(
-  { id: Type.String(), name: Type.String(), status: Type.String() },
-  { title: 'RegisteredPasskey' },
+  {
+    id: text('The id of the passkey.'),
+    name: text('The name that the user chose.'),
+    status: text('`passkey-registered`.'),
+  },
+  { title: 'RegisteredPasskey', description: 'The new passkey.' },
 )
 
 export const PasskeyRecord = Type.Object(
   {
-    id: Type.String(),
-    name: Type.String(),
+    id: text('The id of the passkey.'),
+    name: text('The name that the user chose.'),
     backed_up: Type.Boolean({ description: 'Whether the passkey is synced between devices.' }),
     last_used_at: nullableDate('Null for never.'),
     created_at: nullableDate('When the passkey was registered.'),
@@ -199,6 +203,12 @@ export const PasskeyRecord = Type.Object(
   { title: 'Passkey', description: 'A passkey, without its public key.' },
 )
 
-export const RenameAnswer = Type.Object({ passkey: PasskeyRecord }, { title: 'RenamedPasskey' })
+export const RenameAnswer = Type.Object(
+  { passkey: PasskeyRecord },
+  { title: 'RenamedPasskey', description: 'The passkey with its new name.' },
+)
 
-export const DeleteAnswer = Type.Object({ status: Type.String() }, { title: 'DeletedPasskey' })
+export const DeleteAnswer = Type.Object(
+  { status: text('`passkey-deleted`.') },
+  { title: 'DeletedPasskey', description: 'The passkey was deleted.' },
+)

@@ -85,6 +85,8 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'confirmPassword',
         tags: ['Account'],
         summary: 'Confirm the password of the signed-in user, or a mailed code',
+        description:
+          'Unlocks routes that answer 423, in this session, for `passwords.confirm_timeout` (3 hours). Users without a password send `code`, which `POST /user/confirmation-code` mails to them.',
         body: ConfirmPasswordBody,
         response: { 201: EmptyAnswer },
       },
@@ -133,6 +135,8 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPasswordConfirmation',
         tags: ['Account'],
         summary: 'Password confirmation status',
+        description:
+          'Tells whether routes that answer 423 are unlocked in this session. While they are, `X-Retry-After` is the age of the confirmation.',
         querystring: Type.Object({
           seconds: Type.Optional(
             Type.String({ description: 'Maximum age in seconds, instead of the configured one.' }),

@@ -1,18 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { emailField } from '../../http/fields.ts'
 import { PasswordConfirmation } from '../../http/validation.ts'
 import { answerRequests, linkSent, requestReset } from './request.ts'
 import { passwordReset, type ResetEffects, resetPassword } from './reset.ts'
 
-const ForgotBody = Type.Object(
-  { email: Type.String({ format: 'email', maxLength: 255 }) },
-  { title: 'ForgotPasswordRequest', additionalProperties: false },
-)
+const ForgotBody = Type.Object({ email: emailField() }, { title: 'ForgotPasswordRequest', additionalProperties: false })
 
 const ResetBody = Type.Object(
   {
-    token: Type.String({ minLength: 1, maxLength: 255 }),
-    email: Type.String({ format: 'email', maxLength: 255 }),
+    token: Type.String({ minLength: 1, maxLength: 255, description: 'The token of the link.' }),
+    email: emailField(),
     password: Type.String({
       minLength: 1,
       description: 'The new password. svc validates it after the token, so an invalid one does not use the token up.',
@@ -23,7 +21,10 @@ const ResetBody = Type.Object(
 )
 
 const Answer = Type.Object(
-  { message: Type.String(), status: Type.String({ description: 'The same text.' }) },
+  {
+    message: Type.String({ description: 'A sentence for people.' }),
+    status: Type.String({ description: 'The same text.' }),
+  },
   { title: 'PasswordResetStatus' },
 )
 
@@ -39,7 +40,8 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
         operationId: 'forgotPassword',
         tags: ['Password reset'],
         summary: 'Mail a link that resets the password',
-        description: 'The response is the same for every address, unless `passwords.reveal_unknown_email` is set.',
+        description:
+          'The response is the same for every address, unless `passwords.reveal_unknown_email` is set. The link works for `passwords.reset_expires` (60 minutes), once. `rate_limits.mail` limits the requests.',
         body: ForgotBody,
         response: { 200: Answer },
       },
@@ -58,7 +60,8 @@ const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effe
         operationId: 'resetPassword',
         tags: ['Password reset'],
         summary: 'Reset the password with the token of a mailed link',
-        description: 'Ends all sessions of the user. Does not sign the user in.',
+        description:
+          'Ends all sessions of the user, revokes the access of applications and mails a notice. Does not sign the user in. A rejected password does not use the token up.',
         body: ResetBody,
         response: { 200: Answer },
       },

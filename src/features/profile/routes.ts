@@ -4,7 +4,7 @@ import { requireUser } from '../../access/caller.ts'
 import type { Tx } from '../../database/database.ts'
 import { unauthenticated, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
-import { optionalFlag } from '../../http/fields.ts'
+import { emailField, optionalFlag } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
@@ -24,15 +24,15 @@ import { deleteUser, updateProfile } from './store.ts'
 
 const ProfileBody = Type.Object(
   {
-    name: Type.String(nameField),
-    email: Type.String({ format: 'email', maxLength: 255 }),
+    name: Type.String({ ...nameField, description: 'The full name.' }),
+    email: emailField('The email address. Send the current one to keep it.'),
   },
   { title: 'UpdateProfileRequest', additionalProperties: false },
 )
 
 const PasswordBody = Type.Object(
   {
-    current_password: Type.String({ minLength: 1 }),
+    current_password: Type.String({ minLength: 1, description: 'The current password.' }),
     password: NewPassword,
     password_confirmation: PasswordConfirmation,
     revoke_tokens: optionalFlag(
@@ -113,7 +113,7 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
         tags: ['Account'],
         summary: 'Change the password',
         description:
-          "Ends the user's other sessions and remembered browsers. This one continues with a new session id and remember-me cookie.",
+          "Ends the user's other sessions and remembered browsers. This one continues with a new session id and remember-me cookie. svc mails a notice.",
         body: PasswordBody,
         response: { 200: EmptyAnswer },
       },
@@ -154,6 +154,8 @@ const profile: FastifyPluginAsyncTypebox<ProfileOptions> = async (app, accounts)
         operationId: 'deleteUser',
         tags: ['Account'],
         summary: 'Delete the account and all its data',
+        description:
+          'Requires a recently confirmed password (423). Ends all sessions, revokes all tokens and grants, signs this browser out and mails a notice. Cannot be undone.',
         response: { 200: MessageAnswer },
       },
     },

@@ -70,6 +70,7 @@ const reference: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getApiReferenceAsset',
         tags: ['Pages'],
         summary: 'Script or style of the API reference',
+        description: 'Development only.',
         params: Type.Object({ file: Type.Enum(Object.keys(files)) }),
         response: {
           200: {

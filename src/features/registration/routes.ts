@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { HttpError, notFound, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
-import { rememberFlag } from '../../http/fields.ts'
+import { emailField, rememberFlag } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
@@ -12,8 +12,8 @@ import { sendVerification } from '../../users/verification.ts'
 
 const RegisterBody = Type.Object(
   {
-    name: Type.String(nameField),
-    email: Type.String({ format: 'email', maxLength: 255 }),
+    name: Type.String({ ...nameField, description: 'The full name.' }),
+    email: emailField('The email address. svc sends the verification mail there.'),
     password: NewPassword,
     password_confirmation: PasswordConfirmation,
     remember: rememberFlag,
@@ -41,7 +41,8 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'register',
         tags: ['Account'],
         summary: 'Create an account and sign the browser in',
-        description: 'Sends the verification mail. Only this endpoint reveals that an address is taken.',
+        description:
+          'Sends the verification mail. Only this endpoint reveals that an address is taken. `rate_limits.register` limits the requests.',
         body: RegisterBody,
         response: { 201: EmptyAnswer },
       },

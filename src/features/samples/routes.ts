@@ -14,17 +14,29 @@ const orders = [
   { id: 2, status: 'shipped' },
 ]
 
-const id = Type.Integer({ format: 'int64' })
-const text = Type.String({ minLength: 1, maxLength: 255 })
+const id = (description: string) => Type.Integer({ format: 'int64', description })
+const text = (description: string) => Type.String({ minLength: 1, maxLength: 255, description })
 
-const OrderSchema = Type.Object({ id: id, status: text }, { title: 'SampleOrder', description: 'An order.' })
-const ServerBody = Type.Object({ name: text }, { title: 'UpdateSampleServerRequest', additionalProperties: false })
+const OrderSchema = Type.Object(
+  { id: id('The id of the order.'), status: text('`placed` or `shipped`.') },
+  { title: 'SampleOrder', description: 'An order.' },
+)
+const ServerBody = Type.Object(
+  { name: text('The new name.') },
+  { title: 'UpdateSampleServerRequest', additionalProperties: false },
+)
 const ServerSchema = Type.Object(
-  { id: id, name: text, user_id: id },
+  { id: id('The id of the server.'), name: text('The name.'), user_id: id('The id of the owner.') },
   { title: 'SampleServer', description: 'A server.' },
 )
-const TaskBody = Type.Object({ title: text }, { title: 'CreateSampleTaskRequest', additionalProperties: false })
-const TaskSchema = Type.Object({ id: id, title: text }, { title: 'SampleTask', description: 'A task.' })
+const TaskBody = Type.Object(
+  { title: text('What to do.') },
+  { title: 'CreateSampleTaskRequest', additionalProperties: false },
+)
+const TaskSchema = Type.Object(
+  { id: id('The id of the task.'), title: text('What to do.') },
+  { title: 'SampleTask', description: 'A task.' },
+)
 
 /** Sample routes that show how abilities protect an API: a manual check, all of a list, any of a list. */
 const samples: FastifyPluginAsyncTypebox = async (app) => {
@@ -35,7 +47,9 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'updateSampleServer',
         tags: ['Samples'],
-        summary: 'Sample: rename your server (manual check of `server:update`)',
+        summary: 'Sample: rename your server',
+        description:
+          'Checks the ability `server:update` in the handler. Creates the server if it does not exist. 403 if it belongs to another user.',
         params: Type.Object({ id: idParameter('The id of the server.') }),
         body: ServerBody,
         response: { 200: ServerSchema },
@@ -63,7 +77,8 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listSampleOrders',
         tags: ['Samples'],
-        summary: 'Sample: orders (abilities `check-status` and `place-orders`; with `any=1` either)',
+        summary: 'Sample: orders',
+        description: 'Requires the abilities `check-status` and `place-orders`. With `any=1`, one of them is enough.',
         querystring: Type.Object({
           any: Type.Optional(Type.String({ description: '`1`: one of the abilities is enough.' })),
         }),
@@ -84,7 +99,8 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'listSampleTasks',
         tags: ['Samples'],
-        summary: 'Sample: your tasks (ability `view-tasks`)',
+        summary: 'Sample: your tasks',
+        description: 'Requires the ability `view-tasks`. Returns at most 100 tasks.',
         response: { 200: Type.Array(TaskSchema) },
       },
     },
@@ -99,6 +115,7 @@ const samples: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'createSampleTask',
         tags: ['Samples'],
         summary: 'Sample: add a task',
+        description: 'Requires authentication, and no ability.',
         body: TaskBody,
         response: { 201: TaskSchema },
       },

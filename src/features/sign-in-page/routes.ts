@@ -120,6 +120,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         operationId: 'showSignIn',
         tags: ['Pages'],
         summary: 'Page: sign in',
+        description:
+          'Continues at `return_to` after the sign-in. Shows the form for the code while a second factor is pending.',
         querystring: Query,
         response: {
           200: pageAnswers.page,
@@ -152,6 +154,8 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         operationId: 'submitSignIn',
         tags: ['Pages'],
         summary: 'Form: sign in by password, then by second factor',
+        description:
+          'Send `email` and `password` first. If the account has a second factor, send `code` or `recovery_code` next, within ten minutes. Errors show the form again.',
         consumes: [formType],
         body: FormBody,
         response: {

@@ -89,6 +89,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
         operationId: 'listProviders',
         tags: ['Social login'],
         summary: 'List the identity providers',
+        description: 'For the buttons of a sign-in page. Empty without configured providers.',
         response: { 200: ProviderList },
       },
     },
@@ -132,6 +133,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
         operationId: 'handleProviderCallback',
         tags: ['Social login'],
         summary: 'Provider callback',
+        description:
+          'The provider redirects the browser here. Only the browser that started the flow can complete it: to sign in, link an account or confirm. With `stateless`, the response is an API token.',
         params: ProviderParams,
         querystring: CallbackQuery,
         response: {

@@ -32,7 +32,7 @@ export const RedirectQuery = Type.Object({
 
 export const UrlAnswer = Type.Object(
   { url: Type.String({ description: 'Where to redirect the browser.' }) },
-  { title: 'ProviderRedirect' },
+  { title: 'ProviderRedirect', description: 'The start of a flow at the provider.' },
 )
 
 export const CallbackQuery = Type.Object({
@@ -56,7 +56,7 @@ export const TokenAnswer = Type.Object(
     token: Type.String({ description: 'Plain text `<id>|<secret>`, shown only once.' }),
     user: UserSchema,
   },
-  { title: 'ProviderLogin' },
+  { title: 'ProviderLogin', description: 'A new API token and its user.' },
 )
 
 export const TokenBody = Type.Object(
@@ -88,8 +88,8 @@ export const UnlinkParams = Type.Object({
 
 export const SocialAccountRecord = Type.Object(
   {
-    id: Type.Integer(),
-    provider: Type.String(),
+    id: Type.Integer({ description: 'The id of the link, for `DELETE /user/social-accounts/{id}`.' }),
+    provider: Type.String({ description: 'The name of the provider in paths.' }),
     provider_id: Type.String({ description: "The provider's id of the account." }),
     email: nullable('As of the last use.'),
     name: nullable('As of the last use.'),

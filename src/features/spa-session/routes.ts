@@ -42,6 +42,8 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'login',
         tags: ['Sessions'],
         summary: 'Sign a browser in',
+        description:
+          'Replaces the session and sets its cookies. With `two_factor: true` the user is not signed in yet: send the code to `/two-factor-challenge`. Wrong credentials get 422, or 401 with `session.login_failure_status: 401`. `rate_limits.login` limits the failures.',
         body: LoginBody,
         response: { 200: LoginAnswer },
       },
@@ -68,6 +70,8 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'logout',
         tags: ['Sessions'],
         summary: 'End the session, or revoke the token that authenticates the request',
+        description:
+          'A session also ends its OAuth session, which notifies OAuth clients, and this browser is no longer remembered. Other sessions and tokens stay valid.',
         response: { 200: MessageAnswer },
       },
     },

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { rememberFlag } from '../../http/fields.ts'
+import { emailField, rememberFlag } from '../../http/fields.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 export const LoginBody = Type.Object(
   {
-    email: Type.String({ format: 'email', maxLength: 255 }),
-    password: Type.String({ minLength: 1 }),
+    email: emailField(),
+    password: Type.String({ minLength: 1, description: 'The password.' }),
     remember: rememberFlag,
   },
   { title: 'LoginRequest', additionalProperties: false },
@@ -15,7 +15,7 @@ export const LoginAnswer = Type.Object(
   {
     two_factor: Type.Boolean({ description: 'Whether a second factor is still asked for.' }),
     user: Type.Optional(UserSchema),
-    message: Type.Optional(Type.String()),
+    message: Type.Optional(Type.String({ description: 'A sentence for people. Only after a complete sign-in.' })),
   },
-  { title: 'Login' },
+  { title: 'Login', description: 'The state of the sign-in. `user` is absent while a second factor is pending.' },
 )

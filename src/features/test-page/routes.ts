@@ -36,7 +36,8 @@ const testUser: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'getTestUser',
         tags: ['Test page'],
-        summary: 'Test page: the caller, also by `?token=`',
+        summary: 'Test page: the caller',
+        description: 'Also reads an API token from `?token=`, which other routes ignore. Development only.',
         response: { 200: SeenUserSchema },
       },
     },
@@ -57,7 +58,12 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
     '/test-login',
     {
       config: { access: { family: 'session', caller: 'guest' } },
-      schema: { operationId: 'showTestLogin', tags: ['Test page'], summary: 'Test page: sign-in form' },
+      schema: {
+        operationId: 'showTestLogin',
+        tags: ['Test page'],
+        summary: 'Test page: sign-in form',
+        description: 'Development only.',
+      },
     },
     async (_request, reply) => reply.page('test-login', { errors: {} }),
   )
@@ -70,6 +76,8 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'submitTestLogin',
         tags: ['Test page'],
         summary: 'Test page: sign in and create a token named test-token',
+        description:
+          'Signs the browser in, creates an API token and redirects to `/test-tokens`, which shows the token once. Development only.',
         consumes: [formType],
         body: LoginForm,
         response: {
@@ -98,7 +106,12 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
     '/test-tokens',
     {
       config: { ...guarded, alsoAnswers: [403] },
-      schema: { operationId: 'showTestTokens', tags: ['Test page'], summary: 'Test page: your tokens' },
+      schema: {
+        operationId: 'showTestTokens',
+        tags: ['Test page'],
+        summary: 'Test page: your tokens',
+        description: 'Requires a session or an API token. Development only.',
+      },
     },
     async (request, reply) => {
       const owner = tokenOwner(callerOf(request))
@@ -115,6 +128,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'revokeTestToken',
         tags: ['Test page'],
         summary: 'Test page: revoke a token',
+        description: 'Forms send it as POST with `_method=DELETE`. Development only.',
         params: Type.Object({ id: idParameter('The id of the token.') }),
         response: { 302: Type.Null({ description: 'Back to /test-tokens.' }) },
       },

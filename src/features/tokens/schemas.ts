@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
-import { idParameter, nullableText } from '../../http/fields.ts'
+import { emailField, idParameter, nullableText } from '../../http/fields.ts'
 import { nameField } from '../../http/validation.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 export const DeviceLoginBody = Type.Object(
   {
-    email: Type.String({ format: 'email', maxLength: 255 }),
-    password: Type.String({ minLength: 1 }),
+    email: emailField(),
+    password: Type.String({ minLength: 1, description: 'The password.' }),
     device_name: Type.String({ ...nameField, description: 'Becomes the name of the token.' }),
     code: nullableText('The TOTP code of a user with a second factor.'),
     recovery_code: nullableText('A recovery code, instead of `code`.'),
@@ -24,7 +24,7 @@ export const DeviceLoginAnswer = Type.Object(
 
 export const CreateTokenBody = Type.Object(
   {
-    token_name: Type.String(nameField),
+    token_name: Type.String({ ...nameField, description: 'A name that the user recognizes.' }),
     abilities: Type.Optional(
       Type.Unsafe<string[] | null>({
         type: ['array', 'null'],
@@ -48,7 +48,7 @@ export const CreateTokenBody = Type.Object(
 export const CreateTokenAnswer = Type.Object(
   {
     token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
-    message: Type.String(),
+    message: Type.String({ description: 'A sentence for people.' }),
   },
   { title: 'CreatedToken' },
 )

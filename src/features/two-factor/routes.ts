@@ -44,6 +44,8 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(management)
 }
 
+const confirmedFirst = 'Requires a recently confirmed password (423) with `two_factor.confirm_password`.'
+
 /** What users do with their own second factor. */
 const management: FastifyPluginAsyncTypebox = async (app) => {
   const own = {
@@ -59,7 +61,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'enableTwoFactor',
         tags: ['Two-factor authentication'],
-        summary: 'Enable the second factor, or with `force` replace it; it counts once a code confirmed it',
+        summary: 'Enable the second factor, or replace it',
+        description: `Creates a secret and recovery codes. Sign-ins ask for a code only after \`POST /user/confirmed-two-factor-authentication\`. Does nothing if a secret exists, unless \`force\` replaces it, which disables a confirmed second factor until the new one is confirmed. ${confirmedFirst}`,
         body: EnableBody,
         response: { 200: EmptyAnswer },
       },
@@ -77,7 +80,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'confirmTwoFactor',
         tags: ['Two-factor authentication'],
-        summary: 'Confirm the second factor by a code of it',
+        summary: 'Confirm the second factor with its first code',
+        description: `Completes the setup: from now on, sign-ins ask for a code. Ends the other sessions of the user, which signed in without one, and mails a notice. A code works once. ${confirmedFirst}`,
         body: ConfirmBody,
         response: { 200: EmptyAnswer },
       },
@@ -98,6 +102,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'disableTwoFactor',
         tags: ['Two-factor authentication'],
         summary: 'Disable the second factor',
+        description: `Also deletes the recovery codes, and mails a notice. Does nothing without a second factor. ${confirmedFirst}`,
         response: { 200: EmptyAnswer },
       },
     },
@@ -114,7 +119,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'getTwoFactorQrCode',
         tags: ['Two-factor authentication'],
-        summary: 'The QR code for the authenticator app; `[]` without a second factor',
+        summary: 'The QR code for the authenticator app',
+        description: `Show it during the setup, then confirm with a code of the app. Returns \`[]\` without a second factor. ${confirmedFirst}`,
         response: { 200: QrCodeAnswer },
       },
     },
@@ -134,6 +140,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getTwoFactorSecretKey',
         tags: ['Two-factor authentication'],
         summary: 'The secret to type into the authenticator app',
+        description: `For authenticator apps that cannot scan the QR code. 404 without a second factor. ${confirmedFirst}`,
         response: { 200: SecretAnswer },
       },
     },
@@ -151,7 +158,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: 'getRecoveryCodes',
         tags: ['Two-factor authentication'],
-        summary: 'The eight recovery codes; `[]` without a second factor',
+        summary: 'The recovery codes',
+        description: `Each of the eight codes works once, in place of a code of the app. svc replaces a used one. Returns \`[]\` without a second factor. ${confirmedFirst}`,
         response: { 200: Type.Array(Type.String()) },
       },
     },
@@ -170,6 +178,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'regenerateRecoveryCodes',
         tags: ['Two-factor authentication'],
         summary: 'Replace the recovery codes by eight new ones',
+        description: `The old codes stop working, and svc mails a notice. Read the new codes with GET. Does nothing without a second factor. ${confirmedFirst}`,
         response: { 200: EmptyAnswer },
       },
     },

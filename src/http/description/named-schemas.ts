@@ -4,6 +4,9 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 
 const isName = (title: unknown): title is string => typeof title === 'string' && /^[A-Z][A-Za-z0-9]*$/.test(title)
 
+/** Examples are beside each use, where generators do not repeat them in comments. */
+const notInSchemas = ['title', 'examples']
+
 /**
  * Moves each schema with a name as its title (`User`) to `components.schemas` of an OpenAPI document and refers to it from
  * every place that uses it.
@@ -18,7 +21,7 @@ export function nameSchemas<Document extends Json>(document: Document): Document
     const { title } = value
     // The title of `info` is the name of the service.
     const isNamed = isName(title) && !('version' in value)
-    const parts = Object.entries(value).filter(([key]) => !isNamed || key !== 'title')
+    const parts = Object.entries(value).filter(([key]) => !isNamed || !notInSchemas.includes(key))
     const visited = Object.fromEntries(parts.map(([key, part]) => [key, visit(part)]))
     if (!isNamed) return visited
     const known = schemas[title]

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { nameField } from '../../../http/validation.ts'
 
-const date = Type.String({ format: 'date-time' })
+const date = (description: string) => Type.String({ format: 'date-time', description })
 const scopes = Type.Array(Type.String(), { description: 'The granted scopes.' })
 
 export const PersonalTokenBody = Type.Object(
   {
-    name: Type.String(nameField),
+    name: Type.String({ ...nameField, description: 'A name that the user recognizes.' }),
     scopes: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
         maxItems: 100,
@@ -18,7 +18,13 @@ export const PersonalTokenBody = Type.Object(
 )
 
 export const PersonalToken = Type.Object(
-  { id: Type.String(), name: Type.String(), scopes, created_at: date, expires_at: date },
+  {
+    id: Type.String({ description: 'The id of the token: the claim `jti` of the JWT.' }),
+    name: Type.String({ description: 'The name that the user chose.' }),
+    scopes,
+    created_at: date('When the token was created.'),
+    expires_at: date('When the token expires.'),
+  },
   { title: 'PersonalToken', description: 'A personal access token, without the token itself.' },
 )
 
@@ -39,7 +45,7 @@ export const Scope = Type.Object(
 
 export const Authorization = Type.Object(
   {
-    id: Type.String(),
+    id: Type.String({ description: 'The id of this entry, for `DELETE /oauth/tokens/{id}`.' }),
     client: Type.Object(
       {
         id: Type.String({ description: 'The client id.' }),
@@ -48,8 +54,8 @@ export const Authorization = Type.Object(
       { title: 'AuthorizedClient', description: 'An application.' },
     ),
     scopes,
-    created_at: date,
-    expires_at: Type.Union([date, Type.Null()], {
+    created_at: date('When the user first allowed the access.'),
+    expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
       description: 'When the refresh token of the application expires; null without one.',
     }),
   },

@@ -61,6 +61,8 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         operationId: 'showConsent',
         tags: ['Pages'],
         summary: 'Page: consent or second factor of an authorization',
+        description:
+          'The authorization redirects here. The page asks for what is missing: consent, a code or a passkey. An authorization expires after an hour.',
         params,
         response: {
           200: pageAnswers.page,
@@ -88,6 +90,8 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         operationId: 'submitConsent',
         tags: ['Pages'],
         summary: 'Form: approve or deny a client, or enter a second factor',
+        description:
+          'Requires the session that the page belongs to. Send `decision`, or the code of a second factor. The authorization then continues and redirects to the client.',
         params,
         consumes: [formType],
         body: AnswerBody,

@@ -17,6 +17,7 @@ import {
 interface Described {
   id: string
   summary: string
+  description: string
   /** The success response. A page has none. */
   response?: Record<number, TSchema>
   /** Query parameters of a GET and fields of a POST, with their descriptions. */
@@ -62,13 +63,21 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.authorization]: {
     id: 'authorize',
     summary: 'Authorization endpoint (RFC 6749 section 3.1)',
+    description:
+      'Returns to the client with a `code` or an error, after the sign-in and consent pages if they are needed. Public clients need PKCE.',
     fields: { ...authorizationFields, request_uri: 'A pushed authorization request (RFC 9126).' },
     required: ['client_id'],
   },
-  '/oauth/authorize/:uid': { id: 'resumeAuthorization', summary: 'Continue an authorization after sign-in or consent' },
+  '/oauth/authorize/:uid': {
+    id: 'resumeAuthorization',
+    summary: 'Continue an authorization after sign-in or consent',
+    description: 'The pages of svc redirect here. It works only in the browser that began the authorization.',
+  },
   [protocolRoutes.token]: {
     id: 'issueTokens',
     summary: 'Token endpoint (RFC 6749 section 3.2)',
+    description:
+      'A client uses the grants in its `grants`. A refresh replaces the refresh token, except for `fapi` clients. A reused code or refresh token revokes its tokens. `rate_limits.token` limits failed client authentications.',
     response: { 200: TokenResponse },
     required: ['grant_type'],
     authentication: 'client',
@@ -94,6 +103,8 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.device_authorization]: {
     id: 'authorizeDevice',
     summary: 'Device authorization endpoint (RFC 8628 section 3.1)',
+    description:
+      'Show the user code to the user, then poll the token endpoint with the device code. Both expire after `oauth.device_code_ttl` (10 minutes).',
     response: { 200: DeviceAuthorization },
     authentication: 'client',
     fields: {
@@ -105,6 +116,8 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.code_verification]: {
     id: 'verifyDevice',
     summary: 'Page: enter the code of a device',
+    description:
+      'The target of `verification_uri`. The page shows the client and the address of the device, then the user signs in and consents.',
     fields: {
       user_code: 'The code that the device shows.',
       xsrf: 'The token of the form.',
@@ -115,10 +128,12 @@ const described: Readonly<Record<string, Described>> = {
   '/oauth/device/:uid': {
     id: 'resumeDeviceVerification',
     summary: 'Continue a device authorization after sign-in or consent',
+    description: 'The pages of svc redirect here. The device gets its tokens with its next poll.',
   },
   [protocolRoutes.userinfo]: {
     id: 'getUserInfo',
     summary: 'UserInfo endpoint (OpenID Connect Core section 5.3)',
+    description: 'Requires an access token with the scope `openid` (403). The other scopes decide about the claims.',
     response: { 200: UserInfo },
     authentication: 'token',
     fields: { access_token: 'The access token of a POST without the header `Authorization`.' },
@@ -126,6 +141,8 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.introspection]: {
     id: 'introspectToken',
     summary: 'Token introspection (RFC 7662)',
+    description:
+      'A client sees its own tokens. A client with `introspect: true` sees every token. Other tokens are `active: false`.',
     response: { 200: Introspection },
     required: ['token'],
     authentication: 'client',
@@ -134,6 +151,8 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.revocation]: {
     id: 'revokeOAuthToken',
     summary: 'Token revocation (RFC 7009)',
+    description:
+      'An access token ends with the tokens exchanged for it, a refresh token with all tokens of its authorization. A client revokes only its own tokens.',
     response: { 200: Type.Null({ description: 'Revoked, or not a valid token.' }) },
     required: ['token'],
     authentication: 'client',
@@ -142,6 +161,8 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.end_session]: {
     id: 'endSsoSession',
     summary: 'Page: sign out (RP-Initiated Logout section 2)',
+    description:
+      'Asks the user. The form then ends the session of svc, notifies the clients and returns to `post_logout_redirect_uri`.',
     fields: {
       id_token_hint: 'The ID token of the user.',
       client_id: 'The client.',
@@ -152,12 +173,20 @@ const described: Readonly<Record<string, Described>> = {
   '/oauth/logout/confirm': {
     id: 'confirmSignOut',
     summary: 'Form: sign out',
+    description:
+      'Without `logout`, signs out of the client alone. Redirects to `post_logout_redirect_uri`, or to a page of svc.',
     fields: { xsrf: 'The token of the form.', logout: 'Whether to end the session at svc.' },
   },
-  '/oauth/logout/success': { id: 'showSignedOut', summary: 'Page: signed out' },
+  '/oauth/logout/success': {
+    id: 'showSignedOut',
+    summary: 'Page: signed out',
+    description: 'The end of a sign-out without `post_logout_redirect_uri`.',
+  },
   [protocolRoutes.pushed_authorization_request]: {
     id: 'pushAuthorizationRequest',
     summary: 'Pushed authorization requests (RFC 9126)',
+    description:
+      'Redirect the browser to the authorization endpoint with `client_id` and the returned `request_uri` next. `fapi` clients must push their requests.',
     response: { 201: PushedRequest },
     authentication: 'client',
     fields: { ...authorizationFields, ...clientFields },
@@ -165,6 +194,7 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.jwks]: {
     id: 'getJwks',
     summary: 'The keys that verify tokens (RFC 7517)',
+    description: 'Cache the keys, and fetch them again when a token names an unknown `kid`.',
     response: {
       200: Type.Unsafe<object>({
         description: 'The keys.',
@@ -175,11 +205,14 @@ const described: Readonly<Record<string, Described>> = {
   '/.well-known/openid-configuration': {
     id: 'getOpenIdConfiguration',
     summary: 'Discovery (OpenID Connect Discovery)',
+    description: 'Lists the endpoints and capabilities. Client libraries configure themselves with it.',
     response: { 200: ServerMetadata },
   },
   '/.well-known/oauth-authorization-server': {
     id: 'getServerMetadata',
     summary: 'Discovery (RFC 8414)',
+    description:
+      'The same document as `/.well-known/openid-configuration`, for OAuth libraries without OpenID Connect.',
     response: { 200: ServerMetadata },
   },
 }
@@ -194,12 +227,13 @@ export function describe(path: string, method: string) {
   const {
     id,
     summary,
+    description,
     response,
     fields = {},
     required = [],
     authentication,
-  } = described[path] ?? { id: '', summary: '' }
-  const { methods = [], caller = 'program' } = protocolPaths[path] ?? {}
+  } = described[path] ?? { id: '', summary: '', description: '' }
+  const { methods = [], caller = 'program', isEntry = false } = protocolPaths[path] ?? {}
   const isSecond = method === 'POST' && methods.includes('GET')
   const names = Object.keys(fields)
   const parameters = {
@@ -213,6 +247,7 @@ export function describe(path: string, method: string) {
       operationId: isSecond ? `${id}ByPost` : id,
       tags: ['OpenID Connect'],
       summary,
+      description: isSecond ? `As with GET${isEntry ? ', on https only' : ''}. ${description}` : description,
       response: {
         ...(authentication ? withNonce(response ?? {}) : (response ?? pagesOf(path, method))),
         ...protocolErrors(errorsOf(path, method), caller),

@@ -5,6 +5,8 @@ import { sharedResponse } from '../../../http/description/shared-responses.ts'
 const seconds = (description: string) => Type.Integer({ minimum: 0, description })
 const text = (description: string) => Type.Optional(Type.String({ description }))
 
+const uri = (description: string) => Type.String({ format: 'uri', description })
+
 const OAuthError = Type.Object(
   {
     error: Type.String({ description: 'The error code of the protocol.' }),
@@ -52,7 +54,7 @@ export const protocolErrors = (statuses: readonly number[], caller: 'program' | 
 
 export const TokenResponse = Type.Object(
   {
-    access_token: Type.String(),
+    access_token: Type.String({ description: 'A JWT (RFC 9068).' }),
     token_type: Type.String({ description: '`Bearer` or `DPoP`.' }),
     expires_in: seconds('Seconds until the access token expires.'),
     scope: text('The granted scopes, separated by spaces.'),
@@ -71,7 +73,7 @@ export const DeviceAuthorization = Type.Object(
   {
     device_code: Type.String({ description: 'The device polls the token endpoint with it.' }),
     user_code: Type.String({ description: 'The user enters it on the verification page.' }),
-    verification_uri: Type.String({ format: 'uri' }),
+    verification_uri: Type.String({ format: 'uri', description: 'Where the user enters the code.' }),
     verification_uri_complete: Type.Optional(Type.String({ format: 'uri', description: 'With the user code.' })),
     expires_in: seconds('Seconds until both codes expire.'),
     interval: Type.Optional(seconds('Minimum seconds between two polls.')),
@@ -83,14 +85,20 @@ export const Introspection = Type.Object(
   {
     active: Type.Boolean({ description: 'Whether the token is valid. If not, the response has no other member.' }),
     scope: text('The granted scopes, separated by spaces.'),
-    client_id: Type.Optional(Type.String()),
-    token_type: Type.Optional(Type.String()),
+    client_id: text('The client that the token was issued to.'),
+    token_type: text('`Bearer` or `DPoP`.'),
     sub: text('The id of the user, or of the client.'),
-    aud: Type.Optional(Type.Unsafe<string | string[]>({ type: ['string', 'array'], items: { type: 'string' } })),
-    iss: Type.Optional(Type.String({ format: 'uri' })),
-    exp: Type.Optional(Type.Integer({ description: 'Unix time in seconds.' })),
-    iat: Type.Optional(Type.Integer({ description: 'Unix time in seconds.' })),
-    jti: Type.Optional(Type.String()),
+    aud: Type.Optional(
+      Type.Unsafe<string | string[]>({
+        type: ['string', 'array'],
+        items: { type: 'string' },
+        description: 'The audience.',
+      }),
+    ),
+    iss: Type.Optional(Type.String({ format: 'uri', description: 'The issuer: svc.' })),
+    exp: Type.Optional(Type.Integer({ description: 'When the token expires, in Unix seconds.' })),
+    iat: Type.Optional(Type.Integer({ description: 'When the token was issued, in Unix seconds.' })),
+    jti: text('The id of the token.'),
   },
   { title: 'Introspection', description: 'The state of a token (RFC 7662 section 2.2).', additionalProperties: true },
 )
@@ -100,7 +108,7 @@ export const UserInfo = Type.Object(
     sub: Type.String({ description: 'The id of the user.' }),
     name: text('With the scope `profile`.'),
     email: text('With the scope `email`.'),
-    email_verified: Type.Optional(Type.Boolean()),
+    email_verified: Type.Optional(Type.Boolean({ description: 'With the scope `email`.' })),
   },
   { title: 'UserInfo', description: 'Claims about the user, by scope.', additionalProperties: true },
 )
@@ -117,9 +125,15 @@ export const KeySet = Type.Object(
   {
     keys: Type.Array(
       Type.Object(
-        { kty: Type.String(), kid: Type.String(), alg: text('The algorithm.'), use: text('`sig`.') },
+        {
+          kty: Type.String({ description: 'The key type, for example `RSA`.' }),
+          kid: Type.String({ description: 'The id that tokens name in their header.' }),
+          alg: text('The algorithm.'),
+          use: text('`sig`.'),
+        },
         { title: 'JsonWebKey', description: 'A public key (RFC 7517 section 4).', additionalProperties: true },
       ),
+      { description: 'The current keys, and earlier ones that unexpired tokens still need.' },
     ),
   },
   { title: 'JsonWebKeySet', description: 'The keys that verify tokens of svc (RFC 7517 section 5).' },
@@ -127,10 +141,10 @@ export const KeySet = Type.Object(
 
 export const ServerMetadata = Type.Object(
   {
-    issuer: Type.String({ format: 'uri' }),
-    authorization_endpoint: Type.String({ format: 'uri' }),
-    token_endpoint: Type.String({ format: 'uri' }),
-    jwks_uri: Type.String({ format: 'uri' }),
+    issuer: uri('The issuer of all tokens.'),
+    authorization_endpoint: uri('Where a client sends the browser.'),
+    token_endpoint: uri('Where a client gets tokens.'),
+    jwks_uri: uri('The keys that verify tokens.'),
   },
   {
     title: 'ServerMetadata',

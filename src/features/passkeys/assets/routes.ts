@@ -36,6 +36,7 @@ const assets: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPageScript',
         tags: ['Pages'],
         summary: 'A script of a page',
+        description: 'JavaScript of the sign-in and confirmation pages. 404 for unknown names.',
         params: Type.Object({ name: Type.String({ maxLength: 100, description: 'The name of the file.' }) }),
         response: {
           200: { description: 'JavaScript.', ...javascript, headers },

@@ -47,6 +47,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         operationId: 'showForgotPassword',
         tags: ['Pages'],
         summary: 'Page: request a password reset',
+        description: 'The sign-in page links here. The form needs no JavaScript.',
         response: Page,
       },
     },
@@ -61,6 +62,8 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         operationId: 'submitForgotPassword',
         tags: ['Pages'],
         summary: 'Form: mail a link that resets the password',
+        description:
+          'Shows the same page for every valid address, unless `passwords.reveal_unknown_email` is set. `rate_limits.mail` limits the requests.',
         consumes: [formType],
         body: ForgotForm,
         response: Page,

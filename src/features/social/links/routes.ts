@@ -46,6 +46,7 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
         operationId: 'listSocialAccounts',
         tags: ['Social login'],
         summary: 'List your linked provider accounts',
+        description: 'Accounts that the user can sign in with, as of their last use.',
         response: { 200: Type.Array(SocialAccountRecord) },
       },
     },
@@ -61,7 +62,8 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
         operationId: 'linkSocialAccount',
         tags: ['Social login'],
         summary: 'Start linking a provider account',
-        description: 'Redirect the browser to the returned URL. The callback links the account.',
+        description:
+          'Requires a recently confirmed password (423). Redirect the browser to the returned URL. The callback links the account and mails a notice.',
         params: LinkParams,
         body: BeginBody,
         response: { 200: UrlAnswer },
@@ -98,7 +100,8 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
         operationId: 'unlinkSocialAccount',
         tags: ['Social login'],
         summary: 'Unlink a provider account',
-        description: 'The last sign-in method cannot be removed.',
+        description:
+          'Requires a recently confirmed password (423). The last sign-in method cannot be removed (422). svc mails a notice.',
         params: UnlinkParams,
         response: { 200: MessageAnswer },
       },
