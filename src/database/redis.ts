@@ -4,9 +4,6 @@ import type { Config } from '../config/schema.ts'
 
 export type { Redis }
 
-/** The timeout of a command and of a connection attempt, in milliseconds. */
-const timeout = 500
-
 /** The minimum interval between two log lines about an outage, in milliseconds. */
 const logInterval = 30_000
 
@@ -16,7 +13,7 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   // Loaded only where it is used.
   const { Redis } = await import('ioredis')
   const client = new Redis(redis.url, {
-    connectTimeout: timeout,
+    connectTimeout: redis.timeout,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: (times) => Math.min(100 * 2 ** times, 5_000),
@@ -24,7 +21,7 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   })
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
-    limitCommand(command)
+    limitCommand(command, redis.timeout)
     return send(command, stream)
   }
   let loggedAt = Number.NEGATIVE_INFINITY
@@ -41,11 +38,11 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
 }
 
 /**
- * Rejects a command that Redis did not answer within the timeout. Unlike the library's `commandTimeout`, it reads the
- * socket once more before it rejects: while this process was busy, the answer may have arrived. Otherwise svc would
- * answer 503 to the one request that used up a code.
+ * Rejects a command that Redis did not answer within the timeout, in milliseconds. Unlike the library's
+ * `commandTimeout`, it reads the socket once more before it rejects: while this process was busy, the answer may have
+ * arrived. Otherwise svc would answer 503 to the one request that used up a code.
  */
-function limitCommand(command: Command): void {
+function limitCommand(command: Command, timeout: number): void {
   let lastRead: NodeJS.Immediate | undefined
   const reject = () => command.reject(new Error('Command timed out'))
   const timer = setTimeout(() => {

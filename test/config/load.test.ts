@@ -17,7 +17,7 @@ t.test('uses the defaults without a file', (t) => {
     app: { name: 'svc', url: 'http://localhost:8000', frontend_url: 'http://localhost:8000', secret: [] },
     server: { host: '0.0.0.0', port: 8000, trust_proxy: [], drain: 5_000 },
     database: { url: 'file:./data/svc.db', engine: 'sqlite', file: join(cwd, 'data/svc.db') },
-    redis: { url: null },
+    redis: { url: null, timeout: 1_000 },
     expiration: null,
     session: { lifetime: 120, absolute_lifetime: 30 * DAY, secure: false, domain: null, remember_days: 400 },
     cors: { origins: null, supports_credentials: true },

@@ -14,7 +14,7 @@ const deviceLogin = (svc: TestApp, email: string, password: string) =>
 /** Two replicas. An outage of their Redis must not allow anything that is otherwise rejected. */
 async function start(test: Test) {
   const redis = await startRedis(test)
-  const settings = { ...oauthSettings, redis: { url: redis.url }, rate_limits: { global: '1000/1h' } }
+  const settings = { ...oauthSettings, redis: { url: redis.url, timeout: '1s' }, rate_limits: { global: '1000/1h' } }
   const svc = await buildTestApp(test, { settings, clock: stopTime(test) })
   const other = await buildTestApp(test, { settings, database: svc.where, clock: svc.clock })
   const { email } = await svc.createUser()

@@ -122,7 +122,9 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
     t.teardown(() => receiver.close())
   }
   const mail = receiver ? { mail: { url: receiver.url } } : {}
-  const config = testConfig({ ...settings, ...mail }, { DATABASE_URL: where.url, ...options.env })
+  // On a busy machine Redis may take longer than its default timeout, and svc would count in the database.
+  const redis = settings.redis ? { redis: { timeout: '30s', ...settings.redis } } : {}
+  const config = testConfig({ ...settings, ...mail, ...redis }, { DATABASE_URL: where.url, ...options.env })
   const clock = options.clock ?? new TestClock()
   const logs: string[] = []
   const logger = createLogger('trace', { write: (line: string) => void logs.push(line) })

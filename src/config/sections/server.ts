@@ -84,5 +84,11 @@ export const serverSections = {
         description: 'The address, redis://… or rediss://…. By default svc uses the database instead of Redis.',
       }),
     ),
+    timeout: duration({
+      default: '1s',
+      reload: 'restart',
+      description:
+        'The timeout of a command and of a connection attempt. After it, limits count in the database, and requests that need OAuth state in Redis get 503.',
+    }),
   }),
 }

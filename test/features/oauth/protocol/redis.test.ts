@@ -7,9 +7,9 @@ import { stopTime } from '../../../support/time.ts'
 const shortLived = ['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest']
 
 /** Two replicas on one database and one Redis. */
-async function replicas(t: Parameters<typeof buildTestApp>[0]) {
+async function replicas(t: Parameters<typeof buildTestApp>[0], options = {}) {
   const redis = await startRedis(t)
-  const settings = { ...oauthSettings, redis: { url: redis.url } }
+  const settings = { ...oauthSettings, redis: { url: redis.url, ...options } }
   const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings, clock })
   const other = await buildTestApp(t, { settings, clock, database: svc.where })
@@ -69,14 +69,14 @@ t.test('rejects records of Redis while it is away, and uses none up', async (t) 
 
 t.test('redeems a code although the process pauses for longer than the timeout of Redis', async (t) => {
   if (!hasRedis(t)) return
-  const { svc } = await replicas(t)
+  const { svc } = await replicas(t, { timeout: '1s' })
   const person = new Person(svc, (await svc.createUser()).email)
   const { code = '' } = response(await person.allow(request('web', { scope: 'openid orders:read' })))
   let isDone = false
   const pause = () => {
     if (isDone) return
     // Stops the event loop between what is sent to Redis and what is read from it.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100)
     setImmediate(pause)
   }
   const answer = redeem(svc, 'web', code)
