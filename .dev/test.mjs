@@ -15,7 +15,9 @@ const root = resolve(import.meta.dirname, '..')
 const tap = join(root, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
 const ci = Boolean(process.env.CI)
 const named = process.argv.slice(2).filter((argument) => argument !== '--')
-const files = (named.length > 0 ? named : ['test', 'packages/client/test']).flatMap((path) => testFiles(resolve(path)))
+const files = (named.length > 0 ? named : ['test', 'packages/client/test', 'packages/guard/test']).flatMap((path) =>
+  testFiles(resolve(path)),
+)
 const wantedEngine = process.env.SVC_TEST_ENGINE
 if (wantedEngine && !['sqlite', 'postgresql'].includes(wantedEngine)) {
   stop(`SVC_TEST_ENGINE must be sqlite or postgresql, not ${wantedEngine}`)

@@ -14,6 +14,7 @@ const pages = [
   ...readdirSync(root).filter((file) => file.endsWith('.md')),
   ...['docs', 'bench', 'helm', 'src'].flatMap((folder) => filesIn(folder, /\.md$/)),
   'packages/client/README.md',
+  'packages/guard/README.md',
 ]
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')

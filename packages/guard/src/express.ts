@@ -1,0 +1,70 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Caller } from './caller.ts'
+import { GuardError } from './errors.ts'
+import { Guard } from './guard.ts'
+import { authorizationOf } from './node-request.ts'
+import type { GuardOptions } from './options.ts'
+import * as requirements from './requirements.ts'
+
+export type { Caller, GuardOptions }
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The authenticated caller, after `guard()`. */
+      caller: Caller
+    }
+  }
+}
+
+type Incoming = IncomingMessage & { originalUrl?: string; caller?: Caller }
+type Middleware = (request: Incoming, response: ServerResponse, next: (error?: unknown) => void) => void
+
+/**
+ * Creates a middleware that authenticates every request that reaches it. Mounted without a path it also serves the metadata
+ * of the API; otherwise add `guard(…).metadata` to the app.
+ */
+export function guard(options: GuardOptions): Middleware & { metadata: Middleware } {
+  const core = new Guard(options)
+  const metadata: Middleware = (request, response, next) => {
+    if (!core.metadata.isFor(request.method, request.originalUrl ?? request.url)) return next()
+    response.writeHead(200, core.metadata.headers).end(core.metadata.body)
+  }
+  const authenticate: Middleware = (request, response, next) => {
+    core.authenticate(authorizationOf(request)).then(
+      (caller) => {
+        request.caller = caller
+        next()
+      },
+      (error) => reject(response, error, next),
+    )
+  }
+  const middleware: Middleware = (request, response, next) =>
+    metadata(request, response, () => authenticate(request, response, next))
+  return Object.assign(middleware, { metadata })
+}
+
+function reject(response: ServerResponse, error: unknown, next: (error?: unknown) => void): void {
+  if (error instanceof GuardError) response.writeHead(error.status, error.headers).end(error.body)
+  else next(error)
+}
+
+function middlewareFor(requirement: requirements.Requirement): Middleware {
+  return ({ caller }, response, next) => {
+    if (!(caller instanceof Caller)) {
+      return next(new Error('The guard of svc did not authenticate this request. Use guard() first.'))
+    }
+    const error = requirement(caller)
+    if (error === null) next()
+    else reject(response, error, next)
+  }
+}
+
+/** A middleware that requires all of the abilities. */
+export const abilities = (...names: string[]): Middleware => middlewareFor(requirements.abilities(...names))
+
+/** A middleware that requires one of the abilities. */
+export const ability = (...names: string[]): Middleware => middlewareFor(requirements.ability(...names))
+
+/** A middleware that requires one of the roles. */
+export const role = (...names: string[]): Middleware => middlewareFor(requirements.role(...names))

@@ -1,0 +1,58 @@
+import type { Caller } from './caller.ts'
+import { GuardError } from './errors.ts'
+import { Guard } from './guard.ts'
+import type { GuardOptions } from './options.ts'
+import type { Requirement } from './requirements.ts'
+
+export { abilities, ability, type Requirement, role } from './requirements.ts'
+export type { Caller, GuardOptions }
+
+type Handler<R, C> = (request: R, context: C & { caller: Caller }) => Response | Promise<Response>
+
+/** A function that wraps handlers of `fetch` requests, such as route handlers of Next.js. */
+export interface FetchGuard {
+  /** The handler receives `caller` beside the context of the framework. The requirements are checked first. */
+  <R extends Request, C extends object>(
+    handler: Handler<R, C>,
+    ...required: Requirement[]
+  ): (request: R, context: C) => Promise<Response>
+  /** Serves the metadata of the API. */
+  metadata(): Response
+}
+
+/** Creates a guard for handlers that take a `Request` and return a `Response`. */
+export function guard(options: GuardOptions): FetchGuard {
+  const core = new Guard(options)
+  const wrap =
+    <R extends Request, C extends object>(handler: Handler<R, C>, ...required: Requirement[]) =>
+    async (request: R, context: C): Promise<Response> => {
+      const checked = await check(core, request, required)
+      return checked instanceof Response ? checked : handler(request, { ...context, caller: checked })
+    }
+  const metadata = () =>
+    core.metadata.path === null
+      ? new Response(null, { status: 404 })
+      : new Response(core.metadata.body, { headers: core.metadata.headers })
+  return Object.assign(wrap, { metadata })
+}
+
+/** Returns the caller, or the answer to a rejected request. */
+export async function check(
+  core: Guard,
+  request: Request,
+  required: readonly Requirement[],
+): Promise<Caller | Response> {
+  try {
+    // `Headers` joins repeated headers with a comma, which no token contains.
+    const value = request.headers.get('authorization')
+    const caller = await core.authenticate(value === null ? [] : [value])
+    const error = required.map((requirement) => requirement(caller)).find((result) => result !== null)
+    return error ? rejection(error) : caller
+  } catch (error) {
+    if (error instanceof GuardError) return rejection(error)
+    throw error
+  }
+}
+
+export const rejection = (error: GuardError): Response =>
+  new Response(error.body, { status: error.status, headers: error.headers })

@@ -1,0 +1,5 @@
+export { Caller } from './caller.ts'
+export { GuardError, type GuardErrorCode } from './errors.ts'
+export { Guard } from './guard.ts'
+export type { Algorithm, GuardOptions, IntrospectionOptions } from './options.ts'
+export { abilities, ability, type Requirement, role } from './requirements.ts'
