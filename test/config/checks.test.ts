@@ -241,6 +241,10 @@ t.test('warns about a rule for sessions on a host that never receives the sessio
 })
 
 const orders = 'apis: { orders: { audience: "https://orders.example.com", scopes: ["orders:read"] }'
+const open = orders.slice(0, -2)
+const caller = (scopes: string) =>
+  `clients: [{ client_id: a, type: confidential, secret: abcdefghijklmnopqrstuvwxyz, grants: [client_credentials], scopes: ${scopes} }]`
+
 table('apis', [
   [`${orders} }`],
   ['apis: { orders: { scopes: ["orders:read"] } }', 'apis.orders.audience', /required/],
@@ -248,7 +252,30 @@ table('apis', [
   ['apis: { orders: { audience: "https://a.example", scopes: [] } }', 'apis.orders.scopes'],
   ['apis: { orders: { audience: "https://a.example", scopes: ["a b"] } }', 'apis.orders.scopes[0]'],
   ['apis: { orders: { audience: "http://localhost:8000", scopes: [x] } }', 'apis.orders.audience', /differ from oauth/],
-  [`${orders}, b: { audience: "https://orders.example.com", scopes: [x] } }`, 'apis.b.audience', /the other APIs/],
+  [
+    `${orders}, b: { audience: "https://orders.example.com", scopes: [x] } }`,
+    'apis.b.audience',
+    /from apis\.orders\.aud/,
+  ],
+  [
+    `${orders}, b: { audience: "https://ORDERS.example.com/", scopes: [x] } }`,
+    'apis.b.audience',
+    /from apis\.orders\.aud/,
+  ],
+  ['apis: { orders: { audience: "https://a.example#x", scopes: [x] } }', 'apis.orders.audience', /fragment/],
+  ['apis: { orders: { audience: "https://a.example", scopes: [openid] } }', 'apis.orders.scopes[0]', /not be openid/],
+  ['apis: { orders: { audience: "https://a.example", scopes: ["*"] } }', 'apis.orders.scopes[0]', /not be \*/],
+  ...['1d', '24h', '10m'].map((ttl): [string] => [`${open}, token_ttl: ${ttl} } }`]),
+  [`${open}, token_ttl: 25h } }`, 'apis.orders.token_ttl', /at most 1d/],
+  [`${open}, token_ttl: 0s } }`, 'apis.orders.token_ttl', /greater than zero/],
+  [`${open}, algorithm: HS256 } }`, 'apis.orders.algorithm', /one of RS256, ES256, EdDSA/],
+  [`${orders} }\n${caller('["orders:read"]')}`],
+  [`${orders} }\n${caller('["orders:reed"]')}`, 'clients[0].scopes[0]', /a scope of an API in apis/],
+  [
+    `${orders} }\n${caller('["orders:read"], audience: "https://orders.example.com"')}`,
+    'clients[0].audience',
+    /must differ from apis\.orders\.audience/,
+  ],
   [`${orders}, b: { audience: "https://b.example", scopes: ["orders:read"] } }`, 'apis.b.scopes[0]', /API orders/],
   [`${orders} }\n${rule('{ audience: orders }')}`],
   [rule('{ audience: orders }'), 'guard.rules[0].audience', /name of an API/],

@@ -51,6 +51,31 @@ orders: 1
   t.end()
 })
 
+t.test('reports problems of APIs at their lines', (t) => {
+  const text = `apis:
+  orders:
+    audience: https://orders.example.com
+    scopes: ["orders:read"]
+    token_ttl: 30d
+  stock:
+    audience: https://orders.example.com
+    scopes: ["orders:read"]
+clients:
+  - client_id: a
+    type: confidential
+    secret: abcdefghijklmnopqrstuvwxyz
+    grants: [client_credentials]
+    scopes: ["stock:read"]
+`
+  t.strictSame(
+    problemsOf(text)
+      .map(({ line, key }) => `${line}:${key}`)
+      .sort(),
+    ['14:clients[0].scopes[0]', '5:apis.orders.token_ttl', '7:apis.stock.audience', '8:apis.stock.scopes[0]'],
+  )
+  t.end()
+})
+
 t.test('reports a missing key at the line of its entry', (t) => {
   t.strictSame(linesOf('webhooks:\n  - url: https://a.example\n    secret: x'), [
     'svc.yaml:2: webhooks[0].events: is required; expected a list',

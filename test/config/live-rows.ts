@@ -50,7 +50,7 @@ export const rows: readonly Row[] = [
   ['stateful_api', false, asUser((browser) => browser.get('/api/user')), 200, 401],
   [
     'apis',
-    { orders: { audience: 'https://new.example.com', scopes: ['orders:read'] } },
+    { orders: { audience: 'https://new.example.com', scopes: ['orders:ship'] } },
     apiAudience,
     'https://orders.example.com',
     'https://new.example.com',

@@ -37,7 +37,7 @@ export async function buildReloading(t: Test): Promise<Reloading> {
       ...base,
       ...changes,
       // A rule for the API below, so that a change of `apis` is visible.
-      apis: { orders: { audience: 'https://orders.example.com', scopes: ['orders:read'] } },
+      apis: { orders: { audience: 'https://orders.example.com', scopes: ['orders:ship'] } },
       guard: {
         default: 'authenticated',
         rules: [{ paths: ['/for-orders'], audience: 'orders' }],

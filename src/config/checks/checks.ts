@@ -1,6 +1,7 @@
 import { checkFeatures } from '../features.ts'
 import type { Finding, Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
+import { apiChecks } from './apis.ts'
 import { clientChecks } from './clients.ts'
 import { guardChecks } from './guard.ts'
 import { sectionChecks } from './sections.ts'
@@ -9,6 +10,7 @@ import { sectionChecks } from './sections.ts'
 export function crossFindings(config: Config): Finding[] {
   const findings: Finding[] = []
   const report: Report = (path, message) => findings.push({ path, message })
-  for (const check of [...sectionChecks, ...clientChecks, ...guardChecks, checkFeatures]) check(config, report)
+  for (const check of [...sectionChecks, ...clientChecks, ...apiChecks, ...guardChecks, checkFeatures])
+    check(config, report)
   return findings
 }

@@ -215,10 +215,14 @@ function exchangeNamesClients({ exchange, grants }: Client, report: Report, { cl
 }
 
 function scopesExist({ scopes }: Client, report: Report, config: Config): void {
+  const known = new Set([...Object.keys(config.scopes), ...Object.values(config.apis).flatMap((api) => api.scopes)])
   for (const [index, scope] of scopes.entries()) {
     if (scope === '*') report(['scopes', index], 'must not be *; list each scope')
-    else if (!Object.hasOwn(config.scopes, scope) && !OPENID_SCOPES.includes(scope)) {
-      report(['scopes', index], `must be a key of scopes, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`)
+    else if (!known.has(scope) && !OPENID_SCOPES.includes(scope)) {
+      report(
+        ['scopes', index],
+        `must be a key of scopes, a scope of an API in apis, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`,
+      )
     }
   }
 }

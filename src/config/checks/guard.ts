@@ -7,32 +7,7 @@ import type { Config } from '../schema.ts'
 type Rule = Config['guard']['rules'][number]
 
 /** Rules about the rules of the guard. */
-export const guardChecks = [
-  apisAreDistinct,
-  audiencesExist,
-  namesAreUnique,
-  requirementsCanBeMet,
-  rulesAreReached,
-] as const
-
-function apisAreDistinct({ apis, oauth }: Config, report: Report): void {
-  const owners = new Map<string, string>()
-  const audiences = new Set([oauth.audience])
-  for (const [name, { audience, scopes }] of Object.entries(apis)) {
-    if (audiences.has(audience))
-      report(
-        ['apis', name, 'audience'],
-        `must differ from oauth.audience and from the other APIs (found "${audience}")`,
-      )
-    audiences.add(audience)
-    for (const [index, scope] of scopes.entries()) {
-      const owner = owners.get(scope)
-      if (owner !== undefined && owner !== name)
-        report(['apis', name, 'scopes', index], `belongs to the API ${owner} already (found "${scope}")`)
-      owners.set(scope, name)
-    }
-  }
-}
+export const guardChecks = [audiencesExist, namesAreUnique, requirementsCanBeMet, rulesAreReached] as const
 
 function audiencesExist({ apis, guard }: Config, report: Report): void {
   for (const [index, { audience, access }] of guard.rules.entries()) {

@@ -104,7 +104,7 @@ const client = entry('One OAuth client.', {
   scopes: list(text({ description: 'A scope.' }), {
     default: [],
     description:
-      "API scopes that the client may request, and roles if it may read the user's role. Every client may request openid, profile, email and offline_access.",
+      "Scopes of scopes and apis that the client may request, and roles if it may read the user's role. Every client may request openid, profile, email and offline_access.",
   }),
   first_party: flag({ default: false, description: 'Whether to skip the consent page. For your own applications.' }),
   id_token_signed_response_alg: choice(ALGORITHMS, {
@@ -125,7 +125,10 @@ const client = entry('One OAuth client.', {
       'Whether the client must follow the FAPI 2.0 Security Profile. Requires jwks or jwks_uri. ID tokens are signed with ES256 unless you choose another algorithm than RS256.',
   }),
   audience: nullable(
-    text({ example: 'https://api.example', description: 'The audience of access tokens. By default oauth.audience.' }),
+    text({
+      example: 'https://api.example',
+      description: 'The audience of access tokens for the scopes that belong to no API. By default oauth.audience.',
+    }),
   ),
   access_token_ttl: nullable(
     duration({ example: '15m', description: 'The lifetime of access tokens. By default oauth.access_token_ttl.' }),

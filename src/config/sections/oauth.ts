@@ -27,8 +27,16 @@ export const oauthSections = {
       scopes: list(text({ ...SCOPE_NAMES, description: 'A scope.' }), {
         minItems: 1,
         example: ['orders:read', 'orders:write'],
-        description: 'The scopes of the API. A scope belongs to one API at most.',
+        description:
+          'The scopes of the API. A scope belongs to one API at most. scopes may describe them for the consent page.',
       }),
+      token_ttl: nullable(
+        duration({
+          example: '10m',
+          description:
+            'The lifetime of its access tokens, at most 1d. By default the access_token_ttl of the client or of oauth. Tokens of the guard live for 60 seconds.',
+        }),
+      ),
       algorithm: choice(ALGORITHMS, { default: 'ES256', description: 'The signing algorithm of its access tokens.' }),
       claims: list(choice(API_CLAIMS, { description: 'A claim.' }), {
         default: [],
@@ -38,7 +46,7 @@ export const oauthSections = {
     }),
     {
       description:
-        'The APIs behind your proxy. A guard rule that names one in audience sends it an access token for each request, which it verifies with the key set of svc.',
+        'Your APIs, with access tokens of their own, which they verify with the key set of svc. A client that lists a scope of an API may request tokens for it. A guard rule that names one in audience sends it a token for each request.',
       entries: [
         { value: { orders: { audience: 'https://orders.example.com', scopes: ['orders:read', 'orders:write'] } } },
       ],
@@ -73,7 +81,8 @@ export const oauthSections = {
     audience: nullable(
       text({
         example: 'https://api.example',
-        description: 'The audience of access tokens. Your APIs must check it. By default app.url.',
+        description:
+          'The audience of access tokens for the scopes that belong to no API of apis. Your APIs must check it. By default app.url.',
       }),
     ),
     id_token_claims: flag({

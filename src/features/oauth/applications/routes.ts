@@ -11,6 +11,7 @@ import { signedInOf } from '../protocol/browser.ts'
 import { firstPartyClient, personalClient } from '../protocol/clients.ts'
 import { skipsConsent } from '../protocol/grants.ts'
 import type { OAuthServer } from '../protocol/oauth-server.ts'
+import { ownScopes } from '../protocol/scopes.ts'
 import { signOwnToken } from './own-token.ts'
 import {
   Authorization,
@@ -53,7 +54,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
         response: { 200: Type.Array(Scope) },
       },
     },
-    async () => Object.entries(app.config.current().scopes).map(([id, description]) => ({ id, description })),
+    async () => ownScopes(app.config.current()).map(([id, description]) => ({ id, description })),
   )
 
   app.get(
@@ -91,7 +92,8 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       const { name } = request.body
       const scopes = [...new Set(request.body.scopes ?? [])]
       const config = app.config.current()
-      if (!scopes.every((scope) => Object.hasOwn(config.scopes, scope))) {
+      const known = new Set(ownScopes(config).map(([name]) => name))
+      if (!scopes.every((scope) => known.has(scope))) {
         throw validationFailed({ scopes: ['The selected scopes is invalid.'] })
       }
       const issuedAt = app.clock.now()
@@ -215,13 +217,14 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       },
     },
     async (request) => {
-      const { scopes, oauth } = app.config.current()
+      const config = app.config.current()
+      const { oauth } = config
       const issuedAt = app.clock.now()
       const { accessToken } = await signOwnToken(request, await oauthServer.signingKey(), {
         clientId: firstPartyClient,
         userId: requireUser(request).id,
         gid: sessionOrigin(callerOf(request).credentialId),
-        scopes: Object.keys(scopes),
+        scopes: ownScopes(config).map(([name]) => name),
         signedIn: signedInOf(request),
         issuedAt,
         expiresAt: issuedAt + oauth.access_token_ttl,

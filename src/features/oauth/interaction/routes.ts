@@ -10,12 +10,12 @@ import { allowFormTarget } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { eventContext } from '../../../users/events.ts'
 import type { Factors } from '../authentication-context.ts'
-import { audienceOf } from '../protocol/audience.ts'
 import { type SignedIn, signedInOf } from '../protocol/browser.ts'
 import { scopeOfClaim } from '../protocol/claims.ts'
 import type { RegisteredClient } from '../protocol/clients.ts'
 import { grantScopes, newGrant } from '../protocol/grants.ts'
 import type { InteractionDetails as Details, OAuthServer, Protocol } from '../protocol/oauth-server.ts'
+import { namedTargets } from '../protocol/targets.ts'
 import { missingStepUp, proveCode, type Refused, unmet } from './step-up.ts'
 import { saveConsent } from './store.ts'
 
@@ -118,12 +118,11 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
         return reply.redirect(await provider.interactionResult(request.raw, reply.raw, refusal), 303)
       }
       const scopes = scopesOf(details)
-      const config = app.config.current()
       const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
       const facts = { accountId: String(signedIn.user.id), clientId, sessionId: signedIn.sessionId }
       const endsWithSession = details.params.redirect_uri !== undefined && !scopes.includes('offline_access')
       const grant = known ?? newGrant(provider, { ...facts, sessionUid: details.session?.uid, endsWithSession })
-      grantScopes(grant, scopes, audienceOf(config, registry.client(clientId)))
+      grantScopes(grant, scopes, namedTargets(registry.targets(clientId), details.params.resource))
       const claims = details.prompt.details.missingOIDCClaims
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
       const grantId = await grant.save()

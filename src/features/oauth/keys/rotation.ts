@@ -42,16 +42,17 @@ const [minute, hour] = [60_000, 3_600_000]
  * The durations that a configuration asks for. Keys are published an hour before they sign, six times as long as the set
  * may be cached; less, down to a minute, where they are replaced every few hours or minutes.
  */
-export function rotationOf({ oauth, clients }: Config): Rotation {
+export function rotationOf({ oauth, clients, apis }: Config): Rotation {
   const { key_rotation: every, access_token_ttl, refresh_token_ttl, personal_access_token_ttl } = oauth
   const maxTtl = (key: 'access_token_ttl' | 'refresh_token_ttl', ...others: number[]) =>
     Math.max(...others, ...clients.map((client) => client[key] ?? 0))
+  const apiTtls = Object.values(apis).map(({ token_ttl }) => token_ttl ?? 0)
   return {
     every,
     lead: Math.max(minute, Math.min(hour, every / 4)),
     keep:
       maxTtl('refresh_token_ttl', refresh_token_ttl) +
-      maxTtl('access_token_ttl', access_token_ttl, personal_access_token_ttl),
+      maxTtl('access_token_ttl', access_token_ttl, personal_access_token_ttl, ...apiTtls),
   }
 }
 

@@ -122,12 +122,11 @@ export class RecordAdapter implements Adapter {
   #leastLife({ accountId, clientId }: AdapterPayload): number {
     const { oauth, session } = this.#parts.config
     if (this.#kind === 'Session') return accountId ? session.absolute_lifetime : unusedFor
-    return unusedFor + Math.max(oauth.authorization_code_ttl, oauth.device_code_ttl) + this.#accessLife(clientId)
-  }
-
-  #accessLife(clientId: string | undefined): number {
-    const { registry, config } = this.#parts
-    return registry.client(clientId)?.access_token_ttl ?? config.oauth.access_token_ttl
+    return (
+      unusedFor +
+      Math.max(oauth.authorization_code_ttl, oauth.device_code_ttl) +
+      this.#parts.registry.maxAccessTtl(clientId)
+    )
   }
 
   /** Extends the grant and the session to the end of everything the token can be exchanged for. */
@@ -137,7 +136,7 @@ export class RecordAdapter implements Adapter {
     end: number,
   ): Promise<void> {
     const uidHash = expiresWithSession && sessionUid ? recordId('uid', sessionUid) : null
-    const until = end + this.#accessLife(clientId)
+    const until = end + this.#parts.registry.maxAccessTtl(clientId)
     // Most grants already last long enough, which saves a statement.
     if (uidHash === null && readUntil(grantId) > until) return
     await this.#parts.store.extend(recordId('Grant', grantId), uidHash, until)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ClientAuthMethod, ClientMetadata } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
+import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
 /** Client from the YAML file. */
 export type RegisteredClient = Config['clients'][number]
@@ -8,12 +9,6 @@ export type RegisteredClient = Config['clients'][number]
 /** Clients of svc itself, for personal access tokens and tokens of the first-party page. */
 export const personalClient = 'svc-personal'
 export const firstPartyClient = 'svc-first-party'
-
-/** OpenID Connect scopes that every client may request. */
-export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as const
-
-/** Scopes besides those of APIs. `roles` is only for clients that list it. */
-export const servedScopes = [...openidScopes, 'roles'] as const
 
 const grantTypes: Readonly<Record<string, string>> = {
   authorization_code: 'authorization_code',
@@ -80,6 +75,9 @@ const ownMetadata = (client_id: string, name: string): ClientMetadata => ({
 export class Registry {
   readonly #clients: ReadonlyMap<string, RegisteredClient>
   readonly #metadata: ReadonlyMap<string, ClientMetadata>
+  readonly #targets: ReadonlyMap<string, Targets>
+  readonly #otherTargets: Targets
+  readonly #audiences: ReadonlySet<string>
 
   constructor(config: Config) {
     this.#clients = new Map(config.clients.map((client) => [client.client_id, client]))
@@ -87,6 +85,12 @@ export class Registry {
       ...config.clients.map((client): [string, ClientMetadata] => [client.client_id, metadataOf(client)]),
       [personalClient, ownMetadata(personalClient, 'Personal access token')],
       [firstPartyClient, ownMetadata(firstPartyClient, config.app.name)],
+    ])
+    this.#targets = new Map(config.clients.map((client) => [client.client_id, targetsOf(config, client)]))
+    this.#otherTargets = targetsOf(config, undefined)
+    this.#audiences = new Set([
+      ...[...this.#targets.values(), this.#otherTargets].map(([own]) => own.audience),
+      ...Object.values(config.apis).map(({ audience }) => audience),
     ])
   }
 
@@ -107,9 +111,31 @@ export class Registry {
     return id === personalClient || id === firstPartyClient || this.client(id)?.first_party === true
   }
 
-  /** Default scopes of a client: its API scopes, otherwise `openid`. */
-  defaultScope(id: string | undefined): string {
+  /** APIs that a client may request tokens for. */
+  targets(id: string | undefined): Targets {
+    return (id === undefined ? undefined : this.#targets.get(id)) ?? this.#otherTargets
+  }
+
+  /** Tests whether access tokens can have this audience. A reload may remove an API whose tokens have not expired. */
+  hasAudience(audience: string): boolean {
+    return this.#audiences.has(audience)
+  }
+
+  /** Maximum lifetime of a client's access tokens, in milliseconds. */
+  maxAccessTtl(id: string | undefined): number {
+    return Math.max(...this.targets(id).map(({ ttl }) => ttl))
+  }
+
+  /** API scopes of a client, limited to those of the resources that a request names. */
+  apiScopes(id: string | undefined, resources?: unknown): string[] {
     const scopes = this.client(id)?.scopes ?? []
-    return scopes.length > 0 ? scopes.join(' ') : 'openid'
+    if (resources === undefined) return [...scopes]
+    const named = namedTargets(this.targets(id), resources)
+    return scopes.filter((scope) => named.some(({ tokenScopes }) => tokenScopes.has(scope)))
+  }
+
+  /** Scopes of a request without `scope`: the API scopes of the client, otherwise `openid`. */
+  defaultScope(id: string | undefined, resources?: unknown): string {
+    return this.apiScopes(id, resources).join(' ') || 'openid'
   }
 }

@@ -7,8 +7,8 @@ import { acrValues, type Factors } from '../authentication-context.ts'
 import { proofAlgorithms } from '../dpop.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
+import { resourceIndicators } from './choose-target.ts'
 import { claimsByScope, claimsOf, idTokenClaimsOf } from './claims.ts'
-import { servedScopes } from './clients.ts'
 import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionCookieOptions } from './cookie-names.ts'
 import { loadExistingGrant } from './grants.ts'
 import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
@@ -16,7 +16,7 @@ import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { apiTokenGrant } from './patches/token-models.ts'
 import { protocolRoutes } from './paths.ts'
-import { resourceIndicators } from './scopes.ts'
+import { servedScopes } from './scopes.ts'
 
 export interface ProtocolParts extends AdapterParts {
   /** Private keys. The first one of each algorithm signs. */
@@ -122,7 +122,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
           (token.clientId === client.clientId && !('gty' in token && token.gty === apiTokenGrant)),
       },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
-      resourceIndicators: resourceIndicators(config, registry),
+      resourceIndicators: resourceIndicators(registry),
       rpInitiatedLogout: { enabled: true, ...logoutPages },
       backchannelLogout: { enabled: true },
       pushedAuthorizationRequests: { enabled: true },

@@ -3,8 +3,8 @@ import { HttpError } from '../../../errors.ts'
 const unreadable = (): HttpError => new HttpError(400, 'malformed_body', 'The request body cannot be read.')
 
 /**
- * Returns the body as form text, from a form or a flat JSON object of strings. Returns null for other types, which the
- * library rejects.
+ * Returns the body as form text, from a form or a flat JSON object of strings. `resource` may be a list (RFC 8707
+ * section 2). Returns null for other types, which the library rejects.
  */
 export function formOf(body: Buffer, contentType: string | undefined, takesJson: boolean): string | null {
   const type = contentType?.split(';')[0]?.trim().toLowerCase()
@@ -19,8 +19,10 @@ export function formOf(body: Buffer, contentType: string | undefined, takesJson:
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) throw unreadable()
   const form = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) {
-    if (typeof value !== 'string') throw unreadable()
-    form.append(name, value)
+    for (const one of name === 'resource' && Array.isArray(value) ? value : [value]) {
+      if (typeof one !== 'string') throw unreadable()
+      form.append(name, one)
+    }
   }
   return form.toString()
 }

@@ -1,9 +1,10 @@
 import type Provider from 'oidc-provider'
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
-import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
-import { type RegisteredClient, type Registry, servedScopes } from './clients.ts'
+import type { RegisteredClient, Registry } from './clients.ts'
+import { servedScopes } from './scopes.ts'
+import { namedTargets, type Target } from './targets.ts'
 
 /**
  * Tests whether a first-party client needs no consent: only if no other program can receive its codes. A public client
@@ -21,13 +22,13 @@ export function skipsConsent(client: RegisteredClient, config: Config): boolean 
 export const isUnprovenDevice = ({ oidc }: KoaContextWithOIDC, client: RegisteredClient | undefined): boolean =>
   client?.type === 'public' && (oidc.entities.DeviceCode !== undefined || oidc.route === 'device_resume')
 
-/** Adds scopes to a grant: OpenID Connect scopes, and scopes of the client's API. */
-export function grantScopes(grant: Grant, scopes: Iterable<string>, audience: string): void {
+/** Adds scopes to a grant: OpenID Connect scopes, and for each API its own. */
+export function grantScopes(grant: Grant, scopes: Iterable<string>, targets: readonly Target[]): void {
   const openid = new Set<string>(servedScopes)
   const wanted = [...scopes]
   grant.addOIDCScope(wanted.filter((scope) => openid.has(scope)).join(' '))
-  // The tokens have one resource, which also serves UserInfo, so it gets all scopes.
-  grant.addResourceScope(resourceOf(audience), wanted.join(' '))
+  for (const { resource, tokenScopes } of targets)
+    grant.addResourceScope(resource, wanted.filter((scope) => tokenScopes.has(scope)).join(' '))
 }
 
 /** Scopes that a user allowed a client before. */
@@ -63,7 +64,7 @@ export const loadExistingGrant =
         ctx.oidc.route !== 'code_verification' &&
         !asked.includes('offline_access'),
     })
-    grantScopes(grant, given, audienceOf(config, registered))
+    grantScopes(grant, given, namedTargets(registry.targets(client.clientId), params?.resource))
     // Individual claims are not part of the remembered consent. They last as long as the session.
     const previous = params?.claims ? await provider.Grant.find(session.grantIdFor(client.clientId) ?? '') : undefined
     if (previous) grant.addOIDCClaims(previous.getOIDCClaims())

@@ -1,8 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import type { Config } from '../../../config/schema.ts'
-import { audienceOf, resourceOf } from './audience.ts'
-import type { Registry } from './clients.ts'
-import { resourceServer } from './scopes.ts'
+import { resourceServer } from './choose-target.ts'
+import type { Target } from './targets.ts'
 
 /** How and when the user signed in (RFC 9068 section 2.2.1). */
 interface AuthenticationClaims {
@@ -11,6 +9,7 @@ interface AuthenticationClaims {
 }
 
 interface TokenFacts {
+  target: Target
   accountId: string
   grantId: string | undefined
   gty: string
@@ -36,23 +35,20 @@ export function originClaims({ oidc }: KoaContextWithOIDC, token: object): Origi
   return origins.get(token) ?? { acr: source?.acr, auth_time: source?.authTime }
 }
 
-/** Access token of a user for the requesting client and its audience, and its lifetime in seconds. */
+/** Access token of a user for the requesting client, and its lifetime in seconds. */
 export async function issueToken(
   ctx: KoaContextWithOIDC,
-  config: Config,
-  registry: Registry,
-  { accountId, grantId, gty, scopes, authentication, subjectJti, until = Number.POSITIVE_INFINITY }: TokenFacts,
+  { target, accountId, grantId, gty, scopes, authentication, subjectJti, until = Number.POSITIVE_INFINITY }: TokenFacts,
 ): Promise<{ access_token: string; expires_in: number; token_type: string }> {
   const { provider, client } = ctx.oidc
-  const registered = registry.client(client?.clientId)
   const { AccessToken, ResourceServer } = provider
-  const info = resourceServer(config, registered, registered?.scopes ?? [])
+  const info = resourceServer(target)
   const iat = Math.floor(Date.now() / 1000)
   const exp = Math.min(iat + (info.accessTokenTTL ?? 0), until)
   const scope = scopes.join(' ') || undefined
   const token = new AccessToken({ accountId, client, grantId, gty, scope, iat, exp } as never)
   const { acr, auth_time } = authentication
   origins.set(token, { acr, auth_time, ...(subjectJti === undefined ? {} : { subject_jti: subjectJti }) })
-  token.resourceServer = new ResourceServer(resourceOf(audienceOf(config, registered)), info) as never
+  token.resourceServer = new ResourceServer(target.resource, info) as never
   return { access_token: await token.save(), expires_in: exp - iat, token_type: token.tokenType }
 }

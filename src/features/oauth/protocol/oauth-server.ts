@@ -146,8 +146,8 @@ export class OAuthServer {
   async findLive(token: string): Promise<LiveToken | null> {
     await this.open()
     const claims = await this.#verifier.verify(token, this.#app.clock.now())
-    if (!claims) return null
     const registry = this.registry()
+    if (!claims || !registry.hasAudience(claims.aud)) return null
     const bearer = await bearerOfLive(this.#app, (id) => registry.has(id), claims)
     return bearer && { claims, ...bearer }
   }

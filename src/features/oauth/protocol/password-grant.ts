@@ -9,13 +9,12 @@ import { checkTokenSignIn } from '../../../login/token-sign-in.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { holdAccount } from '../../../users/lock.ts'
 import { acrOf } from '../authentication-context.ts'
-import { audienceOf, resourceOf } from './audience.ts'
 import { handedOf } from './browser.ts'
+import { chooseTarget } from './choose-target.ts'
 import { idTokenClaimsOf } from './claims.ts'
 import type { Registry } from './clients.ts'
 import { grantScopes, newGrant } from './grants.ts'
 import { issueToken } from './issued-token.ts'
-import { resourceServer } from './scopes.ts'
 
 const gty = 'password'
 
@@ -36,11 +35,9 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const registered = registry.client(client.clientId)
   const [username, password, otp] = [text(params?.username), text(params?.password), text(params?.otp)]
   if (username === '' || password === '') throw new errors.InvalidRequest('username and password are required')
-  const asked = text(params?.scope) || registry.defaultScope(client.clientId)
+  const asked = text(params?.scope) || registry.defaultScope(client.clientId, params?.resource)
   const scopes = [...new Set(asked.split(' ').filter((name) => name !== ''))]
-  const allowed = resourceServer(config, registered, registered?.scopes ?? []).scope.split(' ')
-  const foreign = scopes.find((name) => !allowed.includes(name))
-  if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
+  const target = chooseTarget(registry.targets(client.clientId), scopes, params?.resource)
 
   const { request } = handedOf(ctx.req)
   const { database, clock } = request.server
@@ -53,9 +50,8 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
 
   const { user } = signIn
   const accountId = String(user.id)
-  const audience = audienceOf(config, registered)
   const grant = newGrant(provider, { accountId, clientId: client.clientId })
-  grantScopes(grant, scopes, audience)
+  grantScopes(grant, scopes, [target])
   const grantId = await grant.save()
   // Checked again after the write, so that a concurrent password reset leaves no grant behind.
   const isTheirs = await database.transaction(async (tx) => {
@@ -74,10 +70,10 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const amr = signIn.usedSecondFactor ? withMethod(first, codeMethod) : first
   const [acr, authTime] = [acrOf(amr), seconds(clock.now())]
   const authentication = { acr, auth_time: authTime }
-  const issued = await issueToken(ctx, config, registry, { accountId, grantId, gty, scopes, authentication })
+  const issued = await issueToken(ctx, { target, accountId, grantId, gty, scopes, authentication })
   const facts = { accountId, client, grantId, gty, scope: scopes.join(' '), acr, amr, authTime }
   const refreshToken = client.grantTypeAllowed('refresh_token')
-    ? await new provider.RefreshToken({ ...facts, resource: resourceOf(audience), rotations: 0 } as never).save()
+    ? await new provider.RefreshToken({ ...facts, resource: target.resource, rotations: 0 } as never).save()
     : undefined
   ctx.body = {
     ...issued,

@@ -5,7 +5,7 @@ import { applyPatches } from '../../../../src/features/oauth/protocol/patches/ap
 import { patch, patchesOf } from '../../../../src/features/oauth/protocol/patches/patch.ts'
 
 const url = 'http://localhost:8000'
-const config = { app: { url, secret: ['a-secret-of-at-least-32-characters'] }, scopes: {}, oauth: {} }
+const config = { app: { url, secret: ['a-secret-of-at-least-32-characters'] }, scopes: {}, apis: {}, oauth: {} }
 const parts = { config, cookies: {}, carried: {}, registry: {}, keysMaxAge: 0 } as never
 
 const build = () => new Provider(url, { features: { devInteractions: { enabled: false } }, cookies: { keys: ['key'] } })

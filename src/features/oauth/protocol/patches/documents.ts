@@ -1,12 +1,12 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../../config/schema.ts'
 import { limitHeaderNames } from '../../../../limits/too-many-requests.ts'
-import { servedScopes } from '../clients.ts'
 import { protocolRoutes } from '../paths.ts'
+import { registeredScopes, servedScopes } from '../scopes.ts'
 import { patchAnswer } from './patch.ts'
 
 /** Completes documents and responses of the library. */
-export function completeAnswers(provider: Provider, { scopes }: Config, keysMaxAge: number): void {
+export function completeAnswers(provider: Provider, config: Config, keysMaxAge: number): void {
   patchAnswer(provider, 'documents', 'completes metadata, cache headers and introspection', async (ctx, next) => {
     await next()
     const exposed = ctx.response.get('access-control-expose-headers')
@@ -21,7 +21,7 @@ export function completeAnswers(provider: Provider, { scopes }: Config, keysMaxA
     const { body }: { body?: unknown } = ctx
     if (typeof body !== 'object' || !body) return
     if (ctx.path.startsWith('/.well-known/') && 'scopes_supported' in body) {
-      body.scopes_supported = [...new Set([...servedScopes, ...Object.keys(scopes)])]
+      body.scopes_supported = [...new Set([...servedScopes, ...registeredScopes(config)])]
     }
     // The subject of a machine's token is the client (RFC 9068 section 2.2). The library leaves it out.
     const machine = ctx.oidc?.route === 'introspection' ? ctx.oidc.entities.ClientCredentials : undefined

@@ -1,6 +1,8 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../../config/schema.ts'
-import { type Registry, servedScopes } from '../clients.ts'
+import type { Registry } from '../clients.ts'
+import { registeredScopes, servedScopes } from '../scopes.ts'
+import { settledResource } from '../targets.ts'
 import { settledAcrValues } from './authentication-context.ts'
 import { patch } from './patch.ts'
 
@@ -26,16 +28,16 @@ interface Reading {
 }
 
 /**
- * Normalises the scopes and `acr_values` of a request once the library knows its client. Ignores unknown scopes (OpenID
- * Connect Core section 3.1.2.1) and unknown `acr_values`. A request without `scope` gets the scopes of its client; an
+ * Normalises the scopes, resources and `acr_values` of a request once the library knows its client. Ignores unknown
+ * scopes (OpenID Connect Core section 3.1.2.1) and unknown `acr_values`. A request without `scope` gets the scopes of its client; an
  * empty field counts as absent (RFC 6749 section 3.1).
  */
 export function settleScope(provider: Provider, config: Config, registry: Registry): void {
-  const known = new Set<string>([...servedScopes, ...Object.keys(config.scopes)])
+  const known = new Set<string>([...servedScopes, ...registeredScopes(config)])
   patch<Entity>(
     provider,
     ['OIDCContext.prototype', 'entity'],
-    'settles scope and acr_values as soon as the client is known',
+    'settles scope, resource and acr_values as soon as the client is known',
     (entity) =>
       function noteClient(this: Context & Reading, key: string, value: { clientId?: string }) {
         entity.call(this, key, value)
@@ -49,12 +51,15 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
     if (!params || (route !== 'token' && !asking.has(route))) return
     if (typeof params.acr_values === 'string') params.acr_values = settledAcrValues(params.acr_values)
     if (typeof body?.acr_values === 'string') body.acr_values = settledAcrValues(body.acr_values)
+    const resource = settledResource(params.resource || body?.resource || undefined, registry.targets(clientId))
+    params.resource = resource
+    if (body && resource !== undefined) body.resource = resource
     const asked = params.scope || body?.scope
     const isMachine = route === 'token' && params.grant_type === 'client_credentials'
     if (asked) set(withoutUnknown(asked) ?? insteadOfNothing(asked, params))
     // A pushed request already has its scopes.
-    else if (isMachine) set(registry.client(clientId)?.scopes.join(' ') || undefined)
-    else if (route !== 'token' && !params.request_uri) set(registry.defaultScope(clientId))
+    else if (isMachine) set(registry.apiScopes(clientId, resource).join(' ') || undefined)
+    else if (route !== 'token' && !params.request_uri) set(registry.defaultScope(clientId, resource))
 
     function set(scope: unknown): void {
       if (!params || scope === asked) return

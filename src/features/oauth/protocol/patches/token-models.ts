@@ -7,6 +7,7 @@ import { liveToken } from '../../../../tokens/bearer.ts'
 import { revokeToken } from '../../../../tokens/revoke.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import { handedOf } from '../browser.ts'
+import { checkRefresh } from '../choose-target.ts'
 import type { Registry } from '../clients.ts'
 import type { RecordStore } from '../store.ts'
 import { patch, patchAnswer } from './patch.ts'
@@ -124,13 +125,13 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   })
   const findChecked = (findRefresh: Find) => async (value: string, options: object) => {
     const token = await findRefresh(unhidden(value), options)
-    if (token instanceof RefreshToken && currentRoute() === 'token') leaveOutOffline(token.scopes)
+    if (token instanceof RefreshToken && currentRoute() === 'token') prepareRefresh(token)
     // On all other routes, the library looks up the account and the client itself.
     if (!(token instanceof RefreshToken) || currentRoute() !== 'introspection') return token
     const user = token.accountId === undefined ? null : await lookups.user(BigInt(token.accountId))
     return user && !user.disabled && registry.has(token.clientId ?? '') ? token : undefined
   }
-  patch(provider, ['RefreshToken', 'find'], 'checks user and client at introspection', findChecked)
+  patch(provider, ['RefreshToken', 'find'], 'checks the resource, and user and client at introspection', findChecked)
 
   patch<(this: object) => string>(
     provider,
@@ -182,6 +183,12 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     if (gid === undefined || currentRoute() !== 'introspection') return gid
     const grant = await provider.Grant.find(gid)
     return grant?.clientId === client_id ? gid : undefined
+  }
+
+  function prepareRefresh(token: InstanceType<typeof RefreshToken>): void {
+    leaveOutOffline(token.scopes)
+    const { ctx } = Provider
+    if (ctx && token.isValid && token.clientId === ctx.oidc.client?.clientId) checkRefresh(ctx, registry, token)
   }
 
   /**

@@ -1,0 +1,78 @@
+import type { Config } from '../../../config/schema.ts'
+import type { Algorithm } from '../keys/jwk.ts'
+import { openidScopes } from './scopes.ts'
+
+/** API that an access token is for. Each token has one. */
+export interface Target {
+  /** Name in `apis`; null for the audience of the scopes that belong to no API. */
+  name: string | null
+  /** Resource indicator (RFC 8707). */
+  resource: string
+  audience: string
+  /** Scopes of the API that the client lists. */
+  scopes: readonly string[]
+  /** All scopes of its tokens: those of the API, and those of OpenID Connect, because tokens also serve UserInfo. */
+  tokenScopes: ReadonlySet<string>
+  /** Lifetime of its tokens, in milliseconds. */
+  ttl: number
+  algorithm: Algorithm
+}
+
+/** A client's targets; the first one is for the scopes that belong to no API. */
+export type Targets = readonly [Target, ...Target[]]
+
+/** Resource indicator of an audience, which need not be a URI. */
+export const resourceOf = (audience: string): string =>
+  URL.canParse(audience) ? audience : `urn:svc:audience:${encodeURIComponent(audience)}`
+
+/** Targets of a client: its own audience, and the APIs of which it lists a scope. */
+export function targetsOf(config: Config, client: Config['clients'][number] | undefined): Targets {
+  const { oauth } = config
+  const listed = client?.scopes ?? []
+  const ttl = client?.access_token_ttl ?? oauth.access_token_ttl
+  const identity = [...openidScopes, ...listed.filter((scope) => scope === 'roles')]
+  const apis = Object.entries(config.apis).map(([name, api]): Target => {
+    const scopes = listed.filter((scope) => api.scopes.includes(scope))
+    return {
+      name,
+      resource: api.audience,
+      audience: api.audience,
+      scopes,
+      tokenScopes: new Set([...identity, ...scopes]),
+      ttl: api.token_ttl ?? ttl,
+      algorithm: api.algorithm,
+    }
+  })
+  const audience = client?.audience ?? oauth.audience
+  const taken = new Set(apis.flatMap(({ scopes }) => scopes))
+  const scopes = listed.filter((scope) => !taken.has(scope) && scope !== 'roles')
+  const own: Target = {
+    name: null,
+    resource: resourceOf(audience),
+    audience,
+    scopes,
+    tokenScopes: new Set([...identity, ...scopes]),
+    ttl,
+    algorithm: oauth.access_token_alg,
+  }
+  return [own, ...apis.filter((api) => api.scopes.length > 0)]
+}
+
+const hrefOf = (uri: string): string | undefined => URL.parse(uri)?.href
+
+/**
+ * Resource indicators as the configuration spells them: clients often send `https://api.example.com/` for
+ * `https://api.example.com`. Other values remain as they are.
+ */
+export function settledResource(asked: unknown, targets: Targets): unknown {
+  if (Array.isArray(asked)) return [...new Set(asked.map((one) => settledResource(one, targets)))]
+  if (typeof asked !== 'string') return asked
+  const href = hrefOf(asked)
+  return targets.find(({ resource }) => hrefOf(resource) === href)?.resource ?? asked
+}
+
+/** Targets that a request names. */
+export const namedTargets = (targets: Targets, resources: unknown): Target[] => {
+  const names = new Set([resources].flat())
+  return targets.filter(({ resource }) => names.has(resource))
+}
