@@ -11,6 +11,9 @@ export type BearerCheck = (
 /** Returns the caller of a DPoP-bound token (RFC 9449 section 7.1). Throws 401 for an invalid one. */
 export type BoundCheck = (token: string, request: FastifyRequest) => Promise<Caller>
 
+/** Tests for the format of a JWT. */
+export const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)
+
 /** Returns the text after the last `Bearer ` (any case), up to a comma, or null. */
 export function bearerOf(authorization: string | undefined): string | null {
   if (authorization === undefined) return null

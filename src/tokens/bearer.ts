@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { grants, storedAbilities } from '../access/abilities.ts'
 import type { Caller, TokenCaller } from '../access/caller.ts'
-import type { BearerCheck } from '../access/guard.ts'
+import { type BearerCheck, isJwt } from '../access/guard.ts'
 import type { TokenRow } from '../access/lookups/lookups.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { unauthenticated } from '../errors.ts'
@@ -60,35 +60,41 @@ function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): n
   return end === Number.POSITIVE_INFINITY ? null : end
 }
 
+/** Valid API token. Times are Unix milliseconds. */
+export interface LiveApiToken {
+  row: TokenRow
+  user: User
+  /** Null if it is unknown. */
+  since: number | null
+  /** Null for never. */
+  end: number | null
+}
+
 /**
  * Guard check for `<id>|<secret>` and for legacy secrets without an id. Leaves texts with three dot-separated parts to
  * the JWT check.
  */
 export const tokenBearer: BearerCheck = (bearer, request) => {
-  if (!bearer.includes('|') && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(bearer)) return undefined
-  const key = parseToken(bearer)
-  return key ? callerOf(key, request) : Promise.resolve(null)
+  if (isJwt(bearer)) return undefined
+  return callerOf(bearer, request)
 }
 
-async function callerOf(key: TokenKey, { server: app }: Pick<FastifyRequest, 'server'>): Promise<Caller | null> {
-  const live = await findLive(key, app)
+async function callerOf(bearer: string, { server: app }: Pick<FastifyRequest, 'server'>): Promise<Caller | null> {
+  const live = await liveToken(bearer, app)
   if (!live) return null
-  const { row, user, end } = live
-  app.touches.token(row.id, row.lastUsedAt === null ? null : Date.parse(row.lastUsedAt))
-  return new ApiTokenCaller(row, user, end)
+  noteUse(app, live.row)
+  return new ApiTokenCaller(live.row, live.user, live.end)
 }
 
-/** Returns a valid token with its owner and expiry (Unix ms; null for never), or null. */
-export async function liveToken(text: string, app: FastifyInstance) {
+/** Records that a token was used. */
+export function noteUse({ touches }: FastifyInstance, { id, lastUsedAt }: TokenRow): void {
+  touches.token(id, lastUsedAt === null ? null : Date.parse(lastUsedAt))
+}
+
+/** Returns a valid API token, or null. */
+export async function liveToken(text: string, app: FastifyInstance): Promise<LiveApiToken | null> {
   const key = parseToken(text)
-  const live = key && (await findLive(key, app))
-  if (!live) return null
-  const { row, user, end } = live
-  const since = row.createdAt === null ? null : Date.parse(row.createdAt)
-  return { id: row.id, userId: user.id, abilities: storedAbilities(row.abilities), since, end }
-}
-
-async function findLive(key: TokenKey, app: FastifyInstance) {
+  if (!key) return null
   const row = await find(key, app)
   if (!row?.user || row.user.disabled || row.tokenableType !== 'user') return null
   if (!constantTimeEqual(row.token, key.hash)) return null
@@ -96,7 +102,7 @@ async function findLive(key: TokenKey, app: FastifyInstance) {
   const end = endOf(row, app.config.current().expiration)
   // An invalid date compares as false, so the token counts as expired.
   if (end !== null && !(now < end)) return null
-  return { row, user: row.user, end }
+  return { row, user: row.user, since: row.createdAt === null ? null : Date.parse(row.createdAt), end }
 }
 
 const find = (key: TokenKey, { lookups }: FastifyInstance): Promise<TokenRow | null> =>

@@ -9,8 +9,9 @@ import { recordId } from './protocol/store.ts'
 export const sessionOrigin = (publicId: string): string => `session:${publicId}`
 export const personalOrigin = 'personal'
 
-/** The subject of a live token. */
-interface Bearer {
+/** Valid access token of svc. */
+export interface LiveToken {
+  claims: AccessTokenClaims
   /** Null for a machine. */
   user: User | null
   /** Name that the user gave the token; null for tokens of clients. */
@@ -27,14 +28,14 @@ const unnamed: Origin = { name: null }
 type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
 
 /**
- * Returns the subject of a live token: not revoked, with an existing client, enabled user and origin. Null otherwise.
+ * Returns the token of these claims if it is live: not revoked, with an existing client, enabled user and origin. Null otherwise.
  * Reads the database each time.
  */
-export async function bearerOfLive(
+export async function findLiveToken(
   { lookups, clock, config }: Parts,
   isRegistered: (clientId: string) => boolean,
   claims: AccessTokenClaims,
-): Promise<Bearer | null> {
+): Promise<LiveToken | null> {
   if (!isRegistered(claims.client_id)) return null
   const isMachine = claims.gty === 'client_credentials'
   const [isDenied, user, origin] = await Promise.all([
@@ -43,8 +44,8 @@ export async function bearerOfLive(
     isMachine ? unnamed : findOrigin(),
   ])
   if (isDenied || !origin) return null
-  if (isMachine) return { user: null, name: null }
-  return user && !user.disabled ? { user, name: origin.name } : null
+  if (isMachine) return { claims, user: null, name: null }
+  return user && !user.disabled ? { claims, user, name: origin.name } : null
 
   /** Whether the token was revoked, or the one that it was exchanged for. */
   async function isRevoked(...jtis: (string | undefined)[]): Promise<boolean> {

@@ -1,15 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { grants } from '../../access/abilities.ts'
 import type { Caller, TokenCaller } from '../../access/caller.ts'
-import type { BearerCheck, BoundCheck } from '../../access/guard.ts'
+import { type BearerCheck, type BoundCheck, isJwt } from '../../access/guard.ts'
 import { useOnce } from '../../access/used-once.ts'
 import type { HttpError } from '../../errors.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import type { AccessTokenClaims } from './access-token.ts'
+import type { LiveToken } from './alive.ts'
 import { deletePersonalToken } from './applications/store.ts'
 import { boundRefusal, proofOf } from './dpop.ts'
-import type { LiveToken, OAuthServer } from './protocol/oauth-server.ts'
+import type { OAuthServer } from './protocol/oauth-server.ts'
 import { denyToken } from './protocol/store.ts'
 import { signInRefusal } from './sign-in-refusal.ts'
 
@@ -68,8 +69,6 @@ class JwtCaller implements TokenCaller {
     })
   }
 }
-
-const isJwt = (bearer: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(bearer)
 
 /** Authenticates JWTs that svc issued for its own API (RFC 9068 section 4). */
 export const oauthBearer =

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../../../users/user.ts'
+import type { AskedTokens } from './introspection/request.ts'
 
 /** User of the browser by svc's session, which alone decides whether a user is signed in. */
 export interface SignedIn {
@@ -18,6 +19,8 @@ export interface Handed {
   request: FastifyRequest
   reply: FastifyReply
   signedIn: SignedIn | null
+  /** Tokens of an introspection request. */
+  asked?: AskedTokens
 }
 
 const handed = new WeakMap<IncomingMessage, Handed>()

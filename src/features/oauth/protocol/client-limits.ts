@@ -38,7 +38,7 @@ export class ClientLimits {
   async check(name: string): Promise<void> {
     const rate = this.#config.current().rate_limits.token
     const now = this.#clock.now()
-    if (rate === null || !this.#isSuspect(name, now)) return
+    if (rate === null || !this.isSuspect(name, now)) return
     const until = await this.#counters.blockedUntil(name, { ...rate, block: 'window' }, now)
     if (until !== null) throw tooManyFailures({ max: rate.max, until, now })
   }
@@ -47,7 +47,7 @@ export class ClientLimits {
   async attempt(name: string, isRight: boolean): Promise<boolean> {
     const rate = this.#config.current().rate_limits.token
     const now = this.#clock.now()
-    if (rate === null || (isRight && !this.#isSuspect(name, now))) return isRight
+    if (rate === null || (isRight && !this.isSuspect(name, now))) return isRight
     // Synchronously, so that concurrent guesses after the first wrong one count in advance.
     this.#suspect(name, now + rate.window)
     const hit = await this.#counters.hit(name, { ...rate, block: 'window' }, now)
@@ -56,7 +56,8 @@ export class ClientLimits {
     return isRight
   }
 
-  #isSuspect(name: string, now: number): boolean {
+  /** Tests whether the pair failed recently in this process, so that `check` and `attempt` query its counter. */
+  isSuspect(name: string, now = this.#clock.now()): boolean {
     return (this.#suspects.get(name) ?? 0) > now
   }
 

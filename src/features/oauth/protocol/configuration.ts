@@ -14,7 +14,6 @@ import { loadExistingGrant } from './grants.ts'
 import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
 import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
-import { apiTokenGrant } from './patches/token-models.ts'
 import { protocolRoutes } from './paths.ts'
 import { servedScopes } from './scopes.ts'
 
@@ -114,13 +113,8 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****', ...devicePages },
-      introspection: {
-        enabled: true,
-        // API tokens belong to no client.
-        allowedPolicy: (_ctx, client, token) =>
-          registry.client(client.clientId)?.introspect === true ||
-          (token.clientId === client.clientId && !('gty' in token && token.gty === apiTokenGrant)),
-      },
+      // The library authenticates the client, and svc answers (`answerIntrospection`).
+      introspection: { enabled: true, allowedPolicy: () => false },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
       resourceIndicators: resourceIndicators(registry),
       rpInitiatedLogout: { enabled: true, ...logoutPages },

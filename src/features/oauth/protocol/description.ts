@@ -1,10 +1,11 @@
 import { type TSchema, Type } from 'typebox'
 import { pageAnswers } from '../../../pages/pages.ts'
+import { maxTokens } from './introspection/request.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
 import {
   DeviceAuthorization,
   dpopNonce,
-  Introspection,
+  IntrospectionAnswer,
   KeySet,
   PushedRequest,
   protocolErrors,
@@ -23,6 +24,8 @@ interface Described {
   /** Query parameters of a GET and fields of a POST, with their descriptions. */
   fields?: Record<string, string>
   required?: readonly string[]
+  /** Fields that may be repeated. */
+  lists?: Record<string, string>
   /** How a caller authenticates. */
   authentication?: 'client' | 'token'
 }
@@ -140,13 +143,13 @@ const described: Readonly<Record<string, Described>> = {
   },
   [protocolRoutes.introspection]: {
     id: 'introspectToken',
-    summary: 'Token introspection (RFC 7662)',
+    summary: 'Token introspection (RFC 7662), for one token or several',
     description:
-      'A client sees its own tokens. A client with `introspect: true` sees every token. Other tokens are `active: false`.',
-    response: { 200: Introspection },
-    required: ['token'],
+      'A client sees its own tokens. A client with `introspect: true` sees every token. Other tokens are `active: false`. For several tokens, send `tokens[]`: `tokens` of the response has their states in the same order.',
+    response: { 200: IntrospectionAnswer },
     authentication: 'client',
-    fields: { ...tokenField, ...clientFields },
+    fields: { ...tokenField, ...clientFields, token: 'An access token, API token or refresh token.' },
+    lists: { 'tokens[]': 'Instead of `token`: at most 100 tokens. In JSON, `tokens` is an array.' },
   },
   [protocolRoutes.revocation]: {
     id: 'revokeOAuthToken',
@@ -231,6 +234,7 @@ export function describe(path: string, method: string) {
     response,
     fields = {},
     required = [],
+    lists = {},
     authentication,
   } = described[path] ?? { id: '', summary: '', description: '' }
   const { methods = [], caller = 'program', isEntry = false } = protocolPaths[path] ?? {}
@@ -239,7 +243,13 @@ export function describe(path: string, method: string) {
   const parameters = {
     title: `${id.charAt(0).toUpperCase()}${id.slice(1)}Form`,
     type: 'object',
-    properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: fields[name] }])),
+    properties: Object.fromEntries([
+      ...names.map((name) => [name, { type: 'string', description: fields[name] }]),
+      ...Object.entries(lists).map(([name, description]) => [
+        name,
+        { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: maxTokens, description },
+      ]),
+    ]),
     ...(required.length > 0 ? { required } : {}),
   }
   return {

@@ -4,9 +4,14 @@ const unreadable = (): HttpError => new HttpError(400, 'malformed_body', 'The re
 
 /**
  * Returns the body as form text, from a form or a flat JSON object of strings. `resource` may be a list (RFC 8707
- * section 2). Returns null for other types, which the library rejects.
+ * section 2). In JSON, the fields in `lists` are arrays of strings. Returns null for other types, which the library
+ * rejects.
  */
-export function formOf(body: Buffer, contentType: string | undefined, takesJson: boolean): string | null {
+export function formOf(
+  body: Buffer,
+  contentType: string | undefined,
+  { takesJson, lists = [] }: { takesJson: boolean; lists?: readonly string[] },
+): string | null {
   const type = contentType?.split(';')[0]?.trim().toLowerCase()
   if (type === 'application/x-www-form-urlencoded') return body.toString()
   if (!takesJson || type !== 'application/json') return null
@@ -19,6 +24,13 @@ export function formOf(body: Buffer, contentType: string | undefined, takesJson:
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) throw unreadable()
   const form = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) {
+    if (lists.includes(name)) {
+      if (!Array.isArray(value) || value.length === 0 || !value.every((item) => typeof item === 'string')) {
+        throw new HttpError(400, 'malformed_body', `${name} must be an array of strings with at least one element.`)
+      }
+      for (const item of value) form.append(`${name}[]`, item)
+      continue
+    }
     for (const one of name === 'resource' && Array.isArray(value) ? value : [value]) {
       if (typeof one !== 'string') throw unreadable()
       form.append(name, one)

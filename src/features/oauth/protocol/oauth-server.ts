@@ -5,7 +5,7 @@ import type { Config } from '../../../config/schema.ts'
 import type { StepUpFactor } from '../../../feature.ts'
 import type { User } from '../../../users/user.ts'
 import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
-import { bearerOfLive } from '../alive.ts'
+import { findLiveToken, type LiveToken } from '../alive.ts'
 import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
@@ -13,6 +13,7 @@ import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
 import { CarriedRecords } from './carried.ts'
 import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
+import { Introspection } from './introspection/answers.ts'
 import { clientFetch } from './outbound.ts'
 import type { SendLogout } from './patches/logout.ts'
 import { PendingLimits } from './pending-limits.ts'
@@ -34,15 +35,7 @@ export interface Protocol {
   answer: ReturnType<Provider['callback']>
   registry: Registry
   sendLogout: SendLogout
-}
-
-/** Valid access token of svc. */
-export interface LiveToken {
-  claims: AccessTokenClaims
-  /** Null for a machine. */
-  user: User | null
-  /** Name that the user gave the token; null for tokens of clients. */
-  name: string | null
+  introspection: Introspection
 }
 
 /**
@@ -59,7 +52,8 @@ export class OAuthServer {
   readonly #carried: CarriedRecords
   readonly #store: RecordStore
   readonly #redis: RedisRecords | null
-  readonly #limits: ClientLimits
+  /** Limits of failed client authentications. */
+  readonly limits: ClientLimits
   readonly #pending: PendingLimits
   readonly #openedAt: number
   #opening: Promise<void> | undefined
@@ -75,7 +69,7 @@ export class OAuthServer {
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.#carried = new CarriedRecords(app.config.current().app.secret, app.cookies, app.clock)
     this.signOut = new SignOut(app, this.seal)
-    this.#limits = new ClientLimits(app.counters, app.config, app.clock)
+    this.limits = new ClientLimits(app.counters, app.config, app.clock)
     this.#pending = new PendingLimits(app.counters, app.config, app.clock)
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
       current: () => this.#keySet(),
@@ -144,12 +138,21 @@ export class OAuthServer {
 
   /** Claims and user of a valid access token of svc; null for any other. */
   async findLive(token: string): Promise<LiveToken | null> {
+    const claims = await this.#claimsOf(token)
+    return claims && this.#liveOf(claims)
+  }
+
+  /** Claims of an unexpired access token of svc, from its signature alone. */
+  async #claimsOf(token: string): Promise<AccessTokenClaims | null> {
     await this.open()
-    const claims = await this.#verifier.verify(token, this.#app.clock.now())
+    return this.#verifier.verify(token, this.#app.clock.now())
+  }
+
+  /** The token of these claims; null if it ended. */
+  async #liveOf(claims: AccessTokenClaims): Promise<LiveToken | null> {
     const registry = this.registry()
-    if (!claims || !registry.hasAudience(claims.aud)) return null
-    const bearer = await bearerOfLive(this.#app, (id) => registry.has(id), claims)
-    return bearer && { claims, ...bearer }
+    if (!registry.hasAudience(claims.aud)) return null
+    return findLiveToken(this.#app, (id) => registry.has(id), claims)
   }
 
   /** Second factors that the user has enrolled and the configuration allows. */
@@ -193,7 +196,16 @@ export class OAuthServer {
     // Loaded with the first protocol request, so that a server that only checks tokens does not need the memory.
     const { buildProvider } = await import('./library.ts')
     const { database, lookups, clock } = this.#app
+    const introspectionOf = (provider: Provider) =>
+      new Introspection({
+        app: this.#app,
+        registry,
+        provider,
+        claimsOf: (token) => this.#claimsOf(token),
+        liveOf: (claims) => this.#liveOf(claims),
+      })
     const { provider, sendLogout } = buildProvider({
+      introspectionOf,
       config,
       cookies: this.#app.cookies,
       registry,
@@ -206,7 +218,7 @@ export class OAuthServer {
       redis: this.#redis,
       database,
       signOut: this.signOut,
-      limits: this.#limits,
+      limits: this.limits,
       keys: this.#keySet().private,
       fetch: clientFetch(config, this.#app.tracing, this.#app.log),
       keysMaxAge: this.#keySet().maxAge,
@@ -218,6 +230,6 @@ export class OAuthServer {
       findLive: async (token) => (await this.findLive(token))?.claims ?? null,
     })
     // Created once, because each call builds all of the library's middleware again.
-    return { provider, answer: provider.callback(), registry, sendLogout }
+    return { provider, answer: provider.callback(), registry, sendLogout, introspection: introspectionOf(provider) }
   }
 }

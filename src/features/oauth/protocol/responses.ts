@@ -81,12 +81,20 @@ export const DeviceAuthorization = Type.Object(
   { title: 'DeviceAuthorization', description: 'Codes for the device and the user (RFC 8628 section 3.2).' },
 )
 
-export const Introspection = Type.Object(
+const Introspection = Type.Object(
   {
     active: Type.Boolean({ description: 'Whether the token is valid. If not, the response has no other member.' }),
     scope: text('The granted scopes, separated by spaces.'),
-    client_id: text('The client that the token was issued to.'),
-    token_type: text('`Bearer` or `DPoP`.'),
+    abilities: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'The abilities of an API token, or the scopes of an access token. Refresh tokens have none.',
+      }),
+    ),
+    role: text("The user's role, for clients with `introspect: true`."),
+    token_id: Type.Optional(Type.Integer({ description: 'The id of an API token, as in `GET /api/tokens`.' })),
+    name: text('The name of an API token or a personal access token.'),
+    client_id: text('The client of the token. API tokens have none.'),
+    token_type: text('`Bearer` or `DPoP`. Refresh tokens have none.'),
     sub: text('The id of the user, or of the client.'),
     aud: Type.Optional(
       Type.Unsafe<string | string[]>({
@@ -102,6 +110,15 @@ export const Introspection = Type.Object(
   },
   { title: 'Introspection', description: 'The state of a token (RFC 7662 section 2.2).', additionalProperties: true },
 )
+
+const IntrospectionList = Type.Object(
+  { tokens: Type.Array(Introspection, { description: 'The states of the tokens, in the order of the request.' }) },
+  { title: 'IntrospectionList', description: 'The states of several tokens.' },
+)
+
+export const IntrospectionAnswer = Type.Union([Introspection, IntrospectionList], {
+  description: 'The state of `token`, or the states of `tokens[]`.',
+})
 
 export const UserInfo = Type.Object(
   {

@@ -10,9 +10,11 @@ import { describe } from './description.ts'
 import { publicClientOf, readForm, withClientId } from './empty-secret.ts'
 import { formOf } from './form.ts'
 import { settleOrigin, withBody } from './handed-request.ts'
+import { clientBySecret } from './introspection/client-secret.ts'
+import { type AskedTokens, maxIntrospectionSize, readIntrospection } from './introspection/request.ts'
 import type { OAuthServer } from './oauth-server.ts'
 import { isSeen, protocolError } from './patches/failures.ts'
-import { type ProtocolPath, protocolPaths } from './paths.ts'
+import { type ProtocolPath, protocolPaths, protocolRoutes } from './paths.ts'
 
 interface ProtocolOptions {
   oauthServer: OAuthServer
@@ -63,6 +65,7 @@ async function handOver(
           alsoAnswers,
         },
         schema: method === 'OPTIONS' ? { hide: true } : schema,
+        ...(path === protocolRoutes.introspection ? { bodyLimit: maxIntrospectionSize } : {}),
         handler: (request, reply) => answer(oauthServer, request, reply),
       })
     }
@@ -75,18 +78,17 @@ async function handOver(
 async function refuse(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const found = answerOf(error, request)
   const isBadBody = [400, 413, 415].includes(found.statusCode)
-  const answer = isBadBody ? new HttpError(400, 'malformed_body', 'The request body cannot be read.') : found
+  const reason = found.statusCode === 413 ? 'The request body is too large.' : 'The request body cannot be read.'
+  const answer = isBadBody && found.statusCode !== 400 ? new HttpError(400, 'malformed_body', reason) : found
   // Pages have an error page of their own, and a 404 is not a protocol error.
   if (isSeen(request) || found.statusCode === 404) throw answer
-  return reply
-    .code(answer.statusCode)
-    .headers(answer.headers)
-    .type('application/json; charset=utf-8')
-    .serializer(JSON.stringify)
-    .send(protocolError(answer))
+  return sendJson(reply.code(answer.statusCode).headers(answer.headers), protocolError(answer))
 }
 
-async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+const sendJson = (reply: FastifyReply, body: object): FastifyReply =>
+  reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send(body)
+
+async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { app } = request.server.config.current()
   const library = await oauthServer.current()
   const { raw } = request
@@ -99,9 +101,27 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     if (raw.url.endsWith('/')) throw notFound()
   }
   settleOrigin(raw, app.url, clientAddress(request))
-  let form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], isProgram) : null
-  const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
+  const isIntrospection = path === protocolRoutes.introspection
+  const reading = { takesJson: isProgram, lists: isIntrospection ? ['tokens'] : [] }
+  let form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], reading) : null
   const isUnread = raw.headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
+  let asked: AskedTokens | undefined
+  if (isIntrospection && (form !== null || isUnread)) {
+    const introspection = readIntrospection(form ?? (await readForm(raw, maxIntrospectionSize)))
+    const client = clientBySecret(request, introspection.fields, {
+      registry: library.registry,
+      limits: oauthServer.limits,
+    })
+    if (client) {
+      const { status, body } = await library.introspection.answer(client, introspection.asked)
+      return sendJson(reply.code(status), body)
+    }
+    // The library authenticates the client. It requires a token, but does not use it.
+    introspection.fields.set('token', '-')
+    asked = introspection.asked
+    form = introspection.fields.toString()
+  }
+  const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
   if (publicClient !== null && raw.method === 'POST' && (form !== null || isUnread)) {
     form = withClientId(form ?? (await readForm(raw, maxBodySize)), publicClient)
     delete raw.headers.authorization
@@ -110,7 +130,7 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     return reply.redirect(`${path}?${form}`, 303)
   }
   const handed = form === null ? raw : withBody(raw, form)
-  const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request) }
+  const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request), ...(asked ? { asked } : {}) }
   noteHanded(handed, facts)
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {

@@ -6,7 +6,7 @@ import { patch, patchesOf } from '../../../../src/features/oauth/protocol/patche
 
 const url = 'http://localhost:8000'
 const config = { app: { url, secret: ['a-secret-of-at-least-32-characters'] }, scopes: {}, apis: {}, oauth: {} }
-const parts = { config, cookies: {}, carried: {}, registry: {}, keysMaxAge: 0 } as never
+const parts = { config, cookies: {}, carried: {}, registry: {}, keysMaxAge: 0, introspectionOf: () => ({}) } as never
 
 const build = () => new Provider(url, { features: { devInteractions: { enabled: false } }, cookies: { keys: ['key'] } })
 
@@ -36,7 +36,6 @@ const expected = [
   'AccessToken.prototype.destroy',
   'ClientCredentials.prototype.destroy',
   'OIDCContext.prototype.entity',
-  'answer.api-token',
   'RefreshToken.find',
   'RefreshToken.prototype.generateTokenId',
   'ReplayDetection.unique',
@@ -48,6 +47,7 @@ const expected = [
   'answer.documents',
   'Client.prototype.grantTypeAllowed',
   'answer.failures',
+  'answer.introspection',
   'answer.form-targets',
   'Client.prototype.compareClientSecret',
   'Client.find',

@@ -4,6 +4,7 @@ import { deriveKeys } from '../../../../crypto/keys.ts'
 import type { Counters } from '../../../../limits/counters.ts'
 import type { CarriedRecords } from '../carried.ts'
 import type { ClientLimits } from '../client-limits.ts'
+import type { Introspection } from '../introspection/answers.ts'
 import { tellAuthentication } from './authentication-context.ts'
 import { adaptClientAuthentication } from './client-authentication.ts'
 import { renewClientKeys } from './client-keys.ts'
@@ -13,6 +14,7 @@ import { completeAnswers } from './documents.ts'
 import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
 import { rejectUnlistedGrants } from './grant-types.ts'
+import { answerIntrospection } from './introspection.ts'
 import { adaptLogout, type SendLogout } from './logout.ts'
 import { requirePushedRequests } from './pushed-requests.ts'
 import { settleScope } from './request-scope.ts'
@@ -25,6 +27,7 @@ export interface PatchParts extends SessionParts, DeviceParts, Omit<TokenParts, 
   counters: Counters
   cookies: Cookies
   carried: CarriedRecords
+  introspectionOf(provider: Provider): Introspection
   /** How long clients may cache the published keys, in seconds. */
   keysMaxAge: number
 }
@@ -48,6 +51,7 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   completeAnswers(provider, config, parts.keysMaxAge)
   rejectUnlistedGrants(provider)
   answerFailures(provider)
+  answerIntrospection(provider, registry, parts.introspectionOf(provider))
   allowFormTargets(provider)
   adaptClientAuthentication(provider, { registry, limits })
   renewClientKeys(provider, parts.clock)

@@ -7,7 +7,7 @@ import { patchAnswer } from './patch.ts'
 
 /** Completes documents and responses of the library. */
 export function completeAnswers(provider: Provider, config: Config, keysMaxAge: number): void {
-  patchAnswer(provider, 'documents', 'completes metadata, cache headers and introspection', async (ctx, next) => {
+  patchAnswer(provider, 'documents', 'completes metadata and cache headers', async (ctx, next) => {
     await next()
     const exposed = ctx.response.get('access-control-expose-headers')
     if (ctx.response.get('access-control-allow-origin')) {
@@ -23,8 +23,5 @@ export function completeAnswers(provider: Provider, config: Config, keysMaxAge: 
     if (ctx.path.startsWith('/.well-known/') && 'scopes_supported' in body) {
       body.scopes_supported = [...new Set([...servedScopes, ...registeredScopes(config)])]
     }
-    // The subject of a machine's token is the client (RFC 9068 section 2.2). The library leaves it out.
-    const machine = ctx.oidc?.route === 'introspection' ? ctx.oidc.entities.ClientCredentials : undefined
-    if (machine && 'active' in body && body.active === true) ctx.body = { ...body, sub: machine.clientId }
   })
 }

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import Provider from 'oidc-provider'
-import type { Lookups } from '../../../../access/lookups/lookups.ts'
 import { useOnce } from '../../../../access/used-once.ts'
 import type { MacKey } from '../../../../crypto/mac.ts'
 import { liveToken } from '../../../../tokens/bearer.ts'
@@ -10,15 +9,14 @@ import { handedOf } from '../browser.ts'
 import { checkRefresh } from '../choose-target.ts'
 import type { Registry } from '../clients.ts'
 import type { RecordStore } from '../store.ts'
-import { patch, patchAnswer } from './patch.ts'
+import { patch } from './patch.ts'
 
 /** Marks an API token among the library's access tokens. */
-export const apiTokenGrant = 'api_token'
+const apiTokenGrant = 'api_token'
 
 /** Functions of svc that the token models call. */
 export interface TokenParts {
   store: RecordStore
-  lookups: Pick<Lookups, 'user'>
   registry: Registry
   app: FastifyInstance
   /** Claims of a valid access token of svc; null for any other. */
@@ -43,14 +41,12 @@ interface Denied {
   accountId?: string
 }
 
-const tellsOfTokens = (route: string | undefined): boolean => route === 'introspection' || route === 'revocation'
-
-/** Hides a JWT from the library, which rejects structured tokens, on the two routes that accept one. */
+/** Hides a JWT from the library, which rejects structured tokens, where a client revokes one. */
 const hidden = '~'
 
-/** Lets the library's models find, introspect and revoke JWTs, which svc does not store. */
+/** Lets the library's models find and revoke JWTs, which svc does not store. */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
-  const { store, findLive, successorKey, app, lookups, registry } = parts
+  const { store, findLive, successorKey, app, registry } = parts
   const { AccessToken, ClientCredentials, RefreshToken } = provider
 
   const payloadOf = (claims: AccessTokenClaims) => ({
@@ -60,15 +56,6 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     clientId: claims.client_id,
     scope: claims.scope,
     jkt: claims.cnf?.jkt,
-    extra: {
-      scopes: claims.scopes,
-      ...(claims.gty ? { gty: claims.gty } : {}),
-      // Resource servers that introspect check them like those that read the JWT (RFC 9470 section 6.2).
-      ...(claims.acr === undefined ? {} : { acr: claims.acr }),
-      ...(claims.auth_time === undefined ? {} : { auth_time: claims.auth_time }),
-    },
-    // Only where the response shows it: at UserInfo, the library takes a token with an audience for one of another API.
-    ...(currentRoute() === 'introspection' ? { aud: claims.aud } : {}),
   })
   const isMachine = (claims: AccessTokenClaims): boolean => claims.gty === 'client_credentials'
 
@@ -76,7 +63,8 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     const claims = await findLive(unhidden(value))
     if (!claims) return apiToken(unhidden(value))
     if (isMachine(claims)) return undefined
-    const grantId = await ownGrant(claims)
+    // Revoking an access token ends only that token, so the library does not get its grant there.
+    const grantId = currentRoute() === 'revocation' ? undefined : claims.gid
     const asked = await claimsAskedFor(grantId)
     return new AccessToken({ ...payloadOf(claims), accountId: claims.sub, grantId, ...asked } as never)
   }
@@ -106,32 +94,29 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   patch<(this: Reading, key: string, value: object) => void>(
     provider,
     ['OIDCContext.prototype', 'entity'],
-    'hides JWTs from introspection and revocation, which reject structured tokens',
+    'hides JWTs from revocation, which rejects structured tokens',
     (entity) =>
       function noteEntity(this: Reading, key: string, value: object) {
         entity.call(this, key, value)
         const { route, params } = this
-        if (key === 'Client' && params && typeof params.token === 'string' && tellsOfTokens(route)) {
+        if (key === 'Client' && params && typeof params.token === 'string' && route === 'revocation') {
           params.token = hidden + params.token
         }
       },
   )
-  patchAnswer(provider, 'api-token', 'an API token has no client_id', async (ctx, next) => {
-    await next()
-    const { body }: { body?: unknown } = ctx
-    const isApiToken = ctx.oidc?.entities?.AccessToken?.gty === apiTokenGrant
-    if (isApiToken && typeof body === 'object' && body && 'client_id' in body)
-      ctx.body = { ...body, client_id: undefined }
-  })
   const findChecked = (findRefresh: Find) => async (value: string, options: object) => {
+    // svc itself answers introspection requests.
+    if (currentRoute() === 'introspection') return undefined
     const token = await findRefresh(unhidden(value), options)
     if (token instanceof RefreshToken && currentRoute() === 'token') prepareRefresh(token)
-    // On all other routes, the library looks up the account and the client itself.
-    if (!(token instanceof RefreshToken) || currentRoute() !== 'introspection') return token
-    const user = token.accountId === undefined ? null : await lookups.user(BigInt(token.accountId))
-    return user && !user.disabled && registry.has(token.clientId ?? '') ? token : undefined
+    return token
   }
-  patch(provider, ['RefreshToken', 'find'], 'checks the resource, and user and client at introspection', findChecked)
+  patch(
+    provider,
+    ['RefreshToken', 'find'],
+    'checks the resource, and ignores an offline_access that was not granted',
+    findChecked,
+  )
 
   patch<(this: object) => string>(
     provider,
@@ -163,26 +148,14 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
 
   /** API token as an access token of the requesting client. API tokens have no client, but the library requires one. */
   async function apiToken(text: string) {
-    const found = tellsOfTokens(currentRoute()) ? await liveToken(text, app) : null
+    const found = currentRoute() === 'revocation' ? await liveToken(text, app) : null
     if (!found) return undefined
     return new AccessToken({
-      jti: String(found.id),
-      ...(found.since === null ? {} : { iat: Math.floor(found.since / 1000) }),
-      ...(found.end === null ? {} : { exp: Math.floor(found.end / 1000) }),
+      jti: String(found.row.id),
       clientId: Provider.ctx?.oidc.client?.clientId,
-      accountId: String(found.userId),
+      accountId: String(found.user.id),
       gty: apiTokenGrant,
-      scope: found.abilities.filter((ability) => !/\s/.test(ability)).join(' '),
-      extra: { scopes: [...found.abilities] },
     } as never)
-  }
-
-  /** Grant of the token, where the library needs it. Revoking an access token ends only that token. */
-  async function ownGrant({ gid, client_id }: AccessTokenClaims): Promise<string | undefined> {
-    if (currentRoute() === 'revocation') return undefined
-    if (gid === undefined || currentRoute() !== 'introspection') return gid
-    const grant = await provider.Grant.find(gid)
-    return grant?.clientId === client_id ? gid : undefined
   }
 
   function prepareRefresh(token: InstanceType<typeof RefreshToken>): void {
