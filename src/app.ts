@@ -19,6 +19,7 @@ import { openRedis, type Redis } from './database/redis.ts'
 import { notFound } from './errors.ts'
 import type { Feature } from './feature.ts'
 import sessions from './features/active-sessions/routes.ts'
+import diagnose from './features/diagnose/routes.ts'
 import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import errorReference from './features/error-reference/routes.ts'
@@ -180,6 +181,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
 
   await app.register(health)
   await app.register(errorReference)
+  await app.register(diagnose)
   await app.register(forwardAuth, { findBearer })
   await app.register(session)
   await app.register(registration)

@@ -1,15 +1,17 @@
 import fastifyCors from '@fastify/cors'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
+import { type Advice, logAdvice } from '../http/advice.ts'
 import { deprecationHeaders } from '../http/deprecation.ts'
 import { limitHeaderNames } from '../limits/too-many-requests.ts'
+import { shownOrigin } from './diagnosis/page-address.ts'
 import { isListed } from './stateful.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route sets its own CORS headers. */
-    cors?: 'elsewhere'
+    /** `elsewhere`: the route sets its own CORS headers. `any`: pages of every origin may read it, without cookies. */
+    cors?: 'elsewhere' | 'any'
   }
 }
 
@@ -17,13 +19,29 @@ declare module 'fastify' {
  * Tests whether pages of this origin may read responses: as configured, otherwise by the stateful list (in production
  * only https, never loopback).
  */
-export function isAllowedOrigin(origin: string, { app, cors, stateful }: Config): boolean {
-  if (cors.origins) return cors.origins.includes(origin)
-  if (!isListed(origin, stateful)) return false
-  return app.environment !== 'production' || (origin.startsWith('https://') && !isLoopback(new URL(origin).hostname))
+export const isAllowedOrigin = (origin: string, config: Config): boolean => corsProblem(origin, config) === null
+
+/** Explains why pages of this origin cannot read responses; null if they can. */
+export function corsProblem(origin: string, { app, cors, stateful }: Config): Advice | null {
+  const page = shownOrigin(origin)
+  if (cors.origins) {
+    if (cors.origins.includes(origin)) return null
+    return { message: `cors.origins does not list ${page}, so its pages cannot read responses.`, key: 'cors.origins' }
+  }
+  if (!isListed(origin, stateful)) {
+    const message = `The stateful list, from which the CORS origins are derived, does not match ${page}.`
+    return { message, key: 'stateful' }
+  }
+  if (app.environment !== 'production') return null
+  if (origin.startsWith('https://') && !isLoopback(new URL(origin).hostname)) return null
+  const message = `In production, the stateful list allows only https origins that are not loopback, not ${page}.`
+  return { message, key: 'cors.origins' }
 }
 
 const exposedHeaders = [...limitHeaderNames, ...deprecationHeaders, 'X-Retry-After'].join(', ')
+
+const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
 /** Adds CORS headers to every native route, including errors, for the active configuration. */
 export async function addCors(app: FastifyInstance): Promise<void> {
@@ -32,9 +50,13 @@ export async function addCors(app: FastifyInstance): Promise<void> {
       if (request.routeOptions.config.cors === 'elsewhere') return done(null, { origin: false })
       const config = app.config.current()
       const { origin } = request.headers
+      const problem = origin === undefined ? null : corsProblem(origin, config)
+      const isForAll = problem !== null && request.routeOptions.config.cors === 'any' && config.guard.diagnose
+      if (problem && !isForAll && isPreflight(request) && config.guard.diagnose)
+        logAdvice(request.log, 'CORS preflight refused', problem, { origin: shownOrigin(origin ?? '') })
       done(null, {
-        origin: origin !== undefined && isAllowedOrigin(origin, config) ? origin : false,
-        credentials: config.cors.supports_credentials,
+        origin: isForAll ? '*' : origin !== undefined && problem === null ? origin : false,
+        credentials: !isForAll && config.cors.supports_credentials,
         methods: 'GET, HEAD, POST, PUT, PATCH, DELETE',
         exposedHeaders,
         maxAge: 7200,

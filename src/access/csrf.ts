@@ -3,8 +3,10 @@ import { constantTimeEqual } from '../crypto/hash.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { recent } from '../crypto/recent.ts'
 import { csrfMismatch } from '../errors.ts'
+import { type Advice, logAdvice } from '../http/advice.ts'
 import { methodsOf, type Step } from '../http/step.ts'
 import { isCrossSite, isFromForeignPage, isSafeMethod } from './cross-site.ts'
+import { shownOrigin } from './diagnosis/page-address.ts'
 import { accessOf } from './route-access.ts'
 
 /** XSRF token of a session id. The leading letter keeps clients from parsing it as JSON or a number. */
@@ -38,23 +40,56 @@ function presentedToken(request: FastifyRequest): unknown {
 }
 
 /** Throws 419 unless the browser reports a same-origin page, or a trusted page sends the token of the session. */
-export function checkToken(request: FastifyRequest, xsrf: Xsrf, presentedSessionId: string | null): void {
-  // Pages cannot forge Sec-Fetch-Site. Browsers omit it where they cannot vouch for it.
-  if (request.headers['sec-fetch-site'] === 'same-origin') return
-  refuseForeignPage(request)
-  const token = presentedToken(request)
-  const fits = typeof token === 'string' && presentedSessionId !== null && xsrf.fits(token, presentedSessionId)
-  if (!fits) throw csrfMismatch()
+export function checkToken(request: FastifyRequest, presentedSessionId: string | null): void {
+  refuse(request, csrfProblem(request, presentedSessionId))
 }
 
-/** Throws 419 for a request from an untrusted page, even with a valid token. */
-function refuseForeignPage(request: FastifyRequest): void {
-  if (isFromForeignPage(request)) throw csrfMismatch()
+/** Explains why a request fails the CSRF check; null if it passes. */
+export function csrfProblem(request: FastifyRequest, presentedSessionId: string | null): Advice | null {
+  // Pages cannot forge Sec-Fetch-Site. Browsers omit it where they cannot vouch for it.
+  if (request.headers['sec-fetch-site'] === 'same-origin') return null
+  const foreign = foreignPageProblem(request)
+  if (foreign) return foreign
+  const token = presentedToken(request)
+  const { xsrf } = request.server.sessions
+  const fits = typeof token === 'string' && presentedSessionId !== null && xsrf.fits(token, presentedSessionId)
+  return fits ? null : tokenProblem(token, presentedSessionId)
+}
+
+/** Explains the rejection of a page, even with a valid token; null for trusted pages. */
+function foreignPageProblem(request: FastifyRequest): Advice | null {
+  if (!isFromForeignPage(request)) return null
+  const page = shownOrigin(request.headers.origin ?? '')
+  const message = `The browser reports a page of another origin (${page}), which is not app.url, stateful or in cors.origins.`
+  return { message, key: 'stateful' }
+}
+
+function tokenProblem(token: unknown, presentedSessionId: string | null): Advice {
+  if (presentedSessionId === null) {
+    const message = 'There is no valid session cookie to compare a CSRF token with. Call GET /svc/csrf-cookie first.'
+    return { message, key: null }
+  }
+  if (token === undefined) {
+    const message =
+      'The request has no CSRF token. Send the value of the cookie XSRF-TOKEN in the header X-XSRF-TOKEN ' +
+      '(axios: withXSRFToken: true). Scripts of other hosts can read the cookie only with a domain that contains both.'
+    return { message, key: 'session.domain' }
+  }
+  const message =
+    'The CSRF token does not belong to this session. Read the cookie XSRF-TOKEN before each request, because it ' +
+    'changes with the session. svc reads the field _token first, then X-CSRF-TOKEN, then X-XSRF-TOKEN.'
+  return { message, key: null }
+}
+
+function refuse(request: FastifyRequest, problem: Advice | null): void {
+  if (!problem) return
+  if (request.server.config.current().guard.diagnose) logAdvice(request.log, 'CSRF check failed', problem)
+  throw csrfMismatch()
 }
 
 async function checkCsrf(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { sessions } = request.server
-  checkToken(request, sessions.xsrf, request.presentedSessionId)
+  checkToken(request, request.presentedSessionId)
   request.passedCsrf = true
   // A front end on another site receives its cookies only after the check.
   if (isCrossSite(request) && request.session.state?.row?.user) sessions.sendPair(request, reply)
@@ -73,6 +108,8 @@ export const csrf: Step = {
     const access = accessOf(route)
     if (access.family === 'none' || methodsOf(route).every(isSafeMethod)) return null
     if (!('csrf' in access)) return [access.caller === 'guest' ? checkCsrf : checkSessionCsrf]
-    return access.csrf === 'form' ? [async (request: FastifyRequest) => refuseForeignPage(request)] : null
+    return access.csrf === 'form'
+      ? [async (request: FastifyRequest) => refuse(request, foreignPageProblem(request))]
+      : null
   },
 }

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { HttpError, unauthenticated } from '../errors.ts'
+import { logAdvice } from '../http/advice.ts'
 import { only, type Step, type StepHook } from '../http/step.ts'
 import { type Caller, SessionCaller } from './caller.ts'
-import { diagnosis } from './diagnose.ts'
+import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { accessOf, isGuarded, isGuest } from './route-access.ts'
 import { isStateful } from './stateful.ts'
@@ -94,7 +95,7 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
         }
       } catch (error) {
         if (is401(error) && config.guard.diagnose)
-          request.log.warn(`authentication failed: ${diagnosis(headers, config)}`)
+          logAdvice(request.log, 'authentication failed', unauthenticatedAdvice(request))
         throw error
       }
     }

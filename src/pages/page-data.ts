@@ -158,6 +158,13 @@ export interface PageData {
       remedy: readonly string[]
     }[]
   }
+  /** How svc sees the request. */
+  diagnose: {
+    title: string
+    /** Address of the diagnosis, for other pages. */
+    url: string
+    findings: readonly { check: string; ok: boolean; message: string; key: string | null }[]
+  }
   'test-login': {
     errors: FormErrors
   }

@@ -2,11 +2,11 @@
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 
-const said = ({ logs }: TestApp) =>
+/** The explanations of an event in the log, with the keys to change. */
+const said = ({ logs }: TestApp, event: string) =>
   logs
-    .map((line): { level: number; msg: string } => JSON.parse(line))
-    .filter(({ msg }) => msg.startsWith('authentication failed'))
-    .map(({ msg }) => msg)
+    .map((line): { level: number; msg: string; config_key: string | null } => JSON.parse(line))
+    .filter(({ msg }) => msg.startsWith(event))
 
 t.test('logs why authentication failed in development', async (t) => {
   const svc = await buildTestApp(t)
@@ -22,22 +22,84 @@ t.test('logs why authentication failed in development', async (t) => {
   await svc.browser().get('/api/user')
   await spa.post('/logout')
   await spa.get('/api/user')
-  const reasons = said(svc)
+  const lines = said(svc, 'authentication failed')
+  const reasons = lines.map(({ msg }) => msg)
   t.match(reasons, [
-    /http:\/\/localhost:5174, which is not in the stateful list/,
-    /came from https:\/\/app\.example\.com, which/,
-    /without Origin and Referer/,
-    /the token is unknown, revoked, expired or malformed/,
+    /http:\/\/localhost:5174 is not in the stateful list.*; see stateful$/,
+    /https:\/\/app\.example\.com is not in the stateful list.*; see stateful$/,
+    /has neither Origin nor Referer/,
+    /The token is unknown, revoked, expired or malformed$/,
     /has neither a session cookie nor/,
-    /sent no session cookie/,
+    /has no session cookie\. Call GET \/svc\/csrf-cookie/,
     /anonymous, ended or expired/,
   ])
+  t.strictSame(
+    lines.map(({ level, config_key }) => [level, config_key]),
+    ['stateful', 'stateful', null, null, null, null, null].map((key) => [40, key]),
+  )
   t.equal(reasons.length, 7, 'and nothing for an authenticated request')
   t.notMatch(reasons.join(), 'a-secret')
+})
+
+t.test('logs why a CSRF check failed in development', async (t) => {
+  const svc = await buildTestApp(t)
+  const { email } = await svc.createUser()
+  const spa = svc.browser()
+  await spa.signIn(email)
+  const other = svc.browser()
+  await other.get('/svc/csrf-cookie')
+  const cases: [name: string, headers: Record<string, string | undefined>, reason: RegExp, key: string | null][] = [
+    ['no token', { 'x-xsrf-token': undefined }, /has no CSRF token.*; see session\.domain$/, 'session.domain'],
+    ['another session', { 'x-xsrf-token': await other.cookie('XSRF-TOKEN') }, /not belong to this session/, null],
+    ['X-CSRF-TOKEN first', { 'x-csrf-token': 'x' }, /reads the field _token first, then X-CSRF-TOKEN/, null],
+    ['no cookie', { cookie: undefined }, /no valid session cookie/, null],
+    [
+      'a foreign page',
+      { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example', referer: undefined },
+      /a page of another origin \(https:\/\/evil\.example\).*; see stateful$/,
+      'stateful',
+    ],
+  ]
+  for (const [name, headers, reason, key] of cases) {
+    const start = svc.logs.length
+    const { statusCode } = await spa.post('/forgot-password', { email }, headers)
+    t.equal(statusCode, 419, name)
+    const lines = said({ ...svc, logs: svc.logs.slice(start) }, 'CSRF check failed')
+    t.match(lines, [{ level: 40, msg: reason, config_key: key }], name)
+    t.equal(lines.length, 1, name)
+  }
+  const cookie = (await spa.cookie('svc_session')) ?? ''
+  t.ok(cookie, 'there is a session')
+  t.notMatch(svc.logs.join(), cookie, 'the log has no session id')
+  t.notMatch(svc.logs.join(), (await spa.cookie('XSRF-TOKEN')) ?? '', 'the log has no token')
+})
+
+t.test('logs why a CORS preflight was refused in development', async (t) => {
+  const preflight = (svc: TestApp, origin: string, url = '/api/user') =>
+    svc.app.inject({ method: 'OPTIONS', url, headers: { origin, 'access-control-request-method': 'PUT' } })
+  const cases: [settings: Record<string, unknown>, origin: string, reason: RegExp, key: string][] = [
+    [{}, 'http://localhost:5174', /stateful list, .*does not match http:\/\/localhost:5174; see stateful$/, 'stateful'],
+    [{}, 'http://a@evil.example/secret', /does not match http:\/\/evil\.example; see stateful$/, 'stateful'],
+    [{}, 'null', /does not match an invalid origin; see stateful$/, 'stateful'],
+    [{ cors: { origins: [] } }, 'http://localhost:5173', /cors\.origins does not list .*; see cors/, 'cors.origins'],
+  ]
+  for (const [settings, origin, reason, key] of cases) {
+    const svc = await buildTestApp(t, { settings })
+    const refused = await preflight(svc, origin)
+    t.equal(refused.headers['access-control-allow-origin'], undefined, origin)
+    t.match(said(svc, 'CORS preflight refused'), [{ level: 40, msg: reason, config_key: key }], origin)
+    await preflight(svc, 'http://localhost:8000', '/oauth/token')
+    await svc.app.inject({ method: 'OPTIONS', url: '/api/user', headers: { origin } })
+    t.equal(said(svc, 'CORS preflight refused').length, 1, 'only refused preflights are logged')
+  }
 })
 
 t.test('can be switched off', async (t) => {
   const svc = await buildTestApp(t, { settings: { guard: { diagnose: false }, stateful_api: false } })
   t.equal((await svc.bearer(null, 'GET', '/api/user')).statusCode, 401)
-  t.strictSame(said(svc), [])
+  const origin = 'https://evil.example'
+  const headers = { origin, 'access-control-request-method': 'PUT' }
+  await svc.app.inject({ method: 'OPTIONS', url: '/api/user', headers })
+  t.equal((await svc.app.inject({ method: 'POST', url: '/login', payload: {} })).statusCode, 419)
+  t.notMatch(svc.logs.join(), /authentication failed|CSRF check failed|preflight refused/)
 })

@@ -16,6 +16,7 @@ const maxFiles = 7
 
 const slices: Readonly<Record<string, Slice>> = {
   'active-sessions': { max: maxFiles },
+  diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
   'email-change': { max: 12 },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },

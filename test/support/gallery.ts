@@ -204,6 +204,15 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
     }),
   'message-hostile': (reply) =>
     reply.page('message', { title: hostile, message: hostile + long, link: { href: hostile, label: hostile } }),
+  diagnose: (reply) =>
+    reply.page('diagnose', {
+      title: 'Diagnosis',
+      url: hostile,
+      findings: [
+        { check: 'origin', ok: true, message: 'The page at http://localhost:5173 is in the stateful list.', key: null },
+        { check: 'cors', ok: false, message: hostile + long, key: 'cors.origins' },
+      ],
+    }),
   'test-login': (reply) => reply.page('test-login', { errors: hostileErrors }),
   'test-tokens': (reply) =>
     reply.page('test-tokens', {

@@ -38,6 +38,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /svc/csrf-cookie',
   // A proxy asks about a request, whose credential it passes on.
   'GET /svc/guard',
+  // It explains to developers why a request was rejected.
+  'GET /svc/diagnose',
   'POST /login',
   'POST /register',
   'POST /two-factor-challenge',

@@ -77,7 +77,7 @@ async function authenticate(
   { original, readSession, findBearer }: Question,
   rule: Rule | null,
 ): Promise<Authenticated> {
-  const { sessions, touches, config } = request.server
+  const { touches, config } = request.server
   const { headers } = request
   const mayBeSession = rule?.credentials?.includes('session') ?? true
   if (mayBeSession && headers.cookie !== undefined && mayUseSession(original, headers, config.current())) {
@@ -85,7 +85,7 @@ async function authenticate(
     const row = request.session.state?.row
     if (row?.user) {
       touches.session(row.id, row.lastSeenAt)
-      if (isUnsafe(original)) checkToken(request, sessions.xsrf, request.presentedSessionId)
+      if (isUnsafe(original)) checkToken(request, request.presentedSessionId)
       const proof = { authentication: request.session.proof, confirmationAge: confirmationAge(request) }
       return { caller: new SessionCaller(row.publicId, row.user), proof }
     }

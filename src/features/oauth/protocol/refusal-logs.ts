@@ -1,5 +1,6 @@
 import type Provider from 'oidc-provider'
 import type { errors, KoaContextWithOIDC } from 'oidc-provider'
+import { type Advice, logAdvice } from '../../../http/advice.ts'
 import { handedOf } from './browser.ts'
 
 /** Error of the library: what the client receives, and a detail for the log. */
@@ -11,18 +12,13 @@ type Refusal = Pick<errors.OIDCProviderError, 'error' | 'error_description' | 'e
 const refusals = [
   'authorization.error',
   'device_authorization.error',
+  'end_session.error',
   'grant.error',
   'introspection.error',
   'pushed_authorization_request.error',
   'revocation.error',
   'userinfo.error',
 ]
-
-/** Configuration key, and how an operator can change it. */
-interface Advice {
-  key: string
-  reason: string
-}
 
 /** Logs why svc rejected a request, and the configuration key to change if one would help. */
 export function logRefusals(provider: Provider): void {
@@ -32,9 +28,10 @@ export function logRefusals(provider: Provider): void {
       const asked = ctx.oidc.params?.client_id
       const known = ctx.oidc.client?.clientId
       const client = known ?? (typeof asked === 'string' ? asked.slice(0, 255) : null)
-      const { key, reason } = adviceFor(ctx, error, client)
-      const facts = { client, error: error.error, reason, config_key: key }
-      request.log.warn(facts, `OAuth request refused: ${reason}${key === null ? '' : `; see ${key}`}`)
+      const redirectUri = ctx.oidc.params?.redirect_uri ?? ctx.oidc.params?.post_logout_redirect_uri
+      const offered = redirectUri === undefined ? {} : { redirect_uri: addressOf(redirectUri) }
+      const event = `OAuth request refused (${error.error}, client ${client ?? 'unknown'})`
+      logAdvice(request.log, event, adviceFor(ctx, error, client), { client, error: error.error, ...offered })
     })
   }
 }
@@ -43,35 +40,39 @@ function adviceFor(
   { oidc }: KoaContextWithOIDC,
   { name, error, error_description, error_detail, scope }: Refusal,
   client: string | null,
-): Advice | { key: null; reason: string } {
-  const of = (key: string) => `clients[client_id=${client}].${key}`
+): Advice {
+  const of = (key: string) => (client === null ? 'clients' : `clients[client_id=${client}].${key}`)
   const told = error_description ?? error
   const { params = {} } = oidc
   if (error_detail === 'client not found')
-    return { key: 'clients', reason: 'no client of this client_id is registered' }
+    return { key: 'clients', message: 'no client of this client_id is registered' }
   if (name === 'InvalidRedirectUri') {
-    return { key: of('redirect_uris'), reason: `redirect_uri ${addressOf(params.redirect_uri)} is not registered` }
+    return { key: of('redirect_uris'), message: `redirect_uri ${addressOf(params.redirect_uri)} is not registered` }
+  }
+  if (/^post_logout_redirect_uri not registered/.test(told)) {
+    const message = `post_logout_redirect_uri ${addressOf(params.post_logout_redirect_uri)} is not registered`
+    return { key: of('post_logout_redirect_uris'), message }
   }
   if (error === 'invalid_scope') {
-    return { key: of('scopes'), reason: `the client may not ask for the scope ${scope ?? params.scope}` }
+    return { key: of('scopes'), message: `the client may not ask for the scope ${scope ?? params.scope}` }
   }
   if (error === 'unauthorized_client') {
-    return { key: of('grants'), reason: `the client may not use the grant ${params.grant_type ?? 'device_code'}` }
+    return { key: of('grants'), message: `the client may not use the grant ${params.grant_type ?? 'device_code'}` }
   }
   if (error === 'invalid_client') {
-    const reason = `client authentication failed: ${error_detail ?? told}`
-    return { key: of('{secret,secret_hash,jwks,jwks_uri,token_endpoint_auth_method}'), reason }
+    const message = `client authentication failed: ${error_detail ?? told}`
+    return { key: of('{secret,secret_hash,jwks,jwks_uri,token_endpoint_auth_method}'), message }
   }
-  if (error === 'invalid_target') return { key: of('audience'), reason: 'the client asks for another resource' }
-  if (/^origin .* not allowed for client/.test(told)) return { key: of('cors_origins'), reason: told }
+  if (error === 'invalid_target') return { key: of('audience'), message: 'the client asks for another resource' }
+  if (/^origin .* not allowed for client/.test(told)) return { key: of('cors_origins'), message: told }
   if (/PKCE/.test(told)) {
-    return { key: of('type'), reason: `${told} (public clients must send a code_challenge with S256)` }
+    return { key: of('type'), message: `${told} (public clients must send a code_challenge with S256)` }
   }
-  return { key: null, reason: told }
+  return { key: null, message: told }
 }
 
 /** URL without its query, which may contain personal data. */
 function addressOf(uri: unknown): string {
   const url = typeof uri === 'string' ? URL.parse(uri) : null
-  return url ? `${url.protocol}//${url.host}${url.pathname}` : '(missing or unreadable)'
+  return url ? `${url.protocol}//${url.host}${url.pathname}`.slice(0, 255) : '(missing or unreadable)'
 }

@@ -31,6 +31,25 @@ t.test('logs a rejected OAuth request with the client, the reason and the key to
       { client: 'spa', reason: /https:\/\/evil\.example\/cb is not/, config_key: of('spa', 'redirect_uris') },
     ],
     [
+      'the same in one line',
+      () => ada.authorize({ ...asked, redirect_uri: 'https://evil.example/cb' }),
+      {
+        msg: /^OAuth request refused \(invalid_redirect_uri, client spa\): redirect_uri https:\/\/evil\.example\/cb is not registered; see clients/,
+        error: 'invalid_redirect_uri',
+        redirect_uri: 'https://evil.example/cb',
+      },
+    ],
+    [
+      'a redirect URI after sign-out',
+      () => ada.go('/oauth/logout?client_id=spa&post_logout_redirect_uri=https%3A%2F%2Fevil.example%2Fout%3Fx'),
+      {
+        client: 'spa',
+        error: 'invalid_request',
+        redirect_uri: 'https://evil.example/out',
+        config_key: of('spa', 'post_logout_redirect_uris'),
+      },
+    ],
+    [
       'scope',
       () => post(svc, '/oauth/token', { ...credentials, scope: 'roles' }, robot),
       { client: 'robot', reason: /scope roles/, config_key: of('robot', 'scopes') },
