@@ -4,7 +4,7 @@ import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { abilities, type GuardOptions, guard, role } from '../src/fastify.ts'
 import { audience } from './issuer.ts'
-import { startSvc } from './svc.ts'
+import { introspection, startSvc } from './svc.ts'
 
 const svc = await startSvc(t)
 
@@ -52,4 +52,33 @@ t.test('accepts access tokens of svc for its audience, and no ID tokens', async 
 t.test('rejects API tokens unless it may introspect them', async (t) => {
   const call = await api(t)
   t.match(await call('/', `Bearer ${await svc.apiToken()}`), { status: 401, body: { code: 'unauthenticated' } })
+})
+
+t.test('accepts the access token of a machine for its audience', async (t) => {
+  const call = await api(t)
+  const bearer = `Bearer ${await svc.machineJwt('orders:write')}`
+  t.match(await call('/', bearer), {
+    status: 200,
+    body: { id: 'cron', kind: 'jwt', role: null, abilities: ['orders:write'] },
+  })
+  t.match(await call('/write', bearer), { status: 200 })
+})
+
+t.test('introspects API tokens, and rejects a revoked one with the next request', async (t) => {
+  const call = await api(t, { introspection })
+  const read = await svc.apiTokenWith(['orders:read', 'unrelated'])
+  const all = await svc.apiToken()
+  const calls = [call('/', `Bearer ${read}`), call('/write', `Bearer ${read}`), call('/write', `Bearer ${all}`)]
+  const [own, rejected, wildcard] = await Promise.all(calls)
+  t.match(own, { status: 200, body: { id: '1', kind: 'token', abilities: ['orders:read', 'unrelated'], role: 'user' } })
+  t.match(rejected, { status: 403, body: { code: 'invalid_ability' } })
+  t.match(wildcard, { status: 200 })
+  t.match(await call('/', `Bearer ${read}x`), { status: 401 }, 'a wrong secret')
+  await svc.revoke(all)
+  t.match(await call('/write', `Bearer ${all}`), { status: 401, body: { code: 'unauthenticated' } })
+})
+
+t.test('answers 503 if svc rejects the client of the introspection', async (t) => {
+  const call = await api(t, { introspection: { ...introspection, clientSecret: 'wrong' } })
+  t.match(await call('/', `Bearer ${await svc.apiToken()}`), { status: 503, body: { code: 'unavailable' } })
 })

@@ -10,7 +10,7 @@ const ada = { email: 'ada@example.com', password: 'correct horse' }
 const secret = 'the secret of this client, 32 bytes'
 
 /** The client of the API at svc. */
-const introspection = { clientId: 'orders-api', clientSecret: secret }
+export const introspection = { clientId: 'orders-api', clientSecret: secret }
 
 /** A real svc in a process of its own, with one user, clients and an API. */
 export async function startSvc(t: Test) {
@@ -24,6 +24,7 @@ export async function startSvc(t: Test) {
     apis: { orders: { audience, scopes, claims: ['email'] } },
     guard: { rules: [{ hosts: ['orders.example.com'], access: 'authenticated', audience: 'orders' }] },
     clients: [
+      { client_id: 'cron', secret, type: 'confidential', grants: ['client_credentials'], scopes },
       { client_id: 'phone', secret, type: 'confidential', grants: ['password'], first_party: true },
       {
         client_id: introspection.clientId,
@@ -34,7 +35,7 @@ export async function startSvc(t: Test) {
       },
     ],
   }
-  writeFileSync(join(cwd, 'svc.yaml'), stringify(configuration))
+  writeFileSync(join(cwd, 'svc.yaml'), stringify(configuration, { aliasDuplicateObjects: false }))
   const env = { SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', SVC_CONFIG: 'svc.yaml', PORT: String(port) }
   const create = ['user:create', `--email=${ada.email}`, '--name=Ada', '--verified']
   const created = await runCli(create, { cwd, env, input: `${ada.password}\n` })
@@ -63,6 +64,16 @@ export async function startSvc(t: Test) {
         ...{ grant_type: 'password', client_id: 'phone', client_secret: secret, scope: 'openid' },
         ...{ username: ada.email, password: ada.password },
       }),
+    /** An access token of a machine for the API. */
+    machineJwt: async (scope: string): Promise<string> =>
+      (
+        await post('/oauth/token', {
+          grant_type: 'client_credentials',
+          client_id: 'cron',
+          client_secret: secret,
+          scope,
+        })
+      ).access_token,
     /** Creates an API token; its abilities are `*`. */
     async apiToken(): Promise<string> {
       return (await post('/svc/token', { ...ada, device_name: 'Phone' })).token
@@ -77,6 +88,7 @@ export async function startSvc(t: Test) {
       const headers = { ...target, 'x-forwarded-host': 'orders.example.com', authorization: `Bearer ${token}` }
       return (await send('/svc/guard', { headers })).headers.get('authorization') ?? ''
     },
-    revoke: (token: string) => send('/svc/token', { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }),
+    revoke: (token: string) =>
+      send(`/api/tokens/${token.split('|')[0]}`, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }),
   }
 }
