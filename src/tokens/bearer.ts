@@ -60,6 +60,9 @@ function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): n
   return end === Number.POSITIVE_INFINITY ? null : end
 }
 
+/** Parts of the app that a token lookup needs. */
+type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
+
 /** Valid API token. Times are Unix milliseconds. */
 export interface LiveApiToken {
   row: TokenRow
@@ -92,18 +95,33 @@ export function noteUse({ touches }: FastifyInstance, { id, lastUsedAt }: TokenR
 }
 
 /** Returns a valid API token, or null. */
-export async function liveToken(text: string, app: FastifyInstance): Promise<LiveApiToken | null> {
+export async function liveToken(text: string, parts: Parts): Promise<LiveApiToken | null> {
+  const found = await unexpiredToken(text, parts)
+  return found && !found.user.disabled ? found : null
+}
+
+/** Returns an API token that exists and has not expired, also of a disabled user; otherwise null. */
+export async function unexpiredToken(text: string, parts: Parts): Promise<LiveApiToken | null> {
   const key = parseToken(text)
-  if (!key) return null
-  const row = await find(key, app)
-  if (!row?.user || row.user.disabled || row.tokenableType !== 'user') return null
-  if (!constantTimeEqual(row.token, key.hash)) return null
-  const now = app.clock.now()
-  const end = endOf(row, app.config.current().expiration)
+  const row = key && (await find(key, parts))
+  return row && constantTimeEqual(row.token, key.hash) ? unexpired(row, parts) : null
+}
+
+/** Tests whether the user has a valid API token with this id. */
+export async function isLiveToken(id: bigint, userId: string, parts: Parts): Promise<boolean> {
+  const row = await parts.lookups.tokenById(id)
+  const found = row && unexpired(row, parts)
+  return found !== null && !found.user.disabled && String(found.user.id) === userId
+}
+
+function unexpired(row: TokenRow, { clock, config }: Parts): LiveApiToken | null {
+  if (!row.user || row.tokenableType !== 'user') return null
+  const now = clock.now()
+  const end = endOf(row, config.current().expiration)
   // An invalid date compares as false, so the token counts as expired.
   if (end !== null && !(now < end)) return null
   return { row, user: row.user, since: row.createdAt === null ? null : Date.parse(row.createdAt), end }
 }
 
-const find = (key: TokenKey, { lookups }: FastifyInstance): Promise<TokenRow | null> =>
+const find = (key: TokenKey, { lookups }: Parts): Promise<TokenRow | null> =>
   key.id === null ? lookups.tokenByHash(key.hash) : lookups.tokenById(key.id)

@@ -204,13 +204,16 @@ function boundClientGetsBoundTokens({ dpop, fapi, grants }: Client, report: Repo
   }
 }
 
+/** Sources of tokens that are no clients of the configuration. */
+const OWN_SOURCES = ['svc-api-tokens', 'svc-first-party', 'svc-personal']
+
 function exchangeNamesClients({ exchange, grants }: Client, report: Report, { clients }: Config): void {
   if (exchange.length > 0 && !grants.includes('token_exchange')) {
     report('exchange', 'must be empty without the grant token_exchange')
   }
   for (const [index, id] of exchange.entries()) {
-    if (id.startsWith('svc-') || clients.some(({ client_id }) => client_id === id)) continue
-    report(['exchange', index], `must be the client_id of a client (found "${id}")`)
+    if (OWN_SOURCES.includes(id) || clients.some(({ client_id }) => client_id === id)) continue
+    report(['exchange', index], `must be the client_id of a client, svc-api-tokens or svc-first-party (found "${id}")`)
   }
 }
 

@@ -142,7 +142,8 @@ const client = entry('One OAuth client.', {
   }),
   exchange: list(text({ description: 'A client_id.' }), {
     default: [],
-    description: 'Clients whose tokens this client may exchange with the grant token_exchange.',
+    description:
+      'Clients whose access tokens this client may exchange with the grant token_exchange. svc-api-tokens allows API tokens, svc-first-party the tokens of sessions.',
   }),
   cors_origins: nullable(
     list(text({ format: 'origin', description: 'An origin.' }), {

@@ -12,8 +12,8 @@ export interface AccessTokenClaims extends JWTPayload {
   scopes?: string[]
   /** Grant, session or row with which the token ends. */
   gid?: string
-  /** `jti` of the exchanged subject token, with which it ends. */
-  subject_jti?: string
+  /** `jti` of the exchanged subject token, with which it ends. After several exchanges a list, the latest first. */
+  subject_jti?: string | string[]
   /** `client_credentials` marks a machine, regardless of `sub`. */
   gty?: string
   /**

@@ -1,13 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { isLive } from '../../access/session-store.ts'
 import { sha256Hex } from '../../crypto/hash.ts'
+import { isLiveToken } from '../../tokens/bearer.ts'
 import type { User } from '../../users/user.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import { recordId } from './protocol/store.ts'
 
-/** Where a token comes from, as its `gid` says: a grant of the OAuth server, a browser session, or a personal token's row. */
+/** Origin of a token, as its `gid` says: a grant of the OAuth server, a session, a personal token's row or an API token. */
 export const sessionOrigin = (publicId: string): string => `session:${publicId}`
 export const personalOrigin = 'personal'
+export const apiTokenOrigin = (id: bigint | ''): string => `api-token:${id}`
 
 /** Valid access token of svc. */
 export interface LiveToken {
@@ -39,7 +41,7 @@ export async function findLiveToken(
   if (!isRegistered(claims.client_id)) return null
   const isMachine = claims.gty === 'client_credentials'
   const [isDenied, user, origin] = await Promise.all([
-    isRevoked(claims.jti, claims.subject_jti),
+    isRevoked([claims.jti, ...subjectsOf(claims)]),
     isMachine ? null : findUser(lookups, claims.sub),
     isMachine ? unnamed : findOrigin(),
   ])
@@ -47,9 +49,9 @@ export async function findLiveToken(
   if (isMachine) return { claims, user: null, name: null }
   return user && !user.disabled ? { claims, user, name: origin.name } : null
 
-  /** Whether the token was revoked, or the one that it was exchanged for. */
-  async function isRevoked(...jtis: (string | undefined)[]): Promise<boolean> {
-    const found = await Promise.all(jtis.map((jti) => jti !== undefined && lookups.isDenied(sha256Hex(jti))))
+  /** Tests whether the token was revoked, or one that it was exchanged for. */
+  async function isRevoked(jtis: readonly string[]): Promise<boolean> {
+    const found = await Promise.all(jtis.map((jti) => lookups.isDenied(sha256Hex(jti))))
     return found.includes(true)
   }
 
@@ -63,10 +65,18 @@ export async function findLiveToken(
       const isOwn = row !== null && isLive(row, clock.now(), config.current().session) && String(row.user?.id) === sub
       return isOwn ? unnamed : null
     }
+    if (gid.startsWith(apiTokenOrigin(''))) {
+      const id = BigInt(gid.slice(apiTokenOrigin('').length))
+      return (await isLiveToken(id, sub, { lookups, clock, config })) ? unnamed : null
+    }
     const grant = await lookups.oauthRecord(recordId('Grant', gid))
     return grant && (grant.expiresAt === null || grant.expiresAt > clock.now()) ? unnamed : null
   }
 }
+
+/** `jti` of the tokens that a token was exchanged for, the latest first. */
+export const subjectsOf = ({ subject_jti }: Pick<AccessTokenClaims, 'subject_jti'>): readonly string[] =>
+  [subject_jti ?? []].flat()
 
 const findUser = async (lookups: Parts['lookups'], sub: string): Promise<User | null> =>
   /^\d{1,16}$/.test(sub) ? lookups.user(BigInt(sub)) : null

@@ -10,6 +10,9 @@ export type RegisteredClient = Config['clients'][number]
 export const personalClient = 'svc-personal'
 export const firstPartyClient = 'svc-first-party'
 
+/** Stands for API tokens in the `exchange` list of a client. API tokens belong to no client. */
+export const apiTokenSource = 'svc-api-tokens'
+
 const grantTypes: Readonly<Record<string, string>> = {
   authorization_code: 'authorization_code',
   refresh_token: 'refresh_token',

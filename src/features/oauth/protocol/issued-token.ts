@@ -15,14 +15,14 @@ interface TokenFacts {
   gty: string
   scopes: readonly string[]
   authentication: AuthenticationClaims
-  /** `jti` of the subject token of the exchange. */
-  subjectJti?: string
+  /** `jti` of the access tokens that it was exchanged for, the latest first. */
+  subjects?: readonly string[]
   /** Maximum end, in unix seconds. */
   until?: number
 }
 
 interface OriginClaims extends AuthenticationClaims {
-  subject_jti?: string
+  subject_jti?: string | readonly string[]
 }
 
 /** Origin of the tokens that requests are issuing. */
@@ -38,7 +38,16 @@ export function originClaims({ oidc }: KoaContextWithOIDC, token: object): Origi
 /** Access token of a user for the requesting client, and its lifetime in seconds. */
 export async function issueToken(
   ctx: KoaContextWithOIDC,
-  { target, accountId, grantId, gty, scopes, authentication, subjectJti, until = Number.POSITIVE_INFINITY }: TokenFacts,
+  {
+    target,
+    accountId,
+    grantId,
+    gty,
+    scopes,
+    authentication,
+    subjects = [],
+    until = Number.POSITIVE_INFINITY,
+  }: TokenFacts,
 ): Promise<{ access_token: string; expires_in: number; token_type: string }> {
   const { provider, client } = ctx.oidc
   const { AccessToken, ResourceServer } = provider
@@ -48,7 +57,9 @@ export async function issueToken(
   const scope = scopes.join(' ') || undefined
   const token = new AccessToken({ accountId, client, grantId, gty, scope, iat, exp } as never)
   const { acr, auth_time } = authentication
-  origins.set(token, { acr, auth_time, ...(subjectJti === undefined ? {} : { subject_jti: subjectJti }) })
+  const [subject, ...earlier] = subjects
+  const subject_jti = earlier.length > 0 ? subjects : subject
+  origins.set(token, { acr, auth_time, ...(subject_jti === undefined ? {} : { subject_jti }) })
   token.resourceServer = new ResourceServer(target.resource, info) as never
   return { access_token: await token.save(), expires_in: exp - iat, token_type: token.tokenType }
 }

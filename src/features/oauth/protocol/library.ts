@@ -11,11 +11,11 @@ type LibraryParts = ProtocolParts & PatchParts & { metrics: Metrics | null }
 
 /** The library with svc's configuration, patches, grants and listeners. */
 export function buildProvider(parts: LibraryParts): { provider: Provider; sendLogout: SendLogout } {
-  const { config, registry, findLive, metrics } = parts
+  const { app, config, registry, findLive, metrics } = parts
   const provider = new Provider(config.app.url, configurationOf(parts))
   provider.proxy = true
   const sendLogout = applyPatches(provider, parts)
-  registerGrants(provider, { config, registry, findLive })
+  registerGrants(provider, { app, config, registry, findLive })
   logRefusals(provider)
   if (metrics) countTokens(provider, metrics)
   return { provider, sendLogout }

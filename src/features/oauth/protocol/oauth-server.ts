@@ -227,7 +227,7 @@ export class OAuthServer {
       metrics: this.#app.metrics,
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       factorsOf: (user) => this.factorsOf(user),
-      findLive: async (token) => (await this.findLive(token))?.claims ?? null,
+      findLive: (token) => this.findLive(token),
     })
     // Created once, because each call builds all of the library's middleware again.
     return { provider, answer: provider.callback(), registry, sendLogout, introspection: introspectionOf(provider) }

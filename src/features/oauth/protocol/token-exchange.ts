@@ -1,24 +1,54 @@
+import type { FastifyInstance } from 'fastify'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { grants, storedAbilities } from '../../../access/abilities.ts'
+import { isJwt } from '../../../access/guard.ts'
+import { noteUse, unexpiredToken } from '../../../tokens/bearer.ts'
+import type { User } from '../../../users/user.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
-import { personalOrigin } from '../alive.ts'
+import { apiTokenOrigin, type LiveToken, personalOrigin, subjectsOf } from '../alive.ts'
 import { chooseTarget, requestTargets, split } from './choose-target.ts'
-import type { Registry } from './clients.ts'
+import { apiTokenSource, type RegisteredClient, type Registry } from './clients.ts'
 import { issueToken } from './issued-token.ts'
-import { resourceOf } from './targets.ts'
+import { servedScopes } from './scopes.ts'
+import { resourceOf, type Targets } from './targets.ts'
 
 export interface ExchangeParts {
+  app: FastifyInstance
   registry: Registry
-  /** Claims of a valid access token of svc; null for any other. */
-  findLive(token: string): Promise<AccessTokenClaims | null>
+  /** Valid access token of svc; null for any other. */
+  findLive(token: string): Promise<LiveToken | null>
+}
+
+/** Token that a client exchanges. */
+interface Subject {
+  user: User
+  /** What the new token ends with. */
+  grantId: string | undefined
+  /** Maximum end of the new token, in unix seconds. */
+  until: number
+  /** `jti` of the access tokens that the new token ends with. */
+  subjects: readonly string[]
+  authentication: Pick<AccessTokenClaims, 'acr' | 'auth_time'>
+  /** Tests whether the token has a scope. */
+  has(scope: string): boolean
 }
 
 const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
 
+/** Maximum number of exchanges in a row. Each one adds a claim to the token, and a lookup for each use of it. */
+const maxExchanges = 5
+
+const invalidSubject = () => new errors.InvalidRequest('subject_token is invalid')
+
+const refusedUser = (description: string) => new errors.CustomOIDCProviderError('invalid_grant', description)
+
 /**
- * Token exchange (RFC 8693): a client exchanges a user's token of a client in its `exchange` list for a token of its
- * own. The new token has the scopes that both allow, and ends with the first token and its grant.
+ * Token exchange (RFC 8693): a client exchanges a user's API token, or a user's token of a client in its `exchange`
+ * list, for an access token of its own. The new token has the scopes that both allow, and ends with the first token and
+ * its grant.
  */
-export async function exchangeGrant(ctx: KoaContextWithOIDC, { registry, findLive }: ExchangeParts): Promise<void> {
+export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangeParts): Promise<void> {
+  const { app, registry } = parts
   const { client, params = {} } = ctx.oidc
   const registered = registry.client(client?.clientId)
   // Otherwise an attacker with a stolen token could exchange it for one with more permissions (RFC 8693 section 5).
@@ -27,29 +57,70 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, { registry, findLiv
   }
   checkTypes(params)
   const targets = registry.targets(registered.client_id)
-  const resource = resourcesOf(params)
+  const resource = resourcesOf(params, targets)
   const named = resource === undefined ? targets : requestTargets(targets, [], resource)
 
-  const subject = await findLive(String(params.subject_token))
-  if (!subject || !isExchangeable(subject, registered.exchange)) {
-    throw new errors.InvalidRequest('subject_token is invalid')
+  const subject = await findSubject(String(params.subject_token), registered, parts)
+  // A token that ends within this second.
+  if (!subject || subject.until * 1000 <= app.clock.now()) throw invalidSubject()
+  const { user, has, ...facts } = subject
+  if (user.disabled) throw refusedUser('The user is disabled.')
+  if (app.config.current().registration.require_verified_email && user.email_verified_at === null) {
+    throw refusedUser("The user's email address is not verified.")
   }
-  const shared = split(subject.scope).filter((name) => registered.scopes.includes(name))
+  const shared = registered.scopes.filter(has)
   const offered = shared.filter((name) => named.some(({ tokenScopes }) => tokenScopes.has(name)))
   const asked = params.scope === undefined ? offered : split(params.scope)
   const foreign = asked.find((name) => !shared.includes(name))
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
-  const facts = {
-    target: chooseTarget(targets, asked, resource),
-    accountId: subject.sub,
-    grantId: subject.gid,
+  const target = chooseTarget(targets, asked, resource)
+  const issued = await issueToken(ctx, {
+    ...facts,
+    target,
+    accountId: String(user.id),
     gty: 'token_exchange',
     scopes: asked,
-    authentication: subject,
-  }
-  const issued = await issueToken(ctx, { ...facts, until: subject.exp, subjectJti: subject.jti })
+  })
   ctx.body = { ...issued, issued_token_type: accessToken, scope: asked.join(' ') || undefined }
+}
+
+/** The token to exchange; null if it is invalid, or if the client may not exchange it. */
+async function findSubject(
+  text: string,
+  client: RegisteredClient,
+  { app, findLive }: ExchangeParts,
+): Promise<Subject | null> {
+  if (isJwt(text)) {
+    const live = await findLive(text)
+    return live?.user && isExchangeable(live.claims, client.exchange) ? subjectOfJwt(live.claims, live.user) : null
+  }
+  const found = client.exchange.includes(apiTokenSource) ? await unexpiredToken(text, app) : null
+  if (!found) return null
+  const { row, user, end } = found
+  if (!user.disabled) noteUse(app, row)
+  const abilities = storedAbilities(row.abilities)
+  return {
+    user,
+    grantId: apiTokenOrigin(row.id),
+    until: end === null ? Number.POSITIVE_INFINITY : Math.floor(end / 1000),
+    subjects: [],
+    authentication: {},
+    // Abilities are for APIs. Claims about the user need a sign-in with OpenID Connect.
+    has: (scope) => !isServed(scope) && grants(abilities, scope),
+  }
+}
+
+const isServed = (scope: string): boolean => servedScopes.some((served) => served === scope)
+
+function subjectOfJwt(claims: AccessTokenClaims, user: User): Subject {
+  const { gid, exp, jti, scope } = claims
+  const subjects = [jti, ...subjectsOf(claims)]
+  if (subjects.length > maxExchanges) {
+    throw new errors.InvalidRequest(`subject_token is the result of ${maxExchanges} exchanges, which is the maximum`)
+  }
+  const scopes = split(scope)
+  return { user, grantId: gid, until: exp, subjects, authentication: claims, has: (name) => scopes.includes(name) }
 }
 
 function checkTypes(params: Record<string, unknown>): void {
@@ -64,10 +135,11 @@ function checkTypes(params: Record<string, unknown>): void {
   }
 }
 
-/** Resources that the request names, also by their audience (RFC 8693 section 2.1). */
-function resourcesOf({ audience, resource }: Record<string, unknown>): unknown {
+/** Resources that the request names, also by their audience or the name of their API (RFC 8693 section 2.1). */
+function resourcesOf({ audience, resource }: Record<string, unknown>, targets: Targets): unknown {
   if (audience === undefined) return resource
-  return [resource ?? [], resourceOf(String(audience))].flat()
+  const found = targets.find((one) => one.audience === audience) ?? targets.find(({ name }) => name === audience)
+  return [resource ?? [], found?.resource ?? resourceOf(String(audience))].flat()
 }
 
 /** Tests whether this is a user's token of a listed client, without a bound key or a row of its own. */

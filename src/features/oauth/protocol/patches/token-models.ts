@@ -5,6 +5,7 @@ import type { MacKey } from '../../../../crypto/mac.ts'
 import { liveToken } from '../../../../tokens/bearer.ts'
 import { revokeToken } from '../../../../tokens/revoke.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
+import type { LiveToken } from '../../alive.ts'
 import { handedOf } from '../browser.ts'
 import { checkRefresh } from '../choose-target.ts'
 import type { Registry } from '../clients.ts'
@@ -19,8 +20,8 @@ export interface TokenParts {
   store: RecordStore
   registry: Registry
   app: FastifyInstance
-  /** Claims of a valid access token of svc; null for any other. */
-  findLive(token: string): Promise<AccessTokenClaims | null>
+  /** Valid access token of svc; null for any other. */
+  findLive(token: string): Promise<LiveToken | null>
   /** Derives the successor of a refresh token, which is the same on every replica. */
   successorKey: MacKey
 }
@@ -60,7 +61,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
   const isMachine = (claims: AccessTokenClaims): boolean => claims.gty === 'client_credentials'
 
   const findAccessToken = async (value: string) => {
-    const claims = await findLive(unhidden(value))
+    const claims = (await findLive(unhidden(value)))?.claims
     if (!claims) return apiToken(unhidden(value))
     if (isMachine(claims)) return undefined
     // Revoking an access token ends only that token, so the library does not get its grant there.
@@ -75,7 +76,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     () => findAccessToken,
   )
   const findMachine = async (value: string) => {
-    const claims = await findLive(unhidden(value))
+    const claims = (await findLive(unhidden(value)))?.claims
     return claims && isMachine(claims) ? new ClientCredentials(payloadOf(claims) as never) : undefined
   }
   patch(provider, ['ClientCredentials', 'find'], 'finds JWTs, which svc does not store', () => findMachine)
