@@ -6,6 +6,9 @@ export const apiSchema = 'x-api-schema'
 /** Keyword: a field that the API description requires. svc reports its absence as the error of another field. */
 export const apiRequired = 'x-api-required'
 
+/** Keyword: a body that a request may leave out. */
+export const optionalBody = 'x-optional-body'
+
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
 
 const properties = (schema: unknown): [string, Json][] => Object.entries(Object(Object(schema).properties))

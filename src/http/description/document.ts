@@ -1,3 +1,4 @@
+import { optionalBody } from './described-schemas.ts'
 import { exampleOf } from './examples.ts'
 import { nameSchemas } from './named-schemas.ts'
 import { type Described, markRepeated, shareResponses } from './shared-responses.ts'
@@ -13,11 +14,11 @@ export interface SwaggerDocument {
 interface Operation {
   tags: string[]
   parameters?: { name: string }[]
-  requestBody?: { content?: Content }
+  requestBody?: { required?: boolean; content?: Content }
   responses: Record<string, Described & { content?: Content }>
 }
 
-type Content = Record<string, { schema?: object; example?: unknown; examples?: object }>
+type Content = Record<string, { schema?: { [optionalBody]?: boolean }; example?: unknown; examples?: object }>
 
 export const xsrfHeaderName = 'X-XSRF-TOKEN'
 
@@ -37,7 +38,10 @@ const xsrfParameter = {
 export function completeDocument({ paths = {}, components, ...described }: SwaggerDocument): object {
   const responses: Record<string, object> = {}
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
-  for (const operation of operations) nameExamples(operation)
+  for (const operation of operations) {
+    nameExamples(operation)
+    markOptional(operation)
+  }
   const used = new Set(operations.flatMap((operation) => operation.tags))
   markRepeated(operations.map((operation) => operation.responses))
   return nameSchemas({
@@ -60,6 +64,14 @@ const referToShared = ({ responses, parameters, ...operation }: Operation, share
     : {}),
   responses: shareResponses(responses, shared),
 })
+
+/** Marks bodies that a request may leave out. @fastify/swagger requires every body. */
+function markOptional({ requestBody }: Operation): void {
+  for (const { schema } of Object.values(requestBody?.content ?? {})) {
+    if (requestBody && schema?.[optionalBody]) requestBody.required = false
+    if (schema) delete schema[optionalBody]
+  }
+}
 
 /** Gives JSON bodies and responses an example, in a map that generators do not repeat in comments. */
 function nameExamples({ requestBody, responses }: Operation): void {

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox'
+import { optionalBody } from '../../../http/description/described-schemas.ts'
 import { pageAnswers } from '../../../pages/pages.ts'
 import { maxTokens } from './introspection/request.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
@@ -23,6 +24,8 @@ interface Described {
   response?: Record<number, TSchema>
   /** Query parameters of a GET and fields of a POST, with their descriptions. */
   fields?: Record<string, string>
+  /** Fields of a POST alone. */
+  form?: Record<string, string>
   required?: readonly string[]
   /** Fields that may be repeated. */
   lists?: Record<string, string>
@@ -62,7 +65,7 @@ const tokenField = {
   token_type_hint: '`access_token` or `refresh_token`.',
 }
 
-const described: Readonly<Record<string, Described>> = {
+const descriptions: Readonly<Record<string, Described>> = {
   [protocolRoutes.authorization]: {
     id: 'authorize',
     summary: 'Authorization endpoint (RFC 6749 section 3.1)',
@@ -123,6 +126,9 @@ const described: Readonly<Record<string, Described>> = {
       'The target of `verification_uri`. The page shows the client and the address of the device, then the user signs in and consents.',
     fields: {
       user_code: 'The code that the device shows.',
+    },
+    required: ['xsrf'],
+    form: {
       xsrf: 'The token of the form.',
       confirm: 'Confirms the device.',
       abort: 'Rejects the device.',
@@ -178,7 +184,8 @@ const described: Readonly<Record<string, Described>> = {
     summary: 'Form: sign out',
     description:
       'Without `logout`, signs out of the client alone. Redirects to `post_logout_redirect_uri`, or to a page of svc.',
-    fields: { xsrf: 'The token of the form.', logout: 'Whether to end the session at svc.' },
+    required: ['xsrf'],
+    form: { xsrf: 'The token of the form.', logout: 'Whether to end the session at svc.' },
   },
   '/oauth/logout/success': {
     id: 'showSignedOut',
@@ -188,6 +195,7 @@ const described: Readonly<Record<string, Described>> = {
   [protocolRoutes.pushed_authorization_request]: {
     id: 'pushAuthorizationRequest',
     summary: 'Pushed authorization requests (RFC 9126)',
+    required: ['client_id', 'response_type'],
     description:
       'Redirect the browser to the authorization endpoint with `client_id` and the returned `request_uri` next. `fapi` clients must push their requests.',
     response: { 201: PushedRequest },
@@ -233,24 +241,30 @@ export function describe(path: string, method: string) {
     description,
     response,
     fields = {},
-    required = [],
+    form = {},
     lists = {},
+    required: all = [],
     authentication,
-  } = described[path] ?? { id: '', summary: '', description: '' }
+  } = descriptions[path] ?? { id: '', summary: '', description: '' }
   const { methods = [], caller = 'program', isEntry = false } = protocolPaths[path] ?? {}
   const isSecond = method === 'POST' && methods.includes('GET')
-  const names = Object.keys(fields)
+  const described = Object.entries(method === 'POST' ? { ...fields, ...form } : fields)
+  const required = all.filter((name) => described.some(([field]) => field === name))
   const parameters = {
     title: `${id.charAt(0).toUpperCase()}${id.slice(1)}Form`,
     type: 'object',
     properties: Object.fromEntries([
-      ...names.map((name) => [name, { type: 'string', description: fields[name] }]),
+      ...described.map(([name, description]) => [
+        name,
+        // An empty field is like an absent one.
+        { type: 'string', ...(required.includes(name) ? { minLength: 1 } : {}), description },
+      ]),
       ...Object.entries(lists).map(([name, description]) => [
         name,
         { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: maxTokens, description },
       ]),
     ]),
-    ...(required.length > 0 ? { required } : {}),
+    ...(required.length > 0 ? { required } : { [optionalBody]: true }),
   }
   return {
     schema: {
@@ -265,8 +279,8 @@ export function describe(path: string, method: string) {
     },
     alsoAnswers: alsoAnswersOf(path, method),
     protocol: {
-      ...(names.length > 0 && method === 'GET' && path !== protocolRoutes.userinfo ? { query: parameters } : {}),
-      ...(names.length > 0 && method === 'POST' ? { body: parameters } : {}),
+      ...(described.length > 0 && method === 'GET' && path !== protocolRoutes.userinfo ? { query: parameters } : {}),
+      ...(described.length > 0 && method === 'POST' ? { body: parameters } : {}),
       security: authentication ? securities[authentication] : [],
     },
   }
