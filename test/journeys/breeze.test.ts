@@ -1,18 +1,19 @@
 // engine: none
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import axios, { type AxiosInstance, type AxiosResponse } from 'axios'
 import t, { type Test } from 'tap'
 import { CookieJar } from 'tough-cookie'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { freePort, startMain, temporaryDirectory } from '../support/process.ts'
 import { SmtpReceiver } from '../support/smtp.ts'
 import { until } from '../support/until.ts'
 
 const frontEnd = 'http://localhost:3000'
+const guideFile = new URL('../../docs/guides/laravel-sanctum/svc.yaml', import.meta.url)
 
-/** Starts svc as the backend of an SPA for laravel/breeze-next: only these lines change. */
+/** Starts svc as the backend of an SPA for laravel/breeze-next, with the configuration of the guide. */
 async function startBackend(t: Test) {
   const database = await createTestDatabase()
   t.teardown(database.drop)
@@ -20,16 +21,8 @@ async function startBackend(t: Test) {
   t.teardown(() => mails.close())
   const cwd = temporaryDirectory(t)
   const port = await freePort()
-  const config = {
-    app: { url: `http://localhost:${port}`, frontend_url: frontEnd },
-    session: { login_failure_status: 422 },
-    compat: { prefixes: ['svc', 'sanctum'] },
-    mail: { url: mails.url },
-    links: {
-      reset: '{frontend_url}/password-reset/{token}?email={email}',
-      after_verify: '{frontend_url}/dashboard?verified=1',
-    },
-  }
+  const guide = parse(readFileSync(guideFile, 'utf8'))
+  const config = { ...guide, app: { ...guide.app, url: `http://localhost:${port}` }, mail: { url: mails.url } }
   writeFileSync(join(cwd, 'svc.yaml'), stringify(config))
   const env = {
     DATABASE_URL: database.url,
