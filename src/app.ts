@@ -19,6 +19,7 @@ import { openRedis, type Redis } from './database/redis.ts'
 import { notFound } from './errors.ts'
 import type { Feature } from './feature.ts'
 import sessions from './features/active-sessions/routes.ts'
+import assets from './features/assets/routes.ts'
 import diagnose from './features/diagnose/routes.ts'
 import emailChange from './features/email-change/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
@@ -37,6 +38,7 @@ import passwordResetPages from './features/password-reset/pages/routes.ts'
 import passwordReset from './features/password-reset/routes.ts'
 import profile from './features/profile/routes.ts'
 import reference from './features/reference/routes.ts'
+import registrationPages from './features/registration/pages/routes.ts'
 import registration from './features/registration/routes.ts'
 import { sampleFeature } from './features/samples/feature.ts'
 import samples from './features/samples/routes.ts'
@@ -71,6 +73,7 @@ import { addMail } from './mail/mail.ts'
 import { addAccessLog, addForwardedWarning } from './observability/logging.ts'
 import { addRequestMetrics, openMetrics } from './observability/metrics/requests.ts'
 import { addTracing } from './observability/tracing/add-tracing.ts'
+import type { ContinuationOptions } from './pages/continuation.ts'
 import { addPipeline, pipeline } from './pipeline.ts'
 import { tokenBearer } from './tokens/bearer.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -190,9 +193,12 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(emailChange, accounts)
   await app.register(passwordReset, accounts)
   await app.register(passwordResetPages, accounts)
-  await app.register(signInPage, {
+  const continuation: ContinuationOptions = {
     formTarget: (request, returnTo) => redirectTarget(oauthServer, request, returnTo),
-  })
+  }
+  await app.register(assets)
+  await app.register(signInPage, continuation)
+  await app.register(registrationPages, continuation)
   await app.register(passwordConfirmation)
   await app.register(unlock)
   await app.register(profile, accounts)

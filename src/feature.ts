@@ -16,6 +16,8 @@ export interface Feature {
   prune?(database: Database, now: number): Promise<void>
   /** Its error codes, for `docs/errors.md`. */
   errors?: Readonly<Record<string, ErrorDescription>>
+  /** Scripts of its pages: absolute path by name in `/assets/`. */
+  scripts?: Readonly<Record<string, string>>
   signInPage?: SignInPageFeature
   stepUp?: StepUpFactor
 }

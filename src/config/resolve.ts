@@ -58,6 +58,7 @@ function resolveLinks(links: Settings['links'], frontend: string): Config['links
     verify: fill(links.verify),
     reset: fill(links.reset),
     login: links.login && fill(links.login),
+    register: links.register && fill(links.register),
     two_factor: fill(links.two_factor),
     after_verify: fill(links.after_verify),
   }

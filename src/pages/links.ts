@@ -26,6 +26,14 @@ export function signInPage({ app, links }: Config, returnTo: string): string {
   return url.href
 }
 
+/** Returns the registration page, of the application or svc, that returns to a path; null if users cannot register. */
+export function registrationPage({ app, links, registration }: Config, returnTo: string | null): string | null {
+  if (!registration.enabled) return null
+  const url = new URL(links.register ?? '/oauth/register', app.url)
+  if (returnTo !== null) url.searchParams.set('return_to', returnTo)
+  return url.href
+}
+
 /** Tests whether svc serves the pages itself, without a separate front end. */
 export const isOwnFrontEnd = ({ app }: Config): boolean => app.frontend_url === app.url
 

@@ -33,8 +33,23 @@ export interface PageData {
     alert?: TextName | null
     /** Page for a forgotten password; null if there is none. */
     forgotHref: string | null
+    /** Page to create an account; null if users cannot register. */
+    registerHref: string | null
     /** Other ways to sign in. */
     parts: readonly PagePart[]
+  }
+  /** Posts `name`, `email`, `password`, `remember` and, unless it is null, `return_to`. */
+  register: {
+    action: string
+    /** Path of svc to continue to. */
+    returnTo: string | null
+    name: string
+    email: string
+    remember: boolean
+    errors: FormErrors
+    /** Minimum length of the password, shown beside the field. */
+    minLength: number
+    loginHref: string
   }
   /** Two forms: one posts `code`, the other `recovery_code`; both post `return_to` unless it is null. */
   challenge: {

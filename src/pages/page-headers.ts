@@ -7,7 +7,7 @@ import { logoSource } from './theme.ts'
  * Origins that forms may redirect to. Browsers apply form-action to redirects too, so the list includes the front end.
  */
 function formTargets({ app, links }: Config): string {
-  const pages = [links.after_verify, links.login ?? ''].filter((link) => link.startsWith('http'))
+  const pages = [links.after_verify, links.login ?? '', links.register ?? ''].filter((link) => link.startsWith('http'))
   return [...new Set(["'self'", app.frontend_url, ...pages.map((link) => new URL(link).origin)])]
     .filter((origin) => origin !== app.url)
     .join(' ')

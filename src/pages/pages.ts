@@ -90,7 +90,8 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     })
   const text = textsOf(config)
   const shared = { text, app: { name: config.app.name }, xsrf: xsrfOf(request), lang: text('lang') }
-  const body = render(`${name}.eta`, { ...shared, ...data, ...partsOf({ ...shared, ...data }) })
+  const parts = { ...partsOf({ ...shared, ...data }), passwordTools: render('password-tools.eta', shared) }
+  const body = render(`${name}.eta`, { ...shared, ...data, ...parts })
   return render('layout.eta', {
     ...shared,
     title: `${titleOf(name, data, text)} · ${config.app.name}`,

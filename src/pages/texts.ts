@@ -12,6 +12,7 @@ export const defaultTexts = {
   'login.remember': 'Stay signed in on this device',
   'login.submit': 'Sign in',
   'login.forgot': 'Forgot your password?',
+  'login.register': 'Create an account',
   'login.or': 'or',
   'login.after_reset': 'Your password has been reset. Please sign in with the new one.',
   // Failed sign-ins through a provider.
@@ -24,6 +25,21 @@ export const defaultTexts = {
   'login.provider_failed': 'The provider could not sign you in. Please try again, or use another sign-in method.',
   'login.passkey': 'Sign in with a passkey',
   'login.passkey_failed': 'Passkey sign-in failed. Please try again, or use your password.',
+
+  'register.title': 'Create an account',
+  'register.name': 'Name',
+  'register.email': 'Email address',
+  'register.password': 'Password',
+  'register.submit': 'Create account',
+  'register.login': 'I already have an account',
+
+  // Fields for passwords.
+  'password.show': 'Show password',
+  'password.caps_lock': 'Caps Lock is on.',
+  'password.too_short': 'The password is too short.',
+  'password.weak': 'Password strength: weak. Add a few more words or characters.',
+  'password.good': 'Password strength: good.',
+  'password.strong': 'Password strength: strong.',
 
   'challenge.title': 'Two-factor authentication',
   'challenge.lead': 'Enter the code that your authenticator app shows for {app}.',

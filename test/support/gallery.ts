@@ -2,8 +2,8 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
 import { features } from '../../src/app.ts'
 import { csrfMismatch, notFound, validationFailed } from '../../src/errors.ts'
+import assets from '../../src/features/assets/routes.ts'
 import errorReference from '../../src/features/error-reference/routes.ts'
-import assets from '../../src/features/passkeys/assets/routes.ts'
 import { tooManyRequests } from '../../src/limits/too-many-requests.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
 import { addPages } from '../../src/pages/pages.ts'
@@ -18,7 +18,18 @@ const login: PageData['login'] = {
   errors: {},
   notice: null,
   forgotHref: '/forgot',
+  registerHref: '/register',
   parts: [],
+}
+const register: PageData['register'] = {
+  action: '/oauth/register',
+  returnTo: null,
+  name: '',
+  email: '',
+  remember: false,
+  errors: {},
+  minLength: 8,
+  loginHref: '/oauth/login',
 }
 const challenge: PageData['challenge'] = {
   action: '/oauth/login/challenge',
@@ -118,6 +129,7 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
       errors: hostileErrors,
       notice: 'login.after_reset',
       forgotHref: hostile,
+      registerHref: hostile,
       parts: [
         providersPart([
           { href: hostile, label: hostile + long, mark: { viewBox: hostile, path: hostile }, letter: hostile },
@@ -125,6 +137,26 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
         ]),
         passkeyPart,
       ],
+    }),
+  register: (reply) => reply.page('register', register),
+  'register-failed': (reply) =>
+    reply.page('register', {
+      ...register,
+      returnTo: '/x',
+      name: 'Ada Lovelace',
+      email: 'ada@example.com',
+      remember: true,
+      errors: { email: ['The email has already been taken.'] },
+    }),
+  'register-hostile': (reply) =>
+    reply.page('register', {
+      ...register,
+      action: hostile,
+      returnTo: hostile,
+      name: hostile + long,
+      email: hostile + long,
+      errors: hostileErrors,
+      loginHref: hostile,
     }),
   challenge: (reply) => reply.page('challenge', challenge),
   'challenge-failed': (reply) => reply.page('challenge', { ...challenge, errors: wrongCode }),

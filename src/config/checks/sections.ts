@@ -86,6 +86,7 @@ const PLACEHOLDERS = {
   verify: { required: ['{id}', '{hash}'], allowed: [] },
   reset: { required: ['{token}'], allowed: ['{email}'] },
   login: { required: [], allowed: [] },
+  register: { required: [], allowed: [] },
   two_factor: { required: [], allowed: [] },
   after_verify: { required: [], allowed: [] },
 } as const satisfies Record<keyof Config['links'], { required: readonly string[]; allowed: readonly string[] }>

@@ -94,6 +94,12 @@ export const accountSections = {
           description: 'The sign-in page of your application. svc adds ?return_to=. null means the built-in page.',
         }),
       ),
+      register: nullable(
+        text({
+          format: 'link',
+          description: 'The registration page of your application. svc adds ?return_to=. null means the built-in page.',
+        }),
+      ),
       two_factor: text({
         default: '{frontend_url}/two-factor-challenge',
         format: 'link',

@@ -14,7 +14,6 @@ import { eventContext, recordEvent, recordEvents } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import { hasWayIn } from '../../users/ways-in.ts'
 import { verifyPasskey } from './assertion.ts'
-import assets from './assets/routes.ts'
 import { passkeyMethod } from './method.ts'
 import { confirmOptions, loginOptions, registrationOptions } from './options.ts'
 import { registerPasskey } from './registration.ts'
@@ -270,7 +269,6 @@ const ceremonies: FastifyPluginAsyncTypebox = async (app) => {
 
 /** Passkeys (WebAuthn). The scripts are public even if passkeys are disabled. */
 const passkeys: FastifyPluginAsyncTypebox = async (app) => {
-  await app.register(assets)
   await app.register(ceremonies)
 }
 

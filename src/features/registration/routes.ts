@@ -1,27 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
-import { HttpError, notFound, validationFailed } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
-import { emailField, rememberFlag } from '../../http/fields.ts'
-import { isSet } from '../../http/flag.ts'
-import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
-import { continueSignIn } from '../../login/challenge.ts'
-import { eventContext, recordEvent } from '../../users/events.ts'
-import { createUser, findUserByEmail } from '../../users/users.ts'
-import { sendVerification } from '../../users/verification.ts'
-
-const RegisterBody = Type.Object(
-  {
-    name: Type.String({ ...nameField, description: 'The full name.' }),
-    email: emailField('The email address. svc sends the verification mail there.'),
-    password: NewPassword,
-    password_confirmation: PasswordConfirmation,
-    remember: rememberFlag,
-  },
-  { title: 'RegisterRequest', additionalProperties: false },
-)
-
-const taken = () => validationFailed({ email: ['The email has already been taken.'] })
+import { RegisterBody, register } from './register.ts'
 
 /** Self-registration. */
 const registration: FastifyPluginAsyncTypebox = async (app) => {
@@ -42,29 +22,13 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Account'],
         summary: 'Create an account and sign the browser in',
         description:
-          'Sends the verification mail. Only this endpoint reveals that an address is taken. `rate_limits.register` limits the requests.',
+          'Sends the verification mail. Only registration reveals that an address is taken. `rate_limits.register` limits the requests.',
         body: RegisterBody,
         response: { 201: EmptyAnswer },
       },
     },
     async (request, reply) => {
-      if (request.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
-      const { name, email, password, remember } = request.body
-      // Before hashing, which is the expensive part.
-      if (await findUserByEmail(app.database, email)) throw taken()
-      const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
-      const origin = eventContext(request)
-      const { role } = app.config.current().registration
-      const user = await app.database.transaction(async (tx) => {
-        const created = await createUser(tx, { name, email, password: hash, role, verified: false, now: origin.now })
-        if (!created) return null
-        await recordEvent(tx, origin, { type: 'registered', userId: created.id })
-        await sendVerification(app, tx, origin, created, 'registration')
-        return created
-      })
-      if (!user) throw taken()
-      const login = { user, password: hash, remember: isSet(remember), channel: 'registration' } as const
-      await continueSignIn(request, reply, { ...login, isNewAccount: true })
+      await register(request, reply, request.body)
       return sendEmpty(reply, 201)
     },
   )

@@ -10,8 +10,8 @@ import { returnTarget } from '../../http/return-to.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
-import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
-import { allowFormTarget } from '../../pages/page-headers.ts'
+import { allowReturn, type ContinuationOptions, goOn, withReturn } from '../../pages/continuation.ts'
+import { isOwnFrontEnd, registrationPage, signInPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import type { TextName } from '../../pages/texts.ts'
 
@@ -46,19 +46,8 @@ const wrongCredentials: FieldErrors = { email: ['These credentials do not match 
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** URL of this page with its destination. */
-const withReturn = (returnTo: string | null, more: Record<string, string> = {}): string => {
-  const query = new URLSearchParams({ ...more, ...(returnTo === null ? {} : { return_to: returnTo }) }).toString()
-  return query === '' ? path : `${path}?${query}`
-}
-
-interface SignInPageOptions {
-  /** Returns the external URL where a path finally redirects, or null. */
-  formTarget: (request: FastifyRequest, returnTo: string | null) => Promise<string | null>
-}
-
 /** Sign-in pages for password and second factor; they work without JavaScript. */
-const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { formTarget }) => {
+const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { formTarget }) => {
   await addPages(app)
 
   const loginPage = (
@@ -84,6 +73,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
         notice,
         alert,
         forgotHref: '/oauth/forgot-password',
+        registerHref: registrationPage(app.config.current(), returnTo),
         parts: app.features.flatMap(
           ({ signInPage }) => signInPage?.part(app.config.current(), { returnTo, isAnew }) ?? [],
         ),
@@ -94,23 +84,13 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
   const challengePage = (reply: FastifyReply, returnTo: string | null, errors: FieldErrors = {}, status = 200) =>
     reply.page(
       'challenge',
-      { action: path, returnTo, errors, loginHref: withReturn(returnTo, { restart: '1' }) },
+      { action: path, returnTo, errors, loginHref: withReturn(path, returnTo, { restart: '1' }) },
       status,
     )
 
   /** Returns the text of the first feature that has one. */
   const alertOf = (code: unknown): TextName | null =>
     app.features.flatMap(({ signInPage }) => signInPage?.alert?.(code) ?? [])[0] ?? null
-
-  /** Allows the final redirect target, because browsers apply form-action to redirects. */
-  async function allowReturn(reply: FastifyReply, returnTo: string | null): Promise<void> {
-    const isLocal = returnTo === null || returnTo.startsWith('/')
-    const target = isLocal ? await formTarget(reply.request, returnTo) : returnTo
-    if (target !== null) allowFormTarget(reply, target)
-  }
-
-  const goOn = (reply: FastifyReply, returnTo: string | null) =>
-    reply.redirect(returnTo ?? startPage(app.config.current()), 303)
 
   app.get(
     path,
@@ -134,7 +114,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       const config = app.config.current()
       const returnTo = returnTarget(config, request.query.return_to)
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
-      await allowReturn(reply, returnTo)
+      await allowReturn(reply, returnTo, formTarget)
       const isRestarted = request.query.restart !== undefined
       if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
       const isAnew = request.query.prompt === 'login'
@@ -166,7 +146,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     async (request, reply) => {
       const form = request.body
       const returnTo = returnTarget(app.config.current(), form.return_to)
-      await allowReturn(reply, returnTo)
+      await allowReturn(reply, returnTo, formTarget)
       const isSecond = 'code' in form || 'recovery_code' in form
       try {
         return isSecond ? await second(request, reply, returnTo) : await first(request, reply, returnTo)
@@ -191,14 +171,14 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
     if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
     const outcome = await continueSignIn(request, reply, login)
-    return outcome === 'challenged' ? reply.redirect(withReturn(returnTo), 303) : goOn(reply, returnTo)
+    return outcome === 'challenged' ? reply.redirect(withReturn(path, returnTo), 303) : goOn(reply, returnTo)
   }
 
   async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
     const proof = { code: text(request.body.code), recovery_code: text(request.body.recovery_code) }
     if (await completeChallenge(request, reply, proof)) return goOn(reply, returnTo)
     // The challenge has expired, so the user starts over.
-    if (!(await challengedUser(request))) return reply.redirect(withReturn(returnTo), 303)
+    if (!(await challengedUser(request))) return reply.redirect(withReturn(path, returnTo), 303)
     return challengePage(reply, returnTo, secondFactorErrors(proof), 422)
   }
 
@@ -222,7 +202,7 @@ const signInPages: FastifyPluginAsyncTypebox<SignInPageOptions> = async (app, { 
       if (!isOwnFrontEnd(app.config.current())) throw notFound()
       const returnTo = returnTarget(app.config.current(), request.query.return_to)
       if (await challengedUser(request)) return challengePage(reply, returnTo)
-      return reply.redirect(withReturn(returnTo), 302)
+      return reply.redirect(withReturn(path, returnTo), 302)
     },
   )
 }

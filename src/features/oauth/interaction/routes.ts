@@ -5,7 +5,7 @@ import type { Config } from '../../../config/schema.ts'
 import { HttpError } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
-import { signInPage } from '../../../pages/links.ts'
+import { registrationPage, signInPage } from '../../../pages/links.ts'
 import { allowFormTarget } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { eventContext } from '../../../users/events.ts'
@@ -75,6 +75,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const { provider } = await oauthServer.current()
       const details = await detailsOf(provider, request, reply)
       const signedIn = signedInOf(request)
+      if (details.prompt.name === 'create') return create(provider, details, request, reply)
       // The user may have changed since consent was requested, or signed in again.
       const isOther = signedIn !== null && details.session?.accountId !== String(signedIn.user.id)
       if (details.prompt.name === 'login' || isOther) return login(provider, details, request, reply)
@@ -136,6 +137,20 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     },
   )
 
+  /** Continues once the user is signed in, with a new account or an existing one. */
+  async function create(
+    provider: Protocol['provider'],
+    { uid, params }: Details,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) {
+    const page = registrationPage(app.config.current(), `/oauth/interaction/${uid}`)
+    if (signedInOf(request) || page === null) {
+      return reply.redirect(await provider.interactionResult(request.raw, reply.raw, { create: {} }), 303)
+    }
+    return reply.redirect(withHint(new URL(page), params).href, 302)
+  }
+
   /** Continues if the sign-in is recent and strong enough; otherwise the user signs in and returns. */
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
@@ -146,14 +161,13 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const login = { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true }
       // Decisions of another user must not carry over.
       const anew = { mergeWithLastSubmission: false }
-      const result = step === 'unmet' ? unmet : { login }
+      const created = details.lastSubmission?.create ? { create: {} } : {}
+      const result = step === 'unmet' ? unmet : { ...created, login }
       return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, anew), 303)
     }
     const url = new URL(signInPage(app.config.current(), `/oauth/interaction/${details.uid}`))
     if (signedIn) url.searchParams.set('prompt', 'login')
-    const { login_hint } = details.params
-    if (typeof login_hint === 'string' && login_hint.length <= 255) url.searchParams.set('login_hint', login_hint)
-    return reply.redirect(url.href, 302)
+    return reply.redirect(withHint(url, details.params).href, 302)
   }
 
   function stepUpPage(
@@ -203,6 +217,12 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       switchHref: switchPage(returnTo),
     })
   }
+}
+
+/** Adds the address that the client expects. */
+function withHint(page: URL, { login_hint }: Details['params']): URL {
+  if (typeof login_hint === 'string' && login_hint.length <= 255) page.searchParams.set('login_hint', login_hint)
+  return page
 }
 
 async function detailsOf(

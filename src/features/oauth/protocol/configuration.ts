@@ -41,6 +41,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const isHttps = app.url.startsWith('https://')
   const refreshSeconds = (clientId: string | undefined) =>
     seconds(registry.client(clientId)?.refresh_token_ttl ?? oauth.refresh_token_ttl)
+  const policy = interactionPolicyOf(parts)
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
     jwks: { keys: parts.keys } as JWKS,
@@ -71,12 +72,16 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     enableHttpPostMethods: isHttps,
     acceptQueryParamAccessTokens: false,
     // Clients authenticate there as at the token endpoint. The library publishes the methods of that one itself.
-    discovery: Object.fromEntries(
-      ['introspection', 'revocation'].flatMap((endpoint) => [
-        [`${endpoint}_endpoint_auth_methods_supported`, clientAuthMethods],
-        [`${endpoint}_endpoint_auth_signing_alg_values_supported`, [...proofAlgorithms]],
-      ]),
-    ),
+    discovery: {
+      // Initiating User Registration via OpenID Connect section 5.
+      prompt_values_supported: ['none', ...policy.map(({ name }) => name)],
+      ...Object.fromEntries(
+        ['introspection', 'revocation'].flatMap((endpoint) => [
+          [`${endpoint}_endpoint_auth_methods_supported`, clientAuthMethods],
+          [`${endpoint}_endpoint_auth_signing_alg_values_supported`, [...proofAlgorithms]],
+        ]),
+      ),
+    },
     // `findAccount` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
     conformIdTokenClaims: false,
     findAccount: async (ctx, sub) => {
@@ -104,7 +109,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     }),
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {
-      policy: interactionPolicyOf(parts),
+      policy,
       url: (_ctx, interaction) => `/oauth/interaction/${interaction.uid}`,
     },
     renderError,

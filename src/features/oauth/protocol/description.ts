@@ -49,7 +49,7 @@ const authorizationFields = {
   nonce: 'A value that the ID token repeats.',
   code_challenge: 'The PKCE challenge (RFC 7636 section 4.2).',
   code_challenge_method: '`S256`.',
-  prompt: '`none`, `login`, `consent` or `select_account`.',
+  prompt: '`none`, `login`, `consent`, or `create` to show the registration page first.',
   max_age: 'The maximum age of the sign-in in seconds.',
   login_hint: 'The email address to sign in with.',
   id_token_hint: 'An ID token of the expected user.',

@@ -13,7 +13,7 @@ interface PolicyParts {
   factorsOf: (user: User) => Promise<Factors>
 }
 
-const { Check } = interactionPolicy
+const { Check, Prompt } = interactionPolicy
 const { NO_NEED_TO_PROMPT, REQUEST_PROMPT } = Check
 
 /**
@@ -27,6 +27,8 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
   const policy = interactionPolicy.base()
   const login = policy.get('login')
   const consent = policy.get('consent')
+  // Initiating User Registration via OpenID Connect section 4.
+  if (config.registration.enabled) policy.add(new Prompt({ name: 'create', requestable: true }), 0)
   // The user signs in if svc's session and the library's belong to different users.
   login?.checks.add(
     new Check('other_user', 'the browser is signed in as somebody else, or as nobody', 'login_required', (ctx) => {

@@ -1,27 +1,17 @@
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { sha256Hex } from '../../../crypto/hash.ts'
-import { notFound } from '../../../errors.ts'
-
-/** The package exports only modules; the browser bundle is in the same directory. */
-const webauthn = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
-
-/** Files by their name in the URL: the WebAuthn library, and svc's own scripts of the pages with passkeys. */
-const files = {
-  'webauthn.js': join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
-  ...Object.fromEntries(
-    ['passkey.js', 'passkey-confirm.js', 'passkey-login.js'].map((name) => [name, join(import.meta.dirname, name)]),
-  ),
-}
+import { sha256Hex } from '../../crypto/hash.ts'
+import { notFound } from '../../errors.ts'
 
 const headers = { ETag: { type: 'string', description: 'The version, for `If-None-Match`.' } }
 const javascript = { content: { 'text/javascript': { schema: { type: 'string' } } } }
 
 /** Scripts of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
 const assets: FastifyPluginAsyncTypebox = async (app) => {
+  const own = { 'password.js': join(import.meta.dirname, 'password.js') }
+  const files: Record<string, string> = Object.assign({}, own, ...app.features.map(({ scripts }) => scripts))
   const scripts = new Map<string, { content: string; etag: string }>()
   for (const [name, file] of Object.entries(files)) {
     const content = await readFile(file, 'utf8')

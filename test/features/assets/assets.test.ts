@@ -6,6 +6,7 @@ t.test('revalidates scripts only when they changed', async (t) => {
   const { app } = await buildTestApp(t)
   for (const [url, part] of [
     ['/assets/webauthn.js', 'SimpleWebAuthnBrowser'],
+    ['/assets/password.js', 'CapsLock'],
     ['/assets/passkey.js', 'XSRF-TOKEN'],
     ['/assets/passkey-confirm.js', '/passkeys/confirm/options'],
     ['/assets/passkey-login.js', '/passkeys/login/options'],

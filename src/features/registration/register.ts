@@ -1,0 +1,48 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { HttpError, validationFailed } from '../../errors.ts'
+import { emailField, rememberFlag } from '../../http/fields.ts'
+import { isSet } from '../../http/flag.ts'
+import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
+import { continueSignIn } from '../../login/challenge.ts'
+import { eventContext, recordEvent } from '../../users/events.ts'
+import { createUser, findUserByEmail } from '../../users/users.ts'
+import { sendVerification } from '../../users/verification.ts'
+
+export const RegisterBody = Type.Object(
+  {
+    name: Type.String({ ...nameField, description: 'The full name.' }),
+    email: emailField('The email address. svc sends the verification mail there.'),
+    password: NewPassword,
+    password_confirmation: PasswordConfirmation,
+    remember: rememberFlag,
+  },
+  { title: 'RegisterRequest', additionalProperties: false },
+)
+
+const taken = () => validationFailed({ email: ['The email has already been taken.'] })
+
+/** Creates an account, mails the verification link and signs the browser in. 422 if the address is taken. */
+export async function register(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { name, email, password, remember }: Static<typeof RegisterBody>,
+): Promise<void> {
+  const app = request.server
+  if (request.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
+  // Before hashing, which is the expensive part.
+  if (await findUserByEmail(app.database, email)) throw taken()
+  const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
+  const origin = eventContext(request)
+  const { role } = app.config.current().registration
+  const user = await app.database.transaction(async (tx) => {
+    const created = await createUser(tx, { name, email, password: hash, role, verified: false, now: origin.now })
+    if (!created) return null
+    await recordEvent(tx, origin, { type: 'registered', userId: created.id })
+    await sendVerification(app, tx, origin, created, 'registration')
+    return created
+  })
+  if (!user) throw taken()
+  const login = { user, password: hash, remember: isSet(remember), channel: 'registration' } as const
+  await continueSignIn(request, reply, { ...login, isNewAccount: true })
+}
