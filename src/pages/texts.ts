@@ -33,7 +33,8 @@ export const defaultTexts = {
   'register.submit': 'Create account',
   'register.login': 'I already have an account',
 
-  // Fields for passwords.
+  // Fields for passwords. {min}: the minimum length.
+  'password.hint': 'At least {min} characters.',
   'password.show': 'Show password',
   'password.caps_lock': 'Caps Lock is on.',
   'password.too_short': 'The password is too short.',
@@ -69,8 +70,6 @@ export const defaultTexts = {
   // {email}: the address of the account.
   'reset-password.lead': 'For the account {email}.',
   'reset-password.password': 'New password',
-  // {min}: the minimum length.
-  'reset-password.hint': 'At least {min} characters.',
   'reset-password.confirmation': 'Confirm new password',
   'reset-password.submit': 'Reset password',
 

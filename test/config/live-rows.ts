@@ -180,6 +180,7 @@ export const rows: readonly Row[] = [
     fromApp.origin,
   ],
   ['links.login', '/sign-in', answered('/oauth/login', 'statusCode'), 200, 302],
+  ['links.register', '/join', answered('/oauth/register', 'statusCode'), 200, 302],
   ['templates.pages', '{templates}', words(/(Our own page)/, page('/')), null, 'Our own page'],
   ['templates.mail', '{templates}', words(/(Our own mail)/, verifyMail), null, 'Our own mail'],
   ['mail.url', 'file:{templates}', mailCount, 1, 0],

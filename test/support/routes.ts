@@ -65,6 +65,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /errors',
   'GET /oauth/login',
   'POST /oauth/login',
+  'GET /oauth/register',
+  'POST /oauth/register',
   'POST /oauth/sign-out',
   'GET /oauth/forgot-password',
   'POST /oauth/forgot-password',

@@ -111,7 +111,7 @@ export interface paths {
     "/register": {
         /**
          * Create an account and sign the browser in
-         * @description Sends the verification mail. Only this endpoint reveals that an address is taken. `rate_limits.register` limits the requests.
+         * @description Sends the verification mail. Only registration reveals that an address is taken. `rate_limits.register` limits the requests.
          */
         post: {
             requestBody: {

@@ -37,7 +37,7 @@ t.test('continues only to svc and to hosts that guard rules name', async (t) => 
       ...typed,
       email: `grace${n}@example.com`,
     })
-    t.strictSame(redirectOf(answer), [303, location], target)
+    t.strictSame(redirectOf(answer), [303, location], String(target))
   }
 })
 
