@@ -48,7 +48,6 @@ const withoutBody = new Set([
   'POST /email/verification-notification',
   'POST /user/two-factor-recovery-codes',
   'POST /user/confirmation-code',
-  'POST /oauth/token/fresh',
 ])
 
 const described = async (svc: TestApp): Promise<Description> =>

@@ -197,6 +197,16 @@ export const rows: readonly Row[] = [
   ['clients', clients.filter(({ client_id }) => client_id !== 'machine'), status(machine), 200, 401],
   ['oauth.access_token_ttl', '5m', async (svc) => (await machine(svc)).json().expires_in, 900, 300],
   ['oauth.access_token_alg', 'RS256', claim(0, 'alg'), 'ES256', 'RS256'],
+  [
+    'oauth.access_token_claims',
+    ['role'],
+    async (svc) => {
+      const { email } = await svc.createUser()
+      return decodeJwt((await codeFlow(svc, new Person(svc, email), 'web')).access_token).role
+    },
+    undefined,
+    'user',
+  ],
   ['oauth.audience', 'https://api.example', claim(1, 'aud'), 'http://localhost:8000', 'https://api.example'],
   [
     'oauth.device_code_ttl',

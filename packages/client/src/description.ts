@@ -705,9 +705,14 @@ export interface paths {
     "/oauth/token/fresh": {
         /**
          * Get an access token for the APIs that ends with the session
-         * @description For single-page applications that call other APIs. The JWT has all API scopes and expires after `oauth.access_token_ttl` (15 minutes): request a new one then.
+         * @description For single-page applications that call other APIs. `resource` selects an API of the configuration. The JWT has all scopes of the API and expires after its `token_ttl`: request a new one then. Without `resource`, it has all scopes that belong to no API, and expires after `oauth.access_token_ttl` (15 minutes).
          */
         post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["FreshTokenRequest"];
+                };
+            };
             responses: {
                 /** @description An access token of the session. */
                 200: {
@@ -1251,6 +1256,10 @@ export interface components {
             token_type: string;
             /** @description Seconds until the token expires. */
             expires_in: number;
+        };
+        FreshTokenRequest: {
+            /** @description The `audience` of an API in `apis`. */
+            resource?: string | null;
         };
         /** @description The process answers. */
         Liveness: {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { choice, duration, type ExampleEntry, entry, flag, list, nullable, secret, text } from './kinds.ts'
+import { userClaims } from './user-claims.ts'
 
 const GRANTS = [
   'authorization_code',
@@ -116,6 +117,9 @@ const client = entry('One OAuth client.', {
       example: true,
       description: 'Whether ID tokens contain the claims of the granted scopes. By default oauth.id_token_claims.',
     }),
+  ),
+  claims: userClaims(
+    'Claims about the user in all ID tokens of the client, besides those of the granted scopes. For your own applications.',
   ),
   require_par: flag({ default: false, description: 'Whether authorization requests must be pushed (PAR).' }),
   dpop: flag({ default: false, description: 'Whether access tokens must be bound to a key (DPoP).' }),

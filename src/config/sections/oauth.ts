@@ -1,13 +1,11 @@
 import { ALGORITHMS, clients } from './clients.ts'
 import { choice, duration, entry, flag, list, named, nullable, section, text } from './kinds.ts'
+import { userClaims } from './user-claims.ts'
 
 const SCOPE_NAMES = {
   pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$',
   expected: 'printable ASCII without spaces, quotes and backslashes',
 }
-
-/** Claims about the user that an API can receive. */
-const API_CLAIMS = ['email', 'name'] as const
 
 /** The OAuth 2.0 and OpenID Connect server and its client registry. */
 export const oauthSections = {
@@ -38,11 +36,9 @@ export const oauthSections = {
         }),
       ),
       algorithm: choice(ALGORITHMS, { default: 'ES256', description: 'The signing algorithm of its access tokens.' }),
-      claims: list(choice(API_CLAIMS, { description: 'A claim.' }), {
-        default: [],
-        example: ['email'],
-        description: 'Further claims about the user. Only a verified address is sent.',
-      }),
+      claims: userClaims(
+        'Claims about the user in its access tokens and their introspection, if the token has a scope of the API.',
+      ),
     }),
     {
       description:
@@ -84,6 +80,9 @@ export const oauthSections = {
         description:
           'The audience of access tokens for the scopes that belong to no API of apis. Your APIs must check it. By default app.url.',
       }),
+    ),
+    access_token_claims: userClaims(
+      'Claims about the user in access tokens for the scopes that belong to no API, and in their introspection.',
     ),
     id_token_claims: flag({
       default: true,

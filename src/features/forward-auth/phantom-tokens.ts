@@ -3,6 +3,7 @@ import type { Caller } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { randomId } from '../../crypto/random.ts'
 import { RecentMap } from '../../crypto/recent.ts'
+import { claimsAbout } from '../../users/claims.ts'
 
 /** Lifetime in seconds. A token is used for half of it, so that it is valid for a while wherever it arrives. */
 const lifetime = 60
@@ -56,8 +57,7 @@ export class PhantomTokens {
       client_id: clientId,
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
-      ...(user?.email_verified_at && claims.includes('email') ? { email: user.email, email_verified: true } : {}),
-      ...(user && claims.includes('name') ? { name: user.name } : {}),
+      ...(user ? claimsAbout(user, claims) : {}),
     }
   }
 }

@@ -15,6 +15,9 @@ interface OwnToken {
   scopes: readonly string[]
   /** How and when the user signed in; null for a token that outlives every sign-in. */
   signedIn: Pick<SignedIn, 'methods' | 'since'> | null
+  audience: string
+  /** Further claims. */
+  claims?: object
   /** Both in unix milliseconds. */
   issuedAt: number
   expiresAt: number
@@ -24,11 +27,12 @@ interface OwnToken {
 export async function signOwnToken(
   { server }: FastifyRequest,
   key: PrivateJwk,
-  { clientId, userId, gid, scopes, signedIn, issuedAt, expiresAt }: OwnToken,
+  { clientId, userId, gid, scopes, signedIn, audience, claims, issuedAt, expiresAt }: OwnToken,
 ): Promise<{ jti: string; accessToken: string }> {
-  const { app, oauth } = server.config.current()
+  const { app } = server.config.current()
   const jti = randomId()
   const accessToken = await new SignJWT({
+    ...claims,
     jti,
     client_id: clientId,
     ...(scopes.length > 0 ? { scope: scopes.join(' ') } : {}),
@@ -38,7 +42,7 @@ export async function signOwnToken(
   })
     .setProtectedHeader({ alg: key.alg, typ: 'at+jwt', kid: key.kid })
     .setIssuer(app.url)
-    .setAudience(oauth.audience)
+    .setAudience(audience)
     .setSubject(String(userId))
     .setIssuedAt(Math.floor(issuedAt / 1000))
     .setExpirationTime(Math.floor(expiresAt / 1000))

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { callerOf, requireUser } from '../../../access/caller.ts'
 import { notFound, validationFailed } from '../../../errors.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
+import { claimsAbout } from '../../../users/claims.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import { wireDate } from '../../../users/wire-date.ts'
@@ -12,11 +13,13 @@ import { firstPartyClient, personalClient } from '../protocol/clients.ts'
 import { skipsConsent } from '../protocol/grants.ts'
 import type { OAuthServer } from '../protocol/oauth-server.ts'
 import { ownScopes } from '../protocol/scopes.ts'
+import { settledResource } from '../protocol/targets.ts'
 import { signOwnToken } from './own-token.ts'
 import {
   Authorization,
   AuthorizationParams,
   FreshTokenAnswer,
+  FreshTokenBody,
   PersonalToken,
   PersonalTokenAnswer,
   PersonalTokenBody,
@@ -99,8 +102,12 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       const issuedAt = app.clock.now()
       const expiresAt = issuedAt + config.oauth.personal_access_token_ttl
       const facts = { clientId: personalClient, userId, gid: personalOrigin, scopes, signedIn: null }
-      const token = { ...facts, issuedAt, expiresAt }
-      const { jti: id, accessToken } = await signOwnToken(request, await oauthServer.signingKey(), token)
+      const token = { ...facts, audience: config.oauth.audience, issuedAt, expiresAt }
+      const { jti: id, accessToken } = await signOwnToken(
+        request,
+        await oauthServer.signingKey(config.oauth.access_token_alg),
+        token,
+      )
       const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
       await app.database.transaction(async (tx) => {
         await requireStillSignedIn(tx, request)
@@ -212,24 +219,31 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
         tags: ['Authorized applications'],
         summary: 'Get an access token for the APIs that ends with the session',
         description:
-          'For single-page applications that call other APIs. The JWT has all API scopes and expires after `oauth.access_token_ttl` (15 minutes): request a new one then.',
+          'For single-page applications that call other APIs. `resource` selects an API of the configuration. The JWT has all scopes of the API and expires after its `token_ttl`: request a new one then. Without `resource`, it has all scopes that belong to no API, and expires after `oauth.access_token_ttl` (15 minutes).',
+        body: FreshTokenBody,
         response: { 200: FreshTokenAnswer },
       },
     },
     async (request) => {
-      const config = app.config.current()
-      const { oauth } = config
+      const targets = oauthServer.registry().targets(firstPartyClient)
+      const resource = settledResource(request.body.resource ?? undefined, targets)
+      const target = targets.find((one) => one.resource === resource) ?? (resource === undefined ? targets[0] : null)
+      if (!target) throw validationFailed({ resource: ['The selected resource is invalid.'] })
+      const { audience, algorithm, scopes, ttl, claims } = target
       const issuedAt = app.clock.now()
-      const { accessToken } = await signOwnToken(request, await oauthServer.signingKey(), {
+      const user = requireUser(request)
+      const { accessToken } = await signOwnToken(request, await oauthServer.signingKey(algorithm), {
         clientId: firstPartyClient,
-        userId: requireUser(request).id,
+        userId: user.id,
         gid: sessionOrigin(callerOf(request).credentialId),
-        scopes: ownScopes(config).map(([name]) => name),
+        scopes,
         signedIn: signedInOf(request),
+        audience,
+        claims: claimsAbout(user, claims),
         issuedAt,
-        expiresAt: issuedAt + oauth.access_token_ttl,
+        expiresAt: issuedAt + ttl,
       })
-      const expires_in = Math.floor(oauth.access_token_ttl / 1000)
+      const expires_in = Math.floor(ttl / 1000)
       return { access_token: accessToken, token_type: 'Bearer' as const, expires_in }
     },
   )

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { nullableText } from '../../../http/fields.ts'
 import { nameField } from '../../../http/validation.ts'
 
 const date = (description: string) => Type.String({ format: 'date-time', description })
@@ -65,6 +66,11 @@ export const Authorization = Type.Object(
 export const AuthorizationParams = Type.Object({
   id: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'The id of the authorization.' }),
 })
+
+export const FreshTokenBody = Type.Object(
+  { resource: nullableText('The `audience` of an API in `apis`.', { maxLength: 2048 }) },
+  { title: 'FreshTokenRequest' },
+)
 
 export const FreshTokenAnswer = Type.Object(
   {

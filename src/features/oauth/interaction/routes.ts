@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { Config } from '../../../config/schema.ts'
 import { HttpError } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
@@ -11,11 +10,10 @@ import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { eventContext } from '../../../users/events.ts'
 import type { Factors } from '../authentication-context.ts'
 import { type SignedIn, signedInOf } from '../protocol/browser.ts'
-import { scopeOfClaim } from '../protocol/claims.ts'
-import type { RegisteredClient } from '../protocol/clients.ts'
 import { grantScopes, newGrant } from '../protocol/grants.ts'
 import type { InteractionDetails as Details, OAuthServer, Protocol } from '../protocol/oauth-server.ts'
 import { namedTargets } from '../protocol/targets.ts'
+import { consentScopes, scopesOf } from './consent-scopes.ts'
 import { missingStepUp, proveCode, type Refused, unmet } from './step-up.ts'
 import { saveConsent } from './store.ts'
 
@@ -24,15 +22,6 @@ const guest = { family: 'session', caller: 'guest' } as const
 const params = Type.Object({
   uid: Type.String({ pattern: '^[\\w-]{1,64}$', description: 'The id of the authorization.' }),
 })
-
-/** Scope descriptions of OpenID Connect on the consent page. */
-const openidDescriptions: Readonly<Record<string, string>> = {
-  openid: 'Know who you are',
-  profile: 'Read your name',
-  email: 'Read your email address',
-  roles: 'Read your role',
-  offline_access: 'Keep access while you are away',
-}
 
 const AnswerBody = Type.Object(
   {
@@ -210,10 +199,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       host: hostOf(redirect_uri),
       isForDevice: redirect_uri === undefined,
       user: { name: signedIn.user.name, email: signedIn.user.email },
-      scopes: [...new Set([...scopesOf(details), ...claimScopesOf(details, client)])].map((name) => ({
-        name,
-        description: descriptionOf(config, name),
-      })),
+      scopes: consentScopes(details, config, registry),
       switchHref: switchPage(returnTo),
     })
   }
@@ -252,19 +238,6 @@ function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
 /** Tests whether the user signed in after the interaction began: not before that second, and in another session. */
 const isAnew = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
   since >= iat && sessionId !== beganIn
-
-const scopesOf = ({ params: { scope } }: Details): string[] =>
-  typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
-
-/** Scopes for individually requested claims (OpenID Connect Core section 5.4). */
-function claimScopesOf({ prompt }: Details, client: RegisteredClient | undefined): string[] {
-  const { missingOIDCClaims: claims } = prompt.details
-  const asked: unknown[] = Array.isArray(claims) ? claims : []
-  const scopes = asked.flatMap((claim) => scopeOfClaim(String(claim)) ?? [])
-  return scopes.filter((scope) => scope !== 'roles' || client?.scopes.includes(scope))
-}
-
-const descriptionOf = ({ scopes }: Config, name: string): string => openidDescriptions[name] ?? scopes[name] ?? name
 
 function hostOf(uri: unknown): string | null {
   if (typeof uri !== 'string' || !URL.canParse(uri)) return null

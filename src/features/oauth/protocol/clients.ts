@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ClientAuthMethod, ClientMetadata } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
+import { registeredScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
 /** Client from the YAML file. */
@@ -89,7 +90,12 @@ export class Registry {
       [personalClient, ownMetadata(personalClient, 'Personal access token')],
       [firstPartyClient, ownMetadata(firstPartyClient, config.app.name)],
     ])
-    this.#targets = new Map(config.clients.map((client) => [client.client_id, targetsOf(config, client)]))
+    // The page of a session may call every API.
+    const firstParty = { scopes: [...registeredScopes(config)], audience: null, access_token_ttl: null }
+    this.#targets = new Map([
+      ...config.clients.map((client): [string, Targets] => [client.client_id, targetsOf(config, client)]),
+      [firstPartyClient, targetsOf(config, firstParty)],
+    ])
     this.#otherTargets = targetsOf(config, undefined)
     this.#audiences = new Set([
       ...[...this.#targets.values(), this.#otherTargets].map(([own]) => own.audience),

@@ -16,6 +16,7 @@ import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { servedScopes } from './scopes.ts'
+import { userClaims } from './user-claims.ts'
 
 export interface ProtocolParts extends AdapterParts {
   /** Private keys. The first one of each algorithm signs. */
@@ -101,11 +102,11 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
-    extraTokenClaims: (ctx, token) => ({
+    extraTokenClaims: async (ctx, token) => ({
       scopes: [...token.scopes],
       ...(token.kind === 'ClientCredentials'
         ? { gty: 'client_credentials' }
-        : { gid: token.grantId, ...originClaims(ctx, token) }),
+        : { gid: token.grantId, ...originClaims(ctx, token), ...(await userClaims(parts, token)) }),
     }),
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {

@@ -98,16 +98,15 @@ export class OAuthServer {
     return this.#keys.current()
   }
 
-  /** Key that currently signs access tokens. */
-  async signingKey(): Promise<PrivateJwk> {
+  /** Key that currently signs with an algorithm, by default that of access tokens without an API. */
+  async signingKey(algorithm?: Algorithm): Promise<PrivateJwk> {
     await this.open()
-    return this.#keySet().signing[this.#app.config.current().oauth.access_token_alg]
+    return this.#keySet().signing[algorithm ?? this.#app.config.current().oauth.access_token_alg]
   }
 
   /** Signs the claims of an access token (RFC 9068) that no grant issued. */
   async sign(claims: JWTPayload, algorithm: Algorithm): Promise<string> {
-    await this.open()
-    const key = this.#keySet().signing[algorithm]
+    const key = await this.signingKey(algorithm)
     const header = { alg: key.alg, typ: 'at+jwt', kid: key.kid }
     return new SignJWT({ ...claims, iss: this.#app.config.current().app.url }).setProtectedHeader(header).sign(key)
   }

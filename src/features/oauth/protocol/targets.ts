@@ -1,4 +1,5 @@
 import type { Config } from '../../../config/schema.ts'
+import type { UserClaim } from '../../../config/sections/user-claims.ts'
 import type { Algorithm } from '../keys/jwk.ts'
 import { openidScopes } from './scopes.ts'
 
@@ -16,6 +17,8 @@ export interface Target {
   /** Lifetime of its tokens, in milliseconds. */
   ttl: number
   algorithm: Algorithm
+  /** Claims about the user in its tokens. */
+  claims: readonly UserClaim[]
 }
 
 /** A client's targets; the first one is for the scopes that belong to no API. */
@@ -25,8 +28,11 @@ export type Targets = readonly [Target, ...Target[]]
 export const resourceOf = (audience: string): string =>
   URL.canParse(audience) ? audience : `urn:svc:audience:${encodeURIComponent(audience)}`
 
+/** What the targets of a client depend on. */
+type TargetClient = Pick<Config['clients'][number], 'scopes' | 'audience' | 'access_token_ttl'>
+
 /** Targets of a client: its own audience, and the APIs of which it lists a scope. */
-export function targetsOf(config: Config, client: Config['clients'][number] | undefined): Targets {
+export function targetsOf(config: Config, client: TargetClient | undefined): Targets {
   const { oauth } = config
   const listed = client?.scopes ?? []
   const ttl = client?.access_token_ttl ?? oauth.access_token_ttl
@@ -41,6 +47,7 @@ export function targetsOf(config: Config, client: Config['clients'][number] | un
       tokenScopes: new Set([...identity, ...scopes]),
       ttl: api.token_ttl ?? ttl,
       algorithm: api.algorithm,
+      claims: api.claims,
     }
   })
   const audience = client?.audience ?? oauth.audience
@@ -54,6 +61,7 @@ export function targetsOf(config: Config, client: Config['clients'][number] | un
     tokenScopes: new Set([...identity, ...scopes]),
     ttl,
     algorithm: oauth.access_token_alg,
+    claims: oauth.access_token_claims,
   }
   return [own, ...apis.filter((api) => api.scopes.length > 0)]
 }
@@ -76,3 +84,10 @@ export const namedTargets = (targets: Targets, resources: unknown): Target[] => 
   const names = new Set([resources].flat())
   return targets.filter(({ resource }) => names.has(resource))
 }
+
+/**
+ * Claims about the user in a token of a target. A token for an API gets them only with a scope of this API, because users
+ * consent to its scopes.
+ */
+export const claimsFor = ({ name, scopes, claims }: Target, granted: ReadonlySet<string>): readonly UserClaim[] =>
+  name === null || scopes.some((scope) => granted.has(scope)) ? claims : []

@@ -39,6 +39,7 @@ const expected = [
   'RefreshToken.find',
   'RefreshToken.prototype.generateTokenId',
   'ReplayDetection.unique',
+  'IdToken.prototype.issue',
   'OIDCContext.prototype.entity',
   'PushedAuthorizationRequest.find',
   'answer.device-flow',

@@ -3,10 +3,12 @@ import type Provider from 'oidc-provider'
 import { storedAbilities } from '../../../../access/abilities.ts'
 import { isJwt } from '../../../../access/guard.ts'
 import { type LiveApiToken, liveToken, noteUse } from '../../../../tokens/bearer.ts'
+import { claimsAbout } from '../../../../users/claims.ts'
 import type { User } from '../../../../users/user.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
 import type { RegisteredClient, Registry } from '../clients.ts'
+import { claimNames } from '../user-claims.ts'
 import type { AskedTokens } from './request.ts'
 
 interface IntrospectionParts {
@@ -72,11 +74,15 @@ export class Introspection {
     if (!live) return inactive
     const { sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf } = claims
     const abilities = scope?.split(' ') ?? []
+    const names = claimNames(this.#parts.registry, { clientId: client_id, aud, scopes: new Set(abilities) })
+    const { name, role, ...claimed } = live.user ? claimsAbout(live.user, names) : {}
     return stateOf({
+      ...claimed,
       ...{ sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf },
       abilities,
-      role: roleFor(client, live.user, abilities),
-      name: live.name ?? undefined,
+      role: role ?? roleFor(client, live.user, abilities),
+      // The name of a personal access token.
+      name: live.name ?? name,
       token_type: cnf ? 'DPoP' : 'Bearer',
     })
   }

@@ -5,6 +5,7 @@ import type { Counters } from '../../../../limits/counters.ts'
 import type { CarriedRecords } from '../carried.ts'
 import type { ClientLimits } from '../client-limits.ts'
 import type { Introspection } from '../introspection/answers.ts'
+import type { ClaimParts } from '../user-claims.ts'
 import { tellAuthentication } from './authentication-context.ts'
 import { adaptClientAuthentication } from './client-authentication.ts'
 import { renewClientKeys } from './client-keys.ts'
@@ -14,6 +15,7 @@ import { completeAnswers } from './documents.ts'
 import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
 import { rejectUnlistedGrants } from './grant-types.ts'
+import { addClaimsToIdTokens } from './id-token-claims.ts'
 import { answerIntrospection } from './introspection.ts'
 import { adaptLogout, type SendLogout } from './logout.ts'
 import { requirePushedRequests } from './pushed-requests.ts'
@@ -22,7 +24,7 @@ import { followBrowserSessions, type SessionParts } from './sessions.ts'
 import { adaptTokenModels, type TokenParts } from './token-models.ts'
 
 /** Dependencies of the patches. */
-export interface PatchParts extends SessionParts, DeviceParts, Omit<TokenParts, 'successorKey'> {
+export interface PatchParts extends SessionParts, DeviceParts, ClaimParts, Omit<TokenParts, 'successorKey'> {
   limits: ClientLimits
   counters: Counters
   cookies: Cookies
@@ -45,6 +47,7 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   tellAuthentication(provider)
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
+  addClaimsToIdTokens(provider, parts)
   settleScope(provider, config, registry)
   requirePushedRequests(provider)
   completeDeviceFlow(provider, parts)

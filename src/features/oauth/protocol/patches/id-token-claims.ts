@@ -1,0 +1,28 @@
+import type Provider from 'oidc-provider'
+import { claimsAbout } from '../../../../users/claims.ts'
+import type { ClaimParts } from '../user-claims.ts'
+import { patch } from './patch.ts'
+
+/** ID token, before the library signs it. */
+interface IdToken {
+  available: { sub?: string }
+  client: { clientId: string }
+  set(name: string, value: unknown): void
+}
+
+/** Adds the claims to ID tokens that the configuration lists for the client. */
+export function addClaimsToIdTokens(provider: Provider, { registry, lookups }: ClaimParts): void {
+  patch<(this: IdToken, options?: { use?: string }) => Promise<string>>(
+    provider,
+    ['IdToken.prototype', 'issue'],
+    'adds the claims of the client to ID tokens',
+    (issue) =>
+      async function issueWithClaims(this: IdToken, options?: { use?: string }) {
+        const names = registry.client(this.client.clientId)?.claims ?? []
+        if (options?.use !== 'idtoken' || names.length === 0) return issue.call(this, options)
+        const user = await lookups.user(BigInt(this.available.sub ?? 0))
+        for (const [name, value] of Object.entries(user ? claimsAbout(user, names) : {})) this.set(name, value)
+        return issue.call(this, options)
+      },
+  )
+}

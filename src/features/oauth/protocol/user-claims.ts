@@ -1,0 +1,34 @@
+import type { Lookups } from '../../../access/lookups/lookups.ts'
+import type { UserClaim } from '../../../config/sections/user-claims.ts'
+import { claimsAbout } from '../../../users/claims.ts'
+import type { Registry } from './clients.ts'
+import { claimsFor } from './targets.ts'
+
+export interface ClaimParts {
+  registry: Registry
+  lookups: Pick<Lookups, 'user'>
+}
+
+interface TokenFacts {
+  clientId?: string | undefined
+  aud?: unknown
+  scopes: ReadonlySet<string>
+}
+
+interface IssuedToken extends TokenFacts {
+  accountId?: string | undefined
+}
+
+/** Names of the claims that the configuration adds to a client's access token with this audience and these scopes. */
+export function claimNames(registry: Registry, { clientId, aud, scopes }: TokenFacts): readonly UserClaim[] {
+  const target = registry.targets(clientId).find(({ audience }) => audience === aud)
+  return target ? claimsFor(target, scopes) : []
+}
+
+/** These claims with their values. */
+export async function userClaims({ registry, lookups }: ClaimParts, token: IssuedToken): Promise<object> {
+  const names = claimNames(registry, token)
+  if (names.length === 0 || token.accountId === undefined) return {}
+  const user = await lookups.user(BigInt(token.accountId))
+  return user ? claimsAbout(user, names) : {}
+}
