@@ -3,6 +3,7 @@ import { type CallerFacts, readClaims } from './caller.ts'
 import { type Challenges, GuardError } from './errors.ts'
 import { RemoteKeySet } from './key-set.ts'
 import type { Settings } from './options.ts'
+import { StatusLists } from './status-lists.ts'
 
 /** Verifies the access tokens of svc (RFC 9068). */
 export class JwtVerifier {
@@ -10,6 +11,7 @@ export class JwtVerifier {
   readonly #options: JWTVerifyOptions
   readonly #now: () => number
   readonly #challenges: Challenges
+  readonly #statusLists: StatusLists | null
 
   constructor(settings: Settings, challenges: Challenges) {
     const { issuer, audience, algorithms, clockTolerance, keys, remote, now } = settings
@@ -25,6 +27,7 @@ export class JwtVerifier {
     }
     this.#now = now
     this.#challenges = challenges
+    this.#statusLists = settings.statusLists ? new StatusLists(settings, this.#find) : null
   }
 
   async verify(token: string): Promise<CallerFacts> {
@@ -39,6 +42,9 @@ export class JwtVerifier {
     })
     const facts = readClaims('jwt', payload)
     if (facts === null) throw this.#challenges.invalidToken('The access token is invalid')
+    if (this.#statusLists !== null && !(await this.#statusLists.isValid(payload.status))) {
+      throw this.#challenges.invalidToken('The access token was revoked')
+    }
     return facts
   }
 }

@@ -28,6 +28,8 @@ export interface GuardOptions {
   keys?: JSONWebKeySet
   /** Accepts API tokens (`id|secret`). Without it, only JWTs are accepted. */
   introspection?: IntrospectionOptions
+  /** Reads the status lists of svc, so that a revoked access token stops working before it expires. By default false. */
+  statusLists?: boolean
   /** Fields of the metadata of this API (RFC 9728), such as `scopes_supported`. */
   metadata?: Readonly<Record<string, unknown>>
   /** Timeout of requests to svc, in milliseconds. By default 5,000. */
@@ -47,6 +49,7 @@ export interface Settings {
   algorithms: Algorithm[]
   clockTolerance: number
   keys: JSONWebKeySet | { uri: string }
+  statusLists: boolean
   introspection: (Required<IntrospectionOptions> & { issuer: string; audience: string }) | null
   remote: Remote
   now: () => number
@@ -89,6 +92,7 @@ export function readOptions(options: GuardOptions): Settings {
     algorithms: [...algorithms],
     clockTolerance,
     keys: options.keys ?? { uri: jwksUri },
+    statusLists: options.statusLists === true,
     introspection: introspection ? readIntrospection(introspection, issuer, audience) : null,
     remote,
     now,

@@ -159,6 +159,14 @@ t.test('answers 503 while svc is unavailable, and never lets a token through', a
   await t.rejects(authenticate('1|a'), unavailable)
 })
 
+t.test('sends neither the token nor its own secret to the target of a redirect', async (t) => {
+  const { issuer, authenticate } = await setup(t)
+  const evil = await fakeIssuer(t)
+  issuer.answer = (_request, response) => response.writeHead(307, { location: `${evil.url}/oauth/introspect` }).end()
+  await t.rejects(authenticate('1|a'), unavailable)
+  t.same(evil.requests, [])
+})
+
 t.test('answers even if the log fails', async (t) => {
   const issuer = await fakeIssuer(t)
   issuer.answer = (_request, response) => response.destroy()
