@@ -35,7 +35,7 @@ t.test('answers 405 with the supported methods', async (t) => {
     ['PUT', '/tokens/create', 'POST'],
     ['DELETE', '/svc/token', 'POST'],
     ['GET', '/api/tokens/1', 'DELETE'],
-    ['GET', '/api/tokens/current', 'DELETE'],
+    ['PUT', '/api/tokens/current', 'DELETE, GET, HEAD'],
     ['POST', '/api/tokens/1', 'DELETE'],
     ['PATCH', '/api/tokens', 'DELETE, GET, HEAD'],
     ['TRACE', '/api/tokens', 'DELETE, GET, HEAD'],

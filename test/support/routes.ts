@@ -63,6 +63,9 @@ export const openOperations: ReadonlySet<string> = new Set([
   // Pages and their assets.
   'GET /',
   'GET /errors',
+  'GET /login',
+  'GET /register',
+  'GET /forgot-password',
   'GET /oauth/login',
   'POST /oauth/login',
   'GET /oauth/register',

@@ -182,6 +182,28 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
     return challengePage(reply, returnTo, secondFactorErrors(proof), 422)
   }
 
+  // Addresses that people type or remember from other servers. Their POST routes are for programs.
+  for (const [address, operationId, page] of [
+    ['/login', 'redirectToSignIn', path],
+    ['/register', 'redirectToRegistration', '/oauth/register'],
+    ['/forgot-password', 'redirectToForgotPassword', '/oauth/forgot-password'],
+  ] as const) {
+    app.get(
+      address,
+      {
+        config: { access: { family: 'none' } },
+        schema: {
+          operationId,
+          tags: ['Pages'],
+          summary: `Redirect to ${page}`,
+          description: 'For browsers that open the address. Keeps the query.',
+          response: { 302: Type.Null({ description: 'To the page.' }) },
+        },
+      },
+      async ({ url }, reply) => reply.redirect(page + (/\?.*$/s.exec(url)?.[0] ?? ''), 302),
+    )
+  }
+
   app.get(
     '/two-factor-challenge',
     {

@@ -238,3 +238,18 @@ t.test('explains a failed provider sign-in', async (t) => {
   t.match(other, 'could not sign you in')
   for (const odd of ['<b>Call 555</b>', 'title', 'toString', '']) t.equal(await alert(odd), other, odd)
 })
+
+t.test('redirects from the addresses of the API that browsers open', async (t) => {
+  const svc = await buildTestApp(t)
+  const visitor = new ScriptlessBrowser(svc)
+  for (const [address, target] of [
+    ['/login', '/oauth/login'],
+    ['/login?return_to=%2Fa&login_hint=ada%40example.com', '/oauth/login?return_to=%2Fa&login_hint=ada%40example.com'],
+    ['/login?return_to=//evil.example', '/oauth/login?return_to=//evil.example'],
+    ['/register', '/oauth/register'],
+    ['/forgot-password', '/oauth/forgot-password'],
+  ] as const) {
+    t.strictSame(redirectOf(await visitor.open(address)), [302, target])
+  }
+  t.equal((await visitor.open('/oauth/login?return_to=//evil.example')).body.includes('evil.example'), false)
+})
