@@ -2,6 +2,7 @@ import type { Bench } from './bench.ts'
 import type { NextRequest } from './load.ts'
 import {
   clientCredentialsRequests,
+  introspectionListRequests,
   introspectionRequests,
   jwtRequests,
   oauthSettings,
@@ -11,7 +12,7 @@ import {
 import { againstBare, type Comparison, databaseOf, type Sides, sampler, warmUp } from './operations.ts'
 import type { Running } from './processes.ts'
 import { bearerRequests, password } from './requests.ts'
-import { settlePostgresql } from './rows.ts'
+import { settlePostgresql, tokenSecret } from './rows.ts'
 
 const bare = 'bare Fastify route'
 
@@ -42,6 +43,8 @@ const compared = (
   },
 })
 
+const apiTokens = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i + 1}|${tokenSecret(i + 1)}`)
+
 const accessTokens = async ({ port }: Running) => (await userTokens(port, owners, password)).access
 
 /** Each connection continues with the refresh token of its last response. */
@@ -57,8 +60,12 @@ async function refreshing({ port }: Running): Promise<NextRequest> {
 export const oauthComparisons: readonly Comparison[] = [
   compared('client-credentials', 'Client credentials, ES256', 0.07, () => clientCredentialsRequests),
   compared('client-credentials-rs256', 'Client credentials, RS256', 0.035, () => clientCredentialsRequests, 'RS256'),
-  compared('introspection', 'Introspection of a JWT', 0.08, async (server) =>
+  compared('introspection', 'Introspection of a JWT', 0.15, async (server) =>
     introspectionRequests(await accessTokens(server)),
+  ),
+  compared('introspection-token', 'Introspection of an API token', 0.25, () => introspectionRequests(apiTokens(1_000))),
+  compared('introspection-list', 'Introspection of 20 API tokens', 0.05, () =>
+    introspectionListRequests(apiTokens(1_000), 20),
   ),
   compared('userinfo', 'UserInfo', 0.08, async (server) => jwtRequests('/oauth/userinfo', await accessTokens(server))),
   compared('refresh', 'Refresh with rotation', 0.02, refreshing),

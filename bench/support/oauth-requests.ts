@@ -30,8 +30,9 @@ export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
 })
 
 /** A form post. */
-function formRequest(path: string, fields: Record<string, string>): Buffer {
-  const body = new URLSearchParams(fields).toString()
+function formRequest(path: string, fields: Record<string, string> | string[][]): Buffer {
+  const pairs = Array.isArray(fields) ? fields : Object.entries(fields)
+  const body = new URLSearchParams(pairs as [string, string][]).toString()
   const head = [
     `POST ${path} HTTP/1.1`,
     `Host: ${host}`,
@@ -52,6 +53,13 @@ export const clientCredentialsRequests = [
 
 export const introspectionRequests = (tokens: readonly string[]): Buffer[] =>
   tokens.map((token) => formRequest('/oauth/introspect', { token, ...robot }))
+
+/** Requests for this number of tokens each. */
+export const introspectionListRequests = (tokens: readonly string[], each: number): Buffer[] =>
+  Array.from({ length: Math.floor(tokens.length / each) }, (_, i) => {
+    const list = tokens.slice(i * each, (i + 1) * each).map((token) => ['tokens[]', token])
+    return formRequest('/oauth/introspect', [...Object.entries(robot), ...list])
+  })
 
 export const refreshRequest = (token: string): Buffer =>
   formRequest('/oauth/token', { grant_type: 'refresh_token', refresh_token: token, ...app })

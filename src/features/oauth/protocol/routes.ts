@@ -14,7 +14,7 @@ import { clientBySecret } from './introspection/client-secret.ts'
 import { type AskedTokens, maxIntrospectionSize, readIntrospection } from './introspection/request.ts'
 import type { OAuthServer } from './oauth-server.ts'
 import { isSeen, protocolError } from './patches/failures.ts'
-import { type ProtocolPath, protocolPaths, protocolRoutes } from './paths.ts'
+import { protocolPaths, protocolRoutes } from './paths.ts'
 
 interface ProtocolOptions {
   oauthServer: OAuthServer
@@ -29,29 +29,35 @@ const entries: RouteAccess = { family: 'session', caller: 'guest', csrf: 'entry'
 
 /** Passes the protocol paths to the OAuth library. All of its requests start here. */
 const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { oauthServer }) => {
-  await app.register(async (scope) => handOver(scope, oauthServer, 'program'))
+  const paths = Object.keys(protocolPaths)
+  const isOfPrograms = (path: string) => protocolPaths[path]?.caller === 'program'
+  const programPaths = paths.filter((path) => isOfPrograms(path) && path !== protocolRoutes.introspection)
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    // The library reads forms of programs itself: reading them here would cost a quarter of a token request.
+    scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _body, done) => done(null))
+    handOver(scope, oauthServer, programPaths, maxBodySize)
+  })
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    handOver(scope, oauthServer, [protocolRoutes.introspection], maxIntrospectionSize)
+  })
   await app.register(async (scope) => {
     await addPages(scope)
-    await scope.register(async (inner) => handOver(inner, oauthServer, 'browser'))
+    const pagePaths = paths.filter((path) => !isOfPrograms(path))
+    await scope.register(async (inner) => {
+      inner.removeAllContentTypeParsers()
+      handOver(inner, oauthServer, pagePaths, maxBodySize)
+    })
   })
 }
 
-async function handOver(
-  scope: FastifyInstance,
-  oauthServer: OAuthServer,
-  caller: ProtocolPath['caller'],
-): Promise<void> {
-  scope.removeAllContentTypeParsers()
-  // The library reads forms of programs itself: reading them here would cost a quarter of a token request.
-  if (caller === 'program') {
-    scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _body, done) => done(null))
-  }
-  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxBodySize }, (_request, body, done) =>
-    done(null, body),
-  )
+function handOver(scope: FastifyInstance, oauthServer: OAuthServer, paths: readonly string[], bodyLimit: number): void {
+  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) => done(null, body))
   scope.setErrorHandler(refuse)
-  for (const [path, described] of Object.entries(protocolPaths)) {
-    if (described.caller !== caller) continue
+  for (const path of paths) {
+    const described = protocolPaths[path]
+    if (!described) continue
     for (const method of described.methods) {
       const { schema, protocol, alsoAnswers } = describe(path, method)
       scope.route({
@@ -59,13 +65,12 @@ async function handOver(
         method,
         exposeHeadRoute: method === 'GET',
         config: {
-          access: caller === 'program' ? programs : described.isEntry ? entries : ownForms,
+          access: described.caller === 'program' ? programs : described.isEntry ? entries : ownForms,
           cors: 'elsewhere',
           protocol,
           alsoAnswers,
         },
         schema: method === 'OPTIONS' ? { hide: true } : schema,
-        ...(path === protocolRoutes.introspection ? { bodyLimit: maxIntrospectionSize } : {}),
         handler: (request, reply) => answer(oauthServer, request, reply),
       })
     }
@@ -100,14 +105,12 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     // A trailing slash is another path, not an empty uid.
     if (raw.url.endsWith('/')) throw notFound()
   }
-  settleOrigin(raw, app.url, clientAddress(request))
   const isIntrospection = path === protocolRoutes.introspection
   const reading = { takesJson: isProgram, lists: isIntrospection ? ['tokens'] : [] }
   let form = Buffer.isBuffer(request.body) ? formOf(request.body, request.headers['content-type'], reading) : null
-  const isUnread = raw.headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
   let asked: AskedTokens | undefined
-  if (isIntrospection && (form !== null || isUnread)) {
-    const introspection = readIntrospection(form ?? (await readForm(raw, maxIntrospectionSize)))
+  if (isIntrospection && form !== null) {
+    const introspection = readIntrospection(form)
     const client = clientBySecret(request, introspection.fields, {
       registry: library.registry,
       limits: oauthServer.limits,
@@ -121,6 +124,8 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     asked = introspection.asked
     form = introspection.fields.toString()
   }
+  settleOrigin(raw, app.url, clientAddress(request))
+  const isUnread = raw.headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
   const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
   if (publicClient !== null && raw.method === 'POST' && (form !== null || isUnread)) {
     form = withClientId(form ?? (await readForm(raw, maxBodySize)), publicClient)
