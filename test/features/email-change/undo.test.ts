@@ -246,3 +246,18 @@ t.test('prevents an undo after the new address was claimed', async (t) => {
   t.equal((await press(svc, link)).statusCode, 403)
   t.equal((await svc.database.prisma.user.findFirstOrThrow()).email, 'typo@example.com')
 })
+
+t.test('answers 409 when another account has the old address', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  await svc.createUser({ email: 'ada@example.com' })
+  const ada = await confirmed(svc, 'ada@example.com')
+  await move(ada, 'lovelace@example.com')
+  await ada.get(await mailedLink(svc, 'lovelace@example.com'))
+  // svc reserves the address, but an operator may write to the database.
+  const { id } = await svc.createUser({ email: 'grace@example.com' })
+  await svc.database.prisma.user.update({ where: { id: BigInt(id) }, data: { email: 'ada@example.com' } })
+  const answer = await press(svc, await undoOf(svc, 'ada@example.com'))
+  t.equal(answer.statusCode, 409)
+  t.match(answer.body, 'Another account')
+  t.equal((await ada.get('/api/user')).json().email, 'lovelace@example.com', 'nothing changed')
+})

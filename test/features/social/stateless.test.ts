@@ -1,10 +1,10 @@
 // engine: none
-import { createHash } from 'node:crypto'
 import t from 'tap'
 import { strongPassword } from '../../support/accounts.ts'
 import { hour, minute } from '../../support/clock.ts'
 import { enableTwoFactor } from '../../support/totp.ts'
-import { buildSocial, callbackUri, mobileUri, type Social, Visitor } from './visitor.ts'
+import { exchange, handIn, verifier } from './mobile.ts'
+import { buildSocial, callbackUri, mobileUri, Visitor } from './visitor.ts'
 
 const home = callbackUri('acme')
 
@@ -74,28 +74,6 @@ t.test('binds the cookie to one browser, one time and one state', async (t) => {
   t.equal(told.statusCode, 400, 'as JSON, for every caller')
   t.equal(told.json().code, 'access_denied')
 })
-
-const verifier = 'a-verifier-that-the-app-alone-knows-0123456789'
-const challenge = createHash('sha256').update(verifier).digest('base64url')
-
-/** The code that a mobile app gets from the provider, with the fields that it submits. */
-async function handIn(svc: Social, login: string, more: object = {}) {
-  const url = new URL(`${svc.acme.issuer}/auth`)
-  const query = { client_id: 'svc', redirect_uri: mobileUri, response_type: 'code', scope: 'openid email profile' }
-  const own = { state: 's', nonce: 'the-nonce', code_challenge: challenge, code_challenge_method: 'S256' }
-  url.search = new URLSearchParams({ ...query, ...own }).toString()
-  const { searchParams } = await new Visitor(svc).allow(url, login)
-  const fields = {
-    code: searchParams.get('code'),
-    redirect_uri: mobileUri,
-    code_verifier: verifier,
-    nonce: 'the-nonce',
-  }
-  return { ...fields, device_name: 'Phone', ...more }
-}
-
-const exchange = (svc: Social, payload: object, provider = 'acme') =>
-  svc.app.inject({ method: 'POST', url: `/auth/${provider}/token`, headers: { accept: 'application/json' }, payload })
 
 t.test('accepts a code that a mobile app got itself', async (t) => {
   const svc = await buildSocial(t, { acme: { redirect_uris: [mobileUri] } })

@@ -305,9 +305,14 @@ function pagesOf(path: string, method: string) {
 function errorsOf(path: string, method: string): number[] {
   // Published documents need no database.
   if (path.startsWith('/.well-known/')) return [429]
-  if (protocolPaths[path]?.caller === 'browser')
-    return [400, ...(method === 'POST' && !protocolPaths[path].isEntry ? [419] : []), 429, 503]
+  if (protocolPaths[path]?.caller === 'browser') return [...statusesOfPage(path, method), 429, 503]
   return [400, 401, ...(path === protocolRoutes.userinfo ? [403] : []), 429, 503]
+}
+
+/** Errors of a page. The page for the code of a device takes any query. */
+function statusesOfPage(path: string, method: string): number[] {
+  if (path === protocolRoutes.code_verification && method === 'GET') return []
+  return [400, ...(method === 'POST' && !protocolPaths[path]?.isEntry ? [419] : [])]
 }
 
 /** Statuses with errors of svc. */
