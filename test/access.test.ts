@@ -71,6 +71,8 @@ function answersOf(path: string): number[] {
   if (path.startsWith('/oauth/unlock')) return [403, 419]
   // No file has the name `1`.
   if (path === '/docs/{file}' || path === '/assets/{name}') return [404]
+  // No API is configured.
+  if (path.startsWith('/.well-known/oauth-protected-resource')) return [404]
   // No provider is configured.
   if (path.startsWith('/auth/{provider}')) return [404]
   // OAuth routes ask for a client first, and some of them require https.

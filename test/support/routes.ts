@@ -106,4 +106,5 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /.well-known/jwks.json',
   'GET /.well-known/openid-configuration',
   'GET /.well-known/oauth-authorization-server',
+  'GET /.well-known/oauth-protected-resource/{name}',
 ])

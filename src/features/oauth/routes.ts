@@ -3,6 +3,7 @@ import { startSchedule } from '../../jobs/schedule.ts'
 import applications from './applications/routes.ts'
 import { deleteEndedPersonalTokens } from './applications/store.ts'
 import interactions from './interaction/routes.ts'
+import protectedResources from './protected-resources/routes.ts'
 import type { OAuthServer } from './protocol/oauth-server.ts'
 import protocol from './protocol/routes.ts'
 
@@ -15,6 +16,7 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { oauthServer }) => 
   await app.register(protocol, { oauthServer })
   await app.register(interactions, { oauthServer })
   await app.register(applications, { oauthServer })
+  await app.register(protectedResources)
   const run = async () => {
     await oauthServer.prune()
     await oauthServer.sealRecords()

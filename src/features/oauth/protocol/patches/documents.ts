@@ -21,7 +21,9 @@ export function completeAnswers(provider: Provider, config: Config, keysMaxAge: 
     const { body }: { body?: unknown } = ctx
     if (typeof body !== 'object' || !body) return
     if (ctx.path.startsWith('/.well-known/') && 'scopes_supported' in body) {
-      body.scopes_supported = [...new Set([...servedScopes, ...registeredScopes(config)])]
+      const protected_resources = Object.values(config.apis).map(({ audience }) => audience)
+      const scopes_supported = [...new Set([...servedScopes, ...registeredScopes(config)])]
+      ctx.body = { ...body, scopes_supported, ...(protected_resources.length > 0 ? { protected_resources } : {}) }
     }
   })
 }
