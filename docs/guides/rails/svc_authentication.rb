@@ -12,13 +12,14 @@ module SvcAuthentication
   ISSUER = ENV.fetch("SVC_ISSUER")
   AUDIENCE = ENV.fetch("SVC_AUDIENCE")
   LOCK = Mutex.new
+  Unavailable = Class.new(StandardError)
 
   # Keeps the keys for ten minutes. An unknown key id fetches them again, at most every 30 seconds.
   def self.keys(unknown:)
     LOCK.synchronize do
       age = Process.clock_gettime(Process::CLOCK_MONOTONIC) - (@fetched_at || -Float::INFINITY)
       fetch_keys if age > (unknown ? 30 : 600)
-      @keys
+      @keys || raise(Unavailable)
     end
   end
 
@@ -28,10 +29,13 @@ module SvcAuthentication
     response = Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 5, read_timeout: 5) do |http|
       http.get(uri.path)
     end
-    @keys = JWT::JWK::Set.new(JSON.parse(response.body)) if response.is_a?(Net::HTTPOK)
+    return unless response.is_a?(Net::HTTPOK)
+
+    # The gem rejects a set that has a key of another type.
+    keys = JSON.parse(response.body)["keys"].select { |key| %w[EC RSA].include?(key["kty"]) }
+    @keys = JWT::JWK::Set.new("keys" => keys)
   rescue SystemCallError, SocketError, Timeout::Error, OpenSSL::SSL::SSLError, JSON::ParserError
-    # The keys that are there stay in use while svc is unavailable.
-    raise if @keys.nil?
+    # The known keys stay in use while svc is unavailable.
   end
 
   private
@@ -48,6 +52,9 @@ module SvcAuthentication
     reject(:forbidden, %(Bearer error="insufficient_scope", scope="#{ability}"))
   rescue JWT::DecodeError
     reject(:unauthorized, 'Bearer error="invalid_token"')
+  rescue Unavailable
+    response.headers["Retry-After"] = "1"
+    render json: { message: "svc is unavailable." }, status: :service_unavailable
   end
 
   def verify(token)

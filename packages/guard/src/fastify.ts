@@ -20,6 +20,9 @@ type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 const callers = new WeakMap<FastifyRequest, Caller>()
 
+/** Marks scopes whose `request.caller` is the one of this package. */
+const decorated = Symbol('svc-guard')
+
 // Without encapsulation: the plugin guards the scope that registers it.
 const asPlugin = (plugin: Plugin): Plugin =>
   Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'svc-guard' })
@@ -41,7 +44,11 @@ export function guard(options: GuardOptions): Plugin & { metadata: Plugin } {
 
   const plugin: Plugin = async (app) => {
     log = (error) => app.log.error({ err: error }, 'svc is unavailable')
-    if (!app.hasRequestDecorator('caller')) app.decorateRequest('caller', { getter: callerOf })
+    if (!app.hasRequestDecorator(decorated)) {
+      app.decorateRequest(decorated, null)
+      // Fails if the application has a decorator of this name, which handlers would read instead.
+      app.decorateRequest('caller', { getter: callerOf })
+    }
     app.addHook('onRequest', async (request, reply) => {
       if (metadata.isFor(request.method, request.routeOptions.url)) return
       try {

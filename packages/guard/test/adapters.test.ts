@@ -217,6 +217,39 @@ t.test('fastify: serves the metadata at the root for a guard in a scope with a p
   t.equal((await app.inject('/public')).statusCode, 500, 'a route outside the guard has no caller')
 })
 
+t.test('fastify: guards each scope for its own audience', async (t) => {
+  const issuer = await fakeIssuer(t)
+  const app = fastify()
+  t.teardown(() => app.close())
+  const audiences = ['https://api.example.com/orders', 'https://api.example.com/billing']
+  for (const [index, scopeAudience] of audiences.entries()) {
+    await app.register(
+      async (scope) => {
+        await scope.register(
+          onFastify.guard({ issuer: issuer.url, audience: scopeAudience, now: () => issuer.clock.now }),
+        )
+        scope.get('/', async ({ caller }) => ({ id: caller.id }))
+      },
+      { prefix: `/${index}` },
+    )
+  }
+  for (const [index, aud] of audiences.entries()) {
+    const headers = { authorization: `Bearer ${await issuer.token({ aud })}` }
+    const statuses = await Promise.all(['/0', '/1'].map(async (url) => (await app.inject({ url, headers })).statusCode))
+    t.same(statuses, index === 0 ? [200, 401] : [401, 200])
+  }
+})
+
+t.test('fastify: fails to start if the application has another `request.caller`', async (t) => {
+  const app = fastify()
+  t.teardown(() => app.close())
+  app.decorateRequest('caller', null as never)
+  await t.rejects(
+    Promise.resolve(app.register(onFastify.guard({ issuer: 'https://id.example.com', audience }))),
+    /already been added/,
+  )
+})
+
 t.test('fastify: logs failures of svc', async (t) => {
   const issuer: FakeIssuer = await fakeIssuer(t)
   issuer.answer = (_request, response) => response.writeHead(500).end()

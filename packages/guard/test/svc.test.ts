@@ -27,7 +27,7 @@ t.test('accepts the token that the forward authentication of svc passes to the A
   const phantom = await svc.phantom(await svc.apiTokenWith(['orders:read', 'unrelated']))
   const { status, body } = await call('/', phantom)
   t.equal(status, 200)
-  t.match(body, { id: '1', kind: 'jwt', abilities: ['orders:read'], email: 'ada@example.com' })
+  t.match(body, { id: '1', kind: 'jwt', abilities: ['orders:read'], email: 'ada@example.com', role: 'user' })
   t.match(await call('/write', phantom), { status: 403 })
   t.match(await call('/staff', phantom), { status: 403 })
   t.match(

@@ -21,7 +21,7 @@ export async function startSvc(t: Test) {
   const configuration = {
     app: { url: `http://localhost:${port}` },
     server: { trust_proxy: ['127.0.0.1', '::1'] },
-    apis: { orders: { audience, scopes, claims: ['email'] } },
+    apis: { orders: { audience, scopes, claims: ['role', 'email'] } },
     guard: { rules: [{ hosts: ['orders.example.com'], access: 'authenticated', audience: 'orders' }] },
     clients: [
       { client_id: 'cron', secret, type: 'confidential', grants: ['client_credentials'], scopes },
