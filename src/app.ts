@@ -22,6 +22,7 @@ import sessions from './features/active-sessions/routes.ts'
 import assets from './features/assets/routes.ts'
 import diagnose from './features/diagnose/routes.ts'
 import emailChange from './features/email-change/routes.ts'
+import verificationPages from './features/email-verification/pages/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import errorReference from './features/error-reference/routes.ts'
 import forwardAuth from './features/forward-auth/routes.ts'
@@ -189,6 +190,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(session)
   await app.register(registration)
   await app.register(emailVerification)
+  await app.register(verificationPages)
   const accounts = accountsOf(app)
   await app.register(emailChange, accounts)
   await app.register(passwordReset, accounts)

@@ -65,7 +65,7 @@ t.test('answers 401 on every protected route without credentials, whatever else 
 function answersOf(path: string): number[] {
   // No proxy is trusted.
   if (path === '/svc/guard') return [400]
-  if (path.includes('verify')) return [401]
+  if (path.includes('verify/') || path.startsWith('/verify')) return [401]
   // The link has no signature.
   if (path.startsWith('/email/undo')) return [403]
   if (path.startsWith('/oauth/unlock')) return [403, 419]
@@ -76,8 +76,8 @@ function answersOf(path: string): number[] {
   // No provider is configured.
   if (path.startsWith('/auth/{provider}')) return [404]
   // OAuth routes ask for a client first, and some of them require https.
-  const isProtocol = /^\/oauth\/(?!login|sign-out|forgot)/.test(path)
-  return isProtocol ? [200, 303, 400, 401, 404, 405, 419] : [200, 204, 302, 419, 422]
+  const isProtocol = /^\/oauth\/(?!login|sign-out|forgot|register|verify)/.test(path)
+  return isProtocol ? [200, 303, 400, 401, 404, 405, 419] : [200, 204, 302, 303, 419, 422]
 }
 
 t.test('answers without credentials on open routes', async (t) => {

@@ -34,6 +34,9 @@ export function registrationPage({ app, links, registration }: Config, returnTo:
   return url.href
 }
 
+/** Page that sends the verification mail again. */
+export const resendPage = '/oauth/verify-email'
+
 /** Tests whether svc serves the pages itself, without a separate front end. */
 export const isOwnFrontEnd = ({ app }: Config): boolean => app.frontend_url === app.url
 

@@ -100,6 +100,8 @@ export interface PageData {
     loginHref: string
     /** Target of the sign-out form. */
     signOutAction: string
+    /** Page that sends the verification mail again. */
+    verifyHref: string
   }
   /** Posts `decision`, `approve` or `deny`: the client's access to the account. */
   consent: {
@@ -145,6 +147,15 @@ export interface PageData {
   'logged-out': {
     href: string
   }
+  /** Posts only the button, which sends the verification mail again. */
+  'verify-email': {
+    action: string
+    /** The address that waits for its verification. */
+    email: string
+    /** Whether the mail was sent again. */
+    sent: boolean
+    homeHref: string
+  }
   /** Posts only the button. */
   'undo-email': {
     action: string
@@ -160,6 +171,8 @@ export interface PageData {
     /** Short and full description of the error. */
     heading: string
     texts: readonly string[]
+    /** Page that resolves the error. */
+    link?: Link | null
     homeHref: string
   }
   /** The error codes. In a meaning or remedy, every second part is code. */

@@ -3,7 +3,7 @@ import type { HttpError } from '../errors.ts'
 import { answerOf, sendError, varyByAccept } from '../http/error-handler.ts'
 import { isNavigation } from '../http/navigation.ts'
 import { Templates } from '../templates/templates.ts'
-import { startPage } from './links.ts'
+import { resendPage, startPage } from './links.ts'
 import type { PageData, PageName, PagePart } from './page-data.ts'
 import { addPageHeaders } from './page-headers.ts'
 import { isTextName, type TextName } from './texts.ts'
@@ -71,7 +71,9 @@ const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyRep
 /** Returns the HTML of an error page. */
 export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
   const config = reply.request.server.config.current()
-  return renderPage(reply, 'error', { ...wordsOf(error, textsOf(config)), homeHref: startPage(config) })
+  const text = textsOf(config)
+  const link = error.code === 'email_unverified' ? { href: resendPage, label: text('verify-email.submit') } : null
+  return renderPage(reply, 'error', { ...wordsOf(error, text), link, homeHref: startPage(config) })
 }
 
 /** Renders a page inside the layout. All templates receive `text`, `app`, `xsrf` and `lang`. */

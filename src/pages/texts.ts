@@ -147,6 +147,12 @@ export const defaultTexts = {
   'logged-out.text': 'On a shared computer, also close all browser windows.',
   'logged-out.home': 'Go to the start page',
 
+  'verify-email.title': 'Verify your email address',
+  // {email}: the address that waits for its verification.
+  'verify-email.lead': 'Open the link in the mail that we sent to {email}.',
+  'verify-email.submit': 'Send the mail again',
+  'verify-email.sent': 'The mail is on its way.',
+
   'verify.invalid': 'This link is invalid',
   'verify.invalid_text': 'It has expired or is incomplete. Request a new mail and open its link.',
   'verify.not_yours': 'This link is for another account',

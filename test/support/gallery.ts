@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Test } from 'tap'
 import { features } from '../../src/app.ts'
-import { csrfMismatch, notFound, validationFailed } from '../../src/errors.ts'
+import { csrfMismatch, emailUnverified, notFound, validationFailed } from '../../src/errors.ts'
 import assets from '../../src/features/assets/routes.ts'
 import errorReference from '../../src/features/error-reference/routes.ts'
 import { tooManyRequests } from '../../src/limits/too-many-requests.ts'
@@ -65,6 +65,7 @@ const home: PageData['home'] = {
   justVerified: false,
   loginHref: '/oauth/login',
   signOutAction: '/oauth/sign-out',
+  verifyHref: '/oauth/verify-email',
 }
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com', verified: true }
 const consent: PageData['consent'] = {
@@ -88,6 +89,12 @@ const deviceConfirm: PageData['device-confirm'] = {
   ipAddress: '2001:db8::8a2e:370:7334',
   userAgent:
     'Mozilla/5.0 (Linux; Android 14; BRAVIA 4K VH2) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36',
+}
+const verifyEmail: PageData['verify-email'] = {
+  action: '/oauth/verify-email',
+  email: 'ada@example.com',
+  sent: false,
+  homeHref: '/',
 }
 const logout: PageData['logout'] = {
   action: '/oauth/logout/confirm',
@@ -226,6 +233,10 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
     reply.page('logout', { action: hostile, secret: hostile, client: hostile + long, user: hostile + long }),
   'logged-out': (reply) => reply.page('logged-out', { href: '/' }),
   'logged-out-hostile': (reply) => reply.page('logged-out', { href: hostile }),
+  'verify-email': (reply) => reply.page('verify-email', verifyEmail),
+  'verify-email-sent': (reply) => reply.page('verify-email', { ...verifyEmail, sent: true }),
+  'verify-email-hostile': (reply) =>
+    reply.page('verify-email', { ...verifyEmail, action: hostile, email: hostile + long, homeHref: hostile }),
   'undo-email': (reply) => reply.page('undo-email', { action: '/email/undo/1/abc', email: 'ada@example.com' }),
   'undo-email-hostile': (reply) => reply.page('undo-email', { action: hostile, email: hostile + long }),
   message: (reply) =>
@@ -256,6 +267,9 @@ const states: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = 
     }),
   'error-404': () => {
     throw notFound()
+  },
+  'error-unverified': () => {
+    throw emailUnverified()
   },
   'error-419': () => {
     throw csrfMismatch()

@@ -68,6 +68,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /forgot-password',
   'GET /oauth/login',
   'POST /oauth/login',
+  'GET /oauth/verify-email',
+  'POST /oauth/verify-email',
   'GET /oauth/register',
   'POST /oauth/register',
   'POST /oauth/sign-out',

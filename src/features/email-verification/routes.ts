@@ -6,7 +6,7 @@ import { HttpError, unauthenticated, validationFailed } from '../../errors.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { localPath } from '../../http/return-to.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { linkTo, signInPage, startPage } from '../../pages/links.ts'
+import { linkTo, resendPage, signInPage, startPage } from '../../pages/links.ts'
 import { addPages } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/theme.ts'
 import { undoLink } from '../../users/email-change.ts'
@@ -14,7 +14,8 @@ import { eventContext } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
-import { addressOf, isSigned, sendVerification } from '../../users/verification.ts'
+import { addressOf, isSigned } from '../../users/verification.ts'
+import { resendVerification } from './resend.ts'
 import { applyAddress, verifyAddress } from './store.ts'
 
 const VerificationEmailSent = Type.Object(
@@ -34,7 +35,8 @@ function refuseLink(request: FastifyRequest, reply: FastifyReply, why: 'invalid'
   const config = request.server.config.current()
   const text = textsOf(config)
   const words = { heading: text(`verify.${why}`), texts: [text(`verify.${why}_text`)] }
-  return reply.page('error', { ...words, homeHref: startPage(config) }, 403)
+  const link = why === 'invalid' ? { href: resendPage, label: text('verify-email.submit') } : null
+  return reply.page('error', { ...words, link, homeHref: startPage(config) }, 403)
 }
 
 /** Without a session, the user signs in first and returns; the link alone verifies nothing. */
@@ -112,8 +114,7 @@ const emailVerification: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { user } = callerOf(request)
       if (!user) throw unauthenticated()
-      if (user.email_verified_at !== null && !user.pending_email) return reply.code(204).send(null)
-      await app.database.transaction((tx) => sendVerification(app, tx, eventContext(request), user))
+      if (!(await resendVerification(request, user))) return reply.code(204).send(null)
       const message = 'A new verification link has been sent to your email address.'
       return reply.code(202).send({ status: 'verification-link-sent', message })
     },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { notFound } from '../../errors.ts'
 import { signOut } from '../../login/sign-in.ts'
-import { isOwnFrontEnd, signInPage, startPage } from '../../pages/links.ts'
+import { isOwnFrontEnd, resendPage, signInPage, startPage } from '../../pages/links.ts'
 import { addPages } from '../../pages/pages.ts'
 
 /** The page at `/` without a separate front end: shows the user and a sign-out button. */
@@ -29,6 +29,7 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
         justVerified: new URLSearchParams(request.url.split('?')[1]).get('verified') === '1',
         loginHref: signInPage(config, '/'),
         signOutAction: '/oauth/sign-out',
+        verifyHref: resendPage,
       })
     },
   )

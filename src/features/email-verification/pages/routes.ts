@@ -1,0 +1,73 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { formType } from '../../../http/bodies.ts'
+import { uncheckedText } from '../../../http/fields.ts'
+import { resendPage, signInPage, startPage } from '../../../pages/links.ts'
+import { addPages, pageAnswers } from '../../../pages/pages.ts'
+import type { User } from '../../../users/user.ts'
+import { resendVerification } from '../resend.ts'
+
+const path = resendPage
+const access = { family: 'session', caller: 'guest' } as const
+
+/** Address that waits for its verification; null if there is none. */
+const waitingAddress = ({ email, email_verified_at, pending_email }: User): string | null =>
+  pending_email ?? (email_verified_at === null ? email : null)
+
+/** Page that sends the verification mail again. */
+const verificationPages: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app)
+
+  /** Where a visitor without an address to verify continues. */
+  function elsewhere({ caller }: FastifyRequest): string {
+    const config = app.config.current()
+    return caller?.user ? startPage(config) : signInPage(config, path)
+  }
+
+  app.get(
+    path,
+    {
+      config: { access, unverified: 'allowed' },
+      schema: {
+        operationId: 'showVerifyEmail',
+        tags: ['Pages'],
+        summary: 'Page: verify your email address',
+        description: 'Shows the address that waits for its verification, and a button that sends the mail again.',
+        querystring: Type.Object({ sent: uncheckedText('`1`: shows that the mail was sent.') }),
+        response: {
+          200: pageAnswers.page,
+          303: Type.Null({ description: 'To the sign-in page, or the start page if no address waits.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const address = request.caller?.user ? waitingAddress(request.caller.user) : null
+      if (address === null) return reply.redirect(elsewhere(request), 303)
+      const homeHref = startPage(app.config.current())
+      return reply.page('verify-email', { action: path, email: address, sent: request.query.sent === '1', homeHref })
+    },
+  )
+
+  app.post(
+    path,
+    {
+      config: { access, unverified: 'allowed', limit: 'mail' },
+      schema: {
+        operationId: 'submitVerifyEmail',
+        tags: ['Pages'],
+        summary: 'Form: send the verification mail again',
+        description: 'Like `POST /email/verification-notification`.',
+        consumes: [formType],
+        response: { 303: Type.Null({ description: 'Back to the page, the start page or the sign-in page.' }) },
+      },
+    },
+    async (request, reply) => {
+      const user = request.caller?.user
+      if (!user || !(await resendVerification(request, user))) return reply.redirect(elsewhere(request), 303)
+      return reply.redirect(`${path}?sent=1`, 303)
+    },
+  )
+}
+
+export default verificationPages
