@@ -1,5 +1,6 @@
 import type { Command } from './commands.ts'
 import { configCommands } from './config-commands.ts'
+import { doctorCommands } from './doctor/command.ts'
 import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
@@ -14,4 +15,5 @@ export const commands: readonly Command[] = [
   ...tokenCommands,
   ...guardCommands,
   ...configCommands,
+  ...doctorCommands,
 ]

@@ -30,7 +30,7 @@ const layers: readonly (readonly string[])[] = [
   // What several slices share about an account, what happens to all accounts, and background work.
   ['accounts.ts', 'gauges.ts', 'pipeline.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
   ['app.ts'],
-  ['guard-command.ts'],
+  ['guard-command.ts', 'doctor'],
   ['command-list.ts'],
   ['cli.ts'],
   ['main.ts'],

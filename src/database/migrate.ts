@@ -42,17 +42,19 @@ const SQLITE_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
   "applied_steps_count" INTEGER UNSIGNED NOT NULL DEFAULT 0
 )`
 
-const APPLIED =
+/** Reads the applied migrations, on both engines. */
+export const applied =
   'SELECT migration_name AS name, checksum, finished_at, rolled_back_at FROM _prisma_migrations ORDER BY started_at'
 
-interface AppliedRow {
+/** Row of `applied`. */
+export interface AppliedRow {
   name: string
   checksum: string
   finished_at: unknown
   rolled_back_at: unknown
 }
 
-function appliedOf(row: AppliedRow) {
+export function appliedOf(row: AppliedRow) {
   const { name, checksum } = row
   return { name, checksum, finished: row.finished_at !== null, rolledBack: row.rolled_back_at !== null }
 }
@@ -70,8 +72,8 @@ export async function migratePostgresql(client: pg.Client, options: MigrateOptio
       `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there`,
     )
     if (!rows[0]?.there) await client.query(POSTGRESQL_TABLE)
-    const applied = await client.query<AppliedRow>(APPLIED)
-    const pending = pendingMigrations(migrations, applied.rows.map(appliedOf))
+    const { rows: done } = await client.query<AppliedRow>(applied)
+    const pending = pendingMigrations(migrations, done.map(appliedOf))
     for (const migration of pending) {
       await client.query('BEGIN')
       try {
@@ -104,8 +106,8 @@ export async function migrateSqlite(db: Sqlite.Database, options: MigrateOptions
       // The write transaction is the lock, so pending migrations are read again inside each one.
       await waitForLock(options, async () => begin(db))
       db.exec(SQLITE_TABLE)
-      const applied = db.prepare(APPLIED).all() as AppliedRow[]
-      const [next] = pendingMigrations(migrations, applied.map(appliedOf))
+      const rows = db.prepare(applied).all() as AppliedRow[]
+      const [next] = pendingMigrations(migrations, rows.map(appliedOf))
       if (next) applySqlite(db, next)
       db.exec('COMMIT')
       if (!next) return done

@@ -37,6 +37,30 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   return client
 }
 
+/** Connects to a Redis once, for a check. Rejects if it does not answer. */
+export async function pingRedis(url: string): Promise<void> {
+  const { Redis } = await import('ioredis')
+  const client = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: 5_000,
+    commandTimeout: 5_000,
+    retryStrategy: null,
+  })
+  let reason: unknown
+  client.on('error', (error) => {
+    reason = error
+  })
+  try {
+    await client.connect()
+    await client.ping()
+  } catch (error) {
+    // The error of the connection says more than that it is closed.
+    throw reason ?? error
+  } finally {
+    client.disconnect()
+  }
+}
+
 /**
  * Rejects a command that Redis did not answer within the timeout, in milliseconds. Unlike the library's
  * `commandTimeout`, it reads the socket once more before it rejects: while this process was busy, the answer may have

@@ -1,22 +1,53 @@
 import { createTransport, type NodemailerError } from 'nodemailer'
+import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { UndeliverableError } from '../jobs/outbox.ts'
 import { composed, type Transport } from './message.ts'
 
-/** Sends over a small SMTP pool, with TLS from the start (smtps:) or STARTTLS if offered. */
-export function smtpTransport(url: URL): Transport {
+/** Timeouts, in milliseconds. */
+const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, dnsTimeout: 10_000, socketTimeout: 30_000 }
+
+/** The server of a URL, and every form of a secret that an error message could repeat. */
+function serverOf(url: URL) {
   const user = decoded(url.username)
   const pass = decoded(url.password)
-  const secrets = [user && `\0${user}\0${pass}`, pass, user].filter(Boolean)
-  const pool = createTransport({
-    pool: true,
+  const server = {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     secure: url.protocol === 'smtps:',
     ...(url.port && { port: Number(url.port) }),
     ...(user && { auth: { user, pass } }),
-    connectionTimeout: 10_000,
-    greetingTimeout: 10_000,
-    dnsTimeout: 10_000,
-    socketTimeout: 30_000,
+    ...timeouts,
+  }
+  return { server, secrets: [user && `\0${user}\0${pass}`, pass, user].filter(Boolean) }
+}
+
+/** Connects and authenticates without sending a mail. Rejects without repeating a secret. */
+export async function verifySmtp(url: URL): Promise<{ isEncrypted: boolean; isAuthenticated: boolean }> {
+  const { server, secrets } = serverOf(url)
+  const connection = new SMTPConnection(server)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  connection.on('error', reject)
+  connection.connect((error?: Error | null) => {
+    if (error) return reject(error)
+    if (!server.auth) return resolve()
+    connection.login({ credentials: server.auth }, (refusal?: Error | null) => (refusal ? reject(refusal) : resolve()))
+  })
+  try {
+    await promise
+    return { isEncrypted: connection.secure, isAuthenticated: server.auth !== undefined }
+  } catch (error) {
+    throw failureOf(error, secrets)
+  } finally {
+    connection.quit()
+    connection.close()
+  }
+}
+
+/** Sends over a small SMTP pool, with TLS from the start (smtps:) or STARTTLS if offered. */
+export function smtpTransport(url: URL): Transport {
+  const { server, secrets } = serverOf(url)
+  const pool = createTransport({
+    ...server,
+    pool: true,
     socketCloseTimeout: 1_000,
     idleTimeout: 30_000,
     // The outbox retries: after a broken connection it is unknown whether the server accepted the mail.

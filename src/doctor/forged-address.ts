@@ -1,0 +1,39 @@
+import { type Check, failure, ok, skipped } from './check.ts'
+import { type Answer, probe } from './probe.ts'
+
+/** An address for documentation (RFC 5737), which no client has. */
+const forged = '203.0.113.77'
+
+/**
+ * Tests whether a client can choose its own address, by which svc limits attempts. A request to an unknown provider counts
+ * by address and reports the remaining number; with a forged header, the count must continue instead of beginning again.
+ */
+export async function checkForgedAddress(url: URL): Promise<Check[]> {
+  const check = 'proxy'
+  const remaining = async (headers: Record<string, string> = {}): Promise<number | null> => {
+    const sent = { 'content-type': 'application/json', ...headers }
+    const answer = await probe(`${url.origin}/auth/svc-doctor/token`, { method: 'POST', headers: sent, body: '{}' })
+    return numberOf(answer)
+  }
+  const first = await remaining()
+  const second = await remaining()
+  const answers = [await remaining({ 'x-forwarded-for': forged }), await remaining({ forwarded: `for=${forged}` })]
+  if (first === null || second === null || answers.includes(null))
+    return [skipped(check, 'The limit that shows the address of a client is off, so it cannot be tested.')]
+  // Other clients of this address may count in between, but the number never grows unless the address changed.
+  if (answers.some((number) => (number ?? 0) >= second)) {
+    const message =
+      'A client can forge its address with X-Forwarded-For and so evade rate limits. The proxy must append the address ' +
+      'of its peer, and svc must trust only the addresses of proxies. From an address that svc trusts, this is expected: ' +
+      'run the command on another machine.'
+    return [failure(check, message, 'server.trust_proxy')]
+  }
+  return [ok(check, 'A forged X-Forwarded-For changes nothing.')]
+}
+
+/** The remaining requests, 0 when limited, or null without a limit. */
+function numberOf({ status, headers }: Answer): number | null {
+  if (status === 429) return 0
+  const text = headers['x-ratelimit-remaining']
+  return typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : null
+}
