@@ -100,9 +100,10 @@ t.test('uses the last list until it expires while svc is down, and then answers 
   issuer.clock.now += 299_999
   t.match(await at(0), { id: '7' })
   await t.rejects(at(1), revoked)
-  t.equal(fetches(), 2, 'a failed attempt counts for a second')
   issuer.clock.now += 1
   await t.rejects(at(0), unavailable)
+  await t.rejects(at(0), unavailable)
+  t.equal(fetches(), 2, 'a failed attempt counts for a second')
   await serve([0])
   issuer.clock.now += 1_000
   t.match(await at(0), { id: '7' })
@@ -154,6 +155,11 @@ t.test('rejects invalid references, and asks no other server', async (t) => {
     await t.rejects(withStatus({ status_list }), revoked, JSON.stringify(status_list))
   for (const status of [null, 'x', 7, {}, []]) await t.rejects(withStatus(status), revoked, JSON.stringify(status))
   for (const idx of [-1, 1, 0.5, '0', null, 2 ** 53]) await t.rejects(at(idx), revoked, `index ${idx}`)
+  issuer.answer = ({ url }, response) => {
+    if (url === '/oauth/status/2') response.writeHead(302, { location: `${other.url}/oauth/status/1` }).end()
+    else response.end(JSON.stringify({ keys: [firstKey.jwk] }))
+  }
+  await t.rejects(withStatus({ status_list: { idx: 0, uri: `${issuer.url}/oauth/status/2` } }), unavailable)
   t.same(other.requests, [])
   t.match(await withStatus(undefined), { id: '7' }, 'a token without a status')
 })
