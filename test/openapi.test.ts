@@ -43,6 +43,7 @@ type Description = {
 const withoutBody = new Set([
   'POST /logout',
   'POST /oauth/sign-out',
+  'POST /oauth/verify-email',
   'POST /email/undo/{id}/{signature}',
   'POST /oauth/unlock/{id}',
   'POST /email/verification-notification',

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { resendPage, signInPage, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -58,7 +57,6 @@ const verificationPages: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Pages'],
         summary: 'Form: send the verification mail again',
         description: 'Like `POST /email/verification-notification`.',
-        consumes: [formType],
         response: { 303: Type.Null({ description: 'Back to the page, the start page or the sign-in page.' }) },
       },
     },
