@@ -6,9 +6,9 @@ const nullableDate = (description: string) =>
 /** An API token in responses, without its secret. */
 export const TokenSchema = Type.Object(
   {
-    id: Type.Integer({ description: 'The id of the token: its first part, before `|`.' }),
+    id: Type.Integer({ format: 'int64', description: 'The id of the token: its first part, before `|`.' }),
     tokenable_type: Type.String({ description: '`user`, as clients of Laravel Sanctum expect.' }),
-    tokenable_id: Type.Integer({ description: 'The id of the user.' }),
+    tokenable_id: Type.Integer({ format: 'int64', description: 'The id of the user.' }),
     name: Type.String({ description: 'The name that the user chose.' }),
     abilities: Type.Array(Type.String(), { description: 'What the token may do. `*` allows everything.' }),
     last_used_at: nullableDate('Updated at most once a minute.'),

@@ -1612,7 +1612,10 @@ export interface components {
         };
         /** @description A linked provider account. */
         SocialAccount: {
-            /** @description The id of the link, for `DELETE /user/social-accounts/{id}`. */
+            /**
+             * Format: int64
+             * @description The id of the link, for `DELETE /user/social-accounts/{id}`.
+             */
             id: number;
             /** @description The name of the provider in paths. */
             provider: string;
@@ -1637,11 +1640,17 @@ export interface components {
         };
         /** @description An API token, without its secret. */
         Token: {
-            /** @description The id of the token: its first part, before `|`. */
+            /**
+             * Format: int64
+             * @description The id of the token: its first part, before `|`.
+             */
             id: number;
             /** @description `user`, as clients of Laravel Sanctum expect. */
             tokenable_type: string;
-            /** @description The id of the user. */
+            /**
+             * Format: int64
+             * @description The id of the user.
+             */
             tokenable_id: number;
             /** @description The name that the user chose. */
             name: string;

@@ -15,14 +15,17 @@ const Diagnosis = Type.Object(
   {
     ok: Type.Boolean({ description: 'Whether every check passed.' }),
     findings: Type.Array(
-      Type.Object({
-        check: Type.String({
-          description: 'origin, host, cors, cookie, session, same_site, cookie_domain, csrf, proxy or clock.',
-        }),
-        ok: Type.Boolean({ description: 'Whether the check passed.' }),
-        message: Type.String({ description: 'What svc sees, in a sentence for developers.' }),
-        key: Type.Union([Type.String(), Type.Null()], { description: 'The configuration key to change.' }),
-      }),
+      Type.Object(
+        {
+          check: Type.String({
+            description: 'origin, host, cors, cookie, session, same_site, cookie_domain, csrf, proxy or clock.',
+          }),
+          ok: Type.Boolean({ description: 'Whether the check passed.' }),
+          message: Type.String({ description: 'What svc sees, in a sentence for developers.' }),
+          key: Type.Union([Type.String(), Type.Null()], { description: 'The configuration key to change.' }),
+        },
+        { title: 'DiagnosisFinding', description: 'The result of one check.' },
+      ),
       { description: 'One finding per check.' },
     ),
   },

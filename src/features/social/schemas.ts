@@ -88,7 +88,7 @@ export const UnlinkParams = Type.Object({
 
 export const SocialAccountRecord = Type.Object(
   {
-    id: Type.Integer({ description: 'The id of the link, for `DELETE /user/social-accounts/{id}`.' }),
+    id: Type.Integer({ format: 'int64', description: 'The id of the link, for `DELETE /user/social-accounts/{id}`.' }),
     provider: Type.String({ description: 'The name of the provider in paths.' }),
     provider_id: Type.String({ description: "The provider's id of the account." }),
     email: nullable('As of the last use.'),

@@ -91,21 +91,17 @@ const Introspection = Type.Object(
       }),
     ),
     role: text("The user's role, for clients with `introspect: true`."),
-    token_id: Type.Optional(Type.Integer({ description: 'The id of an API token, as in `GET /api/tokens`.' })),
+    token_id: Type.Optional(
+      Type.Integer({ format: 'int64', description: 'The id of an API token, as in `GET /api/tokens`.' }),
+    ),
     name: text('The name of an API token or a personal access token.'),
     client_id: text('The client of the token. API tokens have none.'),
     token_type: text('`Bearer` or `DPoP`. Refresh tokens have none.'),
     sub: text('The id of the user, or of the client.'),
-    aud: Type.Optional(
-      Type.Unsafe<string | string[]>({
-        type: ['string', 'array'],
-        items: { type: 'string' },
-        description: 'The audience.',
-      }),
-    ),
+    aud: text('The audience.'),
     iss: Type.Optional(Type.String({ format: 'uri', description: 'The issuer: svc.' })),
-    exp: Type.Optional(Type.Integer({ description: 'When the token expires, in Unix seconds.' })),
-    iat: Type.Optional(Type.Integer({ description: 'When the token was issued, in Unix seconds.' })),
+    exp: Type.Optional(Type.Integer({ format: 'int64', description: 'When the token expires, in Unix seconds.' })),
+    iat: Type.Optional(Type.Integer({ format: 'int64', description: 'When the token was issued, in Unix seconds.' })),
     jti: text('The id of the token.'),
   },
   { title: 'Introspection', description: 'The state of a token (RFC 7662 section 2.2).', additionalProperties: true },
@@ -117,6 +113,7 @@ const IntrospectionList = Type.Object(
 )
 
 export const IntrospectionAnswer = Type.Union([Introspection, IntrospectionList], {
+  title: 'IntrospectionAnswer',
   description: 'The state of `token`, or the states of `tokens[]`.',
 })
 
