@@ -61,6 +61,9 @@ function resolveLinks(links: Settings['links'], frontend: string): Config['links
     register: links.register && fill(links.register),
     two_factor: fill(links.two_factor),
     after_verify: fill(links.after_verify),
+    help: links.help && fill(links.help),
+    privacy: links.privacy && fill(links.privacy),
+    terms: links.terms && fill(links.terms),
   }
 }
 

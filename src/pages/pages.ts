@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/schema.ts'
 import type { HttpError } from '../errors.ts'
 import { answerOf, sendError, varyByAccept } from '../http/error-handler.ts'
 import { isNavigation } from '../http/navigation.ts'
@@ -100,10 +101,18 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     page: name,
     body,
     logo: config.theme.logo,
+    links: footerLinks(config, text),
     nonce: reply.cspNonce?.style ?? '',
     style: `${render('style.css', {})}\n${colorStyle(config)}`,
   })
 }
+
+/** Links below the page: those that the configuration has. */
+const footerLinks = ({ links }: Config, text: TextLookup): { href: string; label: string }[] =>
+  (['help', 'privacy', 'terms'] as const).flatMap((name) => {
+    const href = links[name]
+    return href === null ? [] : [{ href, label: text(`footer.${name}`) }]
+  })
 
 /** The data of a page's parts, and their HTML in place of the parts. */
 function partsOf(page: object | { parts: readonly PagePart[] }): object {

@@ -33,6 +33,11 @@ export const defaultTexts = {
   'register.submit': 'Create account',
   'register.login': 'I already have an account',
 
+  // Links below each page, where `links` has them.
+  'footer.help': 'Help',
+  'footer.privacy': 'Privacy',
+  'footer.terms': 'Terms',
+
   // Fields for passwords. {min}: the minimum length.
   'password.hint': 'At least {min} characters.',
   'password.show': 'Show password',

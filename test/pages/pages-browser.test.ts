@@ -35,7 +35,8 @@ const postedByButton = `[...document.querySelectorAll('form button')]
 
 if (hasChromium(t)) {
   t.test('passes axe in every page and state, light and dark, without violations or overflow', async (t) => {
-    const url = await openGallery(t)
+    const links = { help: 'https://help.example.com', privacy: '/privacy', terms: '/terms' }
+    const url = await openGallery(t, { links })
     const page = await (await openChromium(t)).newPage()
     const refusals = refusalsOf(page)
     for (const path of galleryPaths) {

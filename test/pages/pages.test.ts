@@ -185,3 +185,16 @@ t.test('overrides templates file by file without a restart, and survives a broke
   app.config.swap(testConfig({}).current())
   t.notMatch(await shown(), 'body { color: red }', 'another configuration, without the directory')
 })
+
+t.test('links to help, privacy policy and terms below each page, where the configuration has them', async (t) => {
+  const links = { help: 'https://help.example.com/?a=1&b=2', privacy: '{frontend_url}/privacy', terms: '/terms' }
+  const app = await buildGallery(t, { app: { frontend_url: 'https://app.example' }, links })
+  const plain = await buildGallery(t)
+  for (const path of ['/login', '/consent', '/error-404']) {
+    const { body } = await app.inject({ url: path, headers: navigation })
+    t.match(body, '<a href="https://help.example.com/?a=1&amp;b=2">Help</a>', path)
+    t.match(body, '<a href="https://app.example/privacy">Privacy</a>', path)
+    t.match(body, '<a href="/terms">Terms</a>', path)
+    t.notMatch((await plain.inject({ url: path, headers: navigation })).body, '<footer', path)
+  }
+})

@@ -89,6 +89,9 @@ const PLACEHOLDERS = {
   register: { required: [], allowed: [] },
   two_factor: { required: [], allowed: [] },
   after_verify: { required: [], allowed: [] },
+  help: { required: [], allowed: [] },
+  privacy: { required: [], allowed: [] },
+  terms: { required: [], allowed: [] },
 } as const satisfies Record<keyof Config['links'], { required: readonly string[]; allowed: readonly string[] }>
 
 function linkPlaceholdersExist({ links }: Config, report: Report): void {

@@ -110,6 +110,9 @@ export const accountSections = {
         format: 'link',
         description: 'Where to redirect a browser after its address was verified.',
       }),
+      help: nullable(text({ format: 'link', description: 'Your help page, linked below each page of svc.' })),
+      privacy: nullable(text({ format: 'link', description: 'Your privacy policy, linked below each page of svc.' })),
+      terms: nullable(text({ format: 'link', description: 'Your terms of service, linked below each page of svc.' })),
     },
   ),
 }
