@@ -3,7 +3,7 @@ import { bearerCaller } from './access/guard.ts'
 import { systemClock } from './clock.ts'
 import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from './commands.ts'
 import { HttpError, unauthenticated } from './errors.ts'
-import { type Authenticated, admit } from './features/forward-auth/decision.ts'
+import { type Authenticated, admit, apiOf } from './features/forward-auth/decision.ts'
 import { originalRequest } from './features/forward-auth/original-request.ts'
 import { ruleFor } from './features/forward-auth/rules.ts'
 import { createLogger } from './observability/logging.ts'
@@ -34,7 +34,8 @@ async function test(context: CommandContext, input: Input): Promise<void> {
     const rule = ruleFor(original, input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
     if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.line === null ? '' : `, line ${rule.line}`}`
     const access = rule?.access ?? guard.default
-    await admit(rule, access, () => credentialOf(context, input.options), context.now)
+    const audience = apiOf(rule, context.config.current())?.audience
+    await admit(rule, access, () => credentialOf(context, input.options, audience), context.now)
     context.print(`allowed: 200 (${place})`)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
@@ -43,9 +44,13 @@ async function test(context: CommandContext, input: Input): Promise<void> {
   }
 }
 
-async function credentialOf(context: CommandContext, { token, user }: Input['options']): Promise<Authenticated> {
+async function credentialOf(
+  context: CommandContext,
+  { token, user }: Input['options'],
+  audience: string | undefined,
+): Promise<Authenticated> {
   if (user !== undefined) return sessionOf(context, user)
-  const caller = token === undefined ? null : await callerOf(context, token)
+  const caller = token === undefined ? null : await callerOf(context, token, audience)
   if (!caller) throw unauthenticated()
   return { caller, proof: null }
 }
@@ -59,13 +64,17 @@ async function sessionOf({ database, now }: CommandContext, email: string) {
 }
 
 /** Checks the token as the server does, without starting one. */
-async function callerOf({ config, database }: CommandContext, token: string): Promise<Caller | null> {
+async function callerOf(
+  { config, database }: CommandContext,
+  token: string,
+  audience: string | undefined,
+): Promise<Caller | null> {
   // Only this case needs the whole server, which would slow down every other command.
   const [{ buildApp }, { oauthBearer }] = await Promise.all([import('./app.ts'), import('./features/oauth/bearer.ts')])
   const logger = createLogger('error', process.stderr)
   const app = await buildApp({ config, database, clock: systemClock, logger })
   try {
-    return await bearerCaller(token, { server: app }, [tokenBearer, oauthBearer(app.oauth)])
+    return await bearerCaller(token, { server: app }, [tokenBearer, oauthBearer(app.oauth)], audience)
   } finally {
     await app.close()
   }

@@ -38,7 +38,7 @@ interface CallerParts {
 const is401 = (error: unknown): boolean => error instanceof HttpError && error.statusCode === 401
 
 /** Returns the caller of the bearer token, or null without one. Throws 401 for an invalid token. */
-export type FindBearer = (request: FastifyRequest) => Promise<Caller | null>
+export type FindBearer = (request: FastifyRequest, audience?: string) => Promise<Caller | null>
 
 /** Steps that find the caller of a request, and the search by token alone. */
 interface CallerSteps {
@@ -146,7 +146,8 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     return isGuest(access) ? resumeGuest : resume
   }
 
-  const findBearer: FindBearer = (request) => bearerCaller(bearerOf(request.headers.authorization), request, bearers)
+  const findBearer: FindBearer = (request, audience) =>
+    bearerCaller(bearerOf(request.headers.authorization), request, bearers, audience)
 
   return {
     findBearer,

@@ -2,10 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import { unauthenticated } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
-/** Returns the caller of a bearer token, `null` for an invalid token, or `undefined` for another format. */
+/**
+ * Returns the caller of a bearer token, `null` for an invalid token, or `undefined` for another format. `audience` is the
+ * audience of another API whose tokens count too.
+ */
 export type BearerCheck = (
   bearer: string,
   request: Pick<FastifyRequest, 'server'>,
+  audience?: string,
 ) => Promise<Caller | null> | undefined
 
 /** Returns the caller of a DPoP-bound token (RFC 9449 section 7.1). Throws 401 for an invalid one. */
@@ -34,10 +38,11 @@ export async function bearerCaller(
   bearer: string | null,
   request: Pick<FastifyRequest, 'server'>,
   checks: readonly BearerCheck[],
+  audience?: string,
 ): Promise<Caller | null> {
   if (bearer === null) return null
   for (const check of checks) {
-    const found = check(bearer, request)
+    const found = check(bearer, request, audience)
     if (found === undefined) continue
     const caller = await found
     if (caller) return caller

@@ -37,7 +37,7 @@ export interface Verdict {
 export async function decide(request: FastifyRequest, question: Question): Promise<Verdict> {
   const { original, ruleName } = question
   const { server: app } = request
-  const { apis, guard } = app.config.current()
+  const { guard } = app.config.current()
   if (ruleName !== undefined && isChosenByClient(original, ruleName))
     throw new HttpError(
       400,
@@ -51,7 +51,7 @@ export async function decide(request: FastifyRequest, question: Question): Promi
     rule ? 'guard rule applies' : 'no guard rule matches',
   )
   const caller = await admit(rule, access, () => authenticate(request, question, rule), app.clock.now())
-  return { caller, api: rule?.audience ? (apis[rule.audience] ?? null) : null }
+  return { caller, api: apiOf(rule, app.config.current()) }
 }
 
 /** Returns the caller that a rule, or `guard.default` without one, lets pass; null if everyone may. Throws the refusal. */
@@ -67,6 +67,10 @@ export async function admit(
   if (rule) checkRequirements(rule, caller, proof, now)
   return caller
 }
+
+/** API that a rule names. Its own tokens pass the rule, and it receives tokens of the guard. */
+export const apiOf = (rule: Rule | null, { apis }: Config): Config['apis'][string] | null =>
+  rule?.audience ? (apis[rule.audience] ?? null) : null
 
 /** Some proxies append the query of the client to the address of the guard, which would let it select any rule. */
 const isChosenByClient = ({ query }: OriginalRequest, ruleName: string): boolean =>
@@ -90,7 +94,7 @@ async function authenticate(
       return { caller: new SessionCaller(row.publicId, row.user), proof }
     }
   }
-  const caller = await findBearer(request)
+  const caller = await findBearer(request, apiOf(rule, config.current())?.audience)
   if (!caller) throw unauthenticated()
   return { caller, proof: null }
 }

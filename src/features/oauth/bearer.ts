@@ -70,19 +70,19 @@ class JwtCaller implements TokenCaller {
   }
 }
 
-/** Authenticates JWTs that svc issued for its own API (RFC 9068 section 4). */
+/** Authenticates JWTs that svc issued for its own API, or for the one of the guard's rule (RFC 9068 section 4). */
 export const oauthBearer =
   (oauthServer: OAuthServer): BearerCheck =>
-  (bearer, request) => {
+  (bearer, request, audience) => {
     if (!isJwt(bearer)) return undefined
-    return findCaller(oauthServer, bearer, request.server)
+    return findCaller(oauthServer, bearer, request.server, audience)
   }
 
 /** Authenticates tokens with the scheme `DPoP` and a proof of possession. */
 export const oauthBound =
   (oauthServer: OAuthServer): BoundCheck =>
   async (token, request) => {
-    const live = await findOwn(oauthServer, token, request.server.config.current().oauth.audience)
+    const live = await findFor(oauthServer, token, [request.server.config.current().oauth.audience])
     if (!live?.claims.cnf?.jkt) throw boundRefusal('invalid_token')
     const proof = await proofOf(request, token, live.claims.cnf.jkt)
     const isNew = proof && (await useOnce(request.server.database, 'ReplayDetection', proof.name, proof.expiresAt))
@@ -90,15 +90,20 @@ export const oauthBound =
     return new JwtCaller(request.server, live)
   }
 
-async function findCaller(oauthServer: OAuthServer, bearer: string, server: FastifyInstance): Promise<Caller | null> {
-  const live = await findOwn(oauthServer, bearer, server.config.current().oauth.audience)
+async function findCaller(
+  oauthServer: OAuthServer,
+  bearer: string,
+  server: FastifyInstance,
+  audience: string | undefined,
+): Promise<Caller | null> {
+  const live = await findFor(oauthServer, bearer, [server.config.current().oauth.audience, audience])
   // A token that is bound to a key is not accepted as a bearer token (RFC 9449 section 7.2).
   if (live?.claims.cnf) throw boundRefusal('invalid_token')
   return live && new JwtCaller(server, live)
 }
 
-/** Valid token for svc's own API; null for any other. */
-async function findOwn(oauthServer: OAuthServer, token: string, audience: string) {
+/** Valid token for one of these audiences; null for any other. */
+async function findFor(oauthServer: OAuthServer, token: string, audiences: readonly (string | undefined)[]) {
   const live = await oauthServer.findLive(token)
-  return live?.claims.aud === audience ? live : null
+  return live && audiences.includes(live.claims.aud) ? live : null
 }
