@@ -96,6 +96,7 @@ const provocations: Record<string, Provocation> = {
     status: 404,
     settings: {
       app: { frontend_url: 'https://app.example' },
+      guard: { diagnose: false },
       registration: { enabled: false },
       two_factor: { enabled: false },
       passkeys: { enabled: false },
