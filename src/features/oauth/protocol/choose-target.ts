@@ -3,8 +3,8 @@ import type { Registry } from './clients.ts'
 import { openidScopes } from './scopes.ts'
 import { namedTargets, type Target, type Targets } from './targets.ts'
 
-/** Refresh token as the library has read it. */
-interface RefreshToken {
+/** Code or refresh token as the library has read it. */
+export interface GrantSource {
   scopes: ReadonlySet<string>
   resource?: string | string[] | undefined
 }
@@ -28,7 +28,8 @@ function refuseForeignScopes(scopes: readonly string[], targets: Targets): void 
 function find(targets: Targets, resource: string): Target {
   const target = targets.find((one) => one.resource === resource)
   if (target) return target
-  throw new errors.InvalidTarget(`The resource ${shown(resource)} is unknown, or the client lists none of its scopes.`)
+  const [name = ''] = resource.split(/[?#]/)
+  throw new errors.InvalidTarget(`The resource ${shown(name)} is unknown, or the client lists none of its scopes.`)
 }
 
 const ownersOf = (scopes: readonly string[], targets: readonly Target[]): Target[] =>
@@ -100,12 +101,12 @@ function resourceFor(ctx: KoaContextWithOIDC, targets: Targets, granted: readonl
 }
 
 /**
- * Throws `invalid_target` if a refresh would fail for its resource. The library checks the resource only after it has
- * used up the token, and the scopes before.
+ * Throws `invalid_target` if a token request would fail for its resource. The library checks the resource only after it has
+ * used up the code or the refresh token. It checks the scopes of a refresh before.
  */
-export function checkRefresh(ctx: KoaContextWithOIDC, registry: Registry, token: RefreshToken): void {
-  if (scopesOf(ctx).some((scope) => !token.scopes.has(scope))) return
-  const granted = [token.resource ?? []].flat()
+export function checkGrantedResource(ctx: KoaContextWithOIDC, registry: Registry, source: GrantSource): void {
+  const granted = [source.resource ?? []].flat()
+  if (granted.length === 0 || scopesOf(ctx).some((scope) => !source.scopes.has(scope))) return
   const resource = resourceFor(ctx, registry.targets(ctx.oidc.client?.clientId), granted)
   if (!granted.includes(resource))
     throw new errors.InvalidTarget(`The grant does not include the resource ${shown(resource)}.`)

@@ -63,7 +63,7 @@ function adviceFor(
     const message = `client authentication failed: ${error_detail ?? told}`
     return { key: of('{secret,secret_hash,jwks,jwks_uri,token_endpoint_auth_method}'), message }
   }
-  if (error === 'invalid_target') return { key: of('audience'), message: 'the client asks for another resource' }
+  if (error === 'invalid_target') return { key: of('scopes'), message: told }
   if (/^origin .* not allowed for client/.test(told)) return { key: of('cors_origins'), message: told }
   if (/PKCE/.test(told)) {
     return { key: of('type'), message: `${told} (public clients must send a code_challenge with S256)` }

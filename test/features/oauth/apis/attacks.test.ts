@@ -20,12 +20,13 @@ t.test('issues each token of a grant for several resources for one of them', asy
   const svc = await buildApis(t)
   const ada = await person(svc)
   await ada.signIn()
-  const vague = await redeem(svc, 'web', await codeForTwo(ada))
+  const code = await codeForTwo(ada)
+  const vague = await redeem(svc, 'web', code)
   t.match(
     [vague.statusCode, vague.json()],
     [400, { error: 'invalid_target', error_description: /Send one resource of/ }],
   )
-  const first = (await redeem(svc, 'web', await codeForTwo(ada), { resource: orders })).json()
+  const first = (await redeem(svc, 'web', code, { resource: orders })).json()
   t.match(facts(first.access_token), { aud: orders, scope: 'openid offline_access orders:read', alg: 'ES256' })
   const second = (await refresh(svc, 'web', first.refresh_token, { resource: stock })).json()
   t.match(facts(second.access_token), { aud: stock, scope: 'openid offline_access stock:read', alg: 'EdDSA', ttl: 120 })
@@ -70,7 +71,11 @@ t.test('rejects a code for another resource than the authorized one', async (t) 
   const ada = await person(svc)
   const { code = '' } = response(await ada.allow(request('web', { scope: 'orders:read' })))
   const answer = await redeem(svc, 'web', code, { resource: stock })
-  t.match([answer.statusCode, answer.json().error], [400, 'invalid_target'])
+  const error_description = `The grant does not include the resource ${stock}.`
+  t.match([answer.statusCode, answer.json()], [400, { error: 'invalid_target', error_description }])
+  t.equal((await redeem(svc, 'other', code)).statusCode, 400, 'a code of another client')
+  const repeated = await redeem(svc, 'web', code, { resource: orders })
+  t.match(facts(repeated.json().access_token), { aud: orders }, 'the refusal did not use up the code')
 })
 
 t.test('takes scope and resource of a pushed request from nowhere else', async (t) => {

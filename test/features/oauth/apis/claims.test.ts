@@ -1,17 +1,15 @@
 import { decodeJwt } from 'jose'
 import t from 'tap'
 import type { TestApp } from '../../../support/app.ts'
-import { clients, codeFlow, introspect, Person, refresh, request, response, token } from '../../../support/oauth.ts'
-import { apis, buildApis, settings } from './setup.ts'
+import { codeFlow, introspect, Person, refresh, request, token } from '../../../support/oauth.ts'
+import { apis, buildApis, claimNames, seen } from './setup.ts'
 
-const names = ['role', 'name', 'preferred_username', 'updated_at', 'email', 'email_verified']
 const withClaims = {
-  apis: { ...apis, orders: { ...apis.orders, claims: names }, stock: { ...apis.stock, claims: ['role', 'email'] } },
-}
-
-const seen = (jwt: string | object) => {
-  const claims: Record<string, unknown> = typeof jwt === 'string' ? decodeJwt(jwt) : { ...jwt }
-  return Object.fromEntries([...names, 'roles'].flatMap((name) => (name in claims ? [[name, claims[name]]] : [])))
+  apis: {
+    ...apis,
+    orders: { ...apis.orders, claims: [...claimNames] },
+    stock: { ...apis.stock, claims: ['role', 'email'] },
+  },
 }
 
 const tokenFor = async (svc: TestApp, ada: Person, scope: string) =>
@@ -75,23 +73,4 @@ t.test('names the claims of the API on the consent page', async (t) => {
     t.match(await body('orders:read'), text)
   t.notMatch(await body('stock:read'), 'Read your name')
   t.notMatch(await body('view-tasks'), 'Read your')
-})
-
-t.test('adds configured claims to ID tokens of a client, and to tokens without an API', async (t) => {
-  const own = clients.map((client) => ({ ...client, scopes: ['view-tasks'], claims: ['role', 'email_verified'] }))
-  const svc = await buildApis(t, { clients: own, oauth: { access_token_claims: ['role'], id_token_claims: false } })
-  const ada = new Person(svc, (await svc.createUser({ role: 'editor' })).email)
-  const tokens = await codeFlow(svc, ada, 'web', { scope: 'openid email view-tasks' })
-  t.same(seen(tokens.id_token ?? ''), { role: 'editor', email_verified: true })
-  t.same(seen(tokens.access_token), { role: 'editor' })
-  const renewed = (await refresh(svc, 'web', tokens.refresh_token)).json()
-  t.same(seen(renewed.id_token), { role: 'editor', email_verified: true })
-  const plain = await buildApis(t, { clients: settings.clients })
-  const { email } = await plain.createUser({ role: 'editor' })
-  const claims = JSON.stringify({ id_token: { role: null }, userinfo: { role: null } })
-  const { code } = response(await new Person(plain, email).allow(request('web', { scope: 'openid', claims })))
-  t.ok(code)
-  const slim = await codeFlow(plain, new Person(plain, email), 'web', { scope: 'openid', claims })
-  t.same(seen(slim.id_token ?? ''), {}, 'the claims parameter does not reveal the role')
-  t.notMatch((await plain.bearer(slim.access_token, 'GET', '/oauth/userinfo')).body, 'editor')
 })

@@ -49,3 +49,12 @@ export function facts(token: string) {
   const { aud, scope, exp = 0, iat = 0 } = decodeJwt(token)
   return { aud, scope, ttl: exp - iat, alg: decodeProtectedHeader(token).alg }
 }
+
+/** Claims about the user that the configuration can add. */
+export const claimNames = ['role', 'name', 'preferred_username', 'updated_at', 'email', 'email_verified']
+
+/** These claims of a token or an introspection response. */
+export const seen = (jwt: string | object) => {
+  const claims: Record<string, unknown> = typeof jwt === 'string' ? decodeJwt(jwt) : { ...jwt }
+  return Object.fromEntries([...claimNames, 'roles'].flatMap((name) => (name in claims ? [[name, claims[name]]] : [])))
+}

@@ -15,6 +15,7 @@ import { completeAnswers } from './documents.ts'
 import { answerFailures } from './failures.ts'
 import { allowFormTargets } from './form-targets.ts'
 import { rejectUnlistedGrants } from './grant-types.ts'
+import { checkResourcesFirst } from './granted-resources.ts'
 import { addClaimsToIdTokens } from './id-token-claims.ts'
 import { answerIntrospection } from './introspection.ts'
 import { adaptLogout, type SendLogout } from './logout.ts'
@@ -47,6 +48,7 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   tellAuthentication(provider)
   const sendLogout = adaptLogout(provider, parts)
   adaptTokenModels(provider, { ...parts, successorKey })
+  checkResourcesFirst(provider, registry)
   addClaimsToIdTokens(provider, parts)
   settleScope(provider, config, registry)
   requirePushedRequests(provider)

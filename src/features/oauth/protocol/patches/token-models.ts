@@ -7,8 +7,6 @@ import { revokeToken } from '../../../../tokens/revoke.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
 import { handedOf } from '../browser.ts'
-import { checkRefresh } from '../choose-target.ts'
-import type { Registry } from '../clients.ts'
 import type { RecordStore } from '../store.ts'
 import { patch } from './patch.ts'
 
@@ -18,7 +16,6 @@ const apiTokenGrant = 'api_token'
 /** Functions of svc that the token models call. */
 export interface TokenParts {
   store: RecordStore
-  registry: Registry
   app: FastifyInstance
   /** Valid access token of svc; null for any other. */
   findLive(token: string): Promise<LiveToken | null>
@@ -47,7 +44,7 @@ const hidden = '~'
 
 /** Lets the library's models find and revoke JWTs, which svc does not store. */
 export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
-  const { store, findLive, successorKey, app, registry } = parts
+  const { store, findLive, successorKey, app } = parts
   const { AccessToken, ClientCredentials, RefreshToken } = provider
 
   const payloadOf = (claims: AccessTokenClaims) => ({
@@ -109,15 +106,10 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     // svc itself answers introspection requests.
     if (currentRoute() === 'introspection') return undefined
     const token = await findRefresh(unhidden(value), options)
-    if (token instanceof RefreshToken && currentRoute() === 'token') prepareRefresh(token)
+    if (token instanceof RefreshToken && currentRoute() === 'token') leaveOutOffline(token.scopes)
     return token
   }
-  patch(
-    provider,
-    ['RefreshToken', 'find'],
-    'checks the resource, and ignores an offline_access that was not granted',
-    findChecked,
-  )
+  patch(provider, ['RefreshToken', 'find'], 'ignores an offline_access that was not granted', findChecked)
 
   patch<(this: object) => string>(
     provider,
@@ -157,12 +149,6 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
       accountId: String(found.user.id),
       gty: apiTokenGrant,
     } as never)
-  }
-
-  function prepareRefresh(token: InstanceType<typeof RefreshToken>): void {
-    leaveOutOffline(token.scopes)
-    const { ctx } = Provider
-    if (ctx && token.isValid && token.clientId === ctx.oidc.client?.clientId) checkRefresh(ctx, registry, token)
   }
 
   /**
