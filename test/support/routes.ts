@@ -85,6 +85,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /docs/{file}',
   'GET /test-login',
   'POST /test-login',
+  // Status lists of access tokens: they name no token and no user.
+  'GET /oauth/status/{list}',
   // OAuth endpoints: clients authenticate there, and browsers are asked to sign in.
   'GET /oauth/authorize',
   'POST /oauth/authorize',

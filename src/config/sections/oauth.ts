@@ -36,6 +36,11 @@ export const oauthSections = {
         }),
       ),
       algorithm: choice(ALGORITHMS, { default: 'ES256', description: 'The signing algorithm of its access tokens.' }),
+      status_list: flag({
+        default: false,
+        description:
+          'Whether its access tokens have a place in a status list (draft-ietf-oauth-status-list), by which the API notices revocations within a minute without asking svc for each request. Each token then costs a row.',
+      }),
       claims: userClaims(
         'Claims about the user in its access tokens and their introspection, if the token has a scope of the API.',
       ),

@@ -6,6 +6,7 @@ import interactions from './interaction/routes.ts'
 import protectedResources from './protected-resources/routes.ts'
 import type { OAuthServer } from './protocol/oauth-server.ts'
 import protocol from './protocol/routes.ts'
+import statusLists from './status-lists/routes.ts'
 
 interface OauthOptions {
   oauthServer: OAuthServer
@@ -17,8 +18,10 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { oauthServer }) => 
   await app.register(interactions, { oauthServer })
   await app.register(applications, { oauthServer })
   await app.register(protectedResources)
+  await app.register(statusLists, { statusLists: oauthServer.statusLists })
   const run = async () => {
     await oauthServer.prune()
+    await oauthServer.statusLists.prune()
     await oauthServer.sealRecords()
     await deleteEndedPersonalTokens(app.database, app.clock.now())
   }

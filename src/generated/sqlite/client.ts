@@ -82,6 +82,11 @@ export type OauthRecord = Prisma.OauthRecordModel
  */
 export type OauthDenial = Prisma.OauthDenialModel
 /**
+ * Model OauthStatusEntry
+ * The place of an access token in a status list, until the token has expired.
+ */
+export type OauthStatusEntry = Prisma.OauthStatusEntryModel
+/**
  * Model OauthConsent
  * A scope that a user allowed a client, until it is revoked.
  */

@@ -31,8 +31,12 @@ export async function signOwnToken(
 ): Promise<{ jti: string; accessToken: string }> {
   const { app } = server.config.current()
   const jti = randomId()
+  const [sub, iat, exp] = [String(userId), Math.floor(issuedAt / 1000), Math.floor(expiresAt / 1000)]
+  const identity = { sub, jti, aud: audience, client_id: clientId, gid, iat, exp }
+  const status = await server.oauth.statusLists.referenceFor(identity)
   const accessToken = await new SignJWT({
     ...claims,
+    ...status,
     jti,
     client_id: clientId,
     ...(scopes.length > 0 ? { scope: scopes.join(' ') } : {}),
@@ -43,9 +47,9 @@ export async function signOwnToken(
     .setProtectedHeader({ alg: key.alg, typ: 'at+jwt', kid: key.kid })
     .setIssuer(app.url)
     .setAudience(audience)
-    .setSubject(String(userId))
-    .setIssuedAt(Math.floor(issuedAt / 1000))
-    .setExpirationTime(Math.floor(expiresAt / 1000))
+    .setSubject(sub)
+    .setIssuedAt(iat)
+    .setExpirationTime(exp)
     .sign(key)
   server.metrics?.token('access_token', gid === personalOrigin ? 'personal' : 'first_party')
   return { jti, accessToken }

@@ -5,6 +5,8 @@ import type { OutboundFetch } from '../../../http/outbound.ts'
 import type { User } from '../../../users/user.ts'
 import { acrValues, type Factors } from '../authentication-context.ts'
 import { proofAlgorithms } from '../dpop.ts'
+import type { StatusLists } from '../status-lists/status-lists.ts'
+import { statusOf } from '../status-lists/status-of.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
 import { resourceIndicators } from './choose-target.ts'
@@ -21,6 +23,7 @@ import { userClaims } from './user-claims.ts'
 export interface ProtocolParts extends AdapterParts {
   /** Private keys. The first one of each algorithm signs. */
   keys: readonly object[]
+  statusLists: StatusLists
   fetch: OutboundFetch
   cookies: Cookies
   findConsent: (userId: number, clientId: string) => Promise<readonly string[]>
@@ -102,12 +105,13 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
-    extraTokenClaims: async (ctx, token) => ({
-      scopes: [...token.scopes],
-      ...(token.kind === 'ClientCredentials'
-        ? { gty: 'client_credentials' }
-        : { gid: token.grantId, ...originClaims(ctx, token), ...(await userClaims(parts, token)) }),
-    }),
+    extraTokenClaims: async (ctx, token) => {
+      const claims =
+        token.kind === 'ClientCredentials'
+          ? { gty: 'client_credentials' }
+          : { gid: token.grantId, ...originClaims(ctx, token), ...(await userClaims(parts, token)) }
+      return { scopes: [...token.scopes], ...claims, ...(await statusOf(parts.statusLists, token, claims)) }
+    },
     clientBasedCORS: (_ctx, origin, client) => registry.client(client.clientId)?.cors_origins.includes(origin) ?? false,
     interactions: {
       policy,

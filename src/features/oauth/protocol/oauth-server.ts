@@ -10,6 +10,7 @@ import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
+import { StatusLists } from '../status-lists/status-lists.ts'
 import { CarriedRecords } from './carried.ts'
 import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
@@ -45,6 +46,7 @@ export interface Protocol {
 export class OAuthServer {
   /** Ends the OAuth sessions of a browser session. */
   readonly signOut: SignOut
+  readonly statusLists: StatusLists
   readonly #app: FastifyInstance
   readonly #verifier: AccessTokenVerifier
   /** Decrypts the payloads of stored records. */
@@ -71,6 +73,12 @@ export class OAuthServer {
     this.signOut = new SignOut(app, this.seal)
     this.limits = new ClientLimits(app.counters, app.config, app.clock)
     this.#pending = new PendingLimits(app.counters, app.config, app.clock)
+    this.statusLists = new StatusLists({
+      app,
+      seal: this.seal,
+      liveOf: (claims) => this.#liveOf(claims),
+      sign: (claims, algorithm, typ) => this.sign(claims, algorithm, typ),
+    })
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
       current: () => this.#keySet(),
       knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
@@ -104,10 +112,10 @@ export class OAuthServer {
     return this.#keySet().signing[algorithm ?? this.#app.config.current().oauth.access_token_alg]
   }
 
-  /** Signs the claims of an access token (RFC 9068) that no grant issued. */
-  async sign(claims: JWTPayload, algorithm: Algorithm): Promise<string> {
+  /** Signs a JWT of svc: the claims of an access token (RFC 9068) that no grant issued, or another type. */
+  async sign(claims: JWTPayload, algorithm: Algorithm, typ = 'at+jwt'): Promise<string> {
     const key = await this.signingKey(algorithm)
-    const header = { alg: key.alg, typ: 'at+jwt', kid: key.kid }
+    const header = { alg: key.alg, typ, kid: key.kid }
     return new SignJWT({ ...claims, iss: this.#app.config.current().app.url }).setProtectedHeader(header).sign(key)
   }
 
@@ -219,6 +227,7 @@ export class OAuthServer {
       signOut: this.signOut,
       limits: this.limits,
       keys: this.#keySet().private,
+      statusLists: this.statusLists,
       fetch: clientFetch(config, this.#app.tracing, this.#app.log),
       keysMaxAge: this.#keySet().maxAge,
       counters: this.#app.counters,

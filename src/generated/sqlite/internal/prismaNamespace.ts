@@ -405,6 +405,7 @@ export const ModelName = {
   LoginLimit: 'LoginLimit',
   OauthRecord: 'OauthRecord',
   OauthDenial: 'OauthDenial',
+  OauthStatusEntry: 'OauthStatusEntry',
   OauthConsent: 'OauthConsent',
   OauthPersonalToken: 'OauthPersonalToken',
   OauthKey: 'OauthKey',
@@ -434,7 +435,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "oauthRecord" | "oauthDenial" | "oauthConsent" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job"
+    modelProps: "passwordReset" | "configSnapshot" | "session" | "rememberToken" | "usedOnce" | "loginLimit" | "oauthRecord" | "oauthDenial" | "oauthStatusEntry" | "oauthConsent" | "oauthPersonalToken" | "oauthKey" | "passkey" | "passkeyChallenge" | "sampleServer" | "sampleTask" | "socialAccount" | "personalAccessToken" | "user" | "emailChange" | "event" | "outbox" | "job"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1027,6 +1028,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         count: {
           args: Prisma.OauthDenialCountArgs<ExtArgs>
           result: runtime.Types.Utils.Optional<Prisma.OauthDenialCountAggregateOutputType> | number
+        }
+      }
+    }
+    OauthStatusEntry: {
+      payload: Prisma.$OauthStatusEntryPayload<ExtArgs>
+      fields: Prisma.OauthStatusEntryFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.OauthStatusEntryFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.OauthStatusEntryFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>
+        }
+        findFirst: {
+          args: Prisma.OauthStatusEntryFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.OauthStatusEntryFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>
+        }
+        findMany: {
+          args: Prisma.OauthStatusEntryFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>[]
+        }
+        create: {
+          args: Prisma.OauthStatusEntryCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>
+        }
+        createMany: {
+          args: Prisma.OauthStatusEntryCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.OauthStatusEntryCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>[]
+        }
+        delete: {
+          args: Prisma.OauthStatusEntryDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>
+        }
+        update: {
+          args: Prisma.OauthStatusEntryUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>
+        }
+        deleteMany: {
+          args: Prisma.OauthStatusEntryDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.OauthStatusEntryUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.OauthStatusEntryUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>[]
+        }
+        upsert: {
+          args: Prisma.OauthStatusEntryUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$OauthStatusEntryPayload>
+        }
+        aggregate: {
+          args: Prisma.OauthStatusEntryAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateOauthStatusEntry>
+        }
+        groupBy: {
+          args: Prisma.OauthStatusEntryGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthStatusEntryGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.OauthStatusEntryCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.OauthStatusEntryCountAggregateOutputType> | number
         }
       }
     }
@@ -2193,6 +2268,16 @@ export const OauthDenialScalarFieldEnum = {
 export type OauthDenialScalarFieldEnum = (typeof OauthDenialScalarFieldEnum)[keyof typeof OauthDenialScalarFieldEnum]
 
 
+export const OauthStatusEntryScalarFieldEnum = {
+  list: 'list',
+  idx: 'idx',
+  claims: 'claims',
+  expiresAt: 'expiresAt'
+} as const
+
+export type OauthStatusEntryScalarFieldEnum = (typeof OauthStatusEntryScalarFieldEnum)[keyof typeof OauthStatusEntryScalarFieldEnum]
+
+
 export const OauthConsentScalarFieldEnum = {
   userId: 'userId',
   clientId: 'clientId',
@@ -2607,6 +2692,7 @@ export type GlobalOmitConfig = {
   loginLimit?: Prisma.LoginLimitOmit
   oauthRecord?: Prisma.OauthRecordOmit
   oauthDenial?: Prisma.OauthDenialOmit
+  oauthStatusEntry?: Prisma.OauthStatusEntryOmit
   oauthConsent?: Prisma.OauthConsentOmit
   oauthPersonalToken?: Prisma.OauthPersonalTokenOmit
   oauthKey?: Prisma.OauthKeyOmit
