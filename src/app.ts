@@ -70,7 +70,7 @@ import { PasswordHashing } from './login/hashing.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
 import { RememberTokens } from './login/remember.ts'
 import { SecondFactor } from './login/second-factor.ts'
-import { addMail } from './mail/mail.ts'
+import { addMail, type OpenTransport } from './mail/mail.ts'
 import { addAccessLog, addForwardedWarning } from './observability/logging.ts'
 import { addRequestMetrics, openMetrics } from './observability/metrics/requests.ts'
 import { addTracing } from './observability/tracing/add-tracing.ts'
@@ -109,6 +109,8 @@ export interface AppParts {
   logger: FastifyBaseLogger
   /** Whether to send traces, as configured in the environment. */
   traces?: boolean
+  /** Replaces the transport of `mail.url`, for the test server. */
+  openTransport?: OpenTransport
 }
 
 /** What features add to the rest of svc. The sign-in page shows them in this order. */
@@ -155,7 +157,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addGracefulStop(app)
   addBackground(app)
   addOutbox(app)
-  addMail(app)
+  addMail(app, parts.openTransport)
   addErrorHandler(app)
   addAccessLog(app)
   addRequestMetrics(app)

@@ -5,6 +5,7 @@ import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { guardCommands } from './guard-command.ts'
+import { testServerCommands } from './test-server/command.ts'
 import { userCommands } from './users/commands.ts'
 
 /** All commands, in the order of the help and of docs/commands.md. */
@@ -16,4 +17,5 @@ export const commands: readonly Command[] = [
   ...guardCommands,
   ...configCommands,
   ...doctorCommands,
+  ...testServerCommands,
 ]

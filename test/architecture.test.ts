@@ -30,7 +30,7 @@ const layers: readonly (readonly string[])[] = [
   // What several slices share about an account, what happens to all accounts, and background work.
   ['accounts.ts', 'gauges.ts', 'pipeline.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts'],
   ['app.ts'],
-  ['guard-command.ts', 'doctor'],
+  ['guard-command.ts', 'doctor', 'test-server'],
   ['command-list.ts'],
   ['cli.ts'],
   ['main.ts'],
@@ -148,7 +148,7 @@ t.test('keeps each library in the module that wraps it', async (t) => {
     ['features/oauth/protocol/patches/patch.ts'],
     'changes to the OAuth library',
   )
-  t.same(importers(/(^|\/)app\.ts$/), ['guard-command.ts', 'main.ts'], 'these build the app')
+  t.same(importers(/(^|\/)app\.ts$/), ['guard-command.ts', 'main.ts', 'test-server/server.ts'], 'these build the app')
 })
 
 t.test('uses the database only in the listed files', async (t) => {

@@ -49,9 +49,9 @@ export class SecondFactor {
     return user.two_factor_enabled && this.#config.current().two_factor.enabled
   }
 
-  /** Creates a secret with eight recovery codes. */
-  fresh(userId: number): FreshFactor {
-    return { secret: this.#seal(userId, newSecret()), recoveryCodes: this.freshRecoveryCodes(userId) }
+  /** Creates a factor with eight recovery codes, by default with a random secret. */
+  fresh(userId: number, secret = newSecret()): FreshFactor {
+    return { secret: this.#seal(userId, secret), recoveryCodes: this.freshRecoveryCodes(userId) }
   }
 
   /** Creates eight recovery codes, encrypted. */

@@ -91,9 +91,11 @@ const queued = (draft: MailDraft, now: number): QueuedMail => ({ id: randomAlpha
 class Postman {
   readonly #clock: Clock
   readonly #config: CurrentConfig
+  readonly #openTransport: OpenTransport
   #open: { url: string; transport: Transport } | null = null
 
-  constructor({ outbox, clock, config }: Omit<MailParts, 'counters'>) {
+  constructor({ outbox, clock, config }: Omit<MailParts, 'counters'>, open: OpenTransport) {
+    this.#openTransport = open
     this.#clock = clock
     this.#config = config
     outbox.handle<QueuedMail>(kind, (mail, delivery) => this.#deliver(mail, delivery))
@@ -122,7 +124,7 @@ class Postman {
   }
 
   async #transport(url: string): Promise<Transport> {
-    const transport = this.#open?.url === url ? null : await openTransport(url)
+    const transport = this.#open?.url === url ? null : await this.#openTransport(url)
     // A concurrent call may have opened the transport meanwhile.
     if (transport && this.#open?.url !== url) {
       this.close()
@@ -139,11 +141,14 @@ declare module 'fastify' {
   }
 }
 
+/** Opens the transport of a `mail.url`. */
+export type OpenTransport = (url: string) => Promise<Transport>
+
 /** Adds `app.mail`. */
-export function addMail(app: FastifyInstance): void {
+export function addMail(app: FastifyInstance, open: OpenTransport = openTransport): void {
   const { outbox, clock, config, counters } = app
   app.decorate('mail', new Mail({ outbox, clock, config, counters }))
-  const postman = new Postman({ outbox, clock, config })
+  const postman = new Postman({ outbox, clock, config }, open)
   app.addHook('onClose', async () => {
     // Close hooks run last to first, and running jobs use these connections.
     await outbox.close()

@@ -90,6 +90,17 @@ export function runCli(
   return ended
 }
 
+/** Starts a command of `cli.ts` that runs until it is stopped, and waits for its first line on standard output. */
+export async function startCli(t: Test, args: readonly string[], options: Options & { cwd: string }) {
+  const { child, output, ended } = launch('cli.ts', args, options)
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  await until(() => output.stdout.includes('\n') || child.exitCode !== null)
+  return { child, ended, output }
+}
+
 /** Starts `main.ts` on a free port and waits until it listens. */
 export async function startMain(t: Test, { cwd = temporaryDirectory(t), env = {} }: Options = {}): Promise<Running> {
   const port = Number(env.PORT ?? (await freePort()))

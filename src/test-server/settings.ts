@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import { CommandError } from '../commands.ts'
+import { ConfigError } from '../config/config-error.ts'
+import { CurrentConfig } from '../config/current.ts'
+import { printed } from '../config/findings.ts'
+import { findingsOf, type Loaded, loadConfig, parseConfig } from '../config/load.ts'
+import { resolveConfig } from '../config/resolve.ts'
+import type { Settings } from '../config/schema.ts'
+import { randomId } from '../crypto/random.ts'
+
+interface Given {
+  /** The configuration file, if any. The default file and the environment do not count without it. */
+  file: string | undefined
+  port: number
+  /** The temporary directory. */
+  folder: string
+}
+
+const loaded = (file: string | undefined): Pick<Loaded, 'config' | 'settings' | 'lineOf'> =>
+  file === undefined
+    ? parseConfig({ text: '', file: 'default configuration', env: {}, cwd: process.cwd() })
+    : loadConfig({ file })
+
+/** The configuration of a test server: that of the file, but on loopback, with a temporary database and no services. */
+export function testSettings({ file, port, folder }: Given): CurrentConfig {
+  const { config: original, settings, lineOf } = loaded(file)
+  if (original.app.environment === 'production')
+    throw new CommandError('svc test-server does not run with app.environment: production. Its passwords are public.')
+  const { app, server, session, metrics, passkeys, redis } = settings
+  const changed: Settings = {
+    ...settings,
+    app: { ...app, url: `http://localhost:${port}`, secret: randomId() + randomId(), environment: 'development' },
+    server: { ...server, host: '127.0.0.1', port, trust_proxy: [], drain: 0 },
+    database: { url: `file:${join(folder, 'svc.db')}` },
+    redis: { ...redis, url: null },
+    mail: { ...settings.mail, url: 'log:' },
+    // Cookies of another domain, or only for https, would not arrive.
+    session: {
+      ...session,
+      domain: null,
+      secure: 'auto',
+      same_site: session.same_site === 'none' ? 'lax' : session.same_site,
+    },
+    passkeys: { ...passkeys, rp_id: null, origins: null },
+    metrics: { ...metrics, port: null },
+  }
+  const config = resolveConfig(changed, process.cwd(), lineOf)
+  const problems = findingsOf(config).map(({ path, message }) => ({
+    file: file ?? '',
+    line: lineOf(path) ?? 0,
+    key: printed(path),
+    message: `${message} (in a test server, on plain http)`,
+  }))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return new CurrentConfig(config)
+}
