@@ -82,3 +82,13 @@ t.test('answers 503 if svc rejects the client of the introspection', async (t) =
   const call = await api(t, { introspection: { ...introspection, clientSecret: 'wrong' } })
   t.match(await call('/', `Bearer ${await svc.apiToken()}`), { status: 503, body: { code: 'unavailable' } })
 })
+
+t.test('rejects a revoked access token by the status list of svc', async (t) => {
+  const [valid, revoked] = await Promise.all([svc.machineJwt('orders:read'), svc.machineJwt('orders:read')])
+  // svc signs a list once for 30 seconds, so the revocation comes first.
+  await svc.revokeJwt(revoked)
+  const call = await api(t, { statusLists: true })
+  t.match(await call('/', `Bearer ${valid}`), { status: 200, body: { id: 'cron' } })
+  t.match(await call('/', `Bearer ${revoked}`), { status: 401, body: { code: 'unauthenticated' } })
+  t.match(await (await api(t))('/', `Bearer ${revoked}`), { status: 200 }, 'without status lists')
+})

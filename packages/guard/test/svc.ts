@@ -21,7 +21,7 @@ export async function startSvc(t: Test) {
   const configuration = {
     app: { url: `http://localhost:${port}` },
     server: { trust_proxy: ['127.0.0.1', '::1'] },
-    apis: { orders: { audience, scopes, claims: ['role', 'email'] } },
+    apis: { orders: { audience, scopes, claims: ['role', 'email'], status_list: true } },
     guard: { rules: [{ hosts: ['orders.example.com'], access: 'authenticated', audience: 'orders' }] },
     clients: [
       { client_id: 'cron', secret, type: 'confidential', grants: ['client_credentials'], scopes },
@@ -87,6 +87,10 @@ export async function startSvc(t: Test) {
       const target = { 'x-forwarded-method': 'GET', 'x-forwarded-proto': 'https', 'x-forwarded-uri': '/orders' }
       const headers = { ...target, 'x-forwarded-host': 'orders.example.com', authorization: `Bearer ${token}` }
       return (await send('/svc/guard', { headers })).headers.get('authorization') ?? ''
+    },
+    /** Revokes a token of the machine. */
+    async revokeJwt(token: string): Promise<void> {
+      await post('/oauth/revoke', { token, client_id: 'cron', client_secret: secret })
     },
     revoke: (token: string) =>
       send(`/api/tokens/${token.split('|')[0]}`, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }),
