@@ -54,7 +54,7 @@ import unlock from './features/unlock/routes.ts'
 import { startMetrics } from './gauges.ts'
 import { addApiHeaders } from './http/api-headers.ts'
 import { addBodyParsers } from './http/bodies.ts'
-import { addErrorHandler, sendError } from './http/error-handler.ts'
+import { sendError } from './http/error-handler.ts'
 import { addGracefulStop } from './http/graceful-stop.ts'
 import { openMethodRules } from './http/methods.ts'
 import { serverOptions } from './http/server-options.ts'
@@ -75,6 +75,7 @@ import { addAccessLog, addForwardedWarning } from './observability/logging.ts'
 import { addRequestMetrics, openMetrics } from './observability/metrics/requests.ts'
 import { addTracing } from './observability/tracing/add-tracing.ts'
 import type { ContinuationOptions } from './pages/continuation.ts'
+import { addErrorPages } from './pages/error-pages.ts'
 import { addPipeline, pipeline } from './pipeline.ts'
 import { tokenBearer } from './tokens/bearer.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -158,7 +159,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addBackground(app)
   addOutbox(app)
   addMail(app, parts.openTransport)
-  addErrorHandler(app)
+  addErrorPages(app)
   addAccessLog(app)
   addRequestMetrics(app)
   addForwardedWarning(app)

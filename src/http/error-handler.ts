@@ -1,7 +1,7 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isMissingUser } from '../database/missing-user.ts'
 import { isUnavailable } from '../database/unavailable.ts'
-import { type ErrorCode, HttpError, notFound, unauthenticated, unavailable } from '../errors.ts'
+import { type ErrorCode, HttpError, unauthenticated, unavailable } from '../errors.ts'
 import { errorBody } from './problem-details.ts'
 
 /** Response codes and messages of the framework's own errors. */
@@ -55,10 +55,4 @@ export function answerOf(error: Failure, request: FastifyRequest): HttpError {
     request.log[answer.statusCode === 503 ? 'warn' : 'error']({ err: cause }, answer.message)
   }
   return answer
-}
-
-/** Installs the error handler for API responses. */
-export function addErrorHandler(app: FastifyInstance): void {
-  app.setErrorHandler((error: FastifyError | HttpError, request, reply) => sendError(reply, answerOf(error, request)))
-  app.setNotFoundHandler((_request, reply) => sendError(reply, notFound()))
 }

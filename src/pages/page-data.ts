@@ -172,7 +172,9 @@ export interface PageData {
     heading: string
     texts: readonly string[]
     /** Page that resolves the error. */
-    link?: Link | null
+    link?: Link | null | undefined
+    /** Id of the request in the log, for support. */
+    requestId?: string
     homeHref: string
   }
   /** The error codes. In a meaning or remedy, every second part is code. */

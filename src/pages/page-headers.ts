@@ -62,6 +62,29 @@ export async function addPageHeaders(scope: FastifyInstance): Promise<void> {
   })
 }
 
+/** Headers of an error page outside the scopes of pages. It has no scripts and no forms. */
+export function errorPageHeaders(config: Config, nonce: string): Record<string, string> {
+  const logo = logoSource(config)
+  return {
+    'cache-control': 'no-store',
+    'content-security-policy': [
+      "default-src 'none'",
+      `style-src 'nonce-${nonce}'`,
+      `img-src 'self'${logo === null ? '' : ` ${logo}`}`,
+      "form-action 'none'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].join(';'),
+    'permissions-policy': permissionsPolicy,
+    'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    ...(config.app.url.startsWith('https://')
+      ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }
+      : {}),
+  }
+}
+
 const policyHeader = 'content-security-policy'
 
 /**

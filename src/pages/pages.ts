@@ -4,7 +4,7 @@ import type { HttpError } from '../errors.ts'
 import { answerOf, sendError, varyByAccept } from '../http/error-handler.ts'
 import { isNavigation } from '../http/navigation.ts'
 import { Templates } from '../templates/templates.ts'
-import { resendPage, startPage } from './links.ts'
+import { resendPage, signInPage, startPage } from './links.ts'
 import type { PageData, PageName, PagePart } from './page-data.ts'
 import { addPageHeaders } from './page-headers.ts'
 import { isTextName, type TextName } from './texts.ts'
@@ -73,8 +73,16 @@ const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyRep
 export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
   const config = reply.request.server.config.current()
   const text = textsOf(config)
-  const link = error.code === 'email_unverified' ? { href: resendPage, label: text('verify-email.submit') } : null
-  return renderPage(reply, 'error', { ...wordsOf(error, text), link, homeHref: startPage(config) })
+  const data = { link: remedyOf(error, config), requestId: reply.request.id, homeHref: startPage(config) }
+  return renderPage(reply, 'error', { ...wordsOf(error, text), ...data })
+}
+
+/** Page that resolves an error, if there is one. */
+function remedyOf({ code }: HttpError, config: Config): PageData['error']['link'] {
+  const text = textsOf(config)
+  if (code === 'email_unverified') return { href: resendPage, label: text('verify-email.submit') }
+  if (code === 'unauthenticated') return { href: signInPage(config, '/'), label: text('login.submit') }
+  return null
 }
 
 /** Renders a page inside the layout. All templates receive `text`, `app`, `xsrf` and `lang`. */

@@ -182,6 +182,7 @@ export const defaultTexts = {
 
   'error.title': 'Error',
   'error.home': 'Go to the start page',
+  'error.request_id': 'Request ID:',
   'error.heading': 'The request failed',
   'error.not_found': 'Page not found',
   'error.not_found_text': 'There is no page at this address. The link may be outdated or incomplete.',

@@ -66,6 +66,8 @@ export class DescribedAnswers {
     // With strict cookies, a redirect that another site links to reloads itself first: `access/strict-cookies.ts`.
     if (status === 200 && body().startsWith('<!doctype html><meta http-equiv="refresh"')) return []
     if (!response && isEverywhere(status, body())) return []
+    // Browsers that open the address of any operation get its errors as pages.
+    if (response && status >= 400 && method === 'GET' && mediaTypeOf(headers) === 'text/html') return []
     if (!response) return [`${name} is not described: ${body().slice(0, 200)}`]
     return [
       // The operator names the headers for services behind the guard.

@@ -70,7 +70,12 @@ const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async
   for (const prefix of app.config.current().compat.prefixes) {
     for (const method of methods) {
       const isDescribed = prefix === 'svc' && method === 'GET'
-      const config = { access: { family: 'none' as const }, cors: 'elsewhere' as const, alsoAnswers: refusals }
+      const config = {
+        access: { family: 'none' as const },
+        cors: 'elsewhere' as const,
+        alsoAnswers: refusals,
+        errorPages: false as const,
+      }
       app.route({
         method,
         url: `/${prefix}/guard`,

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type HttpError, notFound } from '../errors.ts'
+import { answerOf, sendError, varyByAccept } from '../http/error-handler.ts'
+import { isNavigation } from '../http/navigation.ts'
+import { errorPageHeaders } from './page-headers.ts'
+import { renderErrorPage } from './pages.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** `false` answers errors as JSON to browsers too: a proxy would show the page under another address. */
+    errorPages?: false
+  }
+}
+
+/** Tests whether a browser opened the address of a route that has no pages. Forms of svc post to routes with pages. */
+const opensAddress = (request: FastifyRequest): boolean =>
+  ['GET', 'HEAD'].includes(request.method) && request.routeOptions.config.errorPages !== false && isNavigation(request)
+
+/** Sends an error as a page to browsers, and as JSON to programs. */
+function send(request: FastifyRequest, reply: FastifyReply, error: HttpError): FastifyReply {
+  if (!opensAddress(request)) return sendError(reply, error)
+  reply.cspNonce = { style: randomBytes(16).toString('hex'), script: '' }
+  varyByAccept(reply).headers(errorPageHeaders(request.server.config.current(), reply.cspNonce.style))
+  return reply
+    .code(error.statusCode)
+    .headers(error.headers)
+    .type('text/html; charset=utf-8')
+    .serializer(String)
+    .send(renderErrorPage(reply, error))
+}
+
+/** Installs the error handler of routes without pages, and the one for unknown addresses. */
+export function addErrorPages(app: FastifyInstance): void {
+  app.setErrorHandler((error: FastifyError | HttpError, request, reply) =>
+    send(request, reply, answerOf(error, request)),
+  )
+  app.setNotFoundHandler((request, reply) => send(request, reply, notFound()))
+}
