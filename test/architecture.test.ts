@@ -54,7 +54,7 @@ const holdReply = [
   // Hooks and the framework's own errors.
   /^app\.ts$/,
   /^http\/(api-headers|deprecation|empty-answer|error-handler|methods)\.ts$/,
-  /^pages\/(page-headers|pages)\.ts$/,
+  /^pages\/(continuation|error-pages|page-headers|pages)\.ts$/,
   /^observability\/(logging|metrics\/requests)\.ts$/,
   /^access\/(abilities|csrf|find-caller|request-limits|verdicts|verified-address)\.ts$/,
   // Cookies: session, CSRF, remember token, known browser, and the test page's flash.

@@ -13,9 +13,15 @@ declare module 'fastify' {
   }
 }
 
-/** Tests whether a browser opened the address of a route that has no pages. Forms of svc post to routes with pages. */
+/**
+ * Tests whether a browser opened the address of a route that has no pages. Forms of svc post to routes with pages, and
+ * browsers do not accept JSON.
+ */
 const opensAddress = (request: FastifyRequest): boolean =>
-  ['GET', 'HEAD'].includes(request.method) && request.routeOptions.config.errorPages !== false && isNavigation(request)
+  ['GET', 'HEAD'].includes(request.method) &&
+  request.routeOptions.config.errorPages !== false &&
+  isNavigation(request) &&
+  !/[/+]json/i.test(request.headers.accept ?? '')
 
 /** Sends an error as a page to browsers, and as JSON to programs. */
 function send(request: FastifyRequest, reply: FastifyReply, error: HttpError): FastifyReply {

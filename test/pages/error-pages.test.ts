@@ -2,6 +2,8 @@
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 
+// Browsers send more, and some tools only this.
+const plainHtml = { accept: 'text/html' }
 const page = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
 t.test('answers errors as pages to browsers that open an address, and as JSON to programs', async (t) => {
@@ -25,7 +27,13 @@ t.test('answers errors as pages to browsers that open an address, and as JSON to
     t.match(shown.headers['strict-transport-security'], 'max-age=')
     const nonce = /<style nonce="(\w{32})"/.exec(shown.body)?.[1]
     t.match(shown.headers['content-security-policy'], `'nonce-${nonce}'`)
-    for (const accept of ['application/json', '*/*', 'application/json, text/html', undefined]) {
+    for (const accept of [
+      'application/json',
+      '*/*',
+      'application/json, text/html',
+      'text/html, application/problem+json;q=0.5',
+      undefined,
+    ]) {
       const told = await svc.app.inject({ url, headers: accept === undefined ? {} : { accept } })
       t.equal(told.statusCode, status)
       t.equal(told.json().code, code, `${url} ${accept}`)
@@ -38,7 +46,7 @@ t.test('keeps the headers of an error, and offers to sign in', async (t) => {
   const svc = await buildTestApp(t)
   const refused = await svc.app.inject({ url: '/svc/token', headers: page })
   t.equal(refused.headers.allow, 'POST')
-  t.match((await svc.app.inject({ url: '/api/user', headers: page })).body, '/oauth/login?return_to=%2F')
+  t.match((await svc.app.inject({ url: '/api/user', headers: plainHtml })).body, '/oauth/login?return_to=%2F')
   const head = await svc.app.inject({ method: 'HEAD', url: '/api/user', headers: page })
   t.equal(head.statusCode, 401)
   t.equal(head.body, '')

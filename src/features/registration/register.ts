@@ -1,10 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { HttpError, validationFailed } from '../../errors.ts'
 import { emailField, rememberFlag } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
-import { continueSignIn } from '../../login/challenge.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { createUser, findUserByEmail } from '../../users/users.ts'
 import { sendVerification } from '../../users/verification.ts'
@@ -22,12 +21,14 @@ export const RegisterBody = Type.Object(
 
 const taken = () => validationFailed({ email: ['The email has already been taken.'] })
 
-/** Creates an account, mails the verification link and signs the browser in. 422 if the address is taken. */
+/**
+ * Creates an account and mails the verification link. Returns the sign-in for `continueSignIn`. 422 if the address is
+ * taken.
+ */
 export async function register(
   request: FastifyRequest,
-  reply: FastifyReply,
   { name, email, password, remember }: Static<typeof RegisterBody>,
-): Promise<void> {
+) {
   const app = request.server
   if (request.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
   // Before hashing, which is the expensive part.
@@ -43,6 +44,6 @@ export async function register(
     return created
   })
   if (!user) throw taken()
-  const login = { user, password: hash, remember: isSet(remember), channel: 'registration' } as const
-  await continueSignIn(request, reply, { ...login, isNewAccount: true })
+  const channel = 'registration' as const
+  return { user, password: hash, remember: isSet(remember), channel, isNewAccount: true }
 }

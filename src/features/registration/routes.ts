@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { notFound } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { continueSignIn } from '../../login/challenge.ts'
 import { RegisterBody, register } from './register.ts'
 
 /** Self-registration. */
@@ -28,7 +29,7 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await register(request, reply, request.body)
+      await continueSignIn(request, reply, await register(request, request.body))
       return sendEmpty(reply, 201)
     },
   )

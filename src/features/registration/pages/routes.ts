@@ -6,6 +6,7 @@ import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { isSet } from '../../../http/flag.ts'
 import { returnTarget } from '../../../http/return-to.ts'
+import { continueSignIn } from '../../../login/challenge.ts'
 import { allowReturn, type ContinuationOptions, goOn, withReturn } from '../../../pages/continuation.ts'
 import { registrationPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -109,7 +110,7 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
       const target = returnTarget(app.config.current(), form.return_to)
       await allowReturn(reply, target, formTarget)
       try {
-        await register(request, reply, checked(request, form))
+        await continueSignIn(request, reply, await register(request, checked(request, form)))
         return goOn(reply, target)
       } catch (error) {
         if (!(error instanceof HttpError) || !error.errors) throw error
