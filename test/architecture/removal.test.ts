@@ -24,7 +24,7 @@ const slices: Readonly<Record<string, Slice>> = {
   'forward-auth': { max: maxFiles },
   health: { words: /features\/health|\/health\//, max: maxFiles },
   home: { words: /features\/home|'home'|\bhome: \{|text\('home\./, max: maxFiles },
-  oauth: { words: /oauth|oidc|openid/i, max: 50 },
+  oauth: { words: /oauth|oidc|openid/i, max: 51 },
   passkeys: { words: /passkey|webauthn/i, max: maxFiles },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
   'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 12 },
