@@ -73,10 +73,10 @@ const hrefOf = (uri: string): string | undefined => URL.parse(uri)?.href
  * `https://api.example.com`. Other values remain as they are.
  */
 export function settledResource(asked: unknown, targets: Targets): unknown {
-  if (Array.isArray(asked)) return [...new Set(asked.map((one) => settledResource(one, targets)))]
-  if (typeof asked !== 'string') return asked
-  const href = hrefOf(asked)
-  return targets.find(({ resource }) => hrefOf(resource) === href)?.resource ?? asked
+  if (asked === undefined) return undefined
+  const spellings = new Map(targets.map(({ resource }) => [hrefOf(resource), resource]))
+  const settle = (one: unknown) => (typeof one === 'string' ? (spellings.get(hrefOf(one)) ?? one) : one)
+  return Array.isArray(asked) ? [...new Set(asked.map(settle))] : settle(asked)
 }
 
 /** Targets that a request names. */

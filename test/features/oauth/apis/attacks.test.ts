@@ -104,3 +104,15 @@ t.test('lists the scopes of the API on the consent page', async (t) => {
   )
   t.match(both.answer.body, /See your orders[\s\S]*stock:read/)
 })
+
+t.test('accepts repeated resources as one, and rejects many unknown ones', async (t) => {
+  const svc = await buildApis(t)
+  const grant = 'grant_type=client_credentials'
+  const same = await token(svc, 'machine', grant + several(...Array<string>(500).fill(orders)))
+  t.match(facts(same.json().access_token), { aud: orders })
+  const two = await token(svc, 'machine', `${grant}&scope=orders:read${several(orders, stock)}`)
+  t.match([two.statusCode, two.json().error], [400, 'invalid_target'])
+  const many = Array.from({ length: 1_500 }, (_, index) => `https://${index}.example`)
+  const answer = await token(svc, 'machine', grant + several(...many))
+  t.match([answer.statusCode, answer.json().error], [400, 'invalid_target'])
+})

@@ -38,6 +38,13 @@ t.test('computes the durations from a configuration', async (t) => {
     [{ clients: [client('a', { access_token_ttl: '100d' })] }, { ...rotation, keep: 130 * day }],
     [
       {
+        oauth: { personal_access_token_ttl: '1s' },
+        apis: { a: { audience: 'https://a.example', scopes: ['a'], token_ttl: '1d' } },
+      },
+      { ...rotation, keep: 31 * day },
+    ],
+    [
+      {
         clients: [client('a', { refresh_token_ttl: '60d' }), client('b', {})],
       },
       { ...rotation, keep: 150 * day },
