@@ -3,12 +3,10 @@ import { admittingNginx, guardingNginx } from './guard-nginx.ts'
 import { guardedRequests, guardSessionRequests, guardSettings, guardTokenRequests } from './guard-requests.ts'
 import { againstBare, type Comparison, databaseOf, type Sides, sampler, warmUp } from './operations.ts'
 import type { Running } from './processes.ts'
-import { bearerRequests } from './requests.ts'
 import { settlePostgresql } from './rows.ts'
 
 /** Active credentials: phantom tokens are cached, so the first request of each one signs. */
-const tokens = 1_000
-const sessions = 1_000
+const credentials = 1_000
 
 async function startGuard(bench: Bench, otherRules = 0): Promise<Running> {
   const url = await databaseOf(bench)
@@ -16,12 +14,19 @@ async function startGuard(bench: Bench, otherRules = 0): Promise<Running> {
   return bench.startSvc(url, guardSettings(otherRules))
 }
 
-const compared = (name: string, title: string, target: number, requests: () => Buffer[]): Comparison => ({
+/** The bare route gets the same requests at its own path. */
+const compared = (
+  name: string,
+  title: string,
+  target: number,
+  requests: (credentials: number, path?: string) => Buffer[],
+): Comparison => ({
   name,
   title,
   to: 'bare Fastify route',
   target,
-  prepare: async (bench) => againstBare(bench, await startGuard(bench), requests(), bearerRequests(1_000)),
+  prepare: async (bench) =>
+    againstBare(bench, await startGuard(bench), requests(credentials), requests(credentials, '/api/user')),
 })
 
 /** Compares two loads and stops all their processes at the end. */
@@ -37,8 +42,8 @@ async function sides(bench: Bench, base: Running, op: Running, requests: Buffer[
 
 /** The comparisons of forward authentication. */
 export const forwardAuthComparisons: readonly Comparison[] = [
-  compared('guard-token', 'Forward auth with an API token', 0.4, () => guardTokenRequests(tokens)),
-  compared('guard-session', 'Forward auth with a session', 0.38, () => guardSessionRequests(sessions)),
+  compared('guard-token', 'Forward auth with an API token', 0.4, guardTokenRequests),
+  compared('guard-session', 'Forward auth with a session', 0.38, guardSessionRequests),
   {
     name: 'guard-rules',
     title: 'Forward auth with 1,000 rules',
@@ -46,7 +51,7 @@ export const forwardAuthComparisons: readonly Comparison[] = [
     target: 0.95,
     async prepare(bench) {
       const [one, many] = [await startGuard(bench), await startGuard(bench, 999)]
-      return sides(bench, one, many, guardTokenRequests(tokens), [])
+      return sides(bench, one, many, guardTokenRequests(credentials), [])
     },
   },
   {
@@ -60,7 +65,7 @@ export const forwardAuthComparisons: readonly Comparison[] = [
         await guardingNginx(bench, `127.0.0.1:${constant.port}`),
         await guardingNginx(bench, `127.0.0.1:${svc.port}`),
       ]
-      return sides(bench, base, op, guardedRequests(tokens), [svc, constant])
+      return sides(bench, base, op, guardedRequests(credentials), [svc, constant])
     },
   },
 ]

@@ -35,11 +35,13 @@ export const guardSettings = (others = 0) => ({
   guard: { default: 'deny', rules: [...otherRules(others), { ...rule, audience: 'orders' }] },
 })
 
+const guardPath = '/svc/guard'
+
 /** `GET /svc/guard` for requests with the API tokens 1 to `tokens`, as a proxy sends it. */
-export const guardTokenRequests = (tokens: number): Buffer[] =>
+export const guardTokenRequests = (tokens: number, path = guardPath): Buffer[] =>
   Array.from({ length: tokens }, (_, i) =>
     request([
-      'GET /svc/guard HTTP/1.1',
+      `GET ${path} HTTP/1.1`,
       `Host: ${host}`,
       'Connection: keep-alive',
       'User-Agent: ExampleApp/4.2',
@@ -50,13 +52,13 @@ export const guardTokenRequests = (tokens: number): Buffer[] =>
   )
 
 /** The same with sessions, for requests that a page of the front end sends. */
-export function guardSessionRequests(sessions: number): Buffer[] {
+export function guardSessionRequests(sessions: number, path = guardPath): Buffer[] {
   const signer = new Signer(deriveKeys([secret], '__Secure-session-cookie'))
   const xsrf = new Xsrf(deriveKeys([secret], 'xsrf'))
   return Array.from({ length: sessions }, (_, i) => {
     const id = sessionId(i + 1)
     return request([
-      'GET /svc/guard HTTP/1.1',
+      `GET ${path} HTTP/1.1`,
       `Host: ${host}`,
       'Connection: keep-alive',
       'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',

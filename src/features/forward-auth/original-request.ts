@@ -12,6 +12,8 @@ export interface OriginalRequest {
   /** Path as the client sent it, without the query. */
   path: string
   query: URLSearchParams
+  /** As in the header `Origin` of a page on the host. */
+  origin: string
   url: string
 }
 
@@ -50,36 +52,47 @@ export function originalRequest(request: Asking, isTrusted: boolean, ownUri: str
   const scheme =
     agreed(claims, 'scheme', (text) => schemes[text.toLowerCase() as keyof typeof schemes] ?? null) ?? 'https'
   const defaultPort = scheme === 'https' ? '443' : '80'
-  const spelled = agreed(claims, 'host', (text) => {
-    const host = parseHost(text)
-    return host && `${host.name}:${host.port ?? defaultPort}`
-  })
-  const host = spelled === null ? null : parseHost(spelled)
+  const host = agreed(
+    claims,
+    'host',
+    (text) => {
+      const found = parseHost(text)
+      return found && { ...found, port: found.port ?? defaultPort }
+    },
+    (one, other) => one.name === other.name && one.port === other.port,
+  )
   if (!host) throw invalid('The original host is missing. Let the proxy send X-Forwarded-Host or X-Original-URL.')
-  const [path = '', ...rest] = uri.split('?')
-  const query = new URLSearchParams(rest.join('?'))
-  const authority = host.port === defaultPort ? host.name : `${host.name}:${host.port}`
+  const end = uri.indexOf('?')
+  const path = end < 0 ? uri : uri.slice(0, end)
+  const query = new URLSearchParams(end < 0 ? '' : uri.slice(end + 1))
+  const origin = `${scheme}://${host.port === defaultPort ? host.name : `${host.name}:${host.port}`}`
   return {
     methods: [method, ...overrides(request, method, query)],
     scheme,
     host,
     path,
     query,
-    url: `${scheme}://${authority}${uri}`,
+    origin,
+    url: origin + uri,
   }
 }
 
 /** The value on which all sources agree, or null if none has it. Throws 400 for an invalid or contradictory value. */
-function agreed<Value extends string>(
+function agreed<Value>(
   claims: readonly Claim[],
   part: keyof Claim,
   parse: (text: string) => Value | null,
+  isSame: (one: Value, other: Value) => boolean = Object.is,
 ): Value | null {
-  const found = claims.flatMap((claim) => claim[part] ?? []).map(parse)
-  const [first = null, ...others] = found
-  if (found.includes(null)) throw invalid(`The original ${part} cannot be read.`)
-  if (others.some((other) => other !== first)) throw invalid(`The headers name different original ${part}s.`)
-  return first
+  let agreedOn: Value | null = null
+  for (const { [part]: text } of claims) {
+    if (text === undefined) continue
+    const value = parse(text)
+    if (value === null) throw invalid(`The original ${part} cannot be read.`)
+    if (agreedOn !== null && !isSame(agreedOn, value)) throw invalid(`The headers name different original ${part}s.`)
+    agreedOn = value
+  }
+  return agreedOn
 }
 
 /** Several headers of one name become a list, which no part can contain. */
@@ -116,9 +129,10 @@ const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-ov
 
 /** Methods that a server may use instead: many frameworks let a client override the method. */
 function overrides(request: Asking, method: string, query: URLSearchParams): string[] {
-  const named = [...overrideHeaders.map((name) => header(request, name)), ...query.getAll('_method')]
+  const named = [...overrideHeaders.flatMap((name) => header(request, name) ?? []), ...query.getAll('_method')]
+  if (named.length === 0) return []
   // Of a list, some servers read the first method and others the whole text.
-  const listed = named.flatMap((text = '') => [text, ...text.split(',')].map((name) => name.trim().toUpperCase()))
+  const listed = named.flatMap((text) => [text, ...text.split(',')].map((name) => name.trim().toUpperCase()))
   // svc itself may have replaced the method of this request already.
   const others = new Set(listed.filter((other) => other !== ''))
   return [...(others.size > 0 ? others.add('POST') : [])].filter((other) => other !== method)

@@ -30,8 +30,7 @@ export function isTopLevel({ methods }: OriginalRequest, headers: IncomingHttpHe
  */
 export function mayUseSession(original: OriginalRequest, headers: IncomingHttpHeaders, config: Config): boolean {
   if (!config.stateful_api) return false
-  const own = new URL(original.url).origin
-  if (headers.origin === own || isStateful(headers, config.stateful)) return true
+  if (headers.origin === original.origin || isStateful(headers, config.stateful)) return true
   if (isWebSocket(headers)) return false
   return headers['sec-fetch-site'] === 'same-origin' || isTopLevel(original, headers)
 }
