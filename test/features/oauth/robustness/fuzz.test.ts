@@ -14,9 +14,12 @@ const paths: Readonly<Record<string, readonly string[]>> = {
   '/oauth/interaction/:uid': ['GET', 'POST'],
 }
 
-/** Internals that responses must not show: files, stacks, and messages of the driver and libraries. */
+/**
+ * Internals that responses must not show: files, stacks, and messages of the driver and libraries. Short words would
+ * also match random text in cookies.
+ */
 const internals =
-  /node_modules|\.(ts|js):\d+|\bat (async )?\w+ \(|[Pp]risma|oauth_records|oops|SQLITE|ECONN|Internal Server Error|evil\.example(?!.{0,3}not allowed)/
+  /node_modules|\.(ts|js):\d+|\bat (async )?\w+ \(|[Pp]risma|oauth_records|oops!|SQLITE|ECONN(REFUSED|RESET)|Internal Server Error|evil\.example(?!.{0,3}not allowed)/
 
 /** The problem with an answer, or null. */
 function flaw(
