@@ -7,13 +7,17 @@ import { oddRequest, seed } from './odd-requests.ts'
 const REQUESTS = 2_400
 
 /** The problem with an answer, or null. */
-function flaw(answer: LightMyRequestResponse, { method, url }: InjectOptions): string | null {
+function flaw(answer: LightMyRequestResponse, { method, url, headers }: InjectOptions): string | null {
   if (answer.statusCode >= 500) return 'an internal error'
   if (answer.statusCode < 400 || method === 'HEAD') return null
   const type = String(answer.headers['content-type'])
+  // A browser that opens an address.
+  const isOpened = method === 'GET' && String(headers?.accept).startsWith('text/html')
+  const policy = String(answer.headers['content-security-policy'])
+  if (isOpened && type === 'text/html; charset=utf-8' && policy.startsWith("default-src 'none'")) return null
   // A form is shown again as a page with its errors.
   if (
-    /\/(test-login|oauth\/(login|forgot-password|sign-out|interaction|unlock)|email\/undo|reset-password\/.)/.test(
+    /\/(test-login|oauth\/(login|forgot-password|sign-out|interaction|unlock|register|verify-email)|email\/undo|reset-password\/.)/.test(
       String(url),
     ) &&
     type.startsWith('text/html')

@@ -128,7 +128,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.get(
     '/auth/:provider/callback',
     {
-      config: { ...guest, navigation: 'redirect', alsoAnswers: [400, 401, 403, 404, 409, 422] },
+      // Applications read the JSON of a sign-in without a session. Other errors redirect.
+      config: { ...guest, navigation: 'redirect', errorPages: false, alsoAnswers: [400, 401, 403, 404, 409, 422] },
       schema: {
         operationId: 'handleProviderCallback',
         tags: ['Social login'],
