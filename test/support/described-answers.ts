@@ -42,7 +42,7 @@ export const nameOf = ({ method, path, status, headers }: Answer): string =>
 const isEverywhere = (status: number, body: string): boolean =>
   (status === 500 && /"server_error"|^<!doctype html>/.test(body)) ||
   (status === 405 && body.includes('"method_not_allowed"')) ||
-  (status === 400 && /"malformed_body"|body cannot be read|exactly one Host header/.test(body))
+  (status === 400 && /"malformed_body"|body cannot be read|body is invalid|exactly one Host header/.test(body))
 
 /** The responses that an API description allows. */
 export class DescribedAnswers {

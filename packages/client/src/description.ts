@@ -705,7 +705,7 @@ export interface paths {
     "/oauth/token/fresh": {
         /**
          * Get an access token for the APIs that ends with the session
-         * @description For single-page applications that call other APIs. `resource` selects an API of the configuration. The JWT has all scopes of the API and expires after its `token_ttl`: request a new one then. Without `resource`, it has all scopes that belong to no API, and expires after `oauth.access_token_ttl` (15 minutes).
+         * @description For single-page applications that call other APIs. `resource` selects an API of the configuration. The JWT has all scopes of the API and expires after its `token_ttl`: request a new one then. Without `resource`, it has all scopes that belong to no API, and expires after `oauth.access_token_ttl` (15 minutes). A user gets at most 60 tokens per minute.
          */
         post: {
             requestBody: {

@@ -57,7 +57,8 @@ export class PhantomTokens {
       client_id: clientId,
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
-      ...(user ? claimsAbout(user, claims) : {}),
+      // Users allow clients to know them by the scopes of the API.
+      ...(user && granted.length > 0 ? claimsAbout(user, claims) : {}),
     }
   }
 }

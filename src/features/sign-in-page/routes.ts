@@ -196,11 +196,15 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
           operationId,
           tags: ['Pages'],
           summary: `Redirect to ${page}`,
-          description: 'For browsers that open the address. Keeps the query.',
+          description: 'For browsers that open the address.',
+          querystring: Type.Pick(Query, ['return_to', 'login_hint']),
           response: { 302: Type.Null({ description: 'To the page.' }) },
         },
       },
-      async ({ url }, reply) => reply.redirect(page + (/\?.*$/s.exec(url)?.[0] ?? ''), 302),
+      async ({ query }, reply) => {
+        const hint = typeof query.login_hint === 'string' ? { login_hint: query.login_hint } : {}
+        return reply.redirect(withReturn(page, returnTarget(app.config.current(), query.return_to), hint), 302)
+      },
     )
   }
 

@@ -244,12 +244,12 @@ t.test('redirects from the addresses of the API that browsers open', async (t) =
   const visitor = new ScriptlessBrowser(svc)
   for (const [address, target] of [
     ['/login', '/oauth/login'],
-    ['/login?return_to=%2Fa&login_hint=ada%40example.com', '/oauth/login?return_to=%2Fa&login_hint=ada%40example.com'],
-    ['/login?return_to=//evil.example', '/oauth/login?return_to=//evil.example'],
+    ['/login?return_to=%2Fa&login_hint=ada%40example.com', '/oauth/login?login_hint=ada%40example.com&return_to=%2Fa'],
+    ['/login?return_to=//evil.example', '/oauth/login'],
+    ['/login?email=ada%40example.com&password=secret&login_hint[]=x', '/oauth/login'],
     ['/register', '/oauth/register'],
     ['/forgot-password', '/oauth/forgot-password'],
   ] as const) {
     t.strictSame(redirectOf(await visitor.open(address)), [302, target])
   }
-  t.equal((await visitor.open('/oauth/login?return_to=//evil.example')).body.includes('evil.example'), false)
 })

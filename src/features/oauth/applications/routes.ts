@@ -213,13 +213,14 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
   app.post(
     '/oauth/token/fresh',
     {
-      config: own,
+      // A page needs one token per API and lifetime. Each one may take a row of a status list.
+      config: { ...own, limit: { name: 'fresh-token', rate: { max: 60, window: 60_000 }, by: ['user'] } },
       schema: {
         operationId: 'issueFreshToken',
         tags: ['Authorized applications'],
         summary: 'Get an access token for the APIs that ends with the session',
         description:
-          'For single-page applications that call other APIs. `resource` selects an API of the configuration. The JWT has all scopes of the API and expires after its `token_ttl`: request a new one then. Without `resource`, it has all scopes that belong to no API, and expires after `oauth.access_token_ttl` (15 minutes).',
+          'For single-page applications that call other APIs. `resource` selects an API of the configuration. The JWT has all scopes of the API and expires after its `token_ttl`: request a new one then. Without `resource`, it has all scopes that belong to no API, and expires after `oauth.access_token_ttl` (15 minutes). A user gets at most 60 tokens per minute.',
         body: FreshTokenBody,
         response: { 200: FreshTokenAnswer },
       },

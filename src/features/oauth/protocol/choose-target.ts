@@ -112,6 +112,15 @@ export function checkGrantedResource(ctx: KoaContextWithOIDC, registry: Registry
     throw new errors.InvalidTarget(`The grant does not include the resource ${shown(resource)}.`)
 }
 
+/** Routes that ask the user for consent. */
+const asksUser: ReadonlySet<string> = new Set(['authorization', 'device_authorization', 'pushed_authorization_request'])
+
+/** Throws `invalid_target` for an API without one of its scopes: users consent to scopes, so they would not see the API. */
+function refuseWithoutScope({ name, resource, scopes }: Target, requested: readonly string[]): void {
+  if (name === null || scopes.some((scope) => requested.includes(scope))) return
+  throw new errors.InvalidTarget(`The request names the resource ${shown(resource)}, but none of its scopes.`)
+}
+
 /** Resource indicators for the library, from the registry. */
 export function resourceIndicators(registry: Registry) {
   return {
@@ -123,7 +132,9 @@ export function resourceIndicators(registry: Registry) {
     getResourceServerInfo: (ctx: KoaContextWithOIDC, resource: string, { clientId }: { clientId: string }) => {
       const targets = registry.targets(clientId)
       requestTargets(targets, scopesOf(ctx), ctx.oidc.params?.resource ?? resource)
-      return resourceServer(find(targets, resource))
+      const target = find(targets, resource)
+      if (asksUser.has(ctx.oidc.route)) refuseWithoutScope(target, scopesOf(ctx))
+      return resourceServer(target)
     },
   }
 }

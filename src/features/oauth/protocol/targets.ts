@@ -1,7 +1,7 @@
 import type { Config } from '../../../config/schema.ts'
 import type { UserClaim } from '../../../config/sections/user-claims.ts'
 import type { Algorithm } from '../keys/jwk.ts'
-import { openidScopes } from './scopes.ts'
+import { openidScopes, servedScopes } from './scopes.ts'
 
 /** API that an access token is for. Each token has one. */
 export interface Target {
@@ -28,6 +28,8 @@ export type Targets = readonly [Target, ...Target[]]
 export const resourceOf = (audience: string): string =>
   URL.canParse(audience) ? audience : `urn:svc:audience:${encodeURIComponent(audience)}`
 
+const identityScopes: ReadonlySet<string> = new Set(servedScopes)
+
 /** What the targets of a client depend on. */
 type TargetClient = Pick<Config['clients'][number], 'scopes' | 'audience' | 'access_token_ttl'>
 
@@ -52,7 +54,7 @@ export function targetsOf(config: Config, client: TargetClient | undefined): Tar
   })
   const audience = client?.audience ?? oauth.audience
   const taken = new Set(apis.flatMap(({ scopes }) => scopes))
-  const scopes = listed.filter((scope) => !taken.has(scope) && scope !== 'roles')
+  const scopes = listed.filter((scope) => !taken.has(scope) && !identityScopes.has(scope))
   const own: Target = {
     name: null,
     resource: resourceOf(audience),

@@ -59,7 +59,11 @@ t.test('adds no claims of an API to a token without its scopes', async (t) => {
   const svc = await buildApis(t, withClaims)
   const ada = new Person(svc, (await svc.createUser()).email)
   const { audience } = apis.orders
-  const { access_token } = await codeFlow(svc, ada, 'web', { scope: 'openid', resource: audience })
+  const granted = await codeFlow(svc, ada, 'web', { scope: 'openid orders:read offline_access', resource: audience })
+  t.match(seen(granted.access_token), { role: 'user' })
+  const { refresh_token } = granted
+  const narrowed = { grant_type: 'refresh_token', refresh_token, scope: 'openid', resource: audience }
+  const { access_token } = (await token(svc, 'web', narrowed)).json()
   t.match(decodeJwt(access_token), { aud: audience, scope: 'openid' })
   t.same(seen(access_token), {})
 })

@@ -55,6 +55,15 @@ t.test('rejects fresh tokens for an unknown resource', async (t) => {
   }
 })
 
+t.test('limits the fresh tokens of a user', async (t) => {
+  const svc = await buildApis(t)
+  const browser = svc.browser()
+  await browser.signIn((await svc.createUser()).email)
+  const answers = await Promise.all(Array.from({ length: 62 }, () => browser.post('/oauth/token/fresh', {})))
+  t.equal(answers.filter(({ statusCode }) => statusCode === 200).length, 60)
+  t.equal(answers.filter(({ statusCode }) => statusCode === 429).length, 2)
+})
+
 t.test('offers no scopes of APIs for personal access tokens, which live long', async (t) => {
   const svc = await buildApis(t)
   const browser = svc.browser()

@@ -2,7 +2,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
 import type { TestApp } from '../../../support/app.ts'
 import { codeFlow, Person, post, redeem, refresh, request, response, token } from '../../../support/oauth.ts'
-import { bills, buildApis, facts, orders, stock, svcAudience } from './setup.ts'
+import { bills, buildApis, facts, orders, settings, stock, svcAudience } from './setup.ts'
 
 const grant_type = 'client_credentials'
 const ofOrders = { aud: orders, ttl: 600, alg: 'ES256' }
@@ -130,4 +130,29 @@ t.test('rejects tokens of other APIs at the routes of svc', async (t) => {
   t.equal(await status((await codeFlow(svc, ada, 'web', { scope: 'view-tasks' })).access_token), 200)
   const machine = (await token(svc, 'machine', { grant_type, scope: 'stock:read' })).json()
   t.equal(await status(machine.access_token), 401)
+})
+
+t.test('rejects an API of which the request has no scope, because the user would not see it', async (t) => {
+  const svc = await buildApis(t)
+  const ada = new Person(svc, (await svc.createUser()).email)
+  t.ok(response(await ada.allow(request('web', { scope: 'openid' }))).code)
+  for (const scope of ['openid', 'openid view-tasks']) {
+    const query = { ...request('web', { scope, resource: orders }), prompt: 'none' }
+    t.match(response(await ada.authorize(query)), { error: 'invalid_target' }, scope)
+  }
+  const pushed = await post(svc, '/oauth/par', 'web', request('web', { scope: 'openid', resource: orders }))
+  t.match([pushed.statusCode, pushed.json().error], [400, 'invalid_target'])
+  const device = await post(svc, '/oauth/device/code', 'tv', { scope: 'openid', resource: orders })
+  t.match([device.statusCode, device.json().error], [400, 'invalid_target'])
+})
+
+t.test('combines scopes of OpenID Connect that a client lists with those of an API', async (t) => {
+  const { clients } = settings as { clients: { scopes: string[] }[] }
+  const listed = clients.map((client) => ({ ...client, scopes: ['openid', 'email', 'orders:read'] }))
+  const svc = await buildApis(t, { clients: listed })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  for (const more of [{}, { resource: orders }]) {
+    const { access_token } = await codeFlow(svc, ada, 'web', { scope: 'openid email orders:read', ...more })
+    t.match(facts(access_token), { aud: orders, scope: 'openid email orders:read' })
+  }
 })

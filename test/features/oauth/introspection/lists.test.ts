@@ -60,7 +60,7 @@ async function everyKind(svc: TestApp): Promise<string[]> {
 t.test('describes each token of a list as the request for that token alone', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const texts = await everyKind(svc)
-  for (const client of ['watcher', 'web', 'machine', 'spa']) {
+  for (const client of ['watcher', 'web', 'machine']) {
     const alone: object[] = []
     for (const text of texts) alone.push(text === '' ? dead : await introspect(svc, client, text))
     const answer = await listed(svc, client, texts)
@@ -68,9 +68,11 @@ t.test('describes each token of a list as the request for that token alone', asy
     t.equal(answer.headers['cache-control'], 'no-store')
     t.strictSame(answer.json(), { tokens: alone }, client)
     const active = answer.json().tokens.filter((state: { active: boolean }) => state.active).length
-    t.equal(active, { watcher: 11, web: 2, machine: 1, spa: 0 }[client], `${client} sees its own tokens only`)
-    if (client !== 'spa') t.strictSame((await listedJson(svc, client, texts)).json(), { tokens: alone }, 'as JSON')
+    t.equal(active, { watcher: 11, web: 2, machine: 1 }[client], `${client} sees its own tokens only`)
+    t.strictSame((await listedJson(svc, client, texts)).json(), { tokens: alone }, 'as JSON')
   }
+  const open = await listed(svc, 'spa', texts)
+  t.match([open.statusCode, open.json().error], [400, 'unauthorized_client'], 'a public client proves nothing')
 })
 
 t.test('gives the same response to every way to authenticate', async (t) => {

@@ -178,6 +178,15 @@ t.test('shows in the list whatever ends a token', async (t) => {
   t.equal(await statusOf(svc, bystander), 1, 'a removed client')
 })
 
+t.test('keeps a revoked token revoked after its expiry, because the clock of an API may be late', async (t) => {
+  const svc = await build(t)
+  const machine = await machineToken(svc)
+  await revoke(svc, 'machine', machine)
+  const { exp = 0 } = decodeJwt(machine)
+  travel(svc, exp * 1000 - svc.clock.now() + 5_000)
+  t.equal(await statusOf(svc, machine), 1)
+})
+
 t.test('shows a revocation of another replica, and counts unreadable entries as revoked', async (t) => {
   const svc = await build(t)
   const other = await buildTestApp(t, {

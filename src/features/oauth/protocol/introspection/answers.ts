@@ -32,6 +32,11 @@ interface Answer {
 
 const inactive: TokenState = { active: false }
 
+const needsSecret = {
+  error: 'unauthorized_client',
+  error_description: 'A public client may send one token, in the parameter token.',
+}
+
 /** Scope (RFC 6749 section 3.3). An ability may contain other characters: with a space, it would read as two scopes. */
 const scopeName = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 
@@ -55,6 +60,8 @@ export class Introspection {
       return { status: 400, body: { error: 'invalid_request', error_description: asked.error } }
     }
     const { texts, isList } = asked
+    // Each token may cost a signature check, and a public client proves nothing.
+    if (isList && client?.type === 'public') return { status: 400, body: needsSecret }
     const states = client ? await this.#statesOf(client, texts) : texts.map(() => inactive)
     return { status: 200, body: isList ? { tokens: states } : (states[0] ?? inactive) }
   }
