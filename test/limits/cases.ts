@@ -81,6 +81,32 @@ export const routes: Record<string, Case> = {
       return twice(() => visitor.send('/oauth/forgot-password', { email: 'ada@example.com' }))
     },
   },
+  'POST /oauth/register': {
+    rates: { register: once },
+    reach: async (svc) => {
+      const visitor = new ScriptlessBrowser(svc)
+      return twice(() => visitor.send('/oauth/register', { name: '' }))
+    },
+  },
+  'POST /oauth/verify-email': {
+    rates: { mail: once },
+    reach: async (svc) => {
+      const visitor = new ScriptlessBrowser(svc)
+      await visitor.send('/oauth/login', credentials((await svc.createUser({ verified: false })).email))
+      return twice(() => visitor.send('/oauth/verify-email', {}, '_token'))
+    },
+  },
+  'POST /oauth/token/fresh': {
+    rates: {},
+    reach: async (svc) => {
+      const browser = svc.browser()
+      const { id, email } = await svc.createUser()
+      await browser.signIn(email)
+      await fill(svc, `fresh-token:user ${id}`, { max: 60, window: minute, block: 'window' })
+      return browser.post('/oauth/token/fresh', {})
+    },
+    max: 60,
+  },
   'POST /user/confirmation-code': {
     rates: { mail: once },
     reach: async (svc) => {

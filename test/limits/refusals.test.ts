@@ -51,14 +51,17 @@ t.test('has a case for every route with a limit', async (t) => {
   )
   // Both addresses of verification links are one declaration.
   t.same(declared.filter((line) => line.startsWith('features/')).sort(), [
+    'features/email-verification/pages/routes.ts: mail',
     'features/email-verification/routes.ts: link',
     'features/email-verification/routes.ts: mail',
+    'features/oauth/applications/routes.ts: freshTokenLimit',
     'features/passkeys/routes.ts: challengeLimit',
     'features/password-confirmation/routes.ts: mail',
     'features/password-reset/pages/routes.ts: mail',
     'features/password-reset/routes.ts: mail',
+    'features/registration/pages/routes.ts: register',
     'features/registration/routes.ts: register',
     'features/social/routes.ts: token',
   ])
-  t.equal(Object.keys(routes).length, 9)
+  t.equal(Object.keys(routes).length, 12)
 })

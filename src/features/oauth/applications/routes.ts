@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, requireUser } from '../../../access/caller.ts'
+import type { RequestLimit } from '../../../access/request-limits.ts'
 import { notFound, validationFailed } from '../../../errors.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { claimsAbout } from '../../../users/claims.ts'
@@ -33,6 +34,9 @@ import {
   listAuthorizations,
   listPersonalTokens,
 } from './store.ts'
+
+/** A page needs one token per API and lifetime. Each one may take a row of a status list. */
+const freshTokenLimit: RequestLimit = { name: 'fresh-token', rate: { max: 60, window: 60_000 }, by: ['user'] }
 
 const own = { access: { family: 'session', caller: 'required' } } as const
 
@@ -213,8 +217,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
   app.post(
     '/oauth/token/fresh',
     {
-      // A page needs one token per API and lifetime. Each one may take a row of a status list.
-      config: { ...own, limit: { name: 'fresh-token', rate: { max: 60, window: 60_000 }, by: ['user'] } },
+      config: { ...own, limit: freshTokenLimit },
       schema: {
         operationId: 'issueFreshToken',
         tags: ['Authorized applications'],

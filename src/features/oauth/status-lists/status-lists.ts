@@ -126,7 +126,7 @@ export class StatusLists {
     const invalid: number[] = []
     let count = 0
     for (let after = -1; ; ) {
-      const entries = await listEntries(app.database, { list, after, now, limit: pageSize })
+      const entries = await listEntries(app.database, { list, after, now, count: pageSize })
       const states = await Promise.all(entries.map(({ idx, claims }) => this.#isInvalid(list, idx, claims)))
       for (const [index, { idx }] of entries.entries()) if (states[index]) invalid.push(idx)
       count += entries.length

@@ -30,9 +30,9 @@ export async function insertEntry(
 /** Unexpired tokens of a list after an index, in order. */
 export async function listEntries(
   database: Database,
-  { list, after, now, limit }: { list: number; after: number; now: number; limit: number },
+  { list, after, now, count }: { list: number; after: number; now: number; count: number },
 ): Promise<StatusEntry[]> {
-  const rows = await query(database, page, [list, after, now, limit])
+  const rows = await query(database, page, [list, after, now, count])
   return rows.map(({ idx, claims }) => ({ idx: Number(idx), claims: String(claims) }))
 }
 
