@@ -65,7 +65,9 @@ export class DescribedAnswers {
     const response = this.#responseOf(operation.responses[status])
     // With strict cookies, a redirect that another site links to reloads itself first: `access/strict-cookies.ts`.
     if (status === 200 && body().startsWith('<!doctype html><meta http-equiv="refresh"')) return []
-    if (!response && isEverywhere(status, body())) return []
+    // A response to HEAD has no body to tell.
+    const isUnnamed = method === 'HEAD' && [400, 405, 500].includes(status)
+    if (!response && (isUnnamed || isEverywhere(status, body()))) return []
     // Browsers that open the address of any operation get its errors as pages.
     if (response && status >= 400 && method === 'GET' && mediaTypeOf(headers) === 'text/html') return []
     if (!response) return [`${name} is not described: ${body().slice(0, 200)}`]
