@@ -12,7 +12,7 @@ import { findUserByEmail } from './users/users.ts'
 
 const options = {
   token: { value: 'token', description: 'Send this API token or access token', excludes: 'user' },
-  user: { value: 'email', description: 'Send a browser session of this user, who has just signed in' },
+  user: { value: 'email', description: 'Act as a browser in which this user has just signed in' },
   address: { value: 'ip', description: 'The address of the client. By default 127.0.0.1' },
   rule: { value: 'name', description: 'Apply this rule instead of the first that matches' },
 } as const satisfies CommandOptions

@@ -1,7 +1,7 @@
 import { Xsrf } from '../../src/access/csrf.ts'
 import { deriveKeys } from '../../src/crypto/keys.ts'
 import { Signer } from '../../src/crypto/signer.ts'
-import { frontend, host, request, secret } from './requests.ts'
+import { fromPage, host, request, secret } from './requests.ts'
 import { sessionId, tokenSecret } from './rows.ts'
 
 /** The host of the guarded service, and the domain of the session cookie. */
@@ -61,15 +61,7 @@ export function guardSessionRequests(sessions: number, path = guardPath): Buffer
       `GET ${path} HTTP/1.1`,
       `Host: ${host}`,
       'Connection: keep-alive',
-      'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
-      'Accept: application/json, text/plain, */*',
-      `Origin: ${frontend}`,
-      'Sec-Fetch-Site: same-site',
-      'Sec-Fetch-Mode: cors',
-      'Sec-Fetch-Dest: empty',
-      `Referer: ${frontend}/`,
-      'Accept-Encoding: gzip, deflate, br, zstd',
-      'Accept-Language: en-GB,en;q=0.9',
+      ...fromPage,
       `Cookie: __Secure-svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`,
       ...forwarded,
     ])

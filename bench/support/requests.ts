@@ -27,6 +27,22 @@ export const bearerRequests = (tokens: number, each = 1): Buffer[] =>
     ])
   })
 
+/** Headers of a request that Chromium sends for a page of the front end. */
+export const fromPage: readonly string[] = [
+  'sec-ch-ua-platform: "Linux"',
+  'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
+  'Accept: application/json, text/plain, */*',
+  'sec-ch-ua: "Chromium";v="142", "Not_A Brand";v="99"',
+  'sec-ch-ua-mobile: ?0',
+  `Origin: ${frontend}`,
+  'Sec-Fetch-Site: same-site',
+  'Sec-Fetch-Mode: cors',
+  'Sec-Fetch-Dest: empty',
+  `Referer: ${frontend}/`,
+  'Accept-Encoding: gzip, deflate, br, zstd',
+  'Accept-Language: en-GB,en;q=0.9',
+]
+
 /** GET /api/user with a session, as Chromium sends it for a page of the front end. */
 export function sessionRequests(sessions: number): Buffer[] {
   const signer = new Signer(deriveKeys([secret], '__Host-session-cookie'))
@@ -37,18 +53,7 @@ export function sessionRequests(sessions: number): Buffer[] {
       'GET /api/user HTTP/1.1',
       `Host: ${host}`,
       'Connection: keep-alive',
-      'sec-ch-ua-platform: "Linux"',
-      'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
-      'Accept: application/json, text/plain, */*',
-      'sec-ch-ua: "Chromium";v="142", "Not_A Brand";v="99"',
-      'sec-ch-ua-mobile: ?0',
-      `Origin: ${frontend}`,
-      'Sec-Fetch-Site: same-site',
-      'Sec-Fetch-Mode: cors',
-      'Sec-Fetch-Dest: empty',
-      `Referer: ${frontend}/`,
-      'Accept-Encoding: gzip, deflate, br, zstd',
-      'Accept-Language: en-GB,en;q=0.9',
+      ...fromPage,
       `Cookie: __Host-svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`,
     ])
   })

@@ -2,7 +2,6 @@ import { CommandError, type CommandInput, type CommandOptions, type Terminal, te
 import { ConfigError } from '../config/config-error.ts'
 import { isOrigin } from '../config/formats.ts'
 import { type Loaded, loadConfig } from '../config/load.ts'
-import { forTerminal } from '../observability/terminal.ts'
 import { type Check, failure, ok, reasonOf, warning } from './check.ts'
 import { checkClock, checkTls } from './connection.ts'
 import { checkDatabase, checkMail, checkRedis, checkTrust } from './dependencies.ts'
@@ -40,7 +39,7 @@ async function doctor({ print }: Terminal, input: CommandInput<typeof options>):
 }
 
 const lineOf = ({ check, status, message, key }: Check): string =>
-  `${status.padEnd(7)}  ${check.padEnd(13)}  ${forTerminal(message)}${key === null || status === 'ok' ? '' : ` See ${key}.`}`
+  `${status.padEnd(7)}  ${check.padEnd(13)}  ${message}${key === null || status === 'ok' ? '' : ` See ${key}.`}`
 
 function read(file: string): { loaded: Loaded | null; checks: Check[] } {
   try {

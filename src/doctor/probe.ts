@@ -31,8 +31,8 @@ interface Sent {
 }
 
 /**
- * Sends a request without credentials over a connection of its own. It accepts every certificate, so that an invalid one
- * does not hide the results of the other checks, and follows no redirects.
+ * Sends a request without credentials over a new connection. It accepts every certificate, so that an invalid one does
+ * not hide the results of the other checks, and follows no redirects.
  */
 export function probe(url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Answer> {
   const send = url.startsWith('https:') ? tlsRequest : plainRequest

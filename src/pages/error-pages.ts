@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type HttpError, notFound } from '../errors.ts'
-import { answerOf, sendError, varyByAccept } from '../http/error-handler.ts'
+import { answerOf, sendError } from '../http/error-handler.ts'
 import { isNavigation } from '../http/navigation.ts'
 import { errorPageHeaders } from './page-headers.ts'
-import { renderErrorPage } from './pages.ts'
+import { sendErrorPage } from './pages.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,13 +27,8 @@ const opensAddress = (request: FastifyRequest): boolean =>
 function send(request: FastifyRequest, reply: FastifyReply, error: HttpError): FastifyReply {
   if (!opensAddress(request)) return sendError(reply, error)
   reply.cspNonce = { style: randomBytes(16).toString('hex'), script: '' }
-  varyByAccept(reply).headers(errorPageHeaders(request.server.config.current(), reply.cspNonce.style))
-  return reply
-    .code(error.statusCode)
-    .headers(error.headers)
-    .type('text/html; charset=utf-8')
-    .serializer(String)
-    .send(renderErrorPage(reply, error))
+  reply.headers(errorPageHeaders(request.server.config.current(), reply.cspNonce.style))
+  return sendErrorPage(reply, error)
 }
 
 /** Installs the error handler of routes without pages, and the one for unknown addresses. */

@@ -150,7 +150,7 @@ export interface PageData {
   /** Posts only the button, which sends the verification mail again. */
   'verify-email': {
     action: string
-    /** The address that waits for its verification. */
+    /** The unverified address. */
     email: string
     /** Whether the mail was sent again. */
     sent: boolean

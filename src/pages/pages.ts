@@ -54,8 +54,7 @@ export async function addPages(scope: FastifyInstance): Promise<void> {
   })
   scope.setErrorHandler((error: FastifyError | HttpError, request, reply) => {
     const answer = answerOf(error, request)
-    if (!isNavigation(request)) return sendError(reply, answer)
-    return sendHtml(varyByAccept(reply).headers(answer.headers), renderErrorPage(reply, answer), answer.statusCode)
+    return isNavigation(request) ? sendErrorPage(reply, answer) : sendError(reply, answer)
   })
 }
 
@@ -68,6 +67,10 @@ const sendPage = <Name extends PageName>(
 
 const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyReply =>
   reply.code(status).type('text/html; charset=utf-8').serializer(String).send(html)
+
+/** Sends an error as a page. */
+export const sendErrorPage = (reply: FastifyReply, error: HttpError): FastifyReply =>
+  sendHtml(varyByAccept(reply).headers(error.headers), renderErrorPage(reply, error), error.statusCode)
 
 /** Returns the HTML of an error page. */
 export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
@@ -101,8 +104,8 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     })
   const text = textsOf(config)
   const shared = { text, app: { name: config.app.name }, xsrf: xsrfOf(request), lang: text('lang') }
-  const parts = { ...partsOf({ ...shared, ...data }), passwordTools: render('password-tools.eta', shared) }
-  const body = render(`${name}.eta`, { ...shared, ...data, ...parts })
+  const passwordTools = () => render('password-tools.eta', shared)
+  const body = render(`${name}.eta`, { ...shared, ...data, ...partsOf({ ...shared, ...data }), passwordTools })
   return render('layout.eta', {
     ...shared,
     title: `${titleOf(name, data, text)} · ${config.app.name}`,

@@ -153,7 +153,7 @@ export const defaultTexts = {
   'logged-out.home': 'Go to the start page',
 
   'verify-email.title': 'Verify your email address',
-  // {email}: the address that waits for its verification.
+  // {email}: the unverified address.
   'verify-email.lead': 'Open the link in the mail that we sent to {email}.',
   'verify-email.submit': 'Send the mail again',
   'verify-email.sent': 'The mail is on its way.',

@@ -2,7 +2,10 @@ import { type CommandOptions, terminalCommand } from '../commands.ts'
 
 const options = {
   port: { value: 'port', range: [0, 65_535], default: 8000, description: 'The port on loopback. 0 chooses a free one' },
-  config: { value: 'file', description: 'The configuration, of which svc replaces the address, secret and services' },
+  config: {
+    value: 'file',
+    description: 'The configuration file. svc replaces its address, secret, database and services',
+  },
 } as const satisfies CommandOptions
 
 /** A server for end-to-end tests. */

@@ -32,7 +32,7 @@ const slices: Readonly<Record<string, Slice>> = {
   reference: { words: /features\/reference/, max: maxFiles },
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
   samples: { words: /\bsamples?\b/i, max: maxFiles },
-  'sign-in-page': { words: /sign-?in-?page/i, max: 14 },
+  'sign-in-page': { words: /sign-?in-?page/i, max: 13 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
     max: maxFiles,

@@ -1,10 +1,9 @@
 // npm run guides:tools: builds the examples of docs/guides in Python, Go and Java, into a cache in the home directory.
 // It needs Python (with venv), Go, and Maven (with Java).
-import { spawn, spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { buildInto, runTool, toolFolder } from '../support/tool-cache.ts'
 
 const guides = resolve(import.meta.dirname, '../../docs/guides')
 
@@ -16,9 +15,7 @@ const sources = ['fastapi/requirements.txt', 'django/requirements.txt', 'go', 's
   return files.map((file) => join(full, file)).filter((file) => statSync(file).isFile())
 })
 
-const version = sources.reduce((hash, file) => hash.update(readFileSync(file)), createHash('sha256')).digest('hex')
-const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-const folder = join(cache, 'svc', `guides-${version.slice(0, 16)}`)
+const folder = toolFolder('guides', sources)
 
 /** Paths of the built examples. */
 export interface GuideTools {
@@ -51,29 +48,16 @@ if (import.meta.main && !guideTools()) {
 
 async function install(): Promise<void> {
   process.stderr.write('building the examples of the guides\n')
-  // Built under a temporary name, so that an incomplete build is never used.
-  const work = `${folder}.${process.pid}`
-  mkdirSync(work, { recursive: true })
-  try {
+  const requirements = ['fastapi', 'django'].flatMap((name) => ['-r', join(guides, name, 'requirements.txt')])
+  await buildInto(folder, async (work) => {
     cpSync(join(guides, 'spring-boot'), join(work, 'spring-boot'), { recursive: true })
-    const requirements = ['fastapi', 'django'].flatMap((name) => ['-r', join(guides, name, 'requirements.txt')])
+    const goArgs = ['build', '-buildvcs=false', '-o', join(work, 'orders'), '.']
     await Promise.all([
-      run(join(work, 'spring-boot'), 'mvn', ['--quiet', '--batch-mode', 'package']),
-      run(join(guides, 'go'), 'go', ['build', '-buildvcs=false', '-o', join(work, 'orders'), '.']),
-      run(work, 'python3', ['-m', 'venv', 'python']).then(() =>
-        run(work, join(work, 'python', 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', ...requirements]),
+      runTool(join(work, 'spring-boot'), 'mvn', ['--quiet', '--batch-mode', 'package']),
+      runTool(join(guides, 'go'), 'go', goArgs, { CGO_ENABLED: '0' }),
+      runTool(work, 'python3', ['-m', 'venv', 'python']).then(() =>
+        runTool(work, join(work, 'python', 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', ...requirements]),
       ),
     ])
-    renameSync(work, folder)
-  } finally {
-    rmSync(work, { recursive: true, force: true })
-  }
-}
-
-function run(cwd: string, program: string, args: string[]): Promise<void> {
-  const child = spawn(program, args, { cwd, stdio: ['ignore', 2, 2], env: { ...process.env, CGO_ENABLED: '0' } })
-  return new Promise((done, fail) => {
-    child.once('error', fail)
-    child.once('exit', (code) => (code === 0 ? done() : fail(new Error(`${program} ${args.join(' ')} failed`))))
   })
 }

@@ -1,4 +1,6 @@
 // engine: none
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { findProgram } from '../proxies/tools.ts'
@@ -155,4 +157,17 @@ t.test('reports an address that does not answer, and rejects anything but an ori
     t.match(ended.stderr, words.length === 0 ? /^Name the deployment/ : /^<url> must be an http or https origin/)
     t.equal(ended.stdout, '')
   }
+})
+
+t.test('prints one line per check, without control characters of the other side', async (t) => {
+  const issuer = 'https://evil.example\nok       tls            valid\u001b[2J\u009b1A\u202e'
+  const server = createServer((_request, response) => response.end(JSON.stringify({ issuer })))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const { stdout } = await runCli(['doctor', `http://127.0.0.1:${port}`], { cwd: temporaryDirectory(t) })
+  t.match(stdout, 'The issuer is "https://evil.example ok tls valid')
+  t.notMatch(stdout, /[^\n\P{Cc}]|\p{Cf}/u)
+  for (const line of stdout.trimEnd().split('\n')) t.match(line, /^(ok|warning|error|skipped) +\w+ {2}/)
+  t.notMatch(stdout, /^ok +tls/m)
 })

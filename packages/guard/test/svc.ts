@@ -12,7 +12,7 @@ const secret = 'the secret of this client, 32 bytes'
 /** The client of the API at svc. */
 export const introspection = { clientId: 'orders-api', clientSecret: secret }
 
-/** A real svc in a process of its own, with one user, clients and an API. */
+/** A real svc in its own process, with one user, clients and an API. */
 export async function startSvc(t: Test) {
   const cwd = mkdtempSync(join(tmpdir(), 'svc-guard-'))
   t.teardown(() => rmSync(cwd, { recursive: true, force: true }))

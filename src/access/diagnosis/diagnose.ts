@@ -64,6 +64,6 @@ export function unauthenticatedAdvice(request: FastifyRequest): Advice {
   const origin = originProblem(headers, server.config.current())
   if (origin && !hasSessionCookie(request))
     return { message: 'The request has neither a session cookie nor a token.', key: null }
-  const nobody = { message: 'The session is anonymous, ended or expired.', key: null }
-  return origin ?? cookieProblem(request) ?? sessionProblem(request) ?? nobody
+  const unknown = { message: 'The session is anonymous, ended or expired.', key: null }
+  return origin ?? cookieProblem(request) ?? sessionProblem(request) ?? unknown
 }

@@ -1,7 +1,7 @@
 import type { Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
 
-/** Rules about the APIs that have tokens of their own. */
+/** Rules about the section `apis`. */
 export const apiChecks = [audiencesDiffer, scopesBelongToOneApi, lifetimesAreShort, clientAudiencesDiffer] as const
 
 /** Scopes with a meaning in OpenID Connect, and the ability that includes all others. */
@@ -31,7 +31,7 @@ function scopesBelongToOneApi({ apis }: Config, report: Report): void {
       const path = ['apis', name, 'scopes', index]
       const owner = owners.get(scope)
       if (owner !== undefined && owner !== name) report(path, `belongs to the API ${owner} already (found "${scope}")`)
-      if (reservedScopes.includes(scope)) report(path, `must not be ${scope}, which has a meaning of its own`)
+      if (reservedScopes.includes(scope)) report(path, `must not be ${scope}, which is reserved`)
       owners.set(scope, owner ?? name)
     }
   }

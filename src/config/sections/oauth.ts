@@ -47,7 +47,7 @@ export const oauthSections = {
     }),
     {
       description:
-        'Your APIs, with access tokens of their own, which they verify with the key set of svc. A client that lists a scope of an API may request tokens for it. A guard rule that names one in audience sends it a token for each request.',
+        'Your APIs. Each one gets its own access tokens and verifies them with the keys of svc. A client that lists a scope of an API may request tokens for it. A guard rule that names one in audience sends it a token for each request.',
       entries: [
         { value: { orders: { audience: 'https://orders.example.com', scopes: ['orders:read', 'orders:write'] } } },
       ],

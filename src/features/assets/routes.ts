@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { sha256Hex } from '../../crypto/hash.ts'
 import { notFound } from '../../errors.ts'
+import { hasVersion } from '../../http/etag.ts'
 
 const headers = { ETag: { type: 'string', description: 'The version, for `If-None-Match`.' } }
 const javascript = { content: { 'text/javascript': { schema: { type: 'string' } } } }
@@ -39,8 +40,7 @@ const assets: FastifyPluginAsyncTypebox = async (app) => {
       if (!script) throw notFound()
       const { content, etag } = script
       reply.headers({ etag, 'cache-control': 'no-cache', 'cross-origin-resource-policy': 'same-origin' })
-      const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-      if (known?.includes(etag)) return reply.code(304).send(null)
+      if (hasVersion(request, etag)) return reply.code(304).send(null)
       return reply.type('text/javascript; charset=utf-8').send(content)
     },
   )

@@ -3,10 +3,14 @@ import { eventContext } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { sendVerification } from '../../users/verification.ts'
 
-/** Mails the verification link again. Returns false if no address of the user waits for its verification. */
+/** The address that is not verified yet, or null. */
+export const unverifiedAddress = ({ email, email_verified_at, pending_email }: User): string | null =>
+  pending_email ?? (email_verified_at === null ? email : null)
+
+/** Mails the verification link again. Returns false if the user has no unverified address. */
 export async function resendVerification(request: FastifyRequest, user: User): Promise<boolean> {
   const app = request.server
-  if (user.email_verified_at !== null && !user.pending_email) return false
+  if (unverifiedAddress(user) === null) return false
   await app.database.transaction((tx) => sendVerification(app, tx, eventContext(request), user))
   return true
 }

@@ -4,21 +4,16 @@ import { Type } from 'typebox'
 import { uncheckedText } from '../../../http/fields.ts'
 import { resendPage, signInPage, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
-import type { User } from '../../../users/user.ts'
-import { resendVerification } from '../resend.ts'
+import { resendVerification, unverifiedAddress } from '../resend.ts'
 
 const path = resendPage
 const access = { family: 'session', caller: 'guest' } as const
-
-/** Address that waits for its verification; null if there is none. */
-const waitingAddress = ({ email, email_verified_at, pending_email }: User): string | null =>
-  pending_email ?? (email_verified_at === null ? email : null)
 
 /** Page that sends the verification mail again. */
 const verificationPages: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
 
-  /** Where a visitor without an address to verify continues. */
+  /** The next page of a visitor without an unverified address. */
   function elsewhere({ caller }: FastifyRequest): string {
     const config = app.config.current()
     return caller?.user ? startPage(config) : signInPage(config, path)
@@ -32,16 +27,16 @@ const verificationPages: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'showVerifyEmail',
         tags: ['Pages'],
         summary: 'Page: verify your email address',
-        description: 'Shows the address that waits for its verification, and a button that sends the mail again.',
+        description: 'Shows the unverified address, and a button that sends the mail again.',
         querystring: Type.Object({ sent: uncheckedText('`1`: shows that the mail was sent.') }),
         response: {
           200: pageAnswers.page,
-          303: Type.Null({ description: 'To the sign-in page, or the start page if no address waits.' }),
+          303: Type.Null({ description: 'To the sign-in page, or the start page if the address is verified.' }),
         },
       },
     },
     async (request, reply) => {
-      const address = request.caller?.user ? waitingAddress(request.caller.user) : null
+      const address = request.caller?.user ? unverifiedAddress(request.caller.user) : null
       if (address === null) return reply.redirect(elsewhere(request), 303)
       const homeHref = startPage(app.config.current())
       return reply.page('verify-email', { action: path, email: address, sent: request.query.sent === '1', homeHref })

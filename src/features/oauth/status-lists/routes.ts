@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { notFound } from '../../../errors.ts'
+import { hasVersion } from '../../../http/etag.ts'
 import { listTtl, type StatusLists } from './status-lists.ts'
 
 interface StatusListOptions {
@@ -44,8 +45,7 @@ const statusLists: FastifyPluginAsyncTypebox<StatusListOptions> = async (app, op
       if (!found) throw notFound()
       const { token, etag, maxAge } = found
       reply.headers({ etag, 'cache-control': `public, max-age=${maxAge}` })
-      const tags = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-      if (tags?.includes(etag)) return reply.code(304).send(null)
+      if (hasVersion(request, etag)) return reply.code(304).send(null)
       return reply.type(mediaType).send(token)
     },
   )

@@ -62,7 +62,8 @@ interface StatusListParts {
  */
 export class StatusLists {
   readonly #parts: StatusListParts
-  readonly #signed = new Map<number, Promise<SignedList | null>>()
+  readonly #signed = new Map<number, SignedList>()
+  readonly #renewing = new Map<number, Promise<SignedList | null>>()
   /** List in use, by algorithm. */
   #current = new Map<Algorithm, number>()
 
@@ -97,28 +98,20 @@ export class StatusLists {
   /** The signed list of this number, and for how many seconds it may be cached; null if it has no tokens. */
   async find(list: number): Promise<{ token: string; etag: string; maxAge: number } | null> {
     const now = this.#parts.app.clock.now()
-    const known = await this.#signed.get(list)
+    const known = this.#signed.get(list)
     const found = known && now < known.until ? known : await this.#renew(list, now)
     return found && { ...found, maxAge: Math.max(0, Math.floor((found.until - now) / 1000)) }
   }
 
-  /** Signs a list once for all concurrent requests. Keeps neither failures nor unknown lists. */
+  /** Signs a list once for all concurrent requests. */
   #renew(list: number, now: number): Promise<SignedList | null> {
-    const known = this.#renewing.get(list)
-    if (known) return known
-    const renewed = this.#build(list, now)
-    this.#renewing.set(list, renewed)
-    const keep = async () => {
-      const found = await renewed.catch(() => null)
-      this.#renewing.delete(list)
-      if (found) this.#signed.set(list, renewed)
-      else this.#signed.delete(list)
+    let renewing = this.#renewing.get(list)
+    if (!renewing) {
+      renewing = this.#build(list, now).finally(() => this.#renewing.delete(list))
+      this.#renewing.set(list, renewing)
     }
-    void keep()
-    return renewed
+    return renewing
   }
-
-  readonly #renewing = new Map<number, Promise<SignedList | null>>()
 
   async #build(list: number, now: number): Promise<SignedList | null> {
     const { app, sign } = this.#parts
@@ -139,7 +132,9 @@ export class StatusLists {
     const sub = `${app.config.current().app.url}/oauth/status/${list}`
     const claims = { sub, iat, exp: iat + listLifetime, ttl: listTtl, status_list: encodeList(invalid) }
     const token = await sign(claims, algorithm, 'statuslist+jwt')
-    return { token, etag: `"${sha256Base64url(token)}"`, until: now + listTtl * 1000 }
+    const signed = { token, etag: `"${sha256Base64url(token)}"`, until: now + listTtl * 1000 }
+    this.#signed.set(list, signed)
+    return signed
   }
 
   /** Tests whether a token was revoked. It counts as revoked if no secret decrypts its claims. */
@@ -155,10 +150,7 @@ export class StatusLists {
     const batch = 500
     while ((await deleteEntries(database, clock.now(), batch)) >= batch) await turn()
     this.#current = new Map()
-    for (const [list, signed] of this.#signed) {
-      const found = await signed.catch(() => null)
-      if (!found || found.until <= clock.now()) this.#signed.delete(list)
-    }
+    for (const [list, { until }] of this.#signed) if (until <= clock.now()) this.#signed.delete(list)
   }
 }
 

@@ -29,8 +29,8 @@ interface Reading {
 
 /**
  * Normalises the scopes, resources and `acr_values` of a request once the library knows its client. Ignores unknown
- * scopes (OpenID Connect Core section 3.1.2.1) and unknown `acr_values`. A request without `scope` gets the scopes of its client; an
- * empty field counts as absent (RFC 6749 section 3.1).
+ * scopes (OpenID Connect Core section 3.1.2.1) and unknown `acr_values`. A request without `scope` gets the scopes of its
+ * client; an empty field counts as absent (RFC 6749 section 3.1).
  */
 export function settleScope(provider: Provider, config: Config, registry: Registry): void {
   const known = new Set<string>([...servedScopes, ...registeredScopes(config)])
