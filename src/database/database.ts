@@ -35,6 +35,8 @@ export interface DatabaseOptions {
   /** SQLite file. Default: the path in `url`. */
   file?: string | undefined
   logger?: MigrationLog | undefined
+  /** Connections to PostgreSQL for transactions. Default: 10. */
+  connections?: number
 }
 
 // SQLite runs transactions one after another, so the wait must cover a burst.
@@ -75,14 +77,14 @@ async function openSqlite({ url, file, logger }: DatabaseOptions): Promise<Datab
   return { engine: 'sqlite', file: path, ...operations(prisma, logger), close: () => prisma.$disconnect() }
 }
 
-async function openPostgresql({ url, logger }: DatabaseOptions): Promise<Database> {
+async function openPostgresql({ url, logger, connections = 10 }: DatabaseOptions): Promise<Database> {
   const [{ PrismaClient }, { PrismaPg }, { openPostgresqlPool, preparePostgresql }] = await Promise.all([
     import('../generated/postgresql/client.ts'),
     import('@prisma/adapter-pg'),
     import('./postgresql.ts'),
   ])
   await preparePostgresql(url, logger)
-  const pool = openPostgresqlPool(url, { log: logger })
+  const pool = openPostgresqlPool(url, { log: logger, max: connections })
   const prisma = new PrismaClient({
     adapter: new PrismaPg(pool),
     errorFormat: 'minimal',

@@ -20,16 +20,16 @@ export async function execute(connection: Connection, statement: Statement, valu
   const { pg, prisma, noteConflict } = connection
   // A single statement can simply run again after a conflict.
   if (pg) return (await withRetries(() => pg.query({ ...statement, values }), noteConflict)).rowCount ?? 0
-  return prisma.$executeRawUnsafe(textFor(connection, statement), ...values)
+  return prisma.$executeRawUnsafe(textFor(connection, statement.text), ...values)
 }
 
 /** Runs a statement that returns rows. */
 export async function query(connection: Connection, statement: Statement, values: Value[]): Promise<Rows> {
   const { pg, prisma, noteConflict } = connection
   if (pg) return (await withRetries(() => pg.query({ ...statement, values }), noteConflict)).rows
-  return prisma.$queryRawUnsafe<Rows>(textFor(connection, statement), ...values)
+  return prisma.$queryRawUnsafe<Rows>(textFor(connection, statement.text), ...values)
 }
 
-/** Formats the parameters for the engine. */
-const textFor = ({ engine }: Connection, { text }: Statement): string =>
+/** Formats the numbered parameters of a statement for the engine. */
+export const textFor = ({ engine }: Pick<Database, 'engine'>, text: string): string =>
   engine === 'sqlite' ? text.replace(/\$(?=\d)/g, '?') : text

@@ -72,6 +72,11 @@ export type UsedOnce = Prisma.UsedOnceModel
  */
 export type LoginLimit = Prisma.LoginLimitModel
 /**
+ * Model LoginCode
+ * A mailed sign-in code. Only the browser or app that requested it can use it, and each has one at a time.
+ */
+export type LoginCode = Prisma.LoginCodeModel
+/**
  * Model OauthRecord
  * The state of the OAuth server: sessions, grants, codes, refresh tokens, interactions.
  */
@@ -148,7 +153,7 @@ export type EmailChange = Prisma.EmailChangeModel
 export type Event = Prisma.EventModel
 /**
  * Model Outbox
- * Background work, written in the transaction that causes it: mail and, later, webhooks. Rows are deleted when done.
+ * Background work, written in the transaction that causes it: mail and webhooks. Rows are deleted when done.
  */
 export type Outbox = Prisma.OutboxModel
 /**
@@ -156,3 +161,8 @@ export type Outbox = Prisma.OutboxModel
  * When each recurring job last began: the row's conditional update elects the one process that runs it.
  */
 export type Job = Prisma.JobModel
+/**
+ * Model Invitation
+ * An invitation that was mailed and not accepted yet. The account does not exist before.
+ */
+export type Invitation = Prisma.InvitationModel

@@ -42,6 +42,11 @@ export type EventMinAggregateOutputType = {
   id: bigint | null
   type: string | null
   userId: bigint | null
+  actor: string | null
+  target: string | null
+  credential: string | null
+  clientId: string | null
+  reason: string | null
   ipAddress: string | null
   userAgent: string | null
   requestId: string | null
@@ -50,12 +55,18 @@ export type EventMinAggregateOutputType = {
   repeatKey: string | null
   repeats: number | null
   lastAt: Date | null
+  exportedAt: Date | null
 }
 
 export type EventMaxAggregateOutputType = {
   id: bigint | null
   type: string | null
   userId: bigint | null
+  actor: string | null
+  target: string | null
+  credential: string | null
+  clientId: string | null
+  reason: string | null
   ipAddress: string | null
   userAgent: string | null
   requestId: string | null
@@ -64,12 +75,18 @@ export type EventMaxAggregateOutputType = {
   repeatKey: string | null
   repeats: number | null
   lastAt: Date | null
+  exportedAt: Date | null
 }
 
 export type EventCountAggregateOutputType = {
   id: number
   type: number
   userId: number
+  actor: number
+  target: number
+  credential: number
+  clientId: number
+  reason: number
   ipAddress: number
   userAgent: number
   requestId: number
@@ -78,6 +95,7 @@ export type EventCountAggregateOutputType = {
   repeatKey: number
   repeats: number
   lastAt: number
+  exportedAt: number
   _all: number
 }
 
@@ -98,6 +116,11 @@ export type EventMinAggregateInputType = {
   id?: true
   type?: true
   userId?: true
+  actor?: true
+  target?: true
+  credential?: true
+  clientId?: true
+  reason?: true
   ipAddress?: true
   userAgent?: true
   requestId?: true
@@ -106,12 +129,18 @@ export type EventMinAggregateInputType = {
   repeatKey?: true
   repeats?: true
   lastAt?: true
+  exportedAt?: true
 }
 
 export type EventMaxAggregateInputType = {
   id?: true
   type?: true
   userId?: true
+  actor?: true
+  target?: true
+  credential?: true
+  clientId?: true
+  reason?: true
   ipAddress?: true
   userAgent?: true
   requestId?: true
@@ -120,12 +149,18 @@ export type EventMaxAggregateInputType = {
   repeatKey?: true
   repeats?: true
   lastAt?: true
+  exportedAt?: true
 }
 
 export type EventCountAggregateInputType = {
   id?: true
   type?: true
   userId?: true
+  actor?: true
+  target?: true
+  credential?: true
+  clientId?: true
+  reason?: true
   ipAddress?: true
   userAgent?: true
   requestId?: true
@@ -134,6 +169,7 @@ export type EventCountAggregateInputType = {
   repeatKey?: true
   repeats?: true
   lastAt?: true
+  exportedAt?: true
   _all?: true
 }
 
@@ -227,6 +263,11 @@ export type EventGroupByOutputType = {
   id: bigint
   type: string
   userId: bigint | null
+  actor: string | null
+  target: string | null
+  credential: string | null
+  clientId: string | null
+  reason: string | null
   ipAddress: string | null
   userAgent: string | null
   requestId: string | null
@@ -235,6 +276,7 @@ export type EventGroupByOutputType = {
   repeatKey: string | null
   repeats: number
   lastAt: Date | null
+  exportedAt: Date | null
   _count: EventCountAggregateOutputType | null
   _avg: EventAvgAggregateOutputType | null
   _sum: EventSumAggregateOutputType | null
@@ -264,6 +306,11 @@ export type EventWhereInput = {
   id?: Prisma.BigIntFilter<"Event"> | bigint | number
   type?: Prisma.StringFilter<"Event"> | string
   userId?: Prisma.BigIntNullableFilter<"Event"> | bigint | number | null
+  actor?: Prisma.StringNullableFilter<"Event"> | string | null
+  target?: Prisma.StringNullableFilter<"Event"> | string | null
+  credential?: Prisma.StringNullableFilter<"Event"> | string | null
+  clientId?: Prisma.StringNullableFilter<"Event"> | string | null
+  reason?: Prisma.StringNullableFilter<"Event"> | string | null
   ipAddress?: Prisma.StringNullableFilter<"Event"> | string | null
   userAgent?: Prisma.StringNullableFilter<"Event"> | string | null
   requestId?: Prisma.StringNullableFilter<"Event"> | string | null
@@ -272,12 +319,18 @@ export type EventWhereInput = {
   repeatKey?: Prisma.StringNullableFilter<"Event"> | string | null
   repeats?: Prisma.IntFilter<"Event"> | number
   lastAt?: Prisma.DateTimeNullableFilter<"Event"> | Date | string | null
+  exportedAt?: Prisma.DateTimeNullableFilter<"Event"> | Date | string | null
 }
 
 export type EventOrderByWithRelationInput = {
   id?: Prisma.SortOrder
   type?: Prisma.SortOrder
   userId?: Prisma.SortOrderInput | Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  target?: Prisma.SortOrderInput | Prisma.SortOrder
+  credential?: Prisma.SortOrderInput | Prisma.SortOrder
+  clientId?: Prisma.SortOrderInput | Prisma.SortOrder
+  reason?: Prisma.SortOrderInput | Prisma.SortOrder
   ipAddress?: Prisma.SortOrderInput | Prisma.SortOrder
   userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   requestId?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -286,6 +339,7 @@ export type EventOrderByWithRelationInput = {
   repeatKey?: Prisma.SortOrderInput | Prisma.SortOrder
   repeats?: Prisma.SortOrder
   lastAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  exportedAt?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type EventWhereUniqueInput = Prisma.AtLeast<{
@@ -296,6 +350,11 @@ export type EventWhereUniqueInput = Prisma.AtLeast<{
   NOT?: Prisma.EventWhereInput | Prisma.EventWhereInput[]
   type?: Prisma.StringFilter<"Event"> | string
   userId?: Prisma.BigIntNullableFilter<"Event"> | bigint | number | null
+  actor?: Prisma.StringNullableFilter<"Event"> | string | null
+  target?: Prisma.StringNullableFilter<"Event"> | string | null
+  credential?: Prisma.StringNullableFilter<"Event"> | string | null
+  clientId?: Prisma.StringNullableFilter<"Event"> | string | null
+  reason?: Prisma.StringNullableFilter<"Event"> | string | null
   ipAddress?: Prisma.StringNullableFilter<"Event"> | string | null
   userAgent?: Prisma.StringNullableFilter<"Event"> | string | null
   requestId?: Prisma.StringNullableFilter<"Event"> | string | null
@@ -303,12 +362,18 @@ export type EventWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"Event"> | Date | string
   repeats?: Prisma.IntFilter<"Event"> | number
   lastAt?: Prisma.DateTimeNullableFilter<"Event"> | Date | string | null
+  exportedAt?: Prisma.DateTimeNullableFilter<"Event"> | Date | string | null
 }, "id" | "repeatKey">
 
 export type EventOrderByWithAggregationInput = {
   id?: Prisma.SortOrder
   type?: Prisma.SortOrder
   userId?: Prisma.SortOrderInput | Prisma.SortOrder
+  actor?: Prisma.SortOrderInput | Prisma.SortOrder
+  target?: Prisma.SortOrderInput | Prisma.SortOrder
+  credential?: Prisma.SortOrderInput | Prisma.SortOrder
+  clientId?: Prisma.SortOrderInput | Prisma.SortOrder
+  reason?: Prisma.SortOrderInput | Prisma.SortOrder
   ipAddress?: Prisma.SortOrderInput | Prisma.SortOrder
   userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   requestId?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -317,6 +382,7 @@ export type EventOrderByWithAggregationInput = {
   repeatKey?: Prisma.SortOrderInput | Prisma.SortOrder
   repeats?: Prisma.SortOrder
   lastAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  exportedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.EventCountOrderByAggregateInput
   _avg?: Prisma.EventAvgOrderByAggregateInput
   _max?: Prisma.EventMaxOrderByAggregateInput
@@ -331,6 +397,11 @@ export type EventScalarWhereWithAggregatesInput = {
   id?: Prisma.BigIntWithAggregatesFilter<"Event"> | bigint | number
   type?: Prisma.StringWithAggregatesFilter<"Event"> | string
   userId?: Prisma.BigIntNullableWithAggregatesFilter<"Event"> | bigint | number | null
+  actor?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
+  target?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
+  credential?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
+  clientId?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
+  reason?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
   ipAddress?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
   userAgent?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
   requestId?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
@@ -339,12 +410,18 @@ export type EventScalarWhereWithAggregatesInput = {
   repeatKey?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
   repeats?: Prisma.IntWithAggregatesFilter<"Event"> | number
   lastAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Event"> | Date | string | null
+  exportedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Event"> | Date | string | null
 }
 
 export type EventCreateInput = {
   id?: bigint | number
   type: string
   userId?: bigint | number | null
+  actor?: string | null
+  target?: string | null
+  credential?: string | null
+  clientId?: string | null
+  reason?: string | null
   ipAddress?: string | null
   userAgent?: string | null
   requestId?: string | null
@@ -353,12 +430,18 @@ export type EventCreateInput = {
   repeatKey?: string | null
   repeats?: number
   lastAt?: Date | string | null
+  exportedAt?: Date | string | null
 }
 
 export type EventUncheckedCreateInput = {
   id?: bigint | number
   type: string
   userId?: bigint | number | null
+  actor?: string | null
+  target?: string | null
+  credential?: string | null
+  clientId?: string | null
+  reason?: string | null
   ipAddress?: string | null
   userAgent?: string | null
   requestId?: string | null
@@ -367,12 +450,18 @@ export type EventUncheckedCreateInput = {
   repeatKey?: string | null
   repeats?: number
   lastAt?: Date | string | null
+  exportedAt?: Date | string | null
 }
 
 export type EventUpdateInput = {
   id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   type?: Prisma.StringFieldUpdateOperationsInput | string
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  target?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  credential?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  clientId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -381,12 +470,18 @@ export type EventUpdateInput = {
   repeatKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   repeats?: Prisma.IntFieldUpdateOperationsInput | number
   lastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  exportedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventUncheckedUpdateInput = {
   id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   type?: Prisma.StringFieldUpdateOperationsInput | string
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  target?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  credential?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  clientId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -395,12 +490,18 @@ export type EventUncheckedUpdateInput = {
   repeatKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   repeats?: Prisma.IntFieldUpdateOperationsInput | number
   lastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  exportedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventCreateManyInput = {
   id?: bigint | number
   type: string
   userId?: bigint | number | null
+  actor?: string | null
+  target?: string | null
+  credential?: string | null
+  clientId?: string | null
+  reason?: string | null
   ipAddress?: string | null
   userAgent?: string | null
   requestId?: string | null
@@ -409,12 +510,18 @@ export type EventCreateManyInput = {
   repeatKey?: string | null
   repeats?: number
   lastAt?: Date | string | null
+  exportedAt?: Date | string | null
 }
 
 export type EventUpdateManyMutationInput = {
   id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   type?: Prisma.StringFieldUpdateOperationsInput | string
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  target?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  credential?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  clientId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -423,12 +530,18 @@ export type EventUpdateManyMutationInput = {
   repeatKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   repeats?: Prisma.IntFieldUpdateOperationsInput | number
   lastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  exportedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventUncheckedUpdateManyInput = {
   id?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   type?: Prisma.StringFieldUpdateOperationsInput | string
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
+  actor?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  target?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  credential?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  clientId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
@@ -437,12 +550,18 @@ export type EventUncheckedUpdateManyInput = {
   repeatKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   repeats?: Prisma.IntFieldUpdateOperationsInput | number
   lastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  exportedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventCountOrderByAggregateInput = {
   id?: Prisma.SortOrder
   type?: Prisma.SortOrder
   userId?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  target?: Prisma.SortOrder
+  credential?: Prisma.SortOrder
+  clientId?: Prisma.SortOrder
+  reason?: Prisma.SortOrder
   ipAddress?: Prisma.SortOrder
   userAgent?: Prisma.SortOrder
   requestId?: Prisma.SortOrder
@@ -451,6 +570,7 @@ export type EventCountOrderByAggregateInput = {
   repeatKey?: Prisma.SortOrder
   repeats?: Prisma.SortOrder
   lastAt?: Prisma.SortOrder
+  exportedAt?: Prisma.SortOrder
 }
 
 export type EventAvgOrderByAggregateInput = {
@@ -463,6 +583,11 @@ export type EventMaxOrderByAggregateInput = {
   id?: Prisma.SortOrder
   type?: Prisma.SortOrder
   userId?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  target?: Prisma.SortOrder
+  credential?: Prisma.SortOrder
+  clientId?: Prisma.SortOrder
+  reason?: Prisma.SortOrder
   ipAddress?: Prisma.SortOrder
   userAgent?: Prisma.SortOrder
   requestId?: Prisma.SortOrder
@@ -471,12 +596,18 @@ export type EventMaxOrderByAggregateInput = {
   repeatKey?: Prisma.SortOrder
   repeats?: Prisma.SortOrder
   lastAt?: Prisma.SortOrder
+  exportedAt?: Prisma.SortOrder
 }
 
 export type EventMinOrderByAggregateInput = {
   id?: Prisma.SortOrder
   type?: Prisma.SortOrder
   userId?: Prisma.SortOrder
+  actor?: Prisma.SortOrder
+  target?: Prisma.SortOrder
+  credential?: Prisma.SortOrder
+  clientId?: Prisma.SortOrder
+  reason?: Prisma.SortOrder
   ipAddress?: Prisma.SortOrder
   userAgent?: Prisma.SortOrder
   requestId?: Prisma.SortOrder
@@ -485,6 +616,7 @@ export type EventMinOrderByAggregateInput = {
   repeatKey?: Prisma.SortOrder
   repeats?: Prisma.SortOrder
   lastAt?: Prisma.SortOrder
+  exportedAt?: Prisma.SortOrder
 }
 
 export type EventSumOrderByAggregateInput = {
@@ -499,6 +631,11 @@ export type EventSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   id?: boolean
   type?: boolean
   userId?: boolean
+  actor?: boolean
+  target?: boolean
+  credential?: boolean
+  clientId?: boolean
+  reason?: boolean
   ipAddress?: boolean
   userAgent?: boolean
   requestId?: boolean
@@ -507,12 +644,18 @@ export type EventSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   repeatKey?: boolean
   repeats?: boolean
   lastAt?: boolean
+  exportedAt?: boolean
 }, ExtArgs["result"]["event"]>
 
 export type EventSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   id?: boolean
   type?: boolean
   userId?: boolean
+  actor?: boolean
+  target?: boolean
+  credential?: boolean
+  clientId?: boolean
+  reason?: boolean
   ipAddress?: boolean
   userAgent?: boolean
   requestId?: boolean
@@ -521,12 +664,18 @@ export type EventSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   repeatKey?: boolean
   repeats?: boolean
   lastAt?: boolean
+  exportedAt?: boolean
 }, ExtArgs["result"]["event"]>
 
 export type EventSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   id?: boolean
   type?: boolean
   userId?: boolean
+  actor?: boolean
+  target?: boolean
+  credential?: boolean
+  clientId?: boolean
+  reason?: boolean
   ipAddress?: boolean
   userAgent?: boolean
   requestId?: boolean
@@ -535,12 +684,18 @@ export type EventSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   repeatKey?: boolean
   repeats?: boolean
   lastAt?: boolean
+  exportedAt?: boolean
 }, ExtArgs["result"]["event"]>
 
 export type EventSelectScalar = {
   id?: boolean
   type?: boolean
   userId?: boolean
+  actor?: boolean
+  target?: boolean
+  credential?: boolean
+  clientId?: boolean
+  reason?: boolean
   ipAddress?: boolean
   userAgent?: boolean
   requestId?: boolean
@@ -549,9 +704,10 @@ export type EventSelectScalar = {
   repeatKey?: boolean
   repeats?: boolean
   lastAt?: boolean
+  exportedAt?: boolean
 }
 
-export type EventOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "type" | "userId" | "ipAddress" | "userAgent" | "requestId" | "data" | "createdAt" | "repeatKey" | "repeats" | "lastAt", ExtArgs["result"]["event"]>
+export type EventOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "type" | "userId" | "actor" | "target" | "credential" | "clientId" | "reason" | "ipAddress" | "userAgent" | "requestId" | "data" | "createdAt" | "repeatKey" | "repeats" | "lastAt" | "exportedAt", ExtArgs["result"]["event"]>
 
 export type $EventPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Event"
@@ -559,7 +715,27 @@ export type $EventPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     id: bigint
     type: string
+    /**
+     * The account that the event concerns.
+     */
     userId: bigint | null
+    /**
+     * Who caused it: `user:<id>`, `client:<id>`, `operator:<name>`, `system` or `anonymous`.
+     */
+    actor: string | null
+    /**
+     * What it concerns, if that is not an account: `key:<kid>`, `invitation:<id>`.
+     */
+    target: string | null
+    /**
+     * `session:<public id>`, `token:<id>`, `jwt:<jti>`, or how the user authenticated.
+     */
+    credential: string | null
+    clientId: string | null
+    /**
+     * Why svc rejected the request, or why an administrator made the change.
+     */
+    reason: string | null
     ipAddress: string | null
     userAgent: string | null
     requestId: string | null
@@ -577,6 +753,10 @@ export type $EventPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
      */
     repeats: number
     lastAt: Date | null
+    /**
+     * When it was sent to `audit.export`, if configured.
+     */
+    exportedAt: Date | null
   }, ExtArgs["result"]["event"]>
   composites: {}
 }
@@ -1003,6 +1183,11 @@ export interface EventFieldRefs {
   readonly id: Prisma.FieldRef<"Event", 'BigInt'>
   readonly type: Prisma.FieldRef<"Event", 'String'>
   readonly userId: Prisma.FieldRef<"Event", 'BigInt'>
+  readonly actor: Prisma.FieldRef<"Event", 'String'>
+  readonly target: Prisma.FieldRef<"Event", 'String'>
+  readonly credential: Prisma.FieldRef<"Event", 'String'>
+  readonly clientId: Prisma.FieldRef<"Event", 'String'>
+  readonly reason: Prisma.FieldRef<"Event", 'String'>
   readonly ipAddress: Prisma.FieldRef<"Event", 'String'>
   readonly userAgent: Prisma.FieldRef<"Event", 'String'>
   readonly requestId: Prisma.FieldRef<"Event", 'String'>
@@ -1011,6 +1196,7 @@ export interface EventFieldRefs {
   readonly repeatKey: Prisma.FieldRef<"Event", 'String'>
   readonly repeats: Prisma.FieldRef<"Event", 'Int'>
   readonly lastAt: Prisma.FieldRef<"Event", 'DateTime'>
+  readonly exportedAt: Prisma.FieldRef<"Event", 'DateTime'>
 }
     
 

@@ -14,7 +14,7 @@ import type * as Prisma from "../internal/prismaNamespace.ts"
 
 /**
  * Model Outbox
- * Background work, written in the transaction that causes it: mail and, later, webhooks. Rows are deleted when done.
+ * Background work, written in the transaction that causes it: mail and webhooks. Rows are deleted when done.
  */
 export type OutboxModel = runtime.Types.Result.DefaultSelection<Prisma.$OutboxPayload>
 
@@ -51,6 +51,7 @@ export type OutboxMinAggregateOutputType = {
   lastError: string | null
   mergeKey: string | null
   times: number | null
+  orderKey: string | null
   userId: bigint | null
   createdAt: Date | null
 }
@@ -66,6 +67,7 @@ export type OutboxMaxAggregateOutputType = {
   lastError: string | null
   mergeKey: string | null
   times: number | null
+  orderKey: string | null
   userId: bigint | null
   createdAt: Date | null
 }
@@ -81,6 +83,7 @@ export type OutboxCountAggregateOutputType = {
   lastError: number
   mergeKey: number
   times: number
+  orderKey: number
   userId: number
   createdAt: number
   _all: number
@@ -112,6 +115,7 @@ export type OutboxMinAggregateInputType = {
   lastError?: true
   mergeKey?: true
   times?: true
+  orderKey?: true
   userId?: true
   createdAt?: true
 }
@@ -127,6 +131,7 @@ export type OutboxMaxAggregateInputType = {
   lastError?: true
   mergeKey?: true
   times?: true
+  orderKey?: true
   userId?: true
   createdAt?: true
 }
@@ -142,6 +147,7 @@ export type OutboxCountAggregateInputType = {
   lastError?: true
   mergeKey?: true
   times?: true
+  orderKey?: true
   userId?: true
   createdAt?: true
   _all?: true
@@ -244,6 +250,7 @@ export type OutboxGroupByOutputType = {
   lastError: string | null
   mergeKey: string | null
   times: number
+  orderKey: string | null
   userId: bigint | null
   createdAt: Date
   _count: OutboxCountAggregateOutputType | null
@@ -282,6 +289,7 @@ export type OutboxWhereInput = {
   lastError?: Prisma.StringNullableFilter<"Outbox"> | string | null
   mergeKey?: Prisma.StringNullableFilter<"Outbox"> | string | null
   times?: Prisma.IntFilter<"Outbox"> | number
+  orderKey?: Prisma.StringNullableFilter<"Outbox"> | string | null
   userId?: Prisma.BigIntNullableFilter<"Outbox"> | bigint | number | null
   createdAt?: Prisma.DateTimeFilter<"Outbox"> | Date | string
 }
@@ -297,6 +305,7 @@ export type OutboxOrderByWithRelationInput = {
   lastError?: Prisma.SortOrderInput | Prisma.SortOrder
   mergeKey?: Prisma.SortOrderInput | Prisma.SortOrder
   times?: Prisma.SortOrder
+  orderKey?: Prisma.SortOrderInput | Prisma.SortOrder
   userId?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -315,6 +324,7 @@ export type OutboxWhereUniqueInput = Prisma.AtLeast<{
   failedAt?: Prisma.DateTimeNullableFilter<"Outbox"> | Date | string | null
   lastError?: Prisma.StringNullableFilter<"Outbox"> | string | null
   times?: Prisma.IntFilter<"Outbox"> | number
+  orderKey?: Prisma.StringNullableFilter<"Outbox"> | string | null
   userId?: Prisma.BigIntNullableFilter<"Outbox"> | bigint | number | null
   createdAt?: Prisma.DateTimeFilter<"Outbox"> | Date | string
 }, "id" | "mergeKey">
@@ -330,6 +340,7 @@ export type OutboxOrderByWithAggregationInput = {
   lastError?: Prisma.SortOrderInput | Prisma.SortOrder
   mergeKey?: Prisma.SortOrderInput | Prisma.SortOrder
   times?: Prisma.SortOrder
+  orderKey?: Prisma.SortOrderInput | Prisma.SortOrder
   userId?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   _count?: Prisma.OutboxCountOrderByAggregateInput
@@ -353,6 +364,7 @@ export type OutboxScalarWhereWithAggregatesInput = {
   lastError?: Prisma.StringNullableWithAggregatesFilter<"Outbox"> | string | null
   mergeKey?: Prisma.StringNullableWithAggregatesFilter<"Outbox"> | string | null
   times?: Prisma.IntWithAggregatesFilter<"Outbox"> | number
+  orderKey?: Prisma.StringNullableWithAggregatesFilter<"Outbox"> | string | null
   userId?: Prisma.BigIntNullableWithAggregatesFilter<"Outbox"> | bigint | number | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Outbox"> | Date | string
 }
@@ -368,6 +380,7 @@ export type OutboxCreateInput = {
   lastError?: string | null
   mergeKey?: string | null
   times?: number
+  orderKey?: string | null
   userId?: bigint | number | null
   createdAt: Date | string
 }
@@ -383,6 +396,7 @@ export type OutboxUncheckedCreateInput = {
   lastError?: string | null
   mergeKey?: string | null
   times?: number
+  orderKey?: string | null
   userId?: bigint | number | null
   createdAt: Date | string
 }
@@ -398,6 +412,7 @@ export type OutboxUpdateInput = {
   lastError?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   mergeKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   times?: Prisma.IntFieldUpdateOperationsInput | number
+  orderKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -413,6 +428,7 @@ export type OutboxUncheckedUpdateInput = {
   lastError?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   mergeKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   times?: Prisma.IntFieldUpdateOperationsInput | number
+  orderKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -428,6 +444,7 @@ export type OutboxCreateManyInput = {
   lastError?: string | null
   mergeKey?: string | null
   times?: number
+  orderKey?: string | null
   userId?: bigint | number | null
   createdAt: Date | string
 }
@@ -443,6 +460,7 @@ export type OutboxUpdateManyMutationInput = {
   lastError?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   mergeKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   times?: Prisma.IntFieldUpdateOperationsInput | number
+  orderKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -458,6 +476,7 @@ export type OutboxUncheckedUpdateManyInput = {
   lastError?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   mergeKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   times?: Prisma.IntFieldUpdateOperationsInput | number
+  orderKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   userId?: Prisma.NullableBigIntFieldUpdateOperationsInput | bigint | number | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
@@ -473,6 +492,7 @@ export type OutboxCountOrderByAggregateInput = {
   lastError?: Prisma.SortOrder
   mergeKey?: Prisma.SortOrder
   times?: Prisma.SortOrder
+  orderKey?: Prisma.SortOrder
   userId?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -495,6 +515,7 @@ export type OutboxMaxOrderByAggregateInput = {
   lastError?: Prisma.SortOrder
   mergeKey?: Prisma.SortOrder
   times?: Prisma.SortOrder
+  orderKey?: Prisma.SortOrder
   userId?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -510,6 +531,7 @@ export type OutboxMinOrderByAggregateInput = {
   lastError?: Prisma.SortOrder
   mergeKey?: Prisma.SortOrder
   times?: Prisma.SortOrder
+  orderKey?: Prisma.SortOrder
   userId?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
@@ -534,6 +556,7 @@ export type OutboxSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   lastError?: boolean
   mergeKey?: boolean
   times?: boolean
+  orderKey?: boolean
   userId?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["outbox"]>
@@ -549,6 +572,7 @@ export type OutboxSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extens
   lastError?: boolean
   mergeKey?: boolean
   times?: boolean
+  orderKey?: boolean
   userId?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["outbox"]>
@@ -564,6 +588,7 @@ export type OutboxSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extens
   lastError?: boolean
   mergeKey?: boolean
   times?: boolean
+  orderKey?: boolean
   userId?: boolean
   createdAt?: boolean
 }, ExtArgs["result"]["outbox"]>
@@ -579,11 +604,12 @@ export type OutboxSelectScalar = {
   lastError?: boolean
   mergeKey?: boolean
   times?: boolean
+  orderKey?: boolean
   userId?: boolean
   createdAt?: boolean
 }
 
-export type OutboxOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "kind" | "payload" | "attempts" | "availableAt" | "lockedUntil" | "failedAt" | "lastError" | "mergeKey" | "times" | "userId" | "createdAt", ExtArgs["result"]["outbox"]>
+export type OutboxOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "kind" | "payload" | "attempts" | "availableAt" | "lockedUntil" | "failedAt" | "lastError" | "mergeKey" | "times" | "orderKey" | "userId" | "createdAt", ExtArgs["result"]["outbox"]>
 
 export type $OutboxPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Outbox"
@@ -614,6 +640,10 @@ export type $OutboxPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs
      * The number of causes that were merged.
      */
     times: number
+    /**
+     * Jobs with the same key run one after the other, in the order of their ids.
+     */
+    orderKey: string | null
     /**
      * The user whose data it contains: deleted with the account. Not a reference, because the notice of the deletion outlives the user.
      */
@@ -1052,6 +1082,7 @@ export interface OutboxFieldRefs {
   readonly lastError: Prisma.FieldRef<"Outbox", 'String'>
   readonly mergeKey: Prisma.FieldRef<"Outbox", 'String'>
   readonly times: Prisma.FieldRef<"Outbox", 'Int'>
+  readonly orderKey: Prisma.FieldRef<"Outbox", 'String'>
   readonly userId: Prisma.FieldRef<"Outbox", 'BigInt'>
   readonly createdAt: Prisma.FieldRef<"Outbox", 'DateTime'>
 }

@@ -505,10 +505,6 @@ export type PasskeyOrderByRelationAggregateInput = {
   _count?: Prisma.SortOrder
 }
 
-export type BoolFieldUpdateOperationsInput = {
-  set?: boolean
-}
-
 export type PasskeyCreateNestedManyWithoutUserInput = {
   create?: Prisma.XOR<Prisma.PasskeyCreateWithoutUserInput, Prisma.PasskeyUncheckedCreateWithoutUserInput> | Prisma.PasskeyCreateWithoutUserInput[] | Prisma.PasskeyUncheckedCreateWithoutUserInput[]
   connectOrCreate?: Prisma.PasskeyCreateOrConnectWithoutUserInput | Prisma.PasskeyCreateOrConnectWithoutUserInput[]

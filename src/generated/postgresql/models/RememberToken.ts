@@ -42,6 +42,8 @@ export type RememberTokenMinAggregateOutputType = {
   tokenHash: string | null
   previousHash: string | null
   passwordFingerprint: string | null
+  ipAddress: string | null
+  userAgent: string | null
   createdAt: Date | null
   lastUsedAt: Date | null
   expiresAt: Date | null
@@ -53,6 +55,8 @@ export type RememberTokenMaxAggregateOutputType = {
   tokenHash: string | null
   previousHash: string | null
   passwordFingerprint: string | null
+  ipAddress: string | null
+  userAgent: string | null
   createdAt: Date | null
   lastUsedAt: Date | null
   expiresAt: Date | null
@@ -64,6 +68,8 @@ export type RememberTokenCountAggregateOutputType = {
   tokenHash: number
   previousHash: number
   passwordFingerprint: number
+  ipAddress: number
+  userAgent: number
   createdAt: number
   lastUsedAt: number
   expiresAt: number
@@ -87,6 +93,8 @@ export type RememberTokenMinAggregateInputType = {
   tokenHash?: true
   previousHash?: true
   passwordFingerprint?: true
+  ipAddress?: true
+  userAgent?: true
   createdAt?: true
   lastUsedAt?: true
   expiresAt?: true
@@ -98,6 +106,8 @@ export type RememberTokenMaxAggregateInputType = {
   tokenHash?: true
   previousHash?: true
   passwordFingerprint?: true
+  ipAddress?: true
+  userAgent?: true
   createdAt?: true
   lastUsedAt?: true
   expiresAt?: true
@@ -109,6 +119,8 @@ export type RememberTokenCountAggregateInputType = {
   tokenHash?: true
   previousHash?: true
   passwordFingerprint?: true
+  ipAddress?: true
+  userAgent?: true
   createdAt?: true
   lastUsedAt?: true
   expiresAt?: true
@@ -207,6 +219,8 @@ export type RememberTokenGroupByOutputType = {
   tokenHash: string
   previousHash: string | null
   passwordFingerprint: string | null
+  ipAddress: string | null
+  userAgent: string | null
   createdAt: Date
   lastUsedAt: Date
   expiresAt: Date
@@ -241,6 +255,8 @@ export type RememberTokenWhereInput = {
   tokenHash?: Prisma.StringFilter<"RememberToken"> | string
   previousHash?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   passwordFingerprint?: Prisma.StringNullableFilter<"RememberToken"> | string | null
+  ipAddress?: Prisma.StringNullableFilter<"RememberToken"> | string | null
+  userAgent?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   createdAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
@@ -253,6 +269,8 @@ export type RememberTokenOrderByWithRelationInput = {
   tokenHash?: Prisma.SortOrder
   previousHash?: Prisma.SortOrderInput | Prisma.SortOrder
   passwordFingerprint?: Prisma.SortOrderInput | Prisma.SortOrder
+  ipAddress?: Prisma.SortOrderInput | Prisma.SortOrder
+  userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -268,6 +286,8 @@ export type RememberTokenWhereUniqueInput = Prisma.AtLeast<{
   tokenHash?: Prisma.StringFilter<"RememberToken"> | string
   previousHash?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   passwordFingerprint?: Prisma.StringNullableFilter<"RememberToken"> | string | null
+  ipAddress?: Prisma.StringNullableFilter<"RememberToken"> | string | null
+  userAgent?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   createdAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
@@ -280,6 +300,8 @@ export type RememberTokenOrderByWithAggregationInput = {
   tokenHash?: Prisma.SortOrder
   previousHash?: Prisma.SortOrderInput | Prisma.SortOrder
   passwordFingerprint?: Prisma.SortOrderInput | Prisma.SortOrder
+  ipAddress?: Prisma.SortOrderInput | Prisma.SortOrder
+  userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -299,6 +321,8 @@ export type RememberTokenScalarWhereWithAggregatesInput = {
   tokenHash?: Prisma.StringWithAggregatesFilter<"RememberToken"> | string
   previousHash?: Prisma.StringNullableWithAggregatesFilter<"RememberToken"> | string | null
   passwordFingerprint?: Prisma.StringNullableWithAggregatesFilter<"RememberToken"> | string | null
+  ipAddress?: Prisma.StringNullableWithAggregatesFilter<"RememberToken"> | string | null
+  userAgent?: Prisma.StringNullableWithAggregatesFilter<"RememberToken"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeWithAggregatesFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeWithAggregatesFilter<"RememberToken"> | Date | string
@@ -309,6 +333,8 @@ export type RememberTokenCreateInput = {
   tokenHash: string
   previousHash?: string | null
   passwordFingerprint?: string | null
+  ipAddress?: string | null
+  userAgent?: string | null
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
@@ -321,6 +347,8 @@ export type RememberTokenUncheckedCreateInput = {
   tokenHash: string
   previousHash?: string | null
   passwordFingerprint?: string | null
+  ipAddress?: string | null
+  userAgent?: string | null
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
@@ -331,6 +359,8 @@ export type RememberTokenUpdateInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   previousHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   passwordFingerprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -343,6 +373,8 @@ export type RememberTokenUncheckedUpdateInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   previousHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   passwordFingerprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -354,6 +386,8 @@ export type RememberTokenCreateManyInput = {
   tokenHash: string
   previousHash?: string | null
   passwordFingerprint?: string | null
+  ipAddress?: string | null
+  userAgent?: string | null
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
@@ -364,6 +398,8 @@ export type RememberTokenUpdateManyMutationInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   previousHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   passwordFingerprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -375,6 +411,8 @@ export type RememberTokenUncheckedUpdateManyInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   previousHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   passwordFingerprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -386,6 +424,8 @@ export type RememberTokenCountOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   previousHash?: Prisma.SortOrder
   passwordFingerprint?: Prisma.SortOrder
+  ipAddress?: Prisma.SortOrder
+  userAgent?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -402,6 +442,8 @@ export type RememberTokenMaxOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   previousHash?: Prisma.SortOrder
   passwordFingerprint?: Prisma.SortOrder
+  ipAddress?: Prisma.SortOrder
+  userAgent?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -413,6 +455,8 @@ export type RememberTokenMinOrderByAggregateInput = {
   tokenHash?: Prisma.SortOrder
   previousHash?: Prisma.SortOrder
   passwordFingerprint?: Prisma.SortOrder
+  ipAddress?: Prisma.SortOrder
+  userAgent?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   expiresAt?: Prisma.SortOrder
@@ -480,6 +524,8 @@ export type RememberTokenCreateWithoutUserInput = {
   tokenHash: string
   previousHash?: string | null
   passwordFingerprint?: string | null
+  ipAddress?: string | null
+  userAgent?: string | null
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
@@ -490,6 +536,8 @@ export type RememberTokenUncheckedCreateWithoutUserInput = {
   tokenHash: string
   previousHash?: string | null
   passwordFingerprint?: string | null
+  ipAddress?: string | null
+  userAgent?: string | null
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
@@ -530,6 +578,8 @@ export type RememberTokenScalarWhereInput = {
   tokenHash?: Prisma.StringFilter<"RememberToken"> | string
   previousHash?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   passwordFingerprint?: Prisma.StringNullableFilter<"RememberToken"> | string | null
+  ipAddress?: Prisma.StringNullableFilter<"RememberToken"> | string | null
+  userAgent?: Prisma.StringNullableFilter<"RememberToken"> | string | null
   createdAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
   expiresAt?: Prisma.DateTimeFilter<"RememberToken"> | Date | string
@@ -540,6 +590,8 @@ export type RememberTokenCreateManyUserInput = {
   tokenHash: string
   previousHash?: string | null
   passwordFingerprint?: string | null
+  ipAddress?: string | null
+  userAgent?: string | null
   createdAt: Date | string
   lastUsedAt: Date | string
   expiresAt: Date | string
@@ -550,6 +602,8 @@ export type RememberTokenUpdateWithoutUserInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   previousHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   passwordFingerprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -560,6 +614,8 @@ export type RememberTokenUncheckedUpdateWithoutUserInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   previousHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   passwordFingerprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -570,6 +626,8 @@ export type RememberTokenUncheckedUpdateManyWithoutUserInput = {
   tokenHash?: Prisma.StringFieldUpdateOperationsInput | string
   previousHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   passwordFingerprint?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  ipAddress?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   expiresAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -583,6 +641,8 @@ export type RememberTokenSelect<ExtArgs extends runtime.Types.Extensions.Interna
   tokenHash?: boolean
   previousHash?: boolean
   passwordFingerprint?: boolean
+  ipAddress?: boolean
+  userAgent?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
@@ -595,6 +655,8 @@ export type RememberTokenSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   tokenHash?: boolean
   previousHash?: boolean
   passwordFingerprint?: boolean
+  ipAddress?: boolean
+  userAgent?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
@@ -607,6 +669,8 @@ export type RememberTokenSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   tokenHash?: boolean
   previousHash?: boolean
   passwordFingerprint?: boolean
+  ipAddress?: boolean
+  userAgent?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
@@ -619,12 +683,14 @@ export type RememberTokenSelectScalar = {
   tokenHash?: boolean
   previousHash?: boolean
   passwordFingerprint?: boolean
+  ipAddress?: boolean
+  userAgent?: boolean
   createdAt?: boolean
   lastUsedAt?: boolean
   expiresAt?: boolean
 }
 
-export type RememberTokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "tokenHash" | "previousHash" | "passwordFingerprint" | "createdAt" | "lastUsedAt" | "expiresAt", ExtArgs["result"]["rememberToken"]>
+export type RememberTokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "tokenHash" | "previousHash" | "passwordFingerprint" | "ipAddress" | "userAgent" | "createdAt" | "lastUsedAt" | "expiresAt", ExtArgs["result"]["rememberToken"]>
 export type RememberTokenInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }
@@ -646,6 +712,11 @@ export type $RememberTokenPayload<ExtArgs extends runtime.Types.Extensions.Inter
     tokenHash: string
     previousHash: string | null
     passwordFingerprint: string | null
+    /**
+     * Where it was last used.
+     */
+    ipAddress: string | null
+    userAgent: string | null
     createdAt: Date
     lastUsedAt: Date
     expiresAt: Date
@@ -1078,6 +1149,8 @@ export interface RememberTokenFieldRefs {
   readonly tokenHash: Prisma.FieldRef<"RememberToken", 'String'>
   readonly previousHash: Prisma.FieldRef<"RememberToken", 'String'>
   readonly passwordFingerprint: Prisma.FieldRef<"RememberToken", 'String'>
+  readonly ipAddress: Prisma.FieldRef<"RememberToken", 'String'>
+  readonly userAgent: Prisma.FieldRef<"RememberToken", 'String'>
   readonly createdAt: Prisma.FieldRef<"RememberToken", 'DateTime'>
   readonly lastUsedAt: Prisma.FieldRef<"RememberToken", 'DateTime'>
   readonly expiresAt: Prisma.FieldRef<"RememberToken", 'DateTime'>

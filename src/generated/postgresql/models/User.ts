@@ -42,6 +42,7 @@ export type UserMinAggregateOutputType = {
   email: string | null
   emailVerifiedAt: Date | null
   pendingEmail: string | null
+  language: string | null
   password: string | null
   role: string | null
   disabledAt: Date | null
@@ -60,6 +61,7 @@ export type UserMaxAggregateOutputType = {
   email: string | null
   emailVerifiedAt: Date | null
   pendingEmail: string | null
+  language: string | null
   password: string | null
   role: string | null
   disabledAt: Date | null
@@ -78,6 +80,7 @@ export type UserCountAggregateOutputType = {
   email: number
   emailVerifiedAt: number
   pendingEmail: number
+  language: number
   password: number
   role: number
   disabledAt: number
@@ -108,6 +111,7 @@ export type UserMinAggregateInputType = {
   email?: true
   emailVerifiedAt?: true
   pendingEmail?: true
+  language?: true
   password?: true
   role?: true
   disabledAt?: true
@@ -126,6 +130,7 @@ export type UserMaxAggregateInputType = {
   email?: true
   emailVerifiedAt?: true
   pendingEmail?: true
+  language?: true
   password?: true
   role?: true
   disabledAt?: true
@@ -144,6 +149,7 @@ export type UserCountAggregateInputType = {
   email?: true
   emailVerifiedAt?: true
   pendingEmail?: true
+  language?: true
   password?: true
   role?: true
   disabledAt?: true
@@ -249,6 +255,7 @@ export type UserGroupByOutputType = {
   email: string
   emailVerifiedAt: Date | null
   pendingEmail: string | null
+  language: string | null
   password: string | null
   role: string
   disabledAt: Date | null
@@ -290,6 +297,7 @@ export type UserWhereInput = {
   email?: Prisma.StringFilter<"User"> | string
   emailVerifiedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   pendingEmail?: Prisma.StringNullableFilter<"User"> | string | null
+  language?: Prisma.StringNullableFilter<"User"> | string | null
   password?: Prisma.StringNullableFilter<"User"> | string | null
   role?: Prisma.StringFilter<"User"> | string
   disabledAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
@@ -317,6 +325,7 @@ export type UserOrderByWithRelationInput = {
   email?: Prisma.SortOrder
   emailVerifiedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   pendingEmail?: Prisma.SortOrderInput | Prisma.SortOrder
+  language?: Prisma.SortOrderInput | Prisma.SortOrder
   password?: Prisma.SortOrderInput | Prisma.SortOrder
   role?: Prisma.SortOrder
   disabledAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -348,6 +357,7 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   name?: Prisma.StringFilter<"User"> | string
   emailVerifiedAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
   pendingEmail?: Prisma.StringNullableFilter<"User"> | string | null
+  language?: Prisma.StringNullableFilter<"User"> | string | null
   password?: Prisma.StringNullableFilter<"User"> | string | null
   role?: Prisma.StringFilter<"User"> | string
   disabledAt?: Prisma.DateTimeNullableFilter<"User"> | Date | string | null
@@ -374,6 +384,7 @@ export type UserOrderByWithAggregationInput = {
   email?: Prisma.SortOrder
   emailVerifiedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   pendingEmail?: Prisma.SortOrderInput | Prisma.SortOrder
+  language?: Prisma.SortOrderInput | Prisma.SortOrder
   password?: Prisma.SortOrderInput | Prisma.SortOrder
   role?: Prisma.SortOrder
   disabledAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -400,6 +411,7 @@ export type UserScalarWhereWithAggregatesInput = {
   email?: Prisma.StringWithAggregatesFilter<"User"> | string
   emailVerifiedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"User"> | Date | string | null
   pendingEmail?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
+  language?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
   password?: Prisma.StringNullableWithAggregatesFilter<"User"> | string | null
   role?: Prisma.StringWithAggregatesFilter<"User"> | string
   disabledAt?: Prisma.DateTimeNullableWithAggregatesFilter<"User"> | Date | string | null
@@ -418,6 +430,7 @@ export type UserCreateInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -445,6 +458,7 @@ export type UserUncheckedCreateInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -472,6 +486,7 @@ export type UserUpdateInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -499,6 +514,7 @@ export type UserUncheckedUpdateInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -526,6 +542,7 @@ export type UserCreateManyInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -544,6 +561,7 @@ export type UserUpdateManyMutationInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -562,6 +580,7 @@ export type UserUncheckedUpdateManyInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -590,6 +609,7 @@ export type UserCountOrderByAggregateInput = {
   email?: Prisma.SortOrder
   emailVerifiedAt?: Prisma.SortOrder
   pendingEmail?: Prisma.SortOrder
+  language?: Prisma.SortOrder
   password?: Prisma.SortOrder
   role?: Prisma.SortOrder
   disabledAt?: Prisma.SortOrder
@@ -613,6 +633,7 @@ export type UserMaxOrderByAggregateInput = {
   email?: Prisma.SortOrder
   emailVerifiedAt?: Prisma.SortOrder
   pendingEmail?: Prisma.SortOrder
+  language?: Prisma.SortOrder
   password?: Prisma.SortOrder
   role?: Prisma.SortOrder
   disabledAt?: Prisma.SortOrder
@@ -631,6 +652,7 @@ export type UserMinOrderByAggregateInput = {
   email?: Prisma.SortOrder
   emailVerifiedAt?: Prisma.SortOrder
   pendingEmail?: Prisma.SortOrder
+  language?: Prisma.SortOrder
   password?: Prisma.SortOrder
   role?: Prisma.SortOrder
   disabledAt?: Prisma.SortOrder
@@ -784,6 +806,7 @@ export type UserCreateWithoutPasswordResetInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -810,6 +833,7 @@ export type UserUncheckedCreateWithoutPasswordResetInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -852,6 +876,7 @@ export type UserUpdateWithoutPasswordResetInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -878,6 +903,7 @@ export type UserUncheckedUpdateWithoutPasswordResetInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -904,6 +930,7 @@ export type UserCreateWithoutSessionsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -930,6 +957,7 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -972,6 +1000,7 @@ export type UserUpdateWithoutSessionsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -998,6 +1027,7 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1024,6 +1054,7 @@ export type UserCreateWithoutRememberTokensInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1050,6 +1081,7 @@ export type UserUncheckedCreateWithoutRememberTokensInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1092,6 +1124,7 @@ export type UserUpdateWithoutRememberTokensInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1118,6 +1151,7 @@ export type UserUncheckedUpdateWithoutRememberTokensInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1144,6 +1178,7 @@ export type UserCreateWithoutOauthRecordsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1170,6 +1205,7 @@ export type UserUncheckedCreateWithoutOauthRecordsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1212,6 +1248,7 @@ export type UserUpdateWithoutOauthRecordsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1238,6 +1275,7 @@ export type UserUncheckedUpdateWithoutOauthRecordsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1264,6 +1302,7 @@ export type UserCreateWithoutOauthConsentsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1290,6 +1329,7 @@ export type UserUncheckedCreateWithoutOauthConsentsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1332,6 +1372,7 @@ export type UserUpdateWithoutOauthConsentsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1358,6 +1399,7 @@ export type UserUncheckedUpdateWithoutOauthConsentsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1384,6 +1426,7 @@ export type UserCreateWithoutPersonalTokensInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1410,6 +1453,7 @@ export type UserUncheckedCreateWithoutPersonalTokensInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1452,6 +1496,7 @@ export type UserUpdateWithoutPersonalTokensInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1478,6 +1523,7 @@ export type UserUncheckedUpdateWithoutPersonalTokensInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1504,6 +1550,7 @@ export type UserCreateWithoutPasskeysInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1530,6 +1577,7 @@ export type UserUncheckedCreateWithoutPasskeysInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1572,6 +1620,7 @@ export type UserUpdateWithoutPasskeysInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1598,6 +1647,7 @@ export type UserUncheckedUpdateWithoutPasskeysInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1624,6 +1674,7 @@ export type UserCreateWithoutSocialAccountsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1650,6 +1701,7 @@ export type UserUncheckedCreateWithoutSocialAccountsInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1692,6 +1744,7 @@ export type UserUpdateWithoutSocialAccountsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1718,6 +1771,7 @@ export type UserUncheckedUpdateWithoutSocialAccountsInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1744,6 +1798,7 @@ export type UserCreateWithoutEmailChangesInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1770,6 +1825,7 @@ export type UserUncheckedCreateWithoutEmailChangesInput = {
   email: string
   emailVerifiedAt?: Date | string | null
   pendingEmail?: string | null
+  language?: string | null
   password?: string | null
   role?: string
   disabledAt?: Date | string | null
@@ -1812,6 +1868,7 @@ export type UserUpdateWithoutEmailChangesInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1838,6 +1895,7 @@ export type UserUncheckedUpdateWithoutEmailChangesInput = {
   email?: Prisma.StringFieldUpdateOperationsInput | string
   emailVerifiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   pendingEmail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  language?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   password?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   role?: Prisma.StringFieldUpdateOperationsInput | string
   disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1958,6 +2016,7 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   email?: boolean
   emailVerifiedAt?: boolean
   pendingEmail?: boolean
+  language?: boolean
   password?: boolean
   role?: boolean
   disabledAt?: boolean
@@ -1986,6 +2045,7 @@ export type UserSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   email?: boolean
   emailVerifiedAt?: boolean
   pendingEmail?: boolean
+  language?: boolean
   password?: boolean
   role?: boolean
   disabledAt?: boolean
@@ -2004,6 +2064,7 @@ export type UserSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensio
   email?: boolean
   emailVerifiedAt?: boolean
   pendingEmail?: boolean
+  language?: boolean
   password?: boolean
   role?: boolean
   disabledAt?: boolean
@@ -2022,6 +2083,7 @@ export type UserSelectScalar = {
   email?: boolean
   emailVerifiedAt?: boolean
   pendingEmail?: boolean
+  language?: boolean
   password?: boolean
   role?: boolean
   disabledAt?: boolean
@@ -2034,7 +2096,7 @@ export type UserSelectScalar = {
   updatedAt?: boolean
 }
 
-export type UserOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "email" | "emailVerifiedAt" | "pendingEmail" | "password" | "role" | "disabledAt" | "twoFactorSecret" | "twoFactorRecoveryCodes" | "twoFactorConfirmedAt" | "twoFactorLastStep" | "passkeyHandle" | "createdAt" | "updatedAt", ExtArgs["result"]["user"]>
+export type UserOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "name" | "email" | "emailVerifiedAt" | "pendingEmail" | "language" | "password" | "role" | "disabledAt" | "twoFactorSecret" | "twoFactorRecoveryCodes" | "twoFactorConfirmedAt" | "twoFactorLastStep" | "passkeyHandle" | "createdAt" | "updatedAt", ExtArgs["result"]["user"]>
 export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   sessions?: boolean | Prisma.User$sessionsArgs<ExtArgs>
   rememberTokens?: boolean | Prisma.User$rememberTokensArgs<ExtArgs>
@@ -2072,6 +2134,10 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
      * The address that the user wants to change to. It is not used until it is verified, so it is not unique.
      */
     pendingEmail: string | null
+    /**
+     * Tag of the language that the user chose; null for the preference of the browser.
+     */
+    language: string | null
     /**
      * argon2id, bcrypt or argon2i; null for a user who has only passkeys or social accounts.
      */
@@ -2531,6 +2597,7 @@ export interface UserFieldRefs {
   readonly email: Prisma.FieldRef<"User", 'String'>
   readonly emailVerifiedAt: Prisma.FieldRef<"User", 'DateTime'>
   readonly pendingEmail: Prisma.FieldRef<"User", 'String'>
+  readonly language: Prisma.FieldRef<"User", 'String'>
   readonly password: Prisma.FieldRef<"User", 'String'>
   readonly role: Prisma.FieldRef<"User", 'String'>
   readonly disabledAt: Prisma.FieldRef<"User", 'DateTime'>

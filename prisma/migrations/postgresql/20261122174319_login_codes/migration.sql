@@ -1,0 +1,15 @@
+-- CreateTable
+CREATE TABLE "login_codes" (
+    "id" TEXT NOT NULL,
+    "email" TEXT NOT NULL,
+    "mac" TEXT NOT NULL,
+    "attempts" INTEGER NOT NULL DEFAULT 0,
+    "remember" BOOLEAN NOT NULL,
+    "return_to" TEXT,
+    "expires_at" TIMESTAMP(3) NOT NULL,
+
+    CONSTRAINT "login_codes_pkey" PRIMARY KEY ("id")
+);
+
+-- CreateIndex
+CREATE INDEX "login_codes_expires_at_idx" ON "login_codes"("expires_at");

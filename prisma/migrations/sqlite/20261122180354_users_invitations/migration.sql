@@ -1,0 +1,19 @@
+-- CreateTable
+CREATE TABLE "invitations" (
+    "id" INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    "email" TEXT NOT NULL,
+    "token_hash" TEXT NOT NULL,
+    "name" TEXT,
+    "role" TEXT NOT NULL,
+    "created_at" DATETIME NOT NULL,
+    "expires_at" DATETIME NOT NULL
+);
+
+-- CreateIndex
+CREATE UNIQUE INDEX "invitations_email_key" ON "invitations"("email");
+
+-- CreateIndex
+CREATE UNIQUE INDEX "invitations_token_hash_key" ON "invitations"("token_hash");
+
+-- CreateIndex
+CREATE INDEX "invitations_expires_at_idx" ON "invitations"("expires_at");
