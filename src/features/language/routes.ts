@@ -1,0 +1,53 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { validationFailed } from '../../errors.ts'
+import { formType } from '../../http/bodies.ts'
+import { uncheckedText } from '../../http/fields.ts'
+import { localPath } from '../../http/return-to.ts'
+import { isLanguage } from '../../languages/languages.ts'
+import { keepChosenLanguage } from '../../pages/chosen-language.ts'
+import { goOn } from '../../pages/continuation.ts'
+import { languagePath } from '../../pages/language-switch.ts'
+import { addPages } from '../../pages/pages.ts'
+import { storeLanguage } from './store.ts'
+
+const FormBody = Type.Object(
+  {
+    language: uncheckedText('The tag of the language, such as `pt-BR`.'),
+    return_to: uncheckedText('The path of the page to show in this language.'),
+  },
+  { title: 'LanguageForm', additionalProperties: false },
+)
+
+/** The language switch below the pages. */
+const language: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app)
+
+  app.post(
+    languagePath,
+    {
+      config: { access: { family: 'session', caller: 'guest' } },
+      schema: {
+        operationId: 'submitLanguage',
+        tags: ['Pages'],
+        summary: 'Form: choose a language',
+        description:
+          'The browser keeps the language for a year. If the user is signed in, svc stores it for their other browsers and their mails.',
+        consumes: [formType],
+        body: FormBody,
+        response: { 303: Type.Null({ description: 'To `return_to` or the start page.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { language: chosen, return_to } = request.body
+      if (!isLanguage(chosen) || !app.config.current().i18n.languages.includes(chosen))
+        throw validationFailed({ language: ['The language field is invalid.'] })
+      keepChosenLanguage(request, reply, chosen)
+      const user = request.caller?.user
+      if (user) await storeLanguage(app.database, user.id, chosen)
+      return goOn(reply, localPath(return_to))
+    },
+  )
+}
+
+export default language

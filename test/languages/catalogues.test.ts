@@ -1,0 +1,49 @@
+// engine: none
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { languages } from '../../src/languages/languages.ts'
+import { argumentsOf, catalogueOf } from '../../src/languages/messages.ts'
+import { root } from '../support/sources.ts'
+
+const english = catalogueOf('en')
+const names = Object.keys(english)
+
+/** The code and the templates that use messages. */
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => /\.(ts|eta)$/.test(file) && !file.startsWith('generated'))
+  .map((file) => readFileSync(join(root, 'src', file), 'utf8'))
+  .join('\n')
+
+/** Patterns of names that the code composes, such as `error.${code}`. */
+const composed = [...sources.matchAll(/[`'"]((?:[a-z][\w-]*\.)+[\w.-]*)\$\{[^}]+\}([\w.]*)`/g)].map(
+  ([, prefix = '', suffix = '']) =>
+    new RegExp(`^${prefix.replaceAll('.', '\\.')}[\\w-]+${suffix.replaceAll('.', '\\.')}$`),
+)
+
+t.test('has only valid English messages, and uses all of them', async (t) => {
+  for (const name of names) {
+    t.doesNotThrow(() => argumentsOf(english[name] ?? ''), name)
+    // Titles belong to their page. The other test covers messages of the API, which are in English in the code.
+    const isImplied = name.endsWith('.title') || /^(api|field)\./.test(name)
+    const isUsed = isImplied || ["'", '"', '`'].some((quote) => sources.includes(quote + name + quote))
+    t.ok(isUsed || composed.some((pattern) => pattern.test(name)), `${name} is used`)
+  }
+})
+
+for (const language of languages.filter((tag) => tag !== 'en')) {
+  t.test(`has every message in ${language}, with the same arguments`, async (t) => {
+    const catalogue = catalogueOf(language)
+    const missing = names.filter((name) => catalogue[name] === undefined)
+    t.same(missing, [], 'every message has a translation')
+    t.same(
+      Object.keys(catalogue).filter((name) => english[name] === undefined),
+      [],
+      'no message is left over',
+    )
+    for (const [name, text] of Object.entries(catalogue)) {
+      if (english[name] === undefined) continue
+      t.same(argumentsOf(text), argumentsOf(english[name]), name)
+    }
+  })
+}
