@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { deriveCipher } from '../../src/crypto/keys.ts'
-import { type Delivery, UndeliverableError } from '../../src/jobs/outbox.ts'
+import { type Delivery, UndeliverableError } from '../../src/jobs/lane.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { day, hour, minute, second } from '../support/clock.ts'
 
@@ -96,6 +96,48 @@ t.test('gives up hopeless work immediately, and ignores unknown kinds', async (t
     { kind: 'unknown', attempts: 0, failedAt: null },
   ])
   t.ok(isTried, 'the others continue')
+})
+
+t.test('runs jobs with the same order key one after the other', async (t) => {
+  const svc = await buildTestApp(t)
+  const { app, clock, database } = svc
+  const done: string[] = []
+  let isDown = true
+  const handler = async ({ name }: { name: string }) => {
+    if (isDown && name.startsWith('ada')) throw new Error('down')
+    done.push(name)
+  }
+  app.outbox.handleApart('apart', handler, (attempts) => (attempts > 2 ? null : minute))
+  const names = ['ada 1', 'ada 2', 'bob 1', 'ada 3', 'none']
+  await database.transaction(async (tx) => {
+    for (const name of names) {
+      const [owner = ''] = name.split(' ')
+      await app.outbox.add(tx, 'apart', { name }, owner === 'none' ? {} : { orderKey: owner })
+    }
+  })
+  await app.outbox.deliverDue()
+  t.same(done.sort(), ['bob 1', 'none'], 'a failed job blocks only the later ones with its key')
+  isDown = false
+  clock.advance(minute)
+  await app.outbox.deliverDue()
+  t.same(done.slice(2), ['ada 1', 'ada 2', 'ada 3'])
+
+  isDown = true
+  await database.transaction((tx) => app.outbox.add(tx, 'apart', { name: 'ada 4' }, { orderKey: 'ada' }))
+  for (let attempts = 0; attempts < 3; attempts++) {
+    await app.outbox.deliverDue()
+    clock.advance(minute)
+  }
+  isDown = false
+  await database.transaction((tx) => app.outbox.add(tx, 'apart', { name: 'ada 5' }, { orderKey: 'ada' }))
+  await app.outbox.deliverDue()
+  t.same(done.slice(5), ['ada 5'], 'a job that failed permanently blocks no other')
+  t.match(await rowsOf(svc), [{ attempts: 3, failedAt: Date }])
+
+  await app.outbox.remove('apart')
+  await database.transaction((tx) => app.outbox.add(tx, 'apart', { name: 'ada 6' }, { orderKey: 'ada' }))
+  await app.outbox.deliverDue()
+  t.equal((await rowsOf(svc)).length, 2, 'jobs of a removed kind stay')
 })
 
 t.test('encrypts stored work for its kind only, and supports secret rotation', async (t) => {

@@ -1,0 +1,89 @@
+/** The security events that are recorded. */
+export const eventTypes = [
+  'account_claimed',
+  'account_unlocked',
+  'confirmation_code_sent',
+  'consent_given',
+  'consent_revoked',
+  'data_exported',
+  'email_change_requested',
+  'email_change_undone',
+  'email_changed',
+  'email_verified',
+  'key_rotated',
+  'lockout',
+  'login',
+  'login_code_sent',
+  'login_failed',
+  'login_remembered',
+  'logout',
+  'passkey_deleted',
+  'passkey_failed',
+  'passkey_registered',
+  'passkey_renamed',
+  'password_changed',
+  'password_confirmed',
+  'password_reset',
+  'password_reset_requested',
+  'personal_token_created',
+  'personal_token_revoked',
+  'profile_updated',
+  'recovery_code_used',
+  'recovery_codes_generated',
+  'registered',
+  'remember_replayed',
+  'session_ended',
+  'sessions_ended',
+  'social_linked',
+  'social_login_failed',
+  'social_unlinked',
+  'stepped_up',
+  'token_created',
+  'token_revoked',
+  'tokens_revoked',
+  'two_factor_challenged',
+  'two_factor_confirmed',
+  'two_factor_disabled',
+  'two_factor_enabled',
+  'two_factor_failed',
+  'user_created',
+  'user_deleted',
+  'user_invited',
+  'user_updated',
+  'verification_sent',
+] as const
+
+export type EventType = (typeof eventTypes)[number]
+
+/** What happened: the caller succeeded, or svc rejected it. */
+export type Outcome = 'success' | 'failure'
+
+const failures: readonly string[] = [
+  'lockout',
+  'login_failed',
+  'passkey_failed',
+  'remember_replayed',
+  'social_login_failed',
+  'two_factor_failed',
+] satisfies EventType[]
+
+/** Events of an account that anyone can cause who knows its address. */
+const unproven: readonly string[] = ['login_code_sent', 'password_reset_requested'] satisfies EventType[]
+
+export const outcomeOf = (type: string): Outcome => (failures.includes(type) ? 'failure' : 'success')
+
+/** Tests whether only the user of the account, or an administrator, can cause the event. */
+export const isProven = (type: string): boolean => outcomeOf(type) === 'success' && !unproven.includes(type)
+
+/** Returns the type of the webhook messages about an event, such as `user.password_changed`. */
+export const messageType = (event: EventType): string =>
+  event === 'key_rotated' ? 'key.rotated' : `user.${event.replace(/^user_/, '')}`
+
+/**
+ * Tests whether an entry of `webhooks[].events` names an event: by the type of its messages, by the name of the event,
+ * or by the beginning of one of them and `*`.
+ */
+export function namesEvent(entry: string, event: EventType): boolean {
+  const names = [messageType(event), event]
+  return entry.endsWith('*') ? names.some((name) => name.startsWith(entry.slice(0, -1))) : names.includes(entry)
+}

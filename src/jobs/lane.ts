@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Clock } from '../clock.ts'
+import type { Cipher } from '../crypto/cipher.ts'
+import type { Database } from '../database/database.ts'
+import { type Claimed, claimWork } from './outbox-rows.ts'
+
+/** One attempt to run a job. */
+export interface Delivery {
+  id: bigint
+  /** Includes this attempt. */
+  attempts: number
+  /** Number of merged causes. */
+  times: number
+  /** Aborted on timeout or shutdown; the job is then retried. */
+  signal: AbortSignal
+}
+
+/** Runs a job, given as JSON text. */
+export type TextHandler = (text: string, delivery: Delivery) => Promise<void>
+
+/** Thrown by a handler when a retry cannot succeed. */
+export class UndeliverableError extends Error {}
+
+/** Returns the delay in milliseconds after a number of failed attempts; null to give up. */
+export type RetryDelay = (attempts: number) => number | null
+
+/** Timeout of one attempt in milliseconds. */
+const workTimeout = 60_000
+
+/** Duration of a claim: twice the timeout, to tolerate clock differences. */
+const lease = 2 * workTimeout
+
+/** Maximum number of concurrent jobs per lane and process. */
+const atOnce = 5
+
+/** Number and interval of attempts to record a success, in milliseconds; within the lease. */
+const notes = { tries: 20, every: 2_000 }
+
+/** Delay before a new job starts, in milliseconds, so that its transaction can commit. */
+const soon = 50
+
+/** Polling interval for retries and jobs of other processes, in milliseconds. */
+const lookEvery = 5_000
+
+/** How long closing waits before it aborts running jobs, in milliseconds. */
+const closeTimeout = 5_000
+
+interface LaneParts {
+  database: Database
+  clock: Clock
+  log: FastifyBaseLogger
+  cipher: Cipher
+  retryDelay: RetryDelay
+}
+
+/** Workers for some kinds of jobs. Slow jobs of one lane do not delay those of another. */
+export class Lane {
+  readonly #parts: LaneParts
+  readonly #handlers = new Map<string, TextHandler>()
+  readonly #workers = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  #isClosed = false
+  #poll: NodeJS.Timeout | undefined
+  #wake: NodeJS.Timeout | undefined
+
+  constructor(parts: LaneParts) {
+    this.#parts = parts
+  }
+
+  handle(kind: string, handler: TextHandler): void {
+    this.#handlers.set(kind, handler)
+  }
+
+  /** Looks for due jobs soon. */
+  wake(): void {
+    this.#wake ??= setTimeout(() => {
+      this.#wake = undefined
+      this.#begin()
+    }, soon).unref()
+  }
+
+  /** Runs all due jobs, and waits for them and for running ones. */
+  async deliverDue(): Promise<void> {
+    while (!this.#isClosed && this.#workers.size >= atOnce) await Promise.race(this.#workers)
+    this.#begin()
+    await this.settled()
+  }
+
+  /** Waits for the running jobs. */
+  async settled(): Promise<void> {
+    while (this.#workers.size > 0) await Promise.all(this.#workers)
+  }
+
+  /** Starts polling. */
+  start(): void {
+    this.#poll = setInterval(() => this.#begin(), lookEvery).unref()
+    this.#begin()
+  }
+
+  /** Stops and waits for running jobs. Jobs that take too long are aborted, and the next process retries them. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#poll)
+    clearTimeout(this.#wake)
+    const end = setTimeout(() => this.#closing.abort(new Error('The process is ending.')), closeTimeout)
+    await Promise.all(this.#workers)
+    clearTimeout(end)
+  }
+
+  #begin(): void {
+    if (this.#isClosed || this.#workers.size >= atOnce) return
+    const worker = this.#work()
+      .catch((error) => this.#parts.log.warn({ err: error }, 'outbox failed'))
+      .finally(() => this.#workers.delete(worker))
+    this.#workers.add(worker)
+  }
+
+  async #work(): Promise<void> {
+    for (let row = await this.#claim(); row; row = await this.#claim()) {
+      // There may be more, and a slow job must not block the others.
+      this.#begin()
+      await this.#deliver(row)
+    }
+  }
+
+  /** Claims the oldest due job for this process until the lease ends; null if there is none. */
+  async #claim(): Promise<Claimed | null> {
+    if (this.#isClosed) return null
+    const now = this.#parts.clock.now()
+    return claimWork(this.#parts.database, { kinds: [...this.#handlers.keys()], now, lease, look: 2 * atOnce })
+  }
+
+  async #deliver(row: Claimed): Promise<void> {
+    try {
+      await this.#attempt(row)
+    } catch (error) {
+      await this.#fail(row, error)
+      return
+    }
+    await this.#finish(row)
+  }
+
+  async #attempt({ id, kind, payload, attempts, times }: Claimed): Promise<void> {
+    const text = this.#parts.cipher.decrypt(payload, kind)
+    // Retried: while replicas restart with a new secret, another one may have it.
+    if (text === null) throw new Error('No secret in app.secret decrypts the payload.')
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(workTimeout)])
+    const aborted = Promise.withResolvers<never>()
+    const abort = () => aborted.reject(signal.reason)
+    signal.addEventListener('abort', abort)
+    try {
+      const handler = this.#handlers.get(kind)
+      await Promise.race([handler?.(text, { id, attempts, times, signal }), aborted.promise])
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Deletes a finished job. Retries while the database is unavailable, so that the job does not run twice. */
+  async #finish({ id, kind, attempts }: Claimed): Promise<void> {
+    const { outbox } = this.#parts.database.prisma
+    for (let tries = 1; ; tries++) {
+      try {
+        await outbox.deleteMany({ where: { id, attempts } })
+        break
+      } catch (error) {
+        if (tries === notes.tries || this.#closing.signal.aborted) throw error
+        await sleep(notes.every)
+      }
+    }
+    this.#parts.log.debug({ outbox: id.toString(), kind, attempts }, 'outbox: delivered')
+  }
+
+  async #fail({ id, kind, attempts }: Claimed, error: unknown): Promise<void> {
+    const now = this.#parts.clock.now()
+    const reason = reasonOf(error)
+    const delay = error instanceof UndeliverableError ? null : this.#parts.retryDelay(attempts)
+    const next = delay === null ? { failedAt: new Date(now) } : { availableAt: new Date(now + delay) }
+    await this.#parts.database.prisma.outbox.updateMany({
+      where: { id, attempts },
+      data: { ...next, lockedUntil: null, lastError: reason },
+    })
+    const facts = { outbox: id.toString(), kind, attempts, reason }
+    if (delay === null) {
+      this.#parts.log.error(facts, 'outbox job failed permanently')
+      return
+    }
+    this.#parts.log.warn(facts, 'outbox job failed, will retry')
+    if (delay < lookEvery) setTimeout(() => this.#begin(), delay).unref()
+  }
+}
+
+/** Formats an error as one short line. */
+const reasonOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/\p{Cc}+/gu, ' ').slice(0, 300)
