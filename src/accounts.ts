@@ -4,11 +4,15 @@ import { deleteAuthorizations, deletePersonalTokens } from './features/oauth/app
 import { deleteRecordsOf } from './features/oauth/protocol/ended/store.ts'
 import { deleteWorkOf } from './jobs/outbox-rows.ts'
 import { endSessionsOf } from './login/end-sessions.ts'
+import type { Mail } from './mail/mail.ts'
 import { deleteTokens } from './tokens/store.ts'
 import { forgetEmailChanges } from './users/email-change.ts'
-import { clearEventsOf } from './users/events.ts'
+import { clearEventsOf, type EventContext, recordEvent, withoutPerson } from './users/events.ts'
 import { lockUser } from './users/lock.ts'
+import { notify } from './users/notices.ts'
 import { clearTwoFactor } from './users/two-factor.ts'
+import type { User } from './users/user.ts'
+import { deleteUser } from './users/users.ts'
 
 type AccountChange = (tx: Tx, userId: number) => Promise<void>
 
@@ -24,14 +28,17 @@ interface Accounts {
   claimAccount: AccountChange
   /** Revokes everything issued to the user, and removes sign-in methods added since then. */
   secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
-  /** Deletes data without a foreign key to the user, and personal data in the audit trail. */
-  forgetUser: AccountChange
+  /** Deletes the account and its data, also in the audit trail, and notifies its user; false if it no longer exists. */
+  deleteAccount: (tx: Tx, origin: EventContext, user: User) => Promise<boolean>
 }
 
 type Revoking = Pick<FastifyInstance, 'database' | 'sessionListener'>
 
-/** Revokes what was issued to a user. Commands use it without an app. */
-export function revocationsOf(app: Revoking): Pick<Accounts, 'revokeTokens' | 'revokeAccess'> {
+/** The parts of an app that account-wide changes use. Commands have them without an app. */
+export type AccountParts = Revoking & Pick<FastifyInstance, 'config' | 'features'> & { mail: Pick<Mail, 'queueNotice'> }
+
+/** Revokes what was issued to a user. */
+function revocationsOf(app: Revoking): Pick<Accounts, 'revokeTokens' | 'revokeAccess'> {
   const revokeTokens: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)
     await deleteTokens(tx, userId)
@@ -46,8 +53,15 @@ export function revocationsOf(app: Revoking): Pick<Accounts, 'revokeTokens' | 'r
   return { revokeTokens, revokeAccess }
 }
 
+/** The origin of a deletion, without personal data of the user. An administrator may have written some in the reason. */
+function forgettingOrigin(origin: EventContext, { email, name }: User): EventContext {
+  const personal = [email, name].filter(Boolean).map((text) => text.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
+  const reason = origin.reason?.replace(new RegExp(personal.join('|'), 'giu'), '…') ?? null
+  return { ...withoutPerson(origin), reason }
+}
+
 /** Account-wide changes for features. */
-export function accountsOf(app: Revoking & Pick<FastifyInstance, 'features'>): Accounts {
+export function accountsOf(app: AccountParts): Accounts {
   const { revokeTokens, revokeAccess } = revocationsOf(app)
   const claimAccount: AccountChange = async (tx, userId) => {
     await revokeAccess(tx, userId)
@@ -60,16 +74,21 @@ export function accountsOf(app: Revoking & Pick<FastifyInstance, 'features'>): A
     await clearTwoFactor(tx, userId, since)
     for (const { wayIn } of app.features) await wayIn?.remove(tx, userId, since)
   }
-  const forgetUser: AccountChange = async (tx, userId) => {
-    await claimAccount(tx, userId)
-    for (const { deleteDataOf } of app.features) await deleteDataOf?.(tx, userId)
-    await deleteWorkOf(tx, userId)
-    await clearEventsOf(tx, userId)
+  const deleteAccount = async (tx: Tx, origin: EventContext, user: User): Promise<boolean> => {
+    await claimAccount(tx, user.id)
+    // Rows without a foreign key to the user.
+    for (const { deleteDataOf } of app.features) await deleteDataOf?.(tx, user.id)
+    await deleteWorkOf(tx, user.id)
+    await clearEventsOf(tx, user.id)
+    if (!(await deleteUser(tx, user.id))) return false
+    await recordEvent(tx, forgettingOrigin(origin, user), { type: 'user_deleted', userId: user.id })
+    await notify(app, tx, origin, user, 'account_deleted')
+    return true
   }
   const revokeGrants: AccountChange = async (tx, userId) => {
     await lockUser(app.database, tx, userId)
     await app.sessionListener.ended(tx, { userId, except: null })
     await deleteRecordsOf(tx, userId)
   }
-  return { revokeTokens, revokeGrants, revokeAccess, claimAccount, secureAccount, forgetUser }
+  return { revokeTokens, revokeGrants, revokeAccess, claimAccount, secureAccount, deleteAccount }
 }

@@ -7,7 +7,7 @@ const help = { type: 'boolean', short: 'h' } as const
 /** Finds a command by its name. The prefix `svc:` of earlier versions is optional. */
 export function findCommand(word: string, commands: readonly Command[]): Command {
   const name = word.replace(/^svc:/, '')
-  const found = commands.find((command) => command.name === name)
+  const found = commands.find((command) => command.name === name || command.aliases?.includes(name))
   if (found) return found
   const names = commands.map((command) => command.name)
   const what = word.startsWith('-') ? 'option' : 'command'

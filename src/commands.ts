@@ -1,5 +1,9 @@
 import type { CurrentConfig } from './config/current.ts'
-import type { Database, Tx } from './database/database.ts'
+import type { Database } from './database/database.ts'
+import type { Feature } from './feature.ts'
+import type { EventQueue } from './jobs/event-queue.ts'
+import type { Counters } from './limits/counters.ts'
+import type { SessionListener } from './login/session-listener.ts'
 import type { Mail } from './mail/mail.ts'
 
 /** Option of a command. Without `value` it is a flag. */
@@ -52,17 +56,27 @@ export interface CommandInput<Options extends CommandOptions = CommandOptions> {
 export interface Terminal {
   /** Prints a line on standard output. */
   print(line: string): void
+  /** Whether standard output is a terminal. */
+  isTerminal: boolean
 }
 
 /** Dependencies of a command that uses the database. */
 export interface CommandContext extends Terminal {
   config: CurrentConfig
-  /** Queues notices; the server sends them. */
-  mail: Pick<Mail, 'queueNotice'>
+  /** Queues mail; the server sends it. */
+  mail: Pick<Mail, 'queue' | 'queueNotice'>
   database: Database
+  /** Queues webhook messages; the server sends them. */
+  webhooks: EventQueue
   now: number
-  /** Revokes a user's sessions, remembered browsers, tokens and grants. */
-  revokeAccess(tx: Tx, userId: number): Promise<void>
+  /** Counters of the limits, which the server uses too. */
+  counters: Counters
+  sessionListener: SessionListener
+  features: readonly Feature[]
+  /** Name of the operating system user who runs the command, for the audit trail. */
+  operator: string
+  /** Asks a question on the terminal; null if standard input is no terminal. */
+  ask(question: string): Promise<string | null>
   /** Reads the password: without echo on a terminal, otherwise one line of standard input. */
   readPassword(): Promise<string>
 }
@@ -70,6 +84,8 @@ export interface CommandContext extends Terminal {
 /** A command as its module declares it: the source of parsing, help, errors and docs/commands.md. */
 export interface Declaration<Context extends Terminal, Options extends CommandOptions = CommandOptions> {
   name: string
+  /** Earlier names, which still work. */
+  aliases?: readonly string[]
   summary: string
   /** More about the command, for its help. */
   details?: string

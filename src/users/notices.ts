@@ -1,6 +1,9 @@
+import type { CurrentConfig } from '../config/current.ts'
+import type { AccountPageName } from '../config/sections/accounts.ts'
 import type { Tx } from '../database/database.ts'
 import { limitedAddress } from '../http/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
+import { accountLink, forgotPage, helpLink, ownLink } from '../pages/links.ts'
 import { browserName } from './browser-name.ts'
 import type { EventContext } from './events.ts'
 import type { User } from './user.ts'
@@ -8,6 +11,8 @@ import type { User } from './user.ts'
 /** Account changes that svc notifies the user of. */
 export type NoticeKind =
   | 'account_deleted'
+  | 'application_authorized'
+  | 'data_exported'
   | 'email_change_requested'
   | 'email_changed'
   | 'new_sign_in'
@@ -33,46 +38,85 @@ interface NoticeFacts {
   undo?: string
   /** For `social_linked` and `social_unlinked`: the provider's label. */
   provider?: string
-  /** For `new_sign_in` of an application: its configured name. */
+  /** For `application_authorized` and `new_sign_in` of an application: its configured name. */
   application?: string
-  /** For `new_sign_in`: where the user resets the password. */
-  resetLink?: string
+}
+
+/** How a notice helps a user who did not make the change. */
+type Remedy = 'contact' | 'reset' | 'review' | 'undo'
+
+/**
+ * What undoes each change: a new password, or a section of the account pages. A new password comes first if the change
+ * shows that an attacker knows the old one or has a session.
+ */
+const remedies: Record<NoticeKind, readonly [Remedy, AccountPageName?]> = {
+  account_deleted: ['contact'],
+  application_authorized: ['review', 'applications'],
+  data_exported: ['reset', 'sessions'],
+  email_change_requested: ['review', 'profile'],
+  email_changed: ['contact'],
+  new_sign_in: ['reset', 'sessions'],
+  passkey_added: ['review', 'passkeys'],
+  passkey_removed: ['review', 'passkeys'],
+  password_changed: ['reset', 'sessions'],
+  password_reset: ['reset', 'sessions'],
+  personal_token_created: ['review', 'personal-tokens'],
+  recovery_code_used: ['review', 'two-factor'],
+  recovery_codes_generated: ['review', 'two-factor'],
+  remember_replayed: ['reset', 'sessions'],
+  social_linked: ['review', 'providers'],
+  social_unlinked: ['review', 'providers'],
+  token_created: ['review', 'tokens'],
+  two_factor_disabled: ['review', 'two-factor'],
+  two_factor_enabled: ['review', 'two-factor'],
+  two_factor_reset: ['review', 'two-factor'],
 }
 
 /** Recipient of a notice. */
-type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at'>
+type Recipient = Pick<User, 'id' | 'email' | 'email_verified_at' | 'language'>
 
 /**
  * Queues a notice in the transaction of its change. Only verified addresses get notices, because anyone can register
  * with another person's address.
  */
 export async function notify(
-  { mail }: { mail: Pick<Mail, 'queueNotice'> },
+  { mail, config }: { mail: Pick<Mail, 'queueNotice'>; config: CurrentConfig },
   tx: Tx,
   origin: EventContext,
   user: Recipient,
   kind: NoticeKind,
-  { newEmail, undo, provider, application, resetLink }: NoticeFacts = {},
+  { newEmail, undo, provider, application }: NoticeFacts = {},
 ): Promise<void> {
   if (user.email_verified_at === null) return
+  const [remedy, section] = remedies[kind]
+  const current = config.current()
+  const reviewLink = section === undefined ? null : accountLink(current, section)
   // No names or client-supplied text, which an attacker could choose.
   const data = {
     kind,
-    when: new Date(origin.now).toUTCString(),
+    when: new Date(origin.now).toISOString(),
     ipAddress: origin.ipAddress,
     userAgent: origin.userAgent === null ? null : browserName(origin.userAgent),
     newEmail: newEmail === undefined ? null : masked(newEmail),
     undo: undo ?? null,
     provider: provider ?? null,
     application: application ?? null,
-    resetLink: resetLink ?? null,
+    remedy: undo === undefined ? (remedy === 'review' && reviewLink === null ? 'reset' : remedy) : 'undo',
+    reviewLink,
+    resetLink: ownLink(current, forgotPage),
+    helpLink: helpLink(current),
   }
   const cause = { userId: user.id, ipAddress: origin.ipAddress }
   const facts = [newEmail ?? '', provider ?? '', application ?? '']
   // A sign-in from another browser or network is not equal, so its notice is not delayed.
   if (kind === 'new_sign_in') facts.push(data.userAgent ?? '', limitedAddress(origin.ipAddress ?? ''))
   const alike = [user.email, kind].join('\0')
-  const draft = { to: user.email, template: 'security-notice', data } as const
+  const draft = {
+    to: user.email,
+    template: 'security-notice',
+    language: user.language ?? origin.language,
+    data,
+  } as const
   await mail.queueNotice(tx, draft, cause, { equal: [alike, ...facts].join('\0'), alike })
 }
 

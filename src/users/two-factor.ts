@@ -33,11 +33,15 @@ export async function findTwoFactor(db: Database | { prisma: Tx }, userId: numbe
 export async function replaceTwoFactor(
   tx: Tx,
   userId: number,
-  found: string | null,
+  found: Pick<StoredTwoFactor, 'secret' | 'confirmed'> | null,
   fresh: { secret: string; recoveryCodes: string },
 ): Promise<boolean> {
   const { count } = await tx.user.updateMany({
-    where: { id: BigInt(userId), twoFactorSecret: found },
+    where: {
+      id: BigInt(userId),
+      twoFactorSecret: found?.secret ?? null,
+      twoFactorConfirmedAt: found?.confirmed ? { not: null } : null,
+    },
     data: {
       twoFactorSecret: fresh.secret,
       twoFactorRecoveryCodes: fresh.recoveryCodes,

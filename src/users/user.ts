@@ -10,6 +10,8 @@ export interface User {
   /** Pending address, if any; takes effect once verified. */
   pending_email?: string
   role: string
+  /** Tag of the language that the user chose; null without a choice. Not part of the API. */
+  language: string | null
   two_factor_enabled: boolean
   created_at: string
   updated_at: string
@@ -24,6 +26,7 @@ export const toUser = (row: UserRow): User => ({
   email_verified_at: wireDate(row.emailVerifiedAt),
   ...(row.pendingEmail === null ? {} : { pending_email: row.pendingEmail }),
   role: row.role,
+  language: row.language,
   two_factor_enabled: row.twoFactorConfirmedAt !== null,
   created_at: wireDate(row.createdAt),
   updated_at: wireDate(row.updatedAt),

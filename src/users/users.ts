@@ -41,9 +41,18 @@ export async function findUserById(db: Database | { prisma: Tx }, id: number): P
   return row && { user: toUser(row), password: row.password }
 }
 
-/** Returns all users, oldest first. */
-export async function listUsers(db: Database): Promise<User[]> {
-  return (await db.prisma.user.findMany({ orderBy: { id: 'asc' } })).map(toUser)
+/** Number of users per query. */
+const batch = 500
+
+/** Yields all users, oldest first, without holding all of them in memory. */
+export async function* eachUser({ prisma }: Database): AsyncGenerator<User> {
+  let last = 0n
+  for (;;) {
+    const rows = await prisma.user.findMany({ where: { id: { gt: last } }, orderBy: { id: 'asc' }, take: batch })
+    yield* rows.map(toUser)
+    last = rows.at(-1)?.id ?? last
+    if (rows.length < batch) return
+  }
 }
 
 /** Creates a user; null if the address is taken. */
@@ -138,4 +147,9 @@ export async function markVerified(tx: Tx, userId: number, email: string, now: n
     data: { emailVerifiedAt: date, updatedAt: date },
   })
   return count > 0
+}
+
+/** Deletes the user and all rows that refer to it; false if another request was first. */
+export async function deleteUser(tx: Tx, userId: number): Promise<boolean> {
+  return (await tx.user.deleteMany({ where: { id: BigInt(userId) } })).count > 0
 }

@@ -40,7 +40,11 @@ export async function sendVerification(
   const link = linkTo(app.config.current(), 'verify', { id, hash }, { expires, signature })
   const data = { link, minutes: validity / 60_000 }
   const cause = by === 'user' ? { userId: user.id, ipAddress: origin.ipAddress } : { userId: null, ipAddress: null }
-  await app.mail.queue(tx, { to, template: 'verify-email', data, expiresAt }, cause)
+  await app.mail.queue(
+    tx,
+    { to, template: 'verify-email', language: user.language ?? origin.language, data, expiresAt },
+    cause,
+  )
   await recordEvent(tx, origin, { type: 'verification_sent', userId: user.id })
 }
 

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto'
+import type { CurrentConfig } from '../config/current.ts'
+import { sha256Hex } from '../crypto/hash.ts'
+import type { Database, Tx } from '../database/database.ts'
+import type { Mail } from '../mail/mail.ts'
+import { ownLink } from '../pages/links.ts'
+import { isHeldForUndo } from './email-change.ts'
+import { type EventContext, recordEvent } from './events.ts'
+import { canonicalEmail, type User } from './user.ts'
+import { createUser, findUserByEmail } from './users.ts'
+
+/** Page that accepts an invitation. */
+export const invitationPath = '/oauth/invitation/:token'
+
+const hour = 3_600_000
+
+/** An invitation that can be accepted. */
+export interface Invitation {
+  id: number
+  email: string
+  /** Null if the person chooses it. */
+  name: string | null
+  role: string
+  /** ISO 8601. */
+  expires_at: string
+}
+
+interface InvitationRequest {
+  email: string
+  name: string | null
+  role: string
+}
+
+/**
+ * Invites the owner of an address: mails a link to create the account. Replaces the former invitation of the address.
+ * Returns null if the address has an account. Throws 429 if the mailbox got too much mail.
+ */
+export async function invite(
+  { config, mail }: { config: CurrentConfig; mail: Pick<Mail, 'queue'> },
+  tx: Tx,
+  origin: EventContext,
+  { email, name, role }: InvitationRequest,
+): Promise<Invitation | null> {
+  const { now } = origin
+  const address = canonicalEmail(email)
+  if ((await findUserByEmail({ prisma: tx }, address)) || (await isHeldForUndo(tx, address, null, now))) return null
+  const { ttl } = config.current().invitations
+  const token = randomBytes(32).toString('base64url')
+  const expiresAt = now + ttl
+  const row = { tokenHash: sha256Hex(token), name, role, createdAt: new Date(now), expiresAt: new Date(expiresAt) }
+  const { id } = await tx.invitation.upsert({
+    where: { email: address },
+    create: { email: address, ...row },
+    update: row,
+  })
+  const link = ownLink(config.current(), invitationPath.replace(':token', token))
+  const hours = Math.max(1, Math.floor(ttl / hour))
+  await mail.queue(
+    tx,
+    {
+      to: address,
+      template: 'invitation',
+      language: null,
+      data: { link, hours, days: Math.floor(hours / 24) },
+      expiresAt,
+    },
+    { userId: null, ipAddress: null },
+  )
+  const data = { invitation: Number(id), role }
+  await recordEvent(tx, origin, { type: 'user_invited', userId: null, target: `invitation:${id}`, data })
+  return { id: Number(id), email: address, name, role, expires_at: new Date(expiresAt).toISOString() }
+}
+
+/** Returns the invitation of a token, without using it up; null if it is unknown, expired or replaced. */
+export async function findInvitation(
+  { prisma }: { prisma: Database['prisma'] | Tx },
+  token: string,
+  now: number,
+): Promise<Invitation | null> {
+  const row = await prisma.invitation.findFirst({
+    where: { tokenHash: sha256Hex(token), expiresAt: { gt: new Date(now) } },
+  })
+  if (!row) return null
+  const { id, email, name, role, expiresAt } = row
+  return { id: Number(id), email, name, role, expires_at: expiresAt.toISOString() }
+}
+
+/**
+ * Creates the account of an invitation and uses the invitation up. The address counts as verified, because the link was
+ * mailed there. Returns `invalid` if the invitation is not valid any more, and `taken` if the address has an account.
+ */
+export async function acceptInvitation(
+  tx: Tx,
+  origin: EventContext,
+  { token, name, password }: { token: string; name: string; password: string | null },
+): Promise<User | 'invalid' | 'taken'> {
+  const { now } = origin
+  const invitation = await findInvitation({ prisma: tx }, token, now)
+  if (!invitation) return 'invalid'
+  const { id, email, role } = invitation
+  // A conditional delete: of two concurrent requests, one creates the account.
+  const { count } = await tx.invitation.deleteMany({ where: { id: BigInt(id), tokenHash: sha256Hex(token) } })
+  if (count === 0) return 'invalid'
+  const user = await createUser(tx, { name, email, password, role, verified: true, now })
+  if (!user) return 'taken'
+  await recordEvent(tx, origin, { type: 'registered', userId: user.id, data: { invitation: id } })
+  return user
+}
+
+/** Deletes expired invitations. */
+export async function pruneInvitations({ prisma }: Database, now: number): Promise<void> {
+  await prisma.invitation.deleteMany({ where: { expiresAt: { lt: new Date(now) } } })
+}
