@@ -77,7 +77,7 @@ const codeOf = (error: Error): string => ('code' in error ? String(error.code) :
 function explanation(error: Error): string | null {
   if ([ConfigError, MigrationError, MetricsPortError, StartError].some((kind) => error instanceof kind))
     return error.message
-  if ('syscall' in error && error.syscall === 'listen' && 'port' in error) {
+  if ('syscall' in error && ['listen', 'bind'].includes(String(error.syscall)) && 'port' in error) {
     const reason = codeOf(error) === 'EADDRINUSE' ? `port ${error.port} is in use` : error.message
     return `svc cannot listen: ${reason}. Set server.host and server.port (PORT) to a free address.`
   }

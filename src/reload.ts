@@ -8,6 +8,7 @@ import { type Loaded, loadConfig, type ReadFile } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
 import { sha256Hex } from './crypto/hash.ts'
+import { type BootFile, BootFiles } from './workers/boot-files.ts'
 
 /** Polling interval in milliseconds. */
 const lookEvery = 1_000
@@ -18,10 +19,15 @@ const quiet = 200
 /** Reads files and remembers their contents: the configuration and secret files. */
 export class FilesRead {
   readonly #held = new Map<string, string>()
+  readonly #source: ReadFile
+
+  constructor(source: ReadFile = (path) => readFileSync(path, 'utf8')) {
+    this.#source = source
+  }
 
   readonly read: ReadFile = (path) => {
     try {
-      const text = readFileSync(path, 'utf8')
+      const text = this.#source(path)
       this.#held.set(path, sha256Hex(text))
       return text
     } catch (error) {
@@ -60,6 +66,8 @@ interface ReloaderParts {
   log: FastifyBaseLogger
   /** Saves the active configuration, at boot and after each change. */
   note: (settings: Settings) => Promise<void>
+  /** Receives the files of each successful reload. */
+  keep?: ((files: readonly BootFile[]) => void) | undefined
 }
 
 /**
@@ -71,6 +79,7 @@ export class Reloader {
   readonly #config: CurrentConfig
   readonly #log: FastifyBaseLogger
   readonly #note: ReloaderParts['note']
+  readonly #keep: ReloaderParts['keep']
   #file: string | null
   #settings: Settings
   #files: FilesRead
@@ -79,7 +88,8 @@ export class Reloader {
   #isClosed = false
   #noting: Promise<void> = Promise.resolve()
 
-  constructor({ boot, files, log, note }: ReloaderParts) {
+  constructor({ boot, files, log, note, keep }: ReloaderParts) {
+    this.#keep = keep
     this.#config = boot.config
     this.#settings = boot.settings
     this.#file = boot.file
@@ -101,12 +111,16 @@ export class Reloader {
     this.#look()
   }
 
-  /** Reloads everything synchronously, so that no request sees a partial state and no second reload overlaps. */
-  reload(): void {
+  /**
+   * Reloads everything synchronously, so that no request sees a partial state and no second reload overlaps. `source`
+   * replaces the file system.
+   */
+  reload(source?: ReadFile): void {
     if (this.#isClosed) return
-    const files = new FilesRead()
+    const recorded = new BootFiles(source)
+    const files = new FilesRead(recorded.read)
     try {
-      this.#apply(loadConfig({ read: files.read }))
+      if (this.#apply(loadConfig({ read: files.read }))) this.#keep?.(recorded.all)
     } catch (error) {
       if (error instanceof ConfigError) this.#refuse(error.message.split('\n'))
       else this.#log.error({ err: error }, 'configuration reload failed, keeping the active configuration')
@@ -150,14 +164,15 @@ export class Reloader {
     this.#watched = paths
   }
 
-  #apply(loaded: Loaded): void {
+  /** Returns whether the configuration is active. */
+  #apply(loaded: Loaded): boolean {
     const { file, isEmpty, warnings } = loaded
     // At boot this would mean a configuration without clients; in a running server the file is more likely being
     // written.
     if (this.#file !== null && (file === null || isEmpty)) {
       const reason = file === null ? 'the configuration file cannot be read (ENOENT)' : 'the file is empty'
       this.#refuse([`${this.#file}: ${reason}`])
-      return
+      return false
     }
     const next = nextConfig(this.#settings, loaded)
     const keys = (reload: 'live' | 'restart') => next.changes.filter((c) => c.reload === reload).map(({ key }) => key)
@@ -165,7 +180,7 @@ export class Reloader {
     const names = waiting.join(', ')
     if (next.problems.length > 0) {
       this.#refuse(next.problems, ` without the keys that need a restart (${names})`)
-      return
+      return false
     }
     const { secret } = this.#config.current().app
     this.#config.swap({ ...next.config, app: { ...next.config.app, secret } })
@@ -176,6 +191,7 @@ export class Reloader {
     if (waiting.length > 0) this.#log.warn({ keys: waiting }, `restart required for ${names}, keeping the old values`)
     for (const warning of warnings) this.#log.warn(warning)
     if (changed.length > 0) this.#noteSettings()
+    return true
   }
 
   #refuse(problems: readonly string[], beside = ''): void {

@@ -1,0 +1,106 @@
+import closeWithGrace from 'close-with-grace'
+import { buildApp } from './app.ts'
+import type { BootSettings } from './boot.ts'
+import { systemClock } from './clock.ts'
+import { isLoopback } from './config/hosts.ts'
+import { logLevel, wantsTraces } from './config/load.ts'
+import type { Config, Settings } from './config/schema.ts'
+import { keepSnapshot } from './database/config-snapshot.ts'
+import { openDatabase } from './database/database.ts'
+import type { HangUps } from './hang-ups.ts'
+import { createLogger, standardOutput } from './observability/logging.ts'
+import { type FilesRead, Reloader } from './reload.ts'
+import { stopTimeout } from './stop-timeout.ts'
+import { readRecorded } from './workers/boot-files.ts'
+import { transactionConnections } from './workers/count.ts'
+import type { WorkerLink } from './workers/link.ts'
+
+interface Served {
+  boot: BootSettings
+  files: FilesRead
+  hangUps: HangUps
+  /** Null if this process is the only one. */
+  worker: WorkerLink | null
+  /** Called when stop signals are handled. */
+  isHandled(): void
+}
+
+/** Serves requests until the process is asked to stop. */
+export async function serve({ boot, files, hangUps, worker, isHandled }: Served): Promise<void> {
+  const { config, file, warnings } = boot
+  const { server, database: where } = config.current()
+  const traces = wantsTraces()
+  const output = standardOutput({ isShared: worker !== null })
+  const logger = createLogger(logLevel(), output, worker && { worker: worker.number })
+  if (!worker) for (const warning of warnings) logger.warn(warning)
+  const connections = transactionConnections(worker)
+  const database = await openDatabase({ ...where, file: where.file ?? undefined, logger, connections })
+  const app = await buildApp({ config, database, clock: systemClock, logger, traces, worker })
+  const note = async (settings: Settings) => {
+    if (worker && worker.number > 1) return
+    await keepSnapshot(database, config.current().app.secret, settings, systemClock.now())
+  }
+  const reloader = new Reloader({ boot, files, log: logger, note, keep: worker?.keepReloaded })
+  const onTimeout = () => logger.error('stopping with requests still in flight')
+  // The primary decides what a signal to a worker means.
+  const skip = worker ? (['SIGHUP', 'SIGINT', 'SIGTERM'] as const) : (['SIGHUP'] as const)
+  const delay = stopTimeout(config.current())
+  const stopping = closeWithGrace({ delay, logger: false, onTimeout, skip: [...skip] }, async ({ err }) => {
+    if (err) {
+      logger.error({ err }, 'unexpected error: stopping')
+      app.stopping.isReplaced = worker !== null
+      worker?.leave(true)
+    }
+    const noted = reloader.close()
+    await app.close()
+    await noted
+    await database.close()
+    output.flushSync()
+  })
+  isHandled()
+  let isStopping = false
+  worker?.handle({
+    reload: () => reloader.reload(),
+    stop: ({ isWhole, isWatched }) => {
+      app.stopping.isReplaced = !isWhole
+      if (isWatched) app.stopping.askedAt = performance.now()
+      if (!isStopping) stopping.close()
+      isStopping = true
+    },
+  })
+  // Before the first request: svc must not start without readable signing keys.
+  await app.oauth.open()
+  if (worker?.reloaded) reloader.reload(readRecorded(worker.reloaded))
+  await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
+  reloader.start()
+  hangUps.handle(
+    () => reloader.reload(),
+    () => {
+      // The terminal is closed, so pending output would wait forever.
+      output.destroy()
+      process.exit()
+    },
+  )
+  if (worker && !worker.isFirst) return
+  // Through the log stream, so that it does not split a log line.
+  const listening = app.server.address()
+  const port = typeof listening === 'object' && listening ? listening.port : server.port
+  if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file, port))
+}
+
+function whereToLook({ app, database, test_page }: Config, file: string | null, port: number): string {
+  const { protocol, hostname } = new URL(app.url)
+  // PORT changes the server but not app.url; the printed URL must be reachable.
+  const url = protocol === 'http:' && isLoopback(hostname) ? `http://${hostname}:${port}` : app.url
+  return `
+  ${app.name} is ready at ${url}
+
+  Database         ${database.file ?? 'PostgreSQL'}
+  Configuration    ${file ?? 'none (all defaults)'}
+  API description  ${url}/openapi.json
+${test_page ? `  Test page        ${url}/test-login\n` : ''}
+  Create the first user:
+    npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
+
+`
+}

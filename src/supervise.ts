@@ -1,0 +1,55 @@
+import closeWithGrace from 'close-with-grace'
+import type { BootSettings } from './boot.ts'
+import { logLevel } from './config/load.ts'
+import type { HangUps } from './hang-ups.ts'
+import { createLogger, standardOutput } from './observability/logging.ts'
+import { MetricsListener } from './observability/metrics/listener.ts'
+import { stopTimeout } from './stop-timeout.ts'
+import type { BootFile } from './workers/boot-files.ts'
+import { FirstWorkerError, Primary } from './workers/primary.ts'
+
+/** How long after their own timeout workers are killed, in milliseconds. */
+const killAfter = 1_000
+
+interface Supervised {
+  boot: BootSettings
+  files: readonly BootFile[]
+  count: number
+  hangUps: HangUps
+  /** Called when stop signals are handled. */
+  isHandled(): void
+}
+
+/** Serves requests by several workers until the process is asked to stop. */
+export async function supervise({ boot, files, count, hangUps, isHandled }: Supervised): Promise<void> {
+  const { server, metrics: wanted } = boot.config.current()
+  const output = standardOutput({ isShared: true })
+  const log = createLogger(logLevel(), output)
+  for (const warning of boot.warnings) log.warn(warning)
+  // Loaded only with metrics, for the memory of the primary.
+  const { WorkerMetrics } = wanted.port === null ? { WorkerMetrics: null } : await import('./workers/worker-metrics.ts')
+  const metrics = WorkerMetrics && new WorkerMetrics(() => primary.running())
+  const primary = new Primary({ count, files, log, metrics })
+  if (metrics && wanted.port !== null) {
+    const listener = new MetricsListener(async () => metrics.text(await primary.metrics()), log)
+    await listener.open({ host: server.host, port: wanted.port })
+  }
+  const delay = stopTimeout(boot.config.current()) + killAfter
+  closeWithGrace({ delay, logger: false, onTimeout: () => primary.kill(), skip: ['SIGHUP'] }, async ({ err }) => {
+    if (err) log.error({ err }, 'unexpected error: stopping')
+    const isComplete = await primary.stop()
+    output.flushSync()
+    if (!isComplete) process.exit(1)
+  })
+  isHandled()
+  hangUps.handle(
+    () => primary.reload(),
+    () => process.exit(),
+  )
+  await primary.start().catch((error) => {
+    // The worker has printed why.
+    if (error instanceof FirstWorkerError) process.exit(error.exitCode)
+    throw error
+  })
+  log.info({ workers: count }, 'workers started')
+}

@@ -1,0 +1,109 @@
+import cluster from 'node:cluster'
+import type { Counters } from '../limits/counters.ts'
+import type { BootFile } from './boot-files.ts'
+import type { Boot, MetricsOfProcess, ToPrimary, ToWorker } from './messages.ts'
+import { SharedCounters } from './shared-counters.ts'
+
+/** Argument of a worker process. Other programs may start svc as a cluster worker of their own. */
+export const workerArgument = '--worker'
+
+/** Minimum interval between notices of readiness checks, in milliseconds. */
+const noticeEvery = 1_000
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Null if this process is the only one. */
+    worker: WorkerLink | null
+  }
+}
+
+/** What a worker does when the primary asks for it. */
+interface Handlers {
+  reload(): void
+  stop(how: { isWhole: boolean; isWatched: boolean }): void
+}
+
+/** A worker's connection to the primary. */
+export class WorkerLink {
+  /** From 1. Worker 1 also runs what one process is enough for, such as scheduled jobs. */
+  readonly number: number
+  /** The number of workers, for shares of a limit. */
+  readonly count: number
+  readonly isFirst: boolean
+  /** The configuration files as the primary read them. */
+  readonly files: readonly BootFile[]
+  /** The files that the other workers reloaded last, if they did. */
+  readonly reloaded: readonly BootFile[] | null
+  /** Counts over all workers. */
+  readonly counters: Counters
+  #handlers: Handlers | null = null
+  #collect: (() => Promise<MetricsOfProcess>) | null = null
+  #noticedAt = Number.NEGATIVE_INFINITY
+
+  private constructor({ number, count, isFirst, files, reloaded }: Boot) {
+    this.number = number
+    this.count = count
+    this.isFirst = isFirst
+    this.files = files
+    this.reloaded = reloaded
+    const counters = new SharedCounters((id, calls) => this.#send({ type: 'count', id, calls }))
+    this.counters = counters
+    process.on('message', (message: ToWorker) => {
+      if (message.type === 'reload') this.#handlers?.reload()
+      if (message.type === 'stop') this.#handlers?.stop(message)
+      if (message.type === 'counted') counters.take(message.id, message.results)
+      if (message.type === 'metrics') void this.sendMetrics()
+    })
+  }
+
+  /** Returns whether this process is a worker of svc. */
+  static isWorker(): boolean {
+    return cluster.isWorker && process.argv.includes(workerArgument)
+  }
+
+  /** Waits for what the primary sends first. */
+  static async open(): Promise<WorkerLink> {
+    const boot = await new Promise<Boot>((resolve) => process.once('message', resolve))
+    return new WorkerLink(boot)
+  }
+
+  /** Sets the handlers for messages. */
+  handle(handlers: Handlers): void {
+    this.#handlers = handlers
+  }
+
+  /** Asks the primary to replace this worker, which stops afterwards or because of an error. */
+  leave(hasFailed: boolean): void {
+    void this.#send({ type: 'leaving', hasFailed })
+  }
+
+  /** Tells the primary that a load balancer checks the readiness, so that all workers drain. */
+  noteWatched(): void {
+    if (performance.now() - this.#noticedAt < noticeEvery) return
+    this.#noticedAt = performance.now()
+    void this.#send({ type: 'watched' })
+  }
+
+  /** Keeps the files of a reload for workers that start later. */
+  readonly keepReloaded = (files: readonly BootFile[]): void => {
+    void this.#send({ type: 'reloaded', files })
+  }
+
+  /** Adds these metrics to those of the other workers. */
+  shareMetrics(collect: () => Promise<MetricsOfProcess>): void {
+    this.#collect = collect
+  }
+
+  /** Sends the current metrics, on request and when the worker ends. */
+  async sendMetrics(): Promise<void> {
+    if (this.#collect) await this.#send({ type: 'metrics', metrics: await this.#collect() })
+  }
+
+  /** The primary may end at any time; its workers then end too. */
+  #send(message: ToPrimary): Promise<void> {
+    return new Promise((resolve) => {
+      if (process.connected) process.send?.(message, undefined, {}, () => resolve())
+      else resolve()
+    })
+  }
+}

@@ -1,0 +1,69 @@
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { MetricsOfProcess } from './messages.ts'
+
+/** How metrics are merged that are not a sum over the workers. */
+const mergedBy: Readonly<Record<string, 'min' | 'max'>> = {
+  svc_build_info: 'max',
+  svc_database_up: 'min',
+  svc_outbox_entries: 'max',
+  svc_outbox_oldest_age_seconds: 'max',
+  svc_signing_key_age_seconds: 'max',
+  process_start_time_seconds: 'min',
+  process_max_fds: 'max',
+  nodejs_eventloop_lag_seconds: 'max',
+  nodejs_eventloop_lag_mean_seconds: 'max',
+  nodejs_eventloop_lag_stddev_seconds: 'max',
+  nodejs_eventloop_lag_p50_seconds: 'max',
+  nodejs_eventloop_lag_p90_seconds: 'max',
+  nodejs_eventloop_lag_p99_seconds: 'max',
+}
+
+const merge = (all: readonly MetricsOfProcess[]): Registry =>
+  AggregatorRegistry.aggregate(
+    all.map((metrics) => metrics.map((each) => ({ ...each, aggregator: mergedBy[each.name] ?? each.aggregator }))),
+  )
+
+/** Counts only grow, so that Prometheus does not take the end of a worker for a restart of svc. */
+const countsIn = (metrics: MetricsOfProcess): MetricsOfProcess =>
+  // The library's types declare numbers, its values are names.
+  metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)))
+
+/** The metrics of the primary and of all workers, as one process would have them. */
+export class WorkerMetrics {
+  readonly #own = new Registry()
+  readonly #crashes: Counter
+  /** The counts of workers that ended. */
+  #ended: Promise<MetricsOfProcess> = Promise.resolve([])
+
+  constructor(running: () => number) {
+    collectDefaultMetrics({ register: this.#own })
+    const registers = [this.#own]
+    this.#crashes = new Counter({
+      name: 'svc_worker_crashes_total',
+      help: 'Workers that ended unexpectedly.',
+      registers,
+    })
+    new Gauge({
+      name: 'svc_workers',
+      help: 'Workers that serve requests.',
+      registers,
+      collect() {
+        this.set(running())
+      },
+    })
+  }
+
+  crashed(): void {
+    this.#crashes.inc()
+  }
+
+  /** Keeps the counts of a worker that ended. */
+  keep(last: MetricsOfProcess): void {
+    this.#ended = this.#ended.then((ended) => merge([ended, countsIn(last)]).getMetricsAsJSON())
+  }
+
+  /** Returns all metrics in Prometheus text format. */
+  async text(workers: readonly MetricsOfProcess[]): Promise<string> {
+    return merge([await this.#own.getMetricsAsJSON(), await this.#ended, ...workers]).metrics()
+  }
+}
