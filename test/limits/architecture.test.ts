@@ -8,12 +8,18 @@ const outside = (pattern: RegExp) => holders(pattern).filter((file) => !file.sta
 
 /** Files that use counters without @fastify/rate-limit, and why. */
 const direct: Readonly<Record<string, string>> = {
+  'commands.ts': 'passes the counters to the commands',
+  'features/password-reset/request.ts': 'counts in a transaction, once per window',
   'login/login-limiter.ts': 'takes back attempts that succeed, and delays increasingly',
   'login/address-limit.ts': 'takes back attempts that succeed',
+  'login/login-codes.ts': 'counts by the address of the account, and delays increasingly',
   'login/unlock.ts': 'mails once per window in a transaction, and marks links as used',
   'login/new-device.ts': 'notifies once per window in a transaction',
   'mail/budget.ts': 'counts in a transaction, and delays increasingly',
   'mail/mail.ts': 'passes the counters to the budget',
+  'workers/link.ts': 'passes the counters of the primary process to the workers',
+  'workers/messages.ts': 'describes the counts that processes exchange',
+  'workers/shared-counters.ts': 'counts for all workers in the primary process',
   'features/oauth/protocol/client-limits.ts': 'counts failures only',
   'features/oauth/protocol/pending-limits.ts': 'counts records of oidc-provider',
   'features/oauth/protocol/patches/device-flow.ts': 'counts wrong codes only, and the polls of a device',
@@ -31,8 +37,8 @@ t.test('writes the headers and the 429 of limits in one place', async (t) => {
   ])
 })
 
-t.test('counts only in the counters, which app and cli open', async (t) => {
-  t.same(outside(/new (Database|Memory|Redis)Counters\(/), ['app.ts', 'cli.ts'])
+t.test('counts only in the counters, which app, cli and the primary process open', async (t) => {
+  t.same(outside(/new (Database|Memory|Redis)Counters\(/), ['app.ts', 'cli.ts', 'workers/primary.ts'])
   // It holds no counts: it remembers which counters to query. Anything else would decide on one replica only.
   t.same(outside(/new Map<string, number>/), ['features/oauth/protocol/client-limits.ts'])
   // Pruning deletes expired rows of every kernel table.

@@ -1,21 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import type { LightMyRequestResponse } from 'fastify'
-import type { LimitRule } from '../../src/limits/counters.ts'
-import type { Settings, TestApp } from '../support/app.ts'
+import type { TestApp } from '../support/app.ts'
 import { day, hour, minute, second } from '../support/clock.ts'
 import { basic, hiddenFields, Person, post, request, secret } from '../support/oauth.ts'
 import { credentials, ScriptlessBrowser } from '../support/plain.ts'
 import { confirmedBrowser, enableTwoFactor } from '../support/totp.ts'
-
-/** A way to reach a limit. */
-export interface Case {
-  rates: Settings
-  reach(svc: TestApp): Promise<LightMyRequestResponse>
-  /** The maximum in `X-RateLimit-Limit`. Default: 1. */
-  max?: number
-}
-
-type Send = () => Promise<LightMyRequestResponse>
+import { codeLimits, codeRoutes } from './code-cases.ts'
+import { type Case, fill, growing, guest, once, twice } from './reach.ts'
 
 /** A client that may exchange passwords. */
 export const trusted = {
@@ -26,20 +16,8 @@ export const trusted = {
   scopes: ['stock:read'],
 }
 
-const once = '1/10m'
 /** Only the limit of a case applies. */
 export const off = { mail: null, register: null, login: null, login_address: null, two_factor: null, token: null }
-
-/** Sends the request up to the limit of one, and returns the next response. */
-async function twice(send: Send): Promise<LightMyRequestResponse> {
-  await send()
-  return send()
-}
-
-/** Fills a counter, as many earlier requests would. */
-async function fill(svc: TestApp, name: string, rule: LimitRule): Promise<void> {
-  for (let n = 0; n < rule.max; n++) await svc.app.counters.hit(name, rule, svc.clock.now())
-}
 
 const device = (svc: TestApp, email: string, more: object = {}) =>
   svc.bearer(null, 'POST', '/svc/token', { email, password: 'wrong', device_name: 'd', ...more })
@@ -52,19 +30,33 @@ const json = (svc: TestApp, method: 'GET' | 'POST', url: string, body?: object) 
 const guessSecret = ({ app }: TestApp) =>
   app.inject({ method: 'POST', url: '/oauth/introspect', headers: basic('web', 'wrong'), payload: { token: 'x' } })
 
-async function guest(svc: TestApp) {
-  const browser = svc.browser()
-  await browser.get('/svc/csrf-cookie')
-  return browser
-}
-
 /** Routes that declare a limit, and cases that reach it. */
 export const routes: Record<string, Case> = {
+  ...codeRoutes,
   'POST /register': {
     rates: { register: once },
     reach: async (svc) => {
       const browser = await guest(svc)
       return twice(() => browser.post('/register', {}))
+    },
+  },
+  'POST /svc/register': {
+    rates: { register: once },
+    reach: (svc) => twice(() => svc.bearer(null, 'POST', '/svc/register', {})),
+  },
+  'POST /svc/email-code': {
+    rates: { mail: once },
+    reach: (svc) => twice(() => svc.bearer(null, 'POST', '/svc/email-code', {})),
+  },
+  'POST /svc/forgot-password': {
+    rates: { mail: once },
+    reach: (svc) => twice(() => svc.bearer(null, 'POST', '/svc/forgot-password', {})),
+  },
+  'POST /svc/token with a provider': {
+    rates: { token: once },
+    reach: (svc) => {
+      const fields = { provider: 'x', authorization_code: 'x', redirect_uri: 'x', device_name: 'x' }
+      return twice(() => svc.bearer(null, 'POST', '/svc/token', fields))
     },
   },
   'POST /forgot-password': {
@@ -107,6 +99,21 @@ export const routes: Record<string, Case> = {
     },
     max: 60,
   },
+  ...Object.fromEntries(
+    ['/user/export', '/account/data/export'].map((url): [string, Case] => [
+      `GET ${url}`,
+      {
+        rates: {},
+        reach: async (svc) => {
+          const { id, email } = await svc.createUser()
+          const browser = await confirmedBrowser(svc, email)
+          await fill(svc, `data-export:user ${id}`, { max: 10, window: hour, block: 'window' })
+          return browser.get(url)
+        },
+        max: 10,
+      },
+    ]),
+  ),
   'POST /user/confirmation-code': {
     rates: { mail: once },
     reach: async (svc) => {
@@ -140,6 +147,23 @@ export const routes: Record<string, Case> = {
     rates: { token: once },
     reach: async (svc) => twice(json(svc, 'POST', '/auth/github/token', {})),
   },
+  'POST /svc/passkeys/registration-options': {
+    rates: {},
+    reach: async (svc) => {
+      const token = await svc.createToken(await svc.createUser())
+      await fill(svc, 'passkey-options:127.0.0.1', { max: 60, window: minute, block: 'window' })
+      return svc.bearer(token, 'POST', '/svc/passkeys/registration-options', {})
+    },
+    max: 60,
+  },
+  'POST /svc/passkeys/options': {
+    rates: {},
+    reach: async (svc) => {
+      await fill(svc, 'passkey-options:127.0.0.1', { max: 60, window: minute, block: 'window' })
+      return svc.bearer(null, 'POST', '/svc/passkeys/options')
+    },
+    max: 60,
+  },
   'GET /passkeys/login/options': {
     rates: {},
     reach: async (svc) => {
@@ -150,10 +174,9 @@ export const routes: Record<string, Case> = {
   },
 }
 
-const growing = (max: number, window: number): LimitRule => ({ max, window, block: 'growing' })
-
 /** Limits that no route declares. */
 export const others: Record<string, Case> = {
+  ...codeLimits,
   'all requests': { rates: { global: once }, reach: (svc) => twice(json(svc, 'GET', '/health/live')) },
   'a changed address': {
     rates: { mail: once },

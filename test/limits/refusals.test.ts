@@ -1,3 +1,4 @@
+// engine: none
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../support/app.ts'
@@ -36,7 +37,12 @@ function checkBody(t: Test, body: object) {
 for (const [name, { rates, reach, max = 1 }] of Object.entries({ ...routes, ...others })) {
   t.test(`answers with the headers of limits: ${name}`, async (t) => {
     const social = { github: { client_id: 'x', client_secret: 'y' } }
-    const settings = { ...oauthSettings, clients: [...oauthSettings.clients, trusted], social }
+    const settings = {
+      ...oauthSettings,
+      login: { email_code: true },
+      clients: [...oauthSettings.clients, trusted],
+      social,
+    }
     const svc = await buildTestApp(t, {
       settings: { ...settings, rate_limits: { ...off, ...rates } },
       clock: stopTime(t),
@@ -51,17 +57,29 @@ t.test('has a case for every route with a limit', async (t) => {
   )
   // Both addresses of verification links are one declaration.
   t.same(declared.filter((line) => line.startsWith('features/')).sort(), [
+    'features/email-code/pages/routes.ts: mail',
+    'features/email-code/routes.ts: mail',
+    'features/email-code/routes.ts: mail',
     'features/email-verification/pages/routes.ts: mail',
     'features/email-verification/routes.ts: link',
     'features/email-verification/routes.ts: mail',
+    'features/invitations/routes.ts: register',
     'features/oauth/applications/routes.ts: freshTokenLimit',
+    'features/passkeys/apps/routes.ts: challengeLimit',
+    'features/passkeys/apps/routes.ts: challengeLimit',
+    'features/passkeys/invitation/routes.ts: register',
     'features/passkeys/routes.ts: challengeLimit',
+    'features/password-confirmation/pages/routes.ts: mail',
     'features/password-confirmation/routes.ts: mail',
     'features/password-reset/pages/routes.ts: mail',
     'features/password-reset/routes.ts: mail',
+    'features/profile/export/routes.ts: exportLimit',
+    'features/profile/export/routes.ts: exportLimit',
     'features/registration/pages/routes.ts: register',
     'features/registration/routes.ts: register',
+    'features/registration/routes.ts: register',
+    'features/social/mobile.ts: token',
     'features/social/routes.ts: token',
   ])
-  t.equal(Object.keys(routes).length, 12)
+  t.equal(Object.keys(routes).length, 25)
 })

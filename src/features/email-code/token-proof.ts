@@ -1,0 +1,26 @@
+import { validationFailed } from '../../errors.ts'
+import { nullableText } from '../../http/fields.ts'
+import { emailCodeMethod } from '../../login/authentication-methods.ts'
+import { challengeTokenField, type TokenProof, tokenProof } from '../../tokens/first-factor.ts'
+import { wrongCode } from './wrong-code.ts'
+
+/** Holder of a code that an app requested. No session id has this form. */
+export const appHolder = (challengeToken: string): string => `app ${challengeToken}`
+
+/** The proof of an app whose user entered a mailed code. */
+export const emailCodeProof: TokenProof = tokenProof({
+  name: 'email_code',
+  fields: {
+    email_code: nullableText('The six digits of the mail from `POST /svc/email-code`.', { maxLength: 32 }),
+    challenge_token: challengeTokenField,
+  },
+  required: ['challenge_token'],
+  verify: async (request, { email_code, challenge_token }) => {
+    const app = request.server
+    const holder = appHolder(challenge_token ?? '')
+    const isEnabled = app.config.current().login.email_code
+    const proved = isEnabled ? await app.loginCodes.verify(request, { holder, code: email_code ?? '' }) : null
+    if (!proved) throw validationFailed({ email_code: [wrongCode] })
+    return { user: proved.user, password: proved.password, method: emailCodeMethod, channel: 'email_code' }
+  },
+})
