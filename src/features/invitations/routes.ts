@@ -1,0 +1,154 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { type FieldErrors, HttpError } from '../../errors.ts'
+import { formType } from '../../http/bodies.ts'
+import { uncheckedText } from '../../http/fields.ts'
+import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
+import { continueSignIn } from '../../login/challenge.ts'
+import { goOn } from '../../pages/continuation.ts'
+import { addPages, pageAnswers } from '../../pages/pages.ts'
+import { textsOf } from '../../pages/texts.ts'
+import { eventContext } from '../../users/events.ts'
+import { acceptInvitation, findInvitation, type Invitation, invitationPath } from '../../users/invitations.ts'
+
+const guest = { family: 'session', caller: 'guest' } as const
+
+const Params = Type.Object({ token: Type.String({ maxLength: 64, description: 'The token of the mailed link.' }) })
+
+const FormBody = Type.Object(
+  { name: uncheckedText('The full name.'), password: uncheckedText('The password.') },
+  { title: 'InvitationForm', additionalProperties: false },
+)
+
+/** The form with its rules. The page has one password field. */
+const Rules = Type.Object({
+  name: Type.String(nameField),
+  password: NewPassword,
+  password_confirmation: PasswordConfirmation,
+})
+
+type Form = Static<typeof FormBody>
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const taken: FieldErrors = { email: ['The email has already been taken.'] }
+
+/** Rolls back an accepted invitation whose address has an account by now. */
+class Taken extends Error {}
+
+/** Page that accepts an invitation with a password. It works without JavaScript and while registration is disabled. */
+const invitations: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app)
+
+  const page = (
+    reply: FastifyReply,
+    { token, invitation }: { token: string; invitation: Invitation },
+    { form = {}, errors = {} }: { form?: Form; errors?: FieldErrors } = {},
+    status = 200,
+  ) => {
+    const config = app.config.current()
+    return reply.page(
+      'invitation',
+      {
+        action: invitationPath.replace(':token', encodeURIComponent(token)),
+        token,
+        email: invitation.email,
+        name: text(form.name) || (invitation.name ?? ''),
+        errors,
+        minLength: config.passwords.min_length,
+        parts: app.features.flatMap(({ invitationPage }) => invitationPage?.(config) ?? []),
+      },
+      status,
+    )
+  }
+
+  const invalid = (reply: FastifyReply) => {
+    const words = textsOf(reply.request)
+    const texts = [words('invitation.invalid_text')]
+    return reply.page('error', { heading: words('invitation.invalid'), texts, homeHref: '/oauth/login' }, 403)
+  }
+
+  app.get(
+    invitationPath,
+    {
+      config: { access: guest },
+      schema: {
+        operationId: 'showInvitation',
+        tags: ['Pages'],
+        summary: 'Page: accept an invitation, by the link of a mail',
+        description: 'Changes nothing: mail scanners follow links too.',
+        params: Params,
+        response: { 200: pageAnswers.page, 403: pageAnswers.refused },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.params
+      const invitation = await findInvitation(app.database, token, app.clock.now())
+      return invitation ? page(reply, { token, invitation }) : invalid(reply)
+    },
+  )
+
+  app.post(
+    invitationPath,
+    {
+      config: { access: guest, limit: 'register' },
+      schema: {
+        operationId: 'acceptInvitation',
+        tags: ['Pages'],
+        summary: 'Form: accept an invitation with a password',
+        description:
+          'Creates the account with a verified address, and signs the browser in. An invitation works once. An invalid form is shown again with 422.',
+        params: Params,
+        consumes: [formType],
+        body: FormBody,
+        response: { 303: Type.Null({ description: 'To the start page.' }), 403: pageAnswers.refused },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.params
+      const form = request.body
+      const invitation = await findInvitation(app.database, token, app.clock.now())
+      if (!invitation) return invalid(reply)
+      const again = (errors: FieldErrors, status: number) =>
+        page(reply, { token, invitation }, { form, errors }, status)
+      try {
+        return (await accept(request, reply, invitation)) ? goOn(reply, null) : invalid(reply)
+      } catch (error) {
+        if (error instanceof Taken) return again(taken, 422)
+        if (!(error instanceof HttpError) || !error.errors) throw error
+        return again(error.errors, error.statusCode)
+      }
+    },
+  )
+
+  /** Creates the account and signs the browser in; false if the invitation is not valid any more. */
+  async function accept(
+    request: FastifyRequest<{ Body: Form; Params: Static<typeof Params> }>,
+    reply: FastifyReply,
+    { email }: Invitation,
+  ): Promise<boolean> {
+    const { token } = request.params
+    const { name, password } = checked(request, request.body)
+    const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))
+    const user = await app.database.transaction(async (tx) => {
+      const accepted = await acceptInvitation(tx, eventContext(request), { token, name, password: hash })
+      if (accepted === 'taken') throw new Taken()
+      return accepted === 'invalid' ? null : accepted
+    })
+    if (!user) return false
+    const login = { user, password: hash, remember: false, channel: 'invitation', isNewAccount: true } as const
+    await continueSignIn(request, reply, login)
+    return true
+  }
+}
+
+/** Throws 422 with the errors of each field. */
+function checked(request: FastifyRequest, form: Form): Static<typeof Rules> {
+  const body = { ...form, password_confirmation: form.password }
+  const result: unknown = request.compileValidationSchema(Rules)(body)
+  if (typeof result === 'object' && result !== null && 'error' in result) throw result.error
+  return body as Static<typeof Rules>
+}
+
+export default invitations
