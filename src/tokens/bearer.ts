@@ -48,7 +48,10 @@ class ApiTokenCaller implements TokenCaller {
 }
 
 /** Expiry of a token, by its own date or the global age: Unix ms, null for never, 0 if its age is unknown. */
-function endOf({ expiresAt, createdAt }: TokenRow, expiration: number | null): number | null {
+export function endOfToken(
+  { expiresAt, createdAt }: Pick<TokenRow, 'expiresAt' | 'createdAt'>,
+  expiration: number | null,
+): number | null {
   const own = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
   const byAge =
     expiration === null
@@ -117,7 +120,7 @@ export async function isLiveToken(id: bigint, userId: string, parts: Parts): Pro
 function unexpired(row: TokenRow, { clock, config }: Parts): LiveApiToken | null {
   if (!row.user || row.tokenableType !== 'user') return null
   const now = clock.now()
-  const end = endOf(row, config.current().expiration)
+  const end = endOfToken(row, config.current().expiration)
   // An invalid date compares as false, so the token counts as expired.
   if (end !== null && !(now < end)) return null
   return { row, user: row.user, since: row.createdAt === null ? null : Date.parse(row.createdAt), end }

@@ -88,3 +88,19 @@ export async function deleteExpired(
   if (rows.length === 0) return 0
   return (await prisma.personalAccessToken.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } })).count
 }
+
+/** A page of the user's tokens, oldest first. */
+export async function pageOfTokens(
+  { prisma }: Database,
+  { userId, after, take }: { userId: number; after: bigint; take: number },
+): Promise<ApiToken[]> {
+  const where = { ...ownedBy(userId), id: { gt: after } }
+  return (await prisma.personalAccessToken.findMany({ where, orderBy: { id: 'asc' }, take })).map(tokenOf)
+}
+
+/** Returns the user that a token belongs to; null for an unknown id. */
+export async function ownerOfToken({ prisma }: Database, id: bigint): Promise<number | null> {
+  if (id > maxRowId) return null
+  const row = await prisma.personalAccessToken.findFirst({ where: { id, tokenableType: 'user' } })
+  return row && Number(row.tokenableId)
+}

@@ -118,6 +118,7 @@ table('accounts and mail', [
   ['passkeys: { rp_id: example.org }', 'passkeys.rp_id', /app\.url/],
   [`${HTTPS}\npasskeys: { rp_id: com }`, 'passkeys.rp_id', /public suffix/],
   [`${HTTPS}\npasskeys: { rp_id: example.com }`],
+  ["registration: { allowed_domains: ['ada@example.com'] }", 'registration.allowed_domains[0]'],
   ["passkeys: { origins: ['https://a.example/x'] }", 'passkeys.origins[0]'],
   ["passkeys: { origins: ['android:apk-key-hash:abc_-1'] }"],
   ['mail: { url: sendmail }', 'mail.url', /smtp/],
@@ -131,6 +132,14 @@ table('accounts and mail', [
   ["theme: { colors: { accent: 'url(//evil.example/x)' } }", 'theme.colors.accent', /colour/],
   ["theme: { colors: { accent: '#0a7', text-dark: rgb(1 2 3 / 50%), border: oklch(0.7 0.1 200) } }"],
   ['theme: { colors: { primary: red } }', 'theme.colors.primary', /one of accent, accent-text/],
+  ['i18n: { default: de, languages: [en, fr] }', 'i18n.default', /one of i18n\.languages, en, fr \(found "de"\)/],
+  ['i18n: { default: xx }', 'i18n.default', /one of en, de/],
+  ['i18n: { languages: [] }', 'i18n.languages', /at least one/],
+  ['i18n: { directory: ./nowhere }', 'i18n.directory', /existing directory \(found "\/srv\/nowhere"\)/],
+  ["i18n: { messages: { de: { password.hint: '{min} Zeichen bei {app}' } } }"],
+  ["i18n: { messages: { de: { login.title: '{' } } }", 'i18n.messages.de["login.title"]', /ICU MessageFormat/],
+  ["i18n: { messages: { de: { login.title: 'x {min}' } } }", 'i18n.messages.de["login.title"]', /\{min\}; .* \{app\}/],
+  ["theme: { texts: { login.title: '{count, plural, one {x}}' } }", 'theme.texts["login.title"]', /ICU MessageFormat/],
   ['compat: { prefixes: [svc, oauth] }', 'compat.prefixes[1]'],
   ['compat: { prefixes: [] }', 'compat.prefixes', /at least one/],
 ])
@@ -152,6 +161,17 @@ table('webhooks', [
   ["webhooks: [{ url: a.example, secret: s, events: ['*'] }]", 'webhooks[0].url'],
   ["webhooks: [{ url: https://a.example, events: ['*'] }]", 'webhooks[0].secret', /required/],
   ['webhooks: [{ url: https://a.example, secret: s, events: [] }]', 'webhooks[0].events', /at least one/],
+  ['webhooks: [{ url: https://a.example, secret: [], events: [login] }]', 'webhooks[0].secret', /at least one/],
+  ['webhooks: [{ url: https://a.example, secret: [a, b], events: [login, user.login, user.password_*, key.rotated] }]'],
+  ['webhooks: [{ url: https://a.example, secret: s, events: [user.logn] }]', 'webhooks[0].events[0]', /user\.login\?/],
+  ['webhooks: [{ url: https://a.example, secret: s, events: [order.*] }]', 'webhooks[0].events[0]', /webhooks\.md/],
+  ['webhooks: [{ url: https://a.example, secret: whsec_abc, events: [login] }]', 'webhooks[0].secret', /24 to 64/],
+  [`webhooks: [{ url: https://a.example, secret: whsec_${'A'.repeat(32)}, events: [login] }]`],
+  [
+    'webhooks: [{ url: https://a.example, secret: s, events: [login] }, { url: https://a.example, secret: t, events: [logout] }]',
+    'webhooks[1].url',
+    /webhooks\[0\]/,
+  ],
 ])
 
 t.test('reads any value at any key or throws a ConfigError', (t) => {

@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose'
 import type { Settings } from '../support/app.ts'
 import { day, minute } from '../support/clock.ts'
+import { runCommandOn } from '../support/command.ts'
 import { basic, clients, codeFlow, Person, post } from '../support/oauth.ts'
 import {
   after,
@@ -40,6 +41,7 @@ const cors = (header: string, origin = fromApp.origin) =>
 const wrong = { ...basic('machine', 'wrong'), 'content-type': 'application/x-www-form-urlencoded' }
 const grant = 'grant_type=client_credentials'
 const resetMail = mailed(async (svc) => forgetting(svc, (await svc.createUser()).email))
+const inviteMail = mailed((svc) => runCommandOn(svc, 'user:invite', '--email=invited@example.com'))
 const verifyMail = mailed((svc) => registering(svc))
 const named = ({ url }: { url: string }, social: Settings) => ({ acme: { issuer: url, client_id: 'a', ...social } })
 
@@ -109,6 +111,7 @@ export const rows: readonly Row[] = [
     'user',
     'guest',
   ],
+  ['registration.allowed_domains', ['example.org'], registered(), 201, 422],
   ['registration.email_change', 'immediate', pendingEmail, true, false],
   [
     'registration.require_verified_email',
@@ -161,6 +164,22 @@ export const rows: readonly Row[] = [
     423,
     200,
   ],
+  ['invitations.ttl', '2d', words(/(\d+) days/, inviteMail), '7', '2'],
+  ['login.email_code', true, answered('/oauth/email-code', 'statusCode'), 404, 200],
+  [
+    'mobile_apps.ios',
+    ['ABCDE12345.com.example.app'],
+    answered('/.well-known/apple-app-site-association', 'statusCode'),
+    404,
+    200,
+  ],
+  [
+    'mobile_apps.android',
+    [{ package: 'com.example.app', sha256_cert_fingerprints: [Array(32).fill('AB').join(':')] }],
+    answered('/.well-known/assetlinks.json', 'statusCode'),
+    404,
+    200,
+  ],
   ['passkeys.enabled', false, answered('/passkeys/login/options', 'statusCode'), 200, 404],
   ['passkeys.user_verification', 'preferred', options('userVerification'), 'required', 'preferred'],
   ['passkeys.confirm_password', false, asUser((browser) => browser.get('/user/passkeys/options')), 423, 200],
@@ -181,6 +200,8 @@ export const rows: readonly Row[] = [
   ],
   ['links.login', '/sign-in', answered('/oauth/login', 'statusCode'), 200, 302],
   ['links.register', '/join', answered('/oauth/register', 'statusCode'), 200, 302],
+  ['links.account', '/me', answered('/account', 'statusCode'), 401, 302],
+  ['account.sections', [], answered('/.well-known/change-password', 'statusCode'), 302, 404],
   ['links.help', '/help-page', words(/(help-page)/, page('/')), null, 'help-page'],
   ['links.privacy', '/privacy-page', words(/(privacy-page)/, page('/')), null, 'privacy-page'],
   ['links.terms', '/terms-page', words(/(terms-page)/, page('/')), null, 'terms-page'],
@@ -189,6 +210,17 @@ export const rows: readonly Row[] = [
   ['mail.url', 'file:{templates}', mailCount, 1, 0],
   ['theme.logo', '/logo.svg', words(/(logo\.svg)/, page('/')), null, 'logo.svg'],
   ['theme.colors', { accent: '#123456' }, words(/(#123456)/, page('/')), null, '#123456'],
+  ['i18n.default', 'de', words(/<html lang="(\w+)"/, page('/')), 'en', 'de'],
+  ['i18n.languages', ['en'], words(/(value="fr")/, page('/')), 'value="fr"', null],
+  ['i18n.messages', { en: { 'home.login': 'Come in' } }, words(/(Come in)/, page('/')), null, 'Come in'],
+  [
+    'i18n.api',
+    true,
+    words(/"content-language":"(\w+)"/, answered('/api/user', 'headers', { 'accept-language': 'de' })),
+    null,
+    'de',
+  ],
+  ['i18n.directory', '{templates}', words(/(Step in)/, page('/')), null, 'Step in'],
   ['theme.texts', { 'home.login': 'Come in' }, words(/(Come in)/, page('/')), null, 'Come in'],
   [
     'scopes',

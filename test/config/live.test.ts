@@ -13,6 +13,8 @@ const unseen = [
   'tokens.prune_after_hours',
   'passwords.reset_revokes_tokens',
   'two_factor.window',
+  // Needs an app.
+  'mobile_apps.link_paths',
   'passkeys.rp_id',
   'passkeys.origins',
   'links.two_factor',
@@ -58,7 +60,7 @@ t.test('keeps and reports every key that is marked restart, and what depends on 
   const running = parse('app: { secret: the-secret-of-more-than-thirty-two-bytes }')
   const wanted = parse(`
 app: { name: Acme, url: 'https://id.example.com', secret: Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M, environment: production }
-server: { host: 127.0.0.1, port: 9000, trust_proxy: [10.0.0.0/8], drain: 9s }
+server: { host: 127.0.0.1, port: 9000, workers: 4, trust_proxy: [10.0.0.0/8], drain: 9s }
 database: { url: 'postgresql://db/svc' }
 redis: { url: 'redis://cache', timeout: 2s }
 session: { cookie: other, domain: example.com, same_site: strict, secure: true }

@@ -29,6 +29,7 @@ export async function buildReloading(t: Test): Promise<Reloading> {
   t.teardown(() => rmSync(templates, { recursive: true, force: true }))
   writeFileSync(join(templates, 'home.eta'), '<p>Our own page</p>')
   writeFileSync(join(templates, 'verify-email.txt.eta'), 'Subject: Our own mail\n\n<%= it.data.link %>\n')
+  writeFileSync(join(templates, 'en.json'), '{ "home.login": "Step in" }')
   const svc = await buildTestApp(t, { settings: base })
   const env = { SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long', DATABASE_URL: svc.where.url }
   const { mail } = svc.config.current()

@@ -1,10 +1,36 @@
-import { choice, duration, flag, integer, nullable, secretUrl, section, text } from './kinds.ts'
+import { choice, duration, flag, integer, list, nullable, secretUrl, section, text } from './kinds.ts'
+
+/** The sections of the account pages, in the order of their menu. */
+export const accountPageNames = [
+  'profile',
+  'password',
+  'two-factor',
+  'passkeys',
+  'sessions',
+  'applications',
+  'tokens',
+  'personal-tokens',
+  'providers',
+  'activity',
+  'data',
+] as const
+
+/** Name of a section of the account pages, and the end of its path. */
+export type AccountPageName = (typeof accountPageNames)[number]
 
 /** Registration, credentials, mail and links. */
 export const accountSections = {
   registration: section('New accounts.', {
     enabled: flag({ default: true, description: 'Whether users can register.' }),
     role: text({ default: 'user', maxLength: 255, description: 'The role of a new account.' }),
+    allowed_domains: nullable(
+      list(text({ format: 'email-domain', description: 'A domain.' }), {
+        minItems: 1,
+        example: ['example.com', '*.example.com'],
+        description:
+          'Domains of the email addresses that users can register with and change to. example.com does not include its subdomains; *.example.com includes only them. Applies to registration by password and by provider, and to changed addresses. Existing accounts, invitations and svc user:create are exempt. By default every domain.',
+      }),
+    ),
     email_change: choice(['verified', 'immediate'], {
       default: 'verified',
       description:
@@ -13,6 +39,16 @@ export const accountSections = {
     require_verified_email: flag({
       default: false,
       description: 'Whether users must verify their address before they can use more than the basic account routes.',
+    }),
+  }),
+  invitations: section('Invitations, which administrators send.', {
+    ttl: duration({ default: '7d', description: 'How long the link of an invitation is valid.' }),
+  }),
+  login: section('Ways to sign in.', {
+    email_code: flag({
+      default: false,
+      description:
+        'Whether users can sign in with a code or link that svc mails to them. Accounts with a second factor still need it. Whoever reads the mailbox can sign in, as with a password reset.',
     }),
   }),
   passwords: section('Passwords.', {
@@ -66,6 +102,15 @@ export const accountSections = {
       description: 'Whether changing the second factor requires a recently confirmed password.',
     }),
   }),
+  account: section('The pages below /account, where users manage their own accounts.', {
+    sections: nullable(
+      list(choice(accountPageNames, { description: 'A section.' }), {
+        description:
+          'The sections to show. null shows the sections of all enabled features; an empty list turns the pages off.',
+        example: ['profile', 'password', 'sessions'],
+      }),
+    ),
+  }),
   mail: section('Outgoing mail.', {
     url: secretUrl({
       default: 'log:',
@@ -98,6 +143,12 @@ export const accountSections = {
         text({
           format: 'link',
           description: 'The registration page of your application. svc adds ?return_to=. null means the built-in page.',
+        }),
+      ),
+      account: nullable(
+        text({
+          format: 'link',
+          description: 'The account page of your application. null means the built-in pages below /account.',
         }),
       ),
       two_factor: text({

@@ -1,7 +1,10 @@
+import { languages } from '../../languages/languages.ts'
 import { themeColors } from '../theme-colors.ts'
-import { named, nullable, section, text } from './kinds.ts'
+import { choice, flag, list, named, nullable, section, text } from './kinds.ts'
 
 const TEXT_NAMES = { pattern: '^[a-z][a-z0-9_.-]*$', expected: 'lowercase letters, digits, _, . and -' }
+
+const LANGUAGES = { pattern: `^(${languages.join('|')})$`, expected: `one of ${languages.join(', ')}` }
 
 const COLOR_NAMES = {
   pattern: `^(${themeColors.join('|')})(-dark)?$`,
@@ -18,7 +21,7 @@ export const appearanceSections = {
     mail: nullable(
       text({
         description:
-          'A directory of mail templates: <name>.txt.eta (a line "Subject: …", an empty line, the text) and <name>.html.eta for each mail, and layout.html.eta around every HTML part. Start from src/templates/mail. If a template fails, svc logs the error and keeps its mails until you fix it. null means the built-in templates.',
+          'A directory of mail templates: <name>.txt.eta (a line "Subject: …", an empty line, the text) and <name>.html.eta for each mail, and layout.html.eta and layout.txt.eta around every part. Start from src/templates/mail. If a template fails, svc logs the error and keeps its mails until you fix it. null means the built-in templates.',
       }),
     ),
     pages: nullable(
@@ -28,13 +31,49 @@ export const appearanceSections = {
       }),
     ),
   }),
-  theme: section('The appearance of the built-in pages.', {
-    logo: nullable(text({ description: 'The URL of an image shown above forms. null means none.' })),
+  theme: section('The appearance of the built-in pages and mails.', {
+    logo: nullable(
+      text({
+        description:
+          'The URL of an image shown above forms and in mails. Mails show an SVG image as the name of the application, because mail programs do not support SVG. null means none.',
+      }),
+    ),
     colors: named(COLOR_NAMES, text({ pattern: COLOR, expected: 'a CSS colour', description: 'A CSS colour.' }), {
-      description: `CSS colours by name: ${themeColors.join(', ')}. Add -dark to a name for dark mode.`,
+      description: `CSS colours by name: ${themeColors.join(', ')}. Add -dark to a name for dark mode. Mail programs support hexadecimal colours best.`,
     }),
     texts: named(TEXT_NAMES, text({ description: 'A text.' }), {
-      description: 'Texts of the pages by name, such as login.title. src/pages/texts.ts lists all names.',
+      description:
+        'Texts in the language of i18n.default by name, such as login.title. For other languages, use i18n.messages.',
     }),
+  }),
+  i18n: section('The languages of pages and mails.', {
+    default: choice(languages, {
+      default: 'en',
+      description: 'The language of visitors whose preferred languages are not offered.',
+    }),
+    languages: list(choice(languages, { description: 'A language.' }), {
+      default: languages,
+      minItems: 1,
+      description: 'The languages that svc offers.',
+    }),
+    api: flag({
+      default: false,
+      description:
+        'Whether messages in JSON are in the language of the request, too. Programs that compare messages expect English ones.',
+    }),
+    messages: named(
+      LANGUAGES,
+      named(TEXT_NAMES, text({ description: 'A text in ICU MessageFormat.' }), { description: 'Texts by name.' }),
+      {
+        description: 'Texts by language and name that replace built-in ones. src/languages/messages has all texts.',
+        entries: [{ value: { de: { 'login.title': 'Willkommen' } } }],
+      },
+    ),
+    directory: nullable(
+      text({
+        description:
+          'A directory with files of such texts, <language>.json for each language. i18n.messages overrides them. null means none.',
+      }),
+    ),
   }),
 }

@@ -41,6 +41,15 @@ export function integer(key: Key<number> & { minimum: number; maximum?: number }
   return Type.Integer(annotated(key))
 }
 
+/** Number, or `auto`. */
+export function countOrAuto(key: Key<number | 'auto'> & { minimum: number; maximum: number }) {
+  return Type.Unsafe<number | 'auto'>({
+    type: ['integer', 'string'],
+    pattern: '^auto$',
+    ...annotated({ ...key, expected: `an integer from ${key.minimum} to ${key.maximum}, or auto` }),
+  })
+}
+
 export function flag(key: Key<boolean>) {
   return Type.Boolean(annotated(key))
 }
@@ -86,12 +95,11 @@ export function secretUrl(key: Key<string> & { format: FormatName }) {
 }
 
 /** One secret or a list, newest first. */
-export function secrets(key: Omit<Key<string>, 'default'>) {
+export function secrets(key: Key<string[]>) {
   return Type.Unsafe<string | string[]>({
     ...fileable,
     type: ['string', 'array', 'object'],
     items: { ...fileable, 'x-svc-secret': true, 'x-svc-expected': 'text, or { file: <path> }' },
-    default: [],
     ...annotated({ ...key, expected: 'text, { file: <path> } or a list of these', hidden: true }),
   })
 }

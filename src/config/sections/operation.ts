@@ -1,5 +1,5 @@
 import { guardSection } from './guard.ts'
-import { duration, entry, flag, integer, list, nullable, rate, secret, section, text } from './kinds.ts'
+import { duration, entry, flag, integer, list, nullable, rate, secrets, section, text } from './kinds.ts'
 
 /** Operation: limits, outbound requests, metrics, webhooks, and development aids. */
 export const operationSections = {
@@ -67,23 +67,34 @@ export const operationSections = {
     retention: duration({ default: '400d', description: 'How long svc keeps an event.' }),
   }),
   webhooks: list(
-    entry('A webhook endpoint.', {
+    entry('A receiver of webhooks.', {
       url: text({
         format: 'web-url',
         example: 'https://hooks.example/svc',
         description: 'The URL that receives the events.',
       }),
-      secret: secret({
+      secret: secrets({
         example: { file: '/run/secrets/webhook' },
-        description: 'Signs each request, so that the receiver can verify the sender.',
+        description:
+          'Signs each request, so that the receiver can verify the sender: whsec_ and base64, or other text. Of a list, each secret signs. To replace a secret, put the new one first, and remove the old one when the receiver accepts the new one.',
       }),
-      events: list(text({ pattern: '^[a-z_.*]+$', expected: 'the name of an event, or *', description: 'An event.' }), {
-        minItems: 1,
-        example: ['*'],
-        description: 'The events to send. * means all events.',
-      }),
+      events: list(
+        text({
+          pattern: '^([a-z_]+\\.)?[a-z_]*\\*?$',
+          expected: 'the name of an event, or *',
+          description: 'An event.',
+        }),
+        {
+          minItems: 1,
+          example: ['user.registered', 'user.password_*'],
+          description: 'The events to send, such as user.login. * at the end includes all names that begin so.',
+        },
+      ),
     }),
-    { default: [], description: 'Webhook endpoints.' },
+    {
+      default: [],
+      description: 'Receivers of security events (Standard Webhooks). docs/webhooks.md lists the events.',
+    },
   ),
   guard: guardSection,
   samples: nullable(

@@ -1,4 +1,4 @@
-import { choice, duration, integer, list, nullable, secrets, secretUrl, section, text } from './kinds.ts'
+import { choice, countOrAuto, duration, integer, list, nullable, secrets, secretUrl, section, text } from './kinds.ts'
 
 /** The service, its socket and its stores. */
 export const serverSections = {
@@ -24,6 +24,7 @@ export const serverSections = {
       }),
     ),
     secret: secrets({
+      default: [],
       reload: 'restart',
       example: { file: '/run/secrets/svc' },
       description:
@@ -51,6 +52,14 @@ export const serverSections = {
       reload: 'restart',
       expected: 'a port number from 0 to 65535',
       description: 'The port to listen on. 0 chooses a free port.',
+    }),
+    workers: countOrAuto({
+      default: 1,
+      minimum: 1,
+      maximum: 128,
+      reload: 'restart',
+      description:
+        'The number of processes that serve requests. With auto, as many as the container or the machine has CPUs. SQLite allows only 1, because only one process at a time can write to its file.',
     }),
     trust_proxy: list(text({ format: 'cidr', description: 'An address range.' }), {
       default: [],

@@ -1,0 +1,50 @@
+// engine: none
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { parse } from 'yaml'
+import { freePort, startMain, temporaryDirectory } from '../support/process.ts'
+
+const guide = readFileSync(resolve(import.meta.dirname, '../../docs/guides/mobile.md'), 'utf8')
+
+const blocks = (language: string): string[] =>
+  [...guide.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, code = '']) => code)
+
+const run = promisify(execFile)
+
+t.test('runs the shell commands of the guide with its configuration', async (t) => {
+  const cwd = temporaryDirectory(t)
+  const port = await freePort()
+  const [yaml = ''] = blocks('yaml')
+  writeFileSync(join(cwd, 'svc.yaml'), `${yaml}app: { url: "http://localhost:${port}" }\n`)
+  const svc = await startMain(t, { cwd, env: { PORT: String(port), SVC_CONFIG: 'svc.yaml' } })
+  const separator = '\necho; echo ----\n'
+  const script = blocks('sh').join(separator).replaceAll('http://localhost:8000', svc.url)
+  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], { cwd, env: { PATH: process.env.PATH } })
+  const [files, sessions, code, reset, passkey, registration, end] = stdout.split('----')
+  const { mobile_apps: apps } = parse(yaml)
+  t.match(files, `{"webcredentials":{"apps":["${apps.ios[0]}"]}}`.slice(1, -1))
+  t.match(files, '"components":[{"/":"/app/*"}]')
+  t.match(files, apps.android[0].sha256_cert_fingerprints[0])
+  t.equal(sessions?.match(/"email":"grace@example.com"/g)?.length, 2, 'registered, and read with the token')
+  t.match(sessions, /"token":"\d+\|/)
+  t.match(code, '"errors":{"email_code":["The provided code was incorrect or has expired."]}')
+  t.match(reset, /We have emailed your password reset link.*This password reset token is invalid/s)
+  t.match(passkey, /"rpId":"localhost".*"challenge_token":"[\w-]{43}".*"errors":\{"credential":\[/s)
+  t.match(registration, /"user":\{.*"name":"grace@example.com".*"challenge_token".*registration session expired/s)
+  t.match(end, /"name":"Pixel 9".*Logged out.*"code":"unauthenticated"/s)
+})
+
+t.test('names every route and error code of the guide correctly', async (t) => {
+  const port = await freePort()
+  const cwd = temporaryDirectory(t)
+  writeFileSync(join(cwd, 'svc.yaml'), `app: { url: "http://localhost:${port}" }\n`)
+  const svc = await startMain(t, { cwd, env: { PORT: String(port), SVC_CONFIG: 'svc.yaml' } })
+  const { paths } = (await (await fetch(`${svc.url}/openapi.json`)).json()) as { paths: Record<string, object> }
+  for (const [, method = '', path = ''] of guide.matchAll(/\b(GET|POST|DELETE) (\/[\w/{}-]+)/g))
+    t.ok(method.toLowerCase() in (paths[path] ?? {}), `${method} ${path}`)
+  const errors = readFileSync(resolve(import.meta.dirname, '../../docs/errors.md'), 'utf8')
+  for (const [, code = ''] of guide.matchAll(/^\| \d{3} +\| `(\w+)`/gm)) t.ok(errors.includes(`## ${code}\n`), code)
+})
