@@ -1,10 +1,9 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import type { FastifyRequest } from 'fastify'
 import { findUserById, type UserWithPassword } from '../../users/users.ts'
-import { takeChallenges } from './challenges/store.ts'
+import { type Asking, takeChallenges } from './challenges/store.ts'
 import { assertionOf, credentialRefused } from './credential.ts'
 import { failed, logRefusal } from './failure.ts'
-import { askingOf } from './options.ts'
 import { findPasskey, notePasskeyUse, type StoredPasskey } from './store.ts'
 import { verifyAssertion } from './verification.ts'
 
@@ -21,18 +20,18 @@ const texts = {
 }
 
 /**
- * Verifies a passkey response to this session's challenge; with `userId`, only for that user. Throws 422 for any error.
- * Always uses up the challenges first.
+ * Verifies a passkey response to the challenge of the same holder; with a user, only for that user. Throws 422 for any
+ * error. Always uses up the challenges first.
  */
 export async function verifyPasskey(
   request: FastifyRequest,
   credential: Record<string, unknown>,
-  userId: number | null,
+  asking: Asking,
 ): Promise<VerifiedUser> {
   const { server: app } = request
   const { database, clock } = app
-  const ceremony = userId === null ? 'login' : 'confirm'
-  const challenges = await takeChallenges(database, askingOf(request, ceremony, userId), clock.now())
+  const { ceremony, userId } = asking
+  const challenges = await takeChallenges(database, asking, clock.now())
   if (challenges.length === 0) throw credentialRefused(texts.expired)
   const response = assertionOf(credential)
   const passkey = await findPasskey(database, response.id)
@@ -70,5 +69,5 @@ async function verify(
   const { server: app } = request
   const { userHandle: handle } = response.response
   if (handle !== undefined && handle !== passkey.userHandle) throw new Error('the user handle does not match')
-  return verifyAssertion(response, passkey, { challenges, passkeys: app.config.current().passkeys })
+  return verifyAssertion(response, passkey, { challenges, config: app.config.current() })
 }

@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { HttpError } from '../../errors.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
+import type { Asking } from './challenges/store.ts'
 import { credentialRefused } from './credential.ts'
 
 /** A rejected response for a known passkey. */
 interface Failure {
-  ceremony: 'register' | 'login' | 'confirm'
+  ceremony: Asking['ceremony']
   /** Owner of the passkey, or the user who registers it. */
   userId: number
   reason: 'counter' | 'disabled' | 'no_user_verification' | 'other_user' | 'verification'
@@ -22,9 +23,15 @@ export function logRefusal(request: FastifyRequest, error: unknown): void {
 }
 
 /** Records the failure and returns the error to throw. */
-export async function failed(request: FastifyRequest, { text, userId, ...data }: Failure): Promise<HttpError> {
+export async function failed(request: FastifyRequest, { text, userId, reason, ...data }: Failure): Promise<HttpError> {
   const { database, metrics } = request.server
-  await recordEvents(database, eventContext(request), { type: 'passkey_failed', userId, data })
+  await recordEvents(database, eventContext(request), {
+    type: 'passkey_failed',
+    userId,
+    credential: 'passkey',
+    reason,
+    data: { reason, ...data },
+  })
   metrics?.login('passkey', 'failed')
   return credentialRefused(text)
 }

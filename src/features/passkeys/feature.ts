@@ -2,7 +2,9 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Feature } from '../../feature.ts'
 import { deleteChallengesOf, pruneChallenges } from './challenges/store.ts'
-import { deletePasskeysOf, hasPasskey } from './store.ts'
+import { isOfferedPasskey, newPasskeyPath } from './offer.ts'
+import { deletePasskeysOf, hasPasskey, listPasskeys } from './store.ts'
+import { usedPasskey } from './used.ts'
 
 const pages = join(import.meta.dirname, 'pages')
 
@@ -11,16 +13,20 @@ const webauthn = dirname(dirname(createRequire(import.meta.url).resolve('@simple
 const ownScript = (name: string) => join(import.meta.dirname, 'scripts', name)
 
 export const passkeyFeature = {
+  exportData: async ({ database }, userId) => ({ passkeys: await listPasskeys(database, userId) }),
   wayIn: {
     isOpen: async (tx, { passkeys }, userId) => passkeys.enabled && (await hasPasskey({ prisma: tx }, userId)),
     remove: deletePasskeysOf,
   },
   deleteDataOf: deleteChallengesOf,
   prune: pruneChallenges,
+  accountPages: ({ passkeys }) => (passkeys.enabled ? ['passkeys'] : []),
   scripts: {
     'webauthn.js': join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
     'passkey.js': ownScript('passkey.js'),
+    'passkey-add.js': ownScript('passkey-add.js'),
     'passkey-confirm.js': ownScript('passkey-confirm.js'),
+    'passkey-invitation.js': ownScript('passkey-invitation.js'),
     'passkey-login.js': ownScript('passkey-login.js'),
   },
   signInPage: {
@@ -28,11 +34,21 @@ export const passkeyFeature = {
       template: passkeys.enabled ? join(pages, 'login.eta') : null,
       data: { passkeys: passkeys.enabled },
     }),
+    isPreferred: usedPasskey,
   },
+  invitationPage: ({ passkeys }) => ({
+    template: passkeys.enabled ? join(pages, 'invitation.eta') : null,
+    data: {},
+  }),
   stepUp: {
     isEnrolled: async ({ config, database }, userId) =>
       config.current().passkeys.enabled && (await hasPasskey(database, userId)),
     part: { template: join(pages, 'step-up.eta'), data: { passkey: true } },
     lead: 'step-up.passkey_lead',
+  },
+  offer: {
+    cookie: 'svc_passkey_offer',
+    isFor: isOfferedPasskey,
+    part: { template: join(pages, 'offer.eta'), data: { newPasskeyHref: newPasskeyPath } },
   },
 } satisfies Feature

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { RequestLimit } from '../../access/request-limits.ts'
 import { sha256Hex } from '../../crypto/hash.ts'
 import type { User } from '../../users/user.ts'
 import { type Asking, keepChallenge } from './challenges/store.ts'
@@ -18,13 +19,27 @@ export const askingOf = (request: FastifyRequest, ceremony: Asking['ceremony'], 
   userId,
 })
 
+/** What a challenge of an app is bound to: the challenge token of the response. With a user, it registers a passkey. */
+export const tokenAsking = (challengeToken: string, userId: number | null = null): Asking => ({
+  ceremony: userId === null ? 'token' : 'token_register',
+  sessionHash: sha256Hex(challengeToken),
+  userId,
+})
+
+/** Anyone can request options, and each request stores a challenge. */
+export const challengeLimit: RequestLimit = {
+  name: 'passkey-options',
+  rate: { max: 60, window: 60_000 },
+  by: ['address'],
+}
+
 /** Options for signing in with any passkey. */
-export async function loginOptions(request: FastifyRequest) {
+export async function loginOptions(request: FastifyRequest, asking: Asking) {
   const { clock, config, database } = request.server
   const { rp_id: rpID, user_verification: userVerification } = config.current().passkeys
   const { generateAuthenticationOptions } = await webauthn()
   const options = await generateAuthenticationOptions({ rpID, userVerification, timeout })
-  await keepChallenge(database, askingOf(request, 'login', null), options.challenge, clock.now())
+  await keepChallenge(database, asking, options.challenge, clock.now())
   return options
 }
 
@@ -39,23 +54,71 @@ export async function confirmOptions(request: FastifyRequest, { id }: User) {
   return options
 }
 
-/** Options for registering a passkey of the session's user. */
-export async function registrationOptions(request: FastifyRequest, user: User) {
+/** The owner of a new passkey, as the authenticator shows it. */
+interface PasskeyOwner {
+  /** base64url. */
+  handle: string
+  email: string
+  name: string
+  credentials: { id: string; transports: string[] }[]
+}
+
+/** Options for registering a passkey, which answer the challenge in this ceremony. */
+async function creationOptions(request: FastifyRequest, asking: Asking, owner: PasskeyOwner) {
   const { server: app } = request
   const { app: about, passkeys } = app.config.current()
   const { generateRegistrationOptions } = await webauthn()
   const options = await generateRegistrationOptions({
     rpName: about.name,
     rpID: passkeys.rp_id,
-    userID: new Uint8Array(Buffer.from(await userHandle(app.database, user.id), 'base64url')),
-    userName: user.email,
-    userDisplayName: user.name,
+    userID: new Uint8Array(Buffer.from(owner.handle, 'base64url')),
+    userName: owner.email,
+    userDisplayName: owner.name,
     attestationType: 'none',
     timeout,
-    excludeCredentials: await listCredentials(app.database, user.id),
+    excludeCredentials: owner.credentials,
     authenticatorSelection: { residentKey: 'required', userVerification: passkeys.user_verification },
     supportedAlgorithmIDs: algorithms,
   })
-  await keepChallenge(app.database, askingOf(request, 'register', user.id), options.challenge, app.clock.now())
+  await keepChallenge(app.database, asking, options.challenge, app.clock.now())
   return options
 }
+
+/** Options for registering a passkey of the user; by default in their session. */
+export async function registrationOptions(
+  request: FastifyRequest,
+  user: User,
+  asking = askingOf(request, 'register', user.id),
+) {
+  const { database } = request.server
+  return creationOptions(request, asking, {
+    handle: await userHandle(database, user.id),
+    email: user.email,
+    name: user.name,
+    credentials: await listCredentials(database, user.id),
+  })
+}
+
+/** What a challenge for an invited person is bound to: this session and the invitation. */
+export const invitationAsking = (request: FastifyRequest, token: string): Asking => ({
+  ceremony: 'invitation',
+  sessionHash: sha256Hex(`${request.session.sessionId}\0${token}`),
+  userId: null,
+})
+
+/** User handle of the account that an invitation creates. Derived, because it must be the same before and after. */
+export const invitedHandle = (token: string): string =>
+  Buffer.from(sha256Hex(`passkey-handle\0${token}`), 'hex').toString('base64url')
+
+/** Options for the first passkey of an invited person. */
+export const invitationOptions = (
+  request: FastifyRequest,
+  token: string,
+  { email, name }: { email: string; name: string },
+) =>
+  creationOptions(request, invitationAsking(request, token), {
+    handle: invitedHandle(token),
+    email,
+    name,
+    credentials: [],
+  })

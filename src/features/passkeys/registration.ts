@@ -3,7 +3,7 @@ import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
-import { takeChallenges } from './challenges/store.ts'
+import { type Asking, takeChallenges } from './challenges/store.ts'
 import { attestationOf, credentialRefused } from './credential.ts'
 import { failed, logRefusal } from './failure.ts'
 import { askingOf } from './options.ts'
@@ -11,30 +11,46 @@ import { insertPasskey } from './store.ts'
 import { verifyAttestation } from './verification.ts'
 
 /**
- * Registers a passkey for the session's user and returns its id. Throws 422 for any error. Always uses up the
- * challenges first.
+ * Verifies the response to a registration, and returns the passkey without its owner. Throws 422 for any error; `refused`
+ * makes the error of a failed verification. Always uses up the challenges first.
+ */
+export async function attestedPasskey(
+  request: FastifyRequest,
+  asking: Asking,
+  { name, credential }: { name: string; credential: Record<string, unknown> },
+  refused: (text: string) => Promise<Error>,
+) {
+  const { clock, config, database } = request.server
+  const challenges = await takeChallenges(database, asking, clock.now())
+  if (challenges.length === 0) throw credentialRefused('Passkey registration session expired. Please try again.')
+  const response = attestationOf(credential)
+  const expected = { challenges, config: config.current() }
+  const verified = await verifyAttestation(response, expected).catch(async (error: unknown) => {
+    logRefusal(request, error)
+    throw await refused('Unable to register passkey. Please try again.')
+  })
+  const { id: credentialId, publicKey, counter } = verified.credential
+  const transports = response.response.transports ?? []
+  const passkey = { name, credentialId, publicKey, counter, transports, backedUp: verified.credentialBackedUp }
+  return { passkey: { ...passkey, now: clock.now() }, userVerified: verified.userVerified }
+}
+
+/**
+ * Registers a passkey for the user, by default in their session, and returns its id. Throws 422 for any error. Always
+ * uses up the challenges first.
  */
 export async function registerPasskey(
   request: FastifyRequest,
   user: User,
   { name, credential }: { name: string; credential: Record<string, unknown> },
+  asking = askingOf(request, 'register', user.id),
 ): Promise<bigint> {
   const { server: app } = request
-  const { clock, config, database } = app
-  const challenges = await takeChallenges(database, askingOf(request, 'register', user.id), clock.now())
-  if (challenges.length === 0) throw credentialRefused('Passkey registration session expired. Please try again.')
-  const response = attestationOf(credential)
-  const expected = { challenges, passkeys: config.current().passkeys }
-  const verified = await verifyAttestation(response, expected).catch(async (error: unknown) => {
-    logRefusal(request, error)
-    const text = 'Unable to register passkey. Please try again.'
-    throw await failed(request, { ceremony: 'register', userId: user.id, reason: 'verification', text })
-  })
-  const { id: credentialId, publicKey, counter } = verified.credential
-  const passkey = {
-    ...{ userId: user.id, name, credentialId, publicKey, counter, now: clock.now() },
-    ...{ transports: response.response.transports ?? [], backedUp: verified.credentialBackedUp },
-  }
+  const { database } = app
+  const { passkey: attested } = await attestedPasskey(request, asking, { name, credential }, (text) =>
+    failed(request, { ceremony: asking.ceremony, userId: user.id, reason: 'verification', text }),
+  )
+  const passkey = { ...attested, userId: user.id }
   const origin = eventContext(request)
   const id = await database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)

@@ -4,7 +4,9 @@ import type {
 } from '@simplewebauthn/server'
 import { type TSchema, Type } from 'typebox'
 import { apiSchema } from '../../http/description/described-schemas.ts'
+import { idParameter, nullableText, rememberFlag } from '../../http/fields.ts'
 import { nameField } from '../../http/validation.ts'
+import { challengeTokenField } from '../../tokens/first-factor.ts'
 
 const nullableDate = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
@@ -51,12 +53,16 @@ export const LoginBody = Type.Object(
   {
     credential: Assertion,
     // The handler checks it by the stricter rule of Laravel.
-    remember: Type.Optional(
-      Type.Unknown({ description: 'Whether to keep the browser signed in.', [apiSchema]: { type: 'boolean' } }),
-    ),
+    remember: rememberFlag,
   },
   { title: 'PasskeyLoginRequest', additionalProperties: false },
 )
+
+/** The proof of an app at `POST /svc/token`. */
+export const tokenFields = {
+  credential: Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ ...Assertion, type: ['object', 'null'] })),
+  challenge_token: challengeTokenField,
+}
 
 export const ConfirmBody = Type.Object(
   { credential: Assertion },
@@ -76,9 +82,25 @@ export const RenameBody = Type.Object(
   { title: 'RenamePasskeyRequest', additionalProperties: false },
 )
 
-export const PasskeyParams = Type.Object({
-  id: Type.String({ pattern: '^[0-9]{1,19}$', description: 'The id of the passkey.' }),
-})
+const InvitationToken = Type.String({ minLength: 1, maxLength: 255, description: 'The token of the invitation.' })
+const InvitedName = Type.String({ ...nameField, description: 'The full name.' })
+
+export const InvitationOptionsBody = Type.Object(
+  { token: InvitationToken, name: InvitedName },
+  { title: 'InvitationPasskeyOptionsRequest', additionalProperties: false },
+)
+
+export const InvitationBody = Type.Object(
+  { token: InvitationToken, name: InvitedName, credential: Attestation },
+  { title: 'InvitationPasskeyRequest', additionalProperties: false },
+)
+
+export const InvitationAnswer = Type.Object(
+  { redirect: Type.String({ description: 'Where the browser continues.' }) },
+  { title: 'InvitationAccepted' },
+)
+
+export const PasskeyParams = Type.Object({ id: idParameter('The id of the passkey.') })
 
 const text = (description: string) => Type.String({ description })
 const challenge = text('Valid once, for five minutes.')
@@ -113,6 +135,14 @@ export const RequestOptionsAnswer = Type.Object(
     ),
   },
   { title: 'PasskeyRequestOptions', description: 'The argument of `startAuthentication()`.' },
+)
+
+export const AppOptionsAnswer = Type.Object(
+  {
+    ...RequestOptionsAnswer.properties,
+    challenge_token: text('Sent back with the response of the authenticator. Works once, for five minutes.'),
+  },
+  { title: 'PasskeyAppOptions', description: 'The start of a passkey sign-in in an app.' },
 )
 
 export const CreationOptionsAnswer = Type.Object(
@@ -164,6 +194,24 @@ export const CreationOptionsAnswer = Type.Object(
     ),
   },
   { title: 'PasskeyCreationOptions', description: 'The argument of `startRegistration()`.' },
+)
+
+export const AppRegistrationBody = Type.Object(
+  { password: nullableText('The password of the user, with `passkeys.confirm_password`.') },
+  { title: 'PasskeyAppRegistrationRequest', additionalProperties: false },
+)
+
+export const AppCreationOptionsAnswer = Type.Object(
+  { ...CreationOptionsAnswer.properties, challenge_token: AppOptionsAnswer.properties.challenge_token },
+  { title: 'PasskeyAppCreationOptions', description: 'The start of a passkey registration in an app.' },
+)
+
+export const AppRegisterBody = Type.Object(
+  {
+    ...RegisterBody.properties,
+    challenge_token: Type.String({ minLength: 1, maxLength: 255, description: 'From the response with the options.' }),
+  },
+  { title: 'RegisterPasskeyInAppRequest', additionalProperties: false },
 )
 
 export const LoginAnswer = Type.Object(

@@ -77,6 +77,11 @@ export async function userHandle({ prisma }: Database, userId: number): Promise<
   return row.passkeyHandle
 }
 
+/** Sets the user handle of a new account, whose authenticator has it already. */
+export async function setUserHandle(tx: Tx, userId: number, passkeyHandle: string): Promise<void> {
+  await tx.user.update({ where: { id: BigInt(userId) }, data: { passkeyHandle } })
+}
+
 /** The user's passkeys, oldest first. */
 export async function listPasskeys({ prisma }: Database, userId: number): Promise<Record[]> {
   const rows = await prisma.passkey.findMany({ where: { userId: BigInt(userId) }, orderBy: { id: 'asc' } })

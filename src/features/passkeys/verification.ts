@@ -2,6 +2,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simp
 import type { Config } from '../../config/schema.ts'
 import { sha256Hex } from '../../crypto/hash.ts'
 import { algorithms } from './options.ts'
+import { allowedOrigins } from './origins.ts'
 import type { StoredPasskey } from './store.ts'
 import { decoders, webauthn } from './webauthn.ts'
 
@@ -9,19 +10,19 @@ import { decoders, webauthn } from './webauthn.ts'
 interface Expected {
   /** SHA-256 (hex). */
   challenges: readonly string[]
-  passkeys: Config['passkeys']
+  config: Config
 }
 
 /** Options of both ceremonies. */
-const common = ({ challenges, passkeys }: Expected) => ({
+const common = ({ challenges, config }: Expected) => ({
   expectedChallenge: (challenge: string): boolean => {
     // A separate message, because the library's would log the challenge.
     if (!challenges.includes(sha256Hex(challenge))) throw new Error('the challenge is unknown or expired')
     return true
   },
-  expectedOrigin: [...passkeys.origins],
-  expectedRPID: passkeys.rp_id,
-  requireUserVerification: passkeys.user_verification === 'required',
+  expectedOrigin: allowedOrigins(config),
+  expectedRPID: config.passkeys.rp_id,
+  requireUserVerification: config.passkeys.user_verification === 'required',
 })
 
 /** Rejects embedded pages, where the user may have been tricked into the gesture. */

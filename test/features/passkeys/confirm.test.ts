@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { Authenticator } from '../../support/authenticator.ts'
 import { hour, second } from '../../support/clock.ts'

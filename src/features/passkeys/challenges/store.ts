@@ -2,9 +2,11 @@ import { inBatches } from '../../../access/prune.ts'
 import { sha256Hex } from '../../../crypto/hash.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 
-/** Purpose of a challenge: ceremony, session and user (null if the response identifies the user). */
+/** Purpose of a challenge: ceremony, holder and user (null if the response identifies the user). */
 export interface Asking {
-  ceremony: 'register' | 'login' | 'confirm'
+  /** `token`: a sign-in that ends in an API token. `token_register`: a registration by the holder of one. */
+  ceremony: 'register' | 'login' | 'confirm' | 'token' | 'token_register' | 'invitation'
+  /** SHA-256 (hex) of what only the holder has: the id of the session, or the challenge token of an app. */
   sessionHash: string
   userId: number | null
 }

@@ -42,5 +42,7 @@ async function signIn(credential) {
 
 if (browserSupportsWebAuthn()) {
   showButton(async () => signIn(await askForPasskey()))
+  // Above the form, after a passkey was used in this browser.
+  if (button.classList.contains('primary')) button.focus()
   void suggestPasskeys()
 }

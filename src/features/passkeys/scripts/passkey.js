@@ -2,7 +2,7 @@
 export async function fetchJson(url, options = {}) {
   const headers = { accept: 'application/json', ...options.headers }
   const answer = await fetch(url, { ...options, headers, cache: 'no-store', credentials: 'same-origin' })
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
+  if (!answer.ok) throw Object.assign(new Error(`${url} answered ${answer.status}`), { status: answer.status })
   return answer.json()
 }
 

@@ -1,0 +1,13 @@
+import type { FastifyRequest } from 'fastify'
+
+/**
+ * Cookie of browsers where a user signed in or confirmed by passkey. It has the same value in every browser, so it
+ * identifies neither user nor browser.
+ */
+export const usedCookie = 'svc_passkey_used'
+
+/** How long the sign-in page offers the passkey first after its last use, in seconds. */
+export const usedMaxAge = 90 * 86_400
+
+/** Tests whether a passkey was used in this browser. */
+export const usedPasskey = (request: FastifyRequest): boolean => request.cookies[usedCookie] === '1'
