@@ -5,23 +5,33 @@ import { notify } from '../../users/notices.ts'
 import { clearTwoFactor, findTwoFactor, replaceRecoveryCodes, replaceTwoFactor } from '../../users/two-factor.ts'
 import type { User } from '../../users/user.ts'
 
-/** Gives the user a new secret and recovery codes, unconfirmed; without `force` only where there are none. */
-export async function enable(request: FastifyRequest, user: User, force: boolean): Promise<void> {
+/**
+ * Creates a secret and recovery codes, unconfirmed, if the user has none. `replace` also replaces an unconfirmed factor, or
+ * any.
+ */
+export async function enable(
+  request: FastifyRequest,
+  user: User,
+  replace: 'none' | 'unconfirmed' | 'any',
+): Promise<void> {
   const { database, secondFactor } = request.server
   const stored = await findTwoFactor(database, user.id)
-  if (!stored || (stored.secret !== null && !force)) return
+  if (!stored) return
+  const isReplaced = replace === 'any' || (replace === 'unconfirmed' && !stored.confirmed)
+  if (stored.secret !== null && !isReplaced) return
   const fresh = secondFactor.fresh(user.id)
   await database.transaction(async (tx) => {
-    // Of two that enable at once, the second finds what the first put there: one QR code is the right one.
-    if (!(await replaceTwoFactor(tx, user.id, stored.secret, fresh))) return
+    // The second of two concurrent calls keeps the secret of the first, and a confirmation meanwhile keeps its own.
+    if (!(await replaceTwoFactor(tx, user.id, stored, fresh))) return
     await requireStillSignedIn(tx, request)
-    await recordEvent(tx, eventContext(request), { type: 'two_factor_enabled', userId: user.id, data: { force } })
-    // Until the new one is confirmed a password alone signs in: the user is to know.
+    const data = { force: replace === 'any' }
+    await recordEvent(tx, eventContext(request), { type: 'two_factor_enabled', userId: user.id, data })
+    // A password alone signs in until the user confirms the new factor.
     if (stored.confirmed) await notify(request.server, tx, eventContext(request), user, 'two_factor_disabled')
   })
 }
 
-/** Takes the second factor away; nothing happens where there is none. */
+/** Removes the second factor. Does nothing without one. */
 export async function disable(request: FastifyRequest, user: User): Promise<void> {
   await request.server.database.transaction(async (tx) => {
     if (!(await clearTwoFactor(tx, user.id))) return
@@ -31,7 +41,7 @@ export async function disable(request: FastifyRequest, user: User): Promise<void
   })
 }
 
-/** Replaces the recovery codes; nothing happens where there is no second factor. */
+/** Replaces the recovery codes. Does nothing without a second factor. */
 export async function regenerate(request: FastifyRequest, user: User): Promise<void> {
   const { database, secondFactor } = request.server
   const found = (await findTwoFactor(database, user.id))?.recoveryCodes

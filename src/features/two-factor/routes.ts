@@ -1,19 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { renderSVG } from 'uqr'
 import { requireUser } from '../../access/caller.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
 import { isSet } from '../../http/flag.ts'
 import { completeChallenge } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
-import { otpauthUrl } from '../../login/totp.ts'
 import { findTwoFactor } from '../../users/two-factor.ts'
 import { disable, enable, regenerate } from './change.ts'
 import { ChallengeBody, ConfirmBody, EnableBody, QrCodeAnswer, SecretAnswer } from './schemas.ts'
+import { setupOf } from './setup.ts'
 
-/** The second factor by authenticator app: the challenge at sign-in, and what users do with their own. */
+/** The second factor by authenticator app: its challenge at sign-in, and its management. */
 const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async () => {
     if (!app.config.current().two_factor.enabled) throw notFound()
@@ -46,7 +44,7 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
 
 const confirmedFirst = 'Requires a recently confirmed password (423) with `two_factor.confirm_password`.'
 
-/** What users do with their own second factor. */
+/** Management of the user's own second factor. */
 const management: FastifyPluginAsyncTypebox = async (app) => {
   const own = {
     access: { family: 'session', caller: 'required' },
@@ -68,7 +66,7 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await enable(request, requireUser(request), isSet(request.body.force))
+      await enable(request, requireUser(request), isSet(request.body.force) ? 'any' : 'none')
       return sendEmpty(reply, 200)
     },
   )
@@ -125,10 +123,8 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const secret = await secretOf(request)
-      if (secret === null) return []
-      const url = otpauthUrl(app.config.current().app.name, requireUser(request).email, secret)
-      return { svg: renderSVG(url, { border: 2, pixelSize: 4 }), url }
+      const setup = await setupOf(request)
+      return setup ? { svg: setup.svg, url: setup.url } : []
     },
   )
 
@@ -145,9 +141,9 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const secretKey = await secretOf(request)
-      if (secretKey === null) throw notFound('Two factor authentication has not been enabled.')
-      return { secretKey }
+      const setup = await setupOf(request)
+      if (!setup) throw notFound('Two factor authentication has not been enabled.')
+      return { secretKey: setup.secret }
     },
   )
 
@@ -187,12 +183,6 @@ const management: FastifyPluginAsyncTypebox = async (app) => {
       return sendEmpty(reply, 200)
     },
   )
-
-  async function secretOf(request: FastifyRequest): Promise<string | null> {
-    const user = requireUser(request)
-    const stored = await findTwoFactor(app.database, user.id)
-    return stored && app.secondFactor.secretOf(user.id, stored)
-  }
 }
 
 export default twoFactor

@@ -1,0 +1,29 @@
+import type { FastifyRequest } from 'fastify'
+import { requireUser } from '../../../access/caller.ts'
+import { sectionPath } from '../../../account/account-pages.ts'
+import type { AccountPageData } from '../../../pages/account-page-data.ts'
+import { findTwoFactor } from '../../../users/two-factor.ts'
+
+/** Paths of the section. */
+export const section = sectionPath('two-factor')
+export const setupPath = `${section}/setup`
+export const confirmPath = `${section}/confirm`
+export const disablePath = `${section}/disable`
+export const codesPath = `${section}/recovery-codes`
+export const downloadPath = `${codesPath}/download`
+
+/** Whether changes of the second factor require a recent confirmation. */
+export const recentPassword = ({ two_factor }: { two_factor: { confirm_password: boolean } }): boolean =>
+  two_factor.confirm_password
+
+/** Returns the user's recovery codes for the page that shows them after their creation. */
+export async function shownCodes(
+  request: FastifyRequest,
+  nextHref: string = section,
+): Promise<AccountPageData['account-recovery-codes']> {
+  const { database, secondFactor } = request.server
+  const { id } = requireUser(request)
+  const stored = await findTwoFactor(database, id)
+  const codes = stored ? secondFactor.recoveryCodesOf(id, stored) : []
+  return { codes, downloadAction: downloadPath, nextHref }
+}
