@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { startSchedule } from '../../jobs/schedule.ts'
+import applicationPages from './applications/pages/routes.ts'
 import applications from './applications/routes.ts'
 import { deleteEndedPersonalTokens } from './applications/store.ts'
+import tokenPages from './applications/token-pages/routes.ts'
 import interactions from './interaction/routes.ts'
 import protectedResources from './protected-resources/routes.ts'
 import type { OAuthServer } from './protocol/oauth-server.ts'
@@ -17,6 +19,8 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { oauthServer }) => 
   await app.register(protocol, { oauthServer })
   await app.register(interactions, { oauthServer })
   await app.register(applications, { oauthServer })
+  await app.register(applicationPages, { oauthServer })
+  await app.register(tokenPages, { oauthServer })
   await app.register(protectedResources)
   await app.register(statusLists, { statusLists: oauthServer.statusLists })
   const run = async () => {

@@ -2,20 +2,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, requireUser } from '../../../access/caller.ts'
 import type { RequestLimit } from '../../../access/request-limits.ts'
-import { notFound, validationFailed } from '../../../errors.ts'
-import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
+import { validationFailed } from '../../../errors.ts'
 import { claimsAbout } from '../../../users/claims.ts'
-import { eventContext, recordEvent } from '../../../users/events.ts'
-import { notify } from '../../../users/notices.ts'
-import { wireDate } from '../../../users/wire-date.ts'
-import { personalOrigin, sessionOrigin } from '../alive.ts'
+import { sessionOrigin } from '../alive.ts'
 import { signedInOf } from '../protocol/browser.ts'
-import { firstPartyClient, personalClient } from '../protocol/clients.ts'
-import { skipsConsent } from '../protocol/grants.ts'
+import { firstPartyClient } from '../protocol/clients.ts'
 import type { OAuthServer } from '../protocol/oauth-server.ts'
 import { ownScopes } from '../protocol/scopes.ts'
 import { settledResource } from '../protocol/targets.ts'
+import { connectedApplications, disconnect } from './authorizations.ts'
 import { signOwnToken } from './own-token.ts'
+import { createPersonalToken, revokePersonalToken } from './personal-tokens.ts'
 import {
   Authorization,
   AuthorizationParams,
@@ -27,13 +24,7 @@ import {
   PersonalTokenParams,
   Scope,
 } from './schemas.ts'
-import {
-  deleteAuthorization,
-  deletePersonalToken,
-  insertPersonalToken,
-  listAuthorizations,
-  listPersonalTokens,
-} from './store.ts'
+import { listPersonalTokens } from './store.ts'
 
 /** A page needs one token per API and lifetime. Each one may take a row of a status list. */
 const freshTokenLimit: RequestLimit = { name: 'fresh-token', rate: { max: 60, window: 60_000 }, by: ['user'] }
@@ -93,39 +84,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
         response: { 200: PersonalTokenAnswer },
       },
     },
-    async (request) => {
-      const user = requireUser(request)
-      const { id: userId } = user
-      const { name } = request.body
-      const scopes = [...new Set(request.body.scopes ?? [])]
-      const config = app.config.current()
-      const known = new Set(ownScopes(config).map(([name]) => name))
-      if (!scopes.every((scope) => known.has(scope))) {
-        throw validationFailed({ scopes: ['The selected scopes is invalid.'] })
-      }
-      const issuedAt = app.clock.now()
-      const expiresAt = issuedAt + config.oauth.personal_access_token_ttl
-      const facts = { clientId: personalClient, userId, gid: personalOrigin, scopes, signedIn: null }
-      const token = { ...facts, audience: config.oauth.audience, issuedAt, expiresAt }
-      const { jti: id, accessToken } = await signOwnToken(
-        request,
-        await oauthServer.signingKey(config.oauth.access_token_alg),
-        token,
-      )
-      const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
-      await app.database.transaction(async (tx) => {
-        await requireStillSignedIn(tx, request)
-        await insertPersonalToken(tx, { id, userId, name, scopes, createdAt, expiresAt: end })
-        await recordEvent(tx, eventContext(request), {
-          type: 'personal_token_created',
-          userId,
-          data: { token_id: id, name, scopes: scopes.join(' ') },
-        })
-        await notify(app, tx, eventContext(request), user, 'personal_token_created')
-      })
-      const dates = { created_at: wireDate(createdAt), expires_at: wireDate(end) }
-      return { accessToken, token: { id, name, scopes, ...dates } }
-    },
+    (request) => createPersonalToken(request, oauthServer, request.body),
   )
 
   app.delete(
@@ -143,15 +102,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       },
     },
     async (request, reply) => {
-      const { id: userId } = requireUser(request)
-      const { id } = request.params
-      const isDeleted = await app.database.transaction(async (tx) => {
-        await requireStillSignedIn(tx, request)
-        if (!(await deletePersonalToken(tx, userId, id))) return false
-        await recordEvent(tx, eventContext(request), { type: 'personal_token_revoked', userId, data: { token_id: id } })
-        return true
-      })
-      if (!isDeleted) throw notFound()
+      await revokePersonalToken(request, request.params.id)
       return reply.code(204).send(null)
     },
   )
@@ -168,22 +119,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
         response: { 200: Type.Array(Authorization) },
       },
     },
-    async (request) => {
-      const config = app.config.current()
-      const registry = oauthServer.registry()
-      const authorizations = await listAuthorizations(
-        app.database,
-        oauthServer.seal,
-        requireUser(request).id,
-        app.clock.now(),
-      )
-      return authorizations.flatMap(({ id, clientId, scopes, createdAt, expiresAt }) => {
-        const client = registry.client(clientId)
-        if (!client || skipsConsent(client, config)) return []
-        const dates = { created_at: wireDate(createdAt), expires_at: wireDate(expiresAt) }
-        return [{ id, client: { id: clientId, name: client.name }, scopes: [...scopes], ...dates }]
-      })
-    },
+    (request) => connectedApplications(app, oauthServer, requireUser(request).id),
   )
 
   app.delete(
@@ -201,15 +137,7 @@ const applications: FastifyPluginAsyncTypebox<ApplicationsOptions> = async (app,
       },
     },
     async (request, reply) => {
-      const { id: userId } = requireUser(request)
-      const isDeleted = await app.database.transaction(async (tx) => {
-        await requireStillSignedIn(tx, request)
-        const clientId = await deleteAuthorization(tx, oauthServer.seal, userId, request.params.id)
-        if (clientId === null) return false
-        await recordEvent(tx, eventContext(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })
-        return true
-      })
-      if (!isDeleted) throw notFound()
+      await disconnect(request, oauthServer, request.params.id)
       return reply.code(204).send(null)
     },
   )

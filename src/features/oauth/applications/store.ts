@@ -55,6 +55,12 @@ export async function deletePersonalToken(tx: Tx, userId: number, id: string): P
   return (await tx.oauthPersonalToken.deleteMany({ where: { id, userId: BigInt(userId) } })).count > 0
 }
 
+/** Returns the user that a personal access token belongs to; null for an unknown id. */
+export async function ownerOfPersonalToken({ prisma }: Database, id: string): Promise<number | null> {
+  const row = await prisma.oauthPersonalToken.findUnique({ where: { id }, select: { userId: true } })
+  return row && Number(row.userId)
+}
+
 /** Deletes every personal access token of the user. */
 export async function deletePersonalTokens(tx: Tx, userId: number): Promise<void> {
   await tx.oauthPersonalToken.deleteMany({ where: { userId: BigInt(userId) } })

@@ -3,25 +3,17 @@ import type { UserClaim } from '../../../config/sections/user-claims.ts'
 import { scopeOfClaim } from '../protocol/claims.ts'
 import type { Registry } from '../protocol/clients.ts'
 import type { InteractionDetails as Details } from '../protocol/oauth-server.ts'
+import { describeScope } from '../protocol/scopes.ts'
 import { claimsFor, namedTargets } from '../protocol/targets.ts'
-
-/** Scope descriptions of OpenID Connect on the consent page. */
-const openidDescriptions: Readonly<Record<string, string>> = {
-  openid: 'Know who you are',
-  profile: 'Read your name',
-  email: 'Read your email address',
-  roles: 'Read your role',
-  offline_access: 'Keep access while you are away',
-}
 
 /** Scopes that an authorization requests. */
 export const scopesOf = ({ params: { scope } }: Details): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
 
 /** What the consent page lists: the requested scopes, and scopes that describe claims which the client receives. */
-export function consentScopes(details: Details, { scopes }: Config, registry: Registry) {
+export function consentScopes(details: Details, config: Config, registry: Registry) {
   const names = new Set([...scopesOf(details), ...askedClaims(details, registry), ...sentClaims(details, registry)])
-  return [...names].map((name) => ({ name, description: openidDescriptions[name] ?? scopes[name] ?? name }))
+  return [...names].map((name) => ({ name, description: describeScope(config, name) }))
 }
 
 /** Scopes for individually requested claims (OpenID Connect Core section 5.4). */

@@ -4,6 +4,8 @@ import { Type } from 'typebox'
 import { HttpError } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
+import { isNavigation } from '../../../http/navigation.ts'
+import { keepAskedLanguage } from '../../../pages/chosen-language.ts'
 import { registrationPage, signInPage } from '../../../pages/links.ts'
 import { allowFormTarget } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -14,6 +16,7 @@ import { grantScopes, newGrant } from '../protocol/grants.ts'
 import type { InteractionDetails as Details, OAuthServer, Protocol } from '../protocol/oauth-server.ts'
 import { namedTargets } from '../protocol/targets.ts'
 import { consentScopes, scopesOf } from './consent-scopes.ts'
+import { finishedPage } from './finished-page.ts'
 import { missingStepUp, proveCode, type Refused, unmet } from './step-up.ts'
 import { saveConsent } from './store.ts'
 
@@ -63,6 +66,8 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     async (request, reply) => {
       const { provider } = await oauthServer.current()
       const details = await detailsOf(provider, request, reply)
+      if (!details) return expired(request, reply, request.params.uid)
+      keepAskedLanguage(request, reply, details.params.ui_locales)
       const signedIn = signedInOf(request)
       if (details.prompt.name === 'create') return create(provider, details, request, reply)
       // The user may have changed since consent was requested, or signed in again.
@@ -91,6 +96,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     async (request, reply) => {
       const { provider, registry } = await oauthServer.current()
       const details = await detailsOf(provider, request, reply)
+      if (!details) return expired(request, reply, request.params.uid)
       const signedIn = signedInOf(request)
       const { code, recovery_code, decision } = request.body
       if (code !== undefined || recovery_code !== undefined) {
@@ -117,8 +123,11 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
       const grantId = await grant.save()
       const { user, sessionId } = signedIn
-      await saveConsent(app.database, { userId: user.id, sessionId, clientId, scopes, origin: eventContext(request) })
+      const client = { clientId, clientName: (await provider.Client.find(clientId))?.clientName }
+      await saveConsent(app, { user, sessionId, client, scopes, origin: eventContext(request) })
       const result = { consent: { grantId } }
+      request.session.answeredAuthorization = { uid: details.uid, clientId }
+      await request.session.save()
       return reply.redirect(
         await provider.interactionResult(request.raw, reply.raw, result, { mergeWithLastSubmission: true }),
         303,
@@ -179,6 +188,17 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     return url.href
   }
 
+  /** For users who go back in their browser: leads to the application that this session just answered. */
+  async function expired(request: FastifyRequest, reply: FastifyReply, uid: string) {
+    if (!isNavigation(request)) {
+      throw new HttpError(404, 'not_found', 'This request is unknown or has expired. Please start again.')
+    }
+    const { registry } = await oauthServer.current()
+    const answered = request.session?.answeredAuthorization
+    const client = answered?.uid === uid ? registry.client(answered.clientId) : undefined
+    return reply.page('error', finishedPage(request, client), 404)
+  }
+
   async function consentPage(details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
     const returnTo = `/oauth/interaction/${details.uid}`
@@ -211,19 +231,18 @@ function withHint(page: URL, { login_hint }: Details['params']): URL {
   return page
 }
 
+/** Returns the authorization, or null if it is finished, expired or of another browser. */
 async function detailsOf(
   provider: Protocol['provider'],
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<Details> {
+): Promise<Details | null> {
   try {
     return await provider.interactionDetails(request.raw, reply.raw)
-  } catch (cause) {
+  } catch (error) {
     // Anything else is a failure of ours.
-    if (!(cause instanceof Error) || cause.name !== 'SessionNotFound') throw cause
-    throw new HttpError(404, 'not_found', 'This request is unknown or has expired. Please start again.', {
-      cause,
-    })
+    if (!(error instanceof Error) || error.name !== 'SessionNotFound') throw error
+    return null
   }
 }
 

@@ -1,7 +1,11 @@
+import type { CurrentConfig } from '../../../config/current.ts'
 import type { Database } from '../../../database/database.ts'
 import { unauthenticated } from '../../../errors.ts'
+import type { Mail } from '../../../mail/mail.ts'
 import { type EventContext, recordEvent } from '../../../users/events.ts'
 import { holdAccount } from '../../../users/lock.ts'
+import { notify } from '../../../users/notices.ts'
+import type { User } from '../../../users/user.ts'
 
 /** The scopes that the user allowed the client, for good. */
 export async function findConsent({ prisma }: Database, userId: number, clientId: string): Promise<string[]> {
@@ -14,22 +18,34 @@ export async function findConsent({ prisma }: Database, userId: number, clientId
 
 /** What a user allows a client, in which browser session. */
 interface Consent {
-  userId: number
+  user: User
   sessionId: string
-  clientId: string
+  client: { clientId: string; clientName?: string | undefined }
   scopes: readonly string[]
   origin: EventContext
 }
 
-/** Remembers that the user allowed the client these scopes, and records it; throws 401 when the session ended meanwhile. */
+interface ConsentParts {
+  database: Database
+  mail: Pick<Mail, 'queueNotice'>
+  config: CurrentConfig
+}
+
+/**
+ * Remembers that the user allowed the client these scopes, records it, and mails a notice if a scope is new. Throws 401
+ * if the session ended meanwhile.
+ */
 export function saveConsent(
-  database: Database,
-  { userId, sessionId, clientId, scopes, origin }: Consent,
+  parts: ConsentParts,
+  { user, sessionId, client: { clientId, clientName }, scopes, origin }: Consent,
 ): Promise<void> {
+  const { database } = parts
+  const { id: userId } = user
   return database.transaction(async (tx) => {
     if (!(await holdAccount(database, tx, userId, { session: sessionId }))) throw unauthenticated()
+    let added = 0
     for (const scope of scopes) {
-      await tx.$executeRaw`
+      added += await tx.$executeRaw`
         INSERT INTO oauth_consents (user_id, client_id, scope, created_at)
         VALUES (${BigInt(userId)}, ${clientId}, ${scope}, ${new Date(origin.now)}) ON CONFLICT DO NOTHING`
     }
@@ -38,5 +54,7 @@ export function saveConsent(
       userId,
       data: { client_id: clientId, scopes: scopes.join(' ') },
     })
+    if (added === 0) return
+    await notify(parts, tx, origin, user, 'application_authorized', { application: clientName ?? clientId })
   })
 }

@@ -1,5 +1,6 @@
+import { originOf, reasonOption } from '../../../command-origin.ts'
+import { jsonOption, printRows } from '../../../command-output.ts'
 import { type CommandContext, type CommandInput, type CommandOptions, command } from '../../../commands.ts'
-import { commandOrigin } from '../../../users/events.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
 import { type KeyTimes, lineOf, rotationOf, settled, stateOf, type WantedKey } from './rotation.ts'
@@ -39,15 +40,16 @@ const rotateOptions = {
   withdraw: {
     description: 'Sign with the new keys immediately and delete the older ones, which invalidates all they signed',
   },
+  ...reasonOption,
 } as const satisfies CommandOptions
 
 async function rotate(context: CommandContext, { options }: CommandInput<typeof rotateOptions>): Promise<void> {
-  const { config, database, now, print } = context
+  const { config, database, print, now } = context
   const haste = options.withdraw ? 'withdraw' : options.now ? 'now' : 'planned'
   const names = options.algorithm ? [options.algorithm] : algorithms
   const settings = config.current()
   const { lead } = rotationOf(settings)
-  const parts = { database, seal: new KeySeal(settings.app.secret), origin: commandOrigin(now) }
+  const parts = { database, seal: new KeySeal(settings.app.secret), origin: originOf(context, options) }
   const made = await makeKeys(parts, (keys) => successors(keys, names, haste, now, lead))
   for (const algorithm of names) print(outcome(algorithm, made))
   if (made.length > 0) print(meanings[haste])
@@ -59,34 +61,42 @@ function outcome(algorithm: Algorithm, made: readonly MadeKey[]): string {
   return `${algorithm}: the new key ${key.kid} signs from ${date(key.signsFrom)}.`
 }
 
-async function list({ config, database, now, print }: CommandContext): Promise<void> {
+const listOptions = { json: jsonOption } as const satisfies CommandOptions
+
+async function list(context: CommandContext, { options }: CommandInput<typeof listOptions>): Promise<void> {
+  const { config, database, now } = context
   const seal = new KeySeal(config.current().app.secret)
   const keys = await listKeys(database)
-  for (const key of algorithms.flatMap((algorithm) => lineOf(keys, algorithm))) {
-    const { kid, algorithm, createdAt, signsFrom, retiredAt } = key
-    const facts = {
-      kid,
-      algorithm,
-      state: stateOf(key, keys, now),
-      readable: seal.open(key) !== null,
-      created_at: date(createdAt),
-      signs_from: date(signsFrom),
-      retired_at: retiredAt === null ? null : date(retiredAt),
-    }
-    print(JSON.stringify(facts))
-  }
+  const rows = algorithms
+    .flatMap((algorithm) => lineOf(keys, algorithm))
+    .map((key) => {
+      const { kid, algorithm, createdAt, signsFrom, retiredAt } = key
+      return {
+        kid,
+        algorithm,
+        state: stateOf(key, keys, now),
+        readable: seal.open(key) !== null,
+        created_at: date(createdAt),
+        signs_from: date(signsFrom),
+        retired_at: retiredAt === null ? null : date(retiredAt),
+      }
+    })
+  const columns = ['kid', 'algorithm', 'state', 'readable', 'created_at', 'signs_from', 'retired_at'] as const
+  printRows(context, rows, { json: options.json, columns, empty: 'No keys.' })
 }
 
 /** Commands for the signing keys. */
 export const keyCommands = [
   command({
-    name: 'keys:list',
-    summary: 'List the signing keys without their private parts, one JSON object per line',
-    options: {},
+    name: 'key:list',
+    aliases: ['keys:list'],
+    summary: 'List the signing keys without their private parts',
+    options: listOptions,
     run: list,
   }),
   command({
-    name: 'keys:rotate',
+    name: 'key:rotate',
+    aliases: ['keys:rotate'],
     summary: 'Create new signing keys (the server also does this on schedule)',
     details: 'Publishes the keys immediately and signs with them an hour later.',
     options: rotateOptions,

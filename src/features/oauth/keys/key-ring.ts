@@ -4,8 +4,9 @@ import { ConfigError } from '../../../config/config-error.ts'
 import { type CurrentConfig, deepFreeze } from '../../../config/current.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Database } from '../../../database/database.ts'
+import type { EventQueue } from '../../../jobs/event-queue.ts'
 import type { Metrics } from '../../../observability/metrics/metrics.ts'
-import { commandOrigin } from '../../../users/events.ts'
+import { systemOrigin } from '../../../users/events.ts'
 import { type Algorithm, algorithms, type PrivateJwk, type PublicJwk, publicPart } from './jwk.ts'
 import {
   cacheSeconds,
@@ -41,6 +42,7 @@ interface KeyRingParts {
   clock: Clock
   config: CurrentConfig
   log: FastifyBaseLogger
+  webhooks: EventQueue
   metrics?: Metrics | null
 }
 
@@ -140,13 +142,13 @@ export class KeyRing {
   }
 
   async #look(): Promise<void> {
-    const { database, clock, config, log, metrics = null } = this.#parts
+    const { database, clock, config, log, webhooks, metrics = null } = this.#parts
     const now = clock.now()
     this.#lookedAt = now
     const rotation = rotationOf(config.current())
     let stored = await listKeys(database)
     if (dueKeys(stored, rotation, now).length > 0) {
-      const origin = { ...commandOrigin(now), log, metrics }
+      const origin = { ...systemOrigin({ now, webhooks }), log, metrics }
       await makeKeys({ database, seal: this.#seal, origin }, (keys) => dueKeys(keys, rotation, now))
       stored = await listKeys(database)
     }

@@ -40,7 +40,7 @@ export async function makeKeys(
       // The first key of an algorithm replaces nothing.
       if (keys.some((before) => before.algorithm === algorithm)) {
         const data = { kid, algorithm, signs_from: new Date(signsFrom).toISOString(), withdraws }
-        await recordEvent(tx, origin, { type: 'key_rotated', userId: null, data })
+        await recordEvent(tx, origin, { type: 'key_rotated', userId: null, target: `key:${kid}`, data })
       }
       made.push({ ...want, kid })
     }

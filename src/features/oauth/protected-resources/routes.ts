@@ -38,7 +38,7 @@ const protectedResources: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/.well-known/oauth-protected-resource/:name',
     {
-      config: { access: { family: 'none' }, cors: 'elsewhere', alsoAnswers: [404] },
+      config: { access: { family: 'none' }, crossOrigin: 'elsewhere', alsoAnswers: [404] },
       schema: {
         operationId: 'getProtectedResource',
         tags: ['OpenID Connect'],

@@ -78,7 +78,8 @@ export function chooseTarget(targets: Targets, scopes: readonly string[], resour
   throw new errors.InvalidTarget(`A token is for one API. Send one resource of ${shown(names)}.`)
 }
 
-const secondsOf = (milliseconds: number): number => Math.max(1, Math.floor(milliseconds / 1000))
+/** Whole seconds of a lifetime in milliseconds; at least one. */
+export const secondsOf = (milliseconds: number): number => Math.max(1, Math.floor(milliseconds / 1000))
 
 /** The library's settings for the tokens of a target. */
 export const resourceServer = ({ audience, tokenScopes, ttl, algorithm }: Target): ResourceServer => ({

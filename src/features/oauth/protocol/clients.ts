@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { ClientAuthMethod, ClientMetadata } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
+import { sha256Hex } from '../../../crypto/hash.ts'
 import { registeredScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
@@ -24,7 +24,7 @@ const grantTypes: Readonly<Record<string, string>> = {
 }
 
 /** Hash of a secret in the format of `secret_hash`: `sha256:<hex>`. */
-export const secretHash = (secret: string): string => `sha256:${createHash('sha256').update(secret).digest('hex')}`
+export const secretHash = (secret: string): string => `sha256:${sha256Hex(secret)}`
 
 /** Authentication method of a client at the token endpoint. */
 function authMethod(client: RegisteredClient): ClientAuthMethod {

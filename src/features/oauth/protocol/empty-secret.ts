@@ -1,5 +1,3 @@
-import type { IncomingMessage } from 'node:http'
-import { HttpError } from '../../../errors.ts'
 import type { Registry } from './clients.ts'
 
 /**
@@ -22,16 +20,4 @@ export function publicClientOf(authorization: string | undefined, registry: Regi
 export function withClientId(form: string, id: string): string {
   if (new URLSearchParams(form).has('client_id')) return form
   return `${form}${form === '' ? '' : '&'}client_id=${encodeURIComponent(id)}`
-}
-
-/** Reads the form of a request whose body has not been read yet. */
-export async function readForm(raw: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of raw) {
-    size += chunk.length
-    if (size > maxBytes) throw new HttpError(400, 'malformed_body', 'The request body is too large.')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }

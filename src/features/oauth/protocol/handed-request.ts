@@ -1,34 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
 
-/** Properties of a request that come from its body stream instead of its head. */
-const ofBody = new Set<PropertyKey>([
-  'readable',
-  'readableEncoding',
-  'readableEnded',
-  'iterator',
-  Symbol.asyncIterator,
-  'on',
-  'once',
-  'pipe',
-  'read',
-  'resume',
-])
-
-/** The request with a form as its body, in place of the body that was read. */
-export function withBody(raw: IncomingMessage, body: string): IncomingMessage {
-  const bytes = Buffer.from(body)
-  const stream = Readable.from([bytes], { objectMode: false })
+/** Gives the library this form as the body of the request, in place of the body that was read. */
+export function giveBody(raw: IncomingMessage, form: string): void {
+  const bytes = Buffer.from(form)
   raw.headers['content-type'] = 'application/x-www-form-urlencoded'
   raw.headers['content-length'] = String(bytes.length)
   delete raw.headers['transfer-encoding']
-  return new Proxy(raw, {
-    get(target, key) {
-      const source = ofBody.has(key) ? stream : target
-      const value: unknown = Reflect.get(source, key, source)
-      return typeof value === 'function' ? value.bind(source) : value
-    },
-  })
+  // The library reads a body that is still readable, with the iterator.
+  Object.defineProperties(raw, { readable: { value: true }, iterator: { value: () => [bytes] } })
 }
 
 /** Gives the library the host and the client's address as svc determined them. Headers of the request do not count. */

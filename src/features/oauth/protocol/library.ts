@@ -1,5 +1,8 @@
+import type { JWTPayload } from 'jose'
 import Provider from 'oidc-provider'
 import type { Metrics } from '../../../observability/metrics/metrics.ts'
+import type { Algorithm } from '../keys/jwk.ts'
+import { ClientCredentials } from './client-credentials.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { registerGrants } from './custom-grants.ts'
 import { applyPatches, type PatchParts } from './patches/apply-patches.ts'
@@ -7,10 +10,17 @@ import type { SendLogout } from './patches/logout.ts'
 import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
 
-type LibraryParts = ProtocolParts & PatchParts & { metrics: Metrics | null }
+type LibraryParts = ProtocolParts &
+  PatchParts & { metrics: Metrics | null; sign(claims: JWTPayload, algorithm: Algorithm): Promise<string> }
+
+interface Library {
+  provider: Provider
+  sendLogout: SendLogout
+  clientCredentials: ClientCredentials
+}
 
 /** The library with svc's configuration, patches, grants and listeners. */
-export function buildProvider(parts: LibraryParts): { provider: Provider; sendLogout: SendLogout } {
+export function buildProvider(parts: LibraryParts): Library {
   const { app, config, registry, findLive, metrics } = parts
   const provider = new Provider(config.app.url, configurationOf(parts))
   provider.proxy = true
@@ -18,5 +28,5 @@ export function buildProvider(parts: LibraryParts): { provider: Provider; sendLo
   registerGrants(provider, { app, config, registry, findLive })
   logRefusals(provider)
   if (metrics) countTokens(provider, metrics)
-  return { provider, sendLogout }
+  return { provider, sendLogout, clientCredentials: new ClientCredentials(parts) }
 }

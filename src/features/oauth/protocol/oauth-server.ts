@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type JWTPayload, SignJWT } from 'jose'
+import type { JWTPayload } from 'jose'
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import type { StepUpFactor } from '../../../feature.ts'
@@ -10,8 +10,10 @@ import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
+import { signJwt } from '../keys/sign.ts'
 import { StatusLists } from '../status-lists/status-lists.ts'
 import { CarriedRecords } from './carried.ts'
+import type { ClientCredentials } from './client-credentials.ts'
 import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import { Introspection } from './introspection/answers.ts'
@@ -37,6 +39,7 @@ export interface Protocol {
   registry: Registry
   sendLogout: SendLogout
   introspection: Introspection
+  clientCredentials: ClientCredentials
 }
 
 /**
@@ -97,8 +100,8 @@ export class OAuthServer {
   }
 
   async #open(): Promise<void> {
-    const { database, clock, config, log, metrics } = this.#app
-    this.#keys = await KeyRing.open({ database, clock, config, log, metrics })
+    const { database, clock, config, log, webhooks, metrics } = this.#app
+    this.#keys = await KeyRing.open({ database, clock, config, log, webhooks, metrics })
   }
 
   #keySet(): KeySet {
@@ -115,8 +118,7 @@ export class OAuthServer {
   /** Signs a JWT of svc: the claims of an access token (RFC 9068) that no grant issued, or another type. */
   async sign(claims: JWTPayload, algorithm: Algorithm, typ = 'at+jwt'): Promise<string> {
     const key = await this.signingKey(algorithm)
-    const header = { alg: key.alg, typ, kid: key.kid }
-    return new SignJWT({ ...claims, iss: this.#app.config.current().app.url }).setProtectedHeader(header).sign(key)
+    return signJwt(key, typ, { ...claims, iss: this.#app.config.current().app.url })
   }
 
   /** Age in milliseconds of each algorithm's signing key. */
@@ -211,7 +213,7 @@ export class OAuthServer {
         claimsOf: (token) => this.#claimsOf(token),
         liveOf: (claims) => this.#liveOf(claims),
       })
-    const { provider, sendLogout } = buildProvider({
+    const { provider, ...own } = buildProvider({
       introspectionOf,
       config,
       cookies: this.#app.cookies,
@@ -236,8 +238,9 @@ export class OAuthServer {
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       factorsOf: (user) => this.factorsOf(user),
       findLive: (token) => this.findLive(token),
+      sign: (claims, algorithm) => this.sign(claims, algorithm),
     })
     // Created once, because each call builds all of the library's middleware again.
-    return { provider, answer: provider.callback(), registry, sendLogout, introspection: introspectionOf(provider) }
+    return { provider, answer: provider.callback(), registry, ...own, introspection: introspectionOf(provider) }
   }
 }

@@ -2,6 +2,7 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { startPage } from '../../../pages/links.ts'
 import type { PageData, PageName } from '../../../pages/page-data.ts'
 import { renderPage } from '../../../pages/pages.ts'
+import { textsOf } from '../../../pages/texts.ts'
 import { handedOf } from './browser.ts'
 import { isSeen } from './patches/failures.ts'
 
@@ -108,8 +109,17 @@ export const logoutPages = {
 /** Error page for the user. svc never redirects to an unknown client or an invalid redirect URI. */
 export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
   const { request } = handedOf(ctx.req)
-  const homeHref = startPage(request.server.config.current())
-  const texts = [out.error_description ?? out.error]
-  if (!isSeen(request)) tell(ctx, out, ctx.status)
-  else show(ctx, 'error', { heading: 'This request cannot be answered', texts, homeHref }, ctx.status)
+  if (!isSeen(request)) {
+    tell(ctx, out, ctx.status)
+    return
+  }
+  const text = textsOf(request)
+  const data = {
+    heading: text('oauth-error.heading'),
+    texts: [text('oauth-error.text')],
+    details: [out.error, out.error_description].filter(Boolean).join(': '),
+    requestId: request.id,
+    homeHref: startPage(request.server.config.current()),
+  }
+  show(ctx, 'error', data, ctx.status)
 }

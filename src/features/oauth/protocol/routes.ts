@@ -4,12 +4,13 @@ import type { RouteAccess } from '../../../access/route-access.ts'
 import { HttpError, notFound } from '../../../errors.ts'
 import { clientAddress } from '../../../http/client-address.ts'
 import { answerOf } from '../../../http/error-handler.ts'
+import { limitHeaderNames } from '../../../limits/too-many-requests.ts'
 import { addPages } from '../../../pages/pages.ts'
 import { noteHanded, signedInOf } from './browser.ts'
 import { describe } from './description.ts'
-import { publicClientOf, readForm, withClientId } from './empty-secret.ts'
+import { publicClientOf, withClientId } from './empty-secret.ts'
 import { formOf } from './form.ts'
-import { settleOrigin, withBody } from './handed-request.ts'
+import { giveBody, settleOrigin } from './handed-request.ts'
 import { clientBySecret } from './introspection/client-secret.ts'
 import { type AskedTokens, maxIntrospectionSize, readIntrospection } from './introspection/request.ts'
 import type { OAuthServer } from './oauth-server.ts'
@@ -23,6 +24,12 @@ interface ProtocolOptions {
 /** The maximum body size of a protocol request, in bytes. */
 const maxBodySize = 56 * 1024
 
+/** CORS headers of the library for a token request without `Origin`, byte for byte. */
+const openHeaders = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': ['DPoP-Nonce,WWW-Authenticate', ...limitHeaderNames].join(', '),
+}
+
 const programs: RouteAccess = { family: 'none' }
 const ownForms: RouteAccess = { family: 'session', caller: 'guest', csrf: 'form' }
 const entries: RouteAccess = { family: 'session', caller: 'guest', csrf: 'entry' }
@@ -34,8 +41,6 @@ const protocol: FastifyPluginAsync<ProtocolOptions> = async (app, { oauthServer 
   const programPaths = paths.filter((path) => isOfPrograms(path) && path !== protocolRoutes.introspection)
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    // The library reads forms of programs itself: reading them here would cost a quarter of a token request.
-    scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _body, done) => done(null))
     handOver(scope, oauthServer, programPaths, maxBodySize)
   })
   await app.register(async (scope) => {
@@ -66,7 +71,7 @@ function handOver(scope: FastifyInstance, oauthServer: OAuthServer, paths: reado
         exposeHeadRoute: method === 'GET',
         config: {
           access: described.caller === 'program' ? programs : described.isEntry ? entries : ownForms,
-          cors: 'elsewhere',
+          crossOrigin: 'elsewhere',
           protocol,
           alsoAnswers,
         },
@@ -124,26 +129,27 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
     asked = introspection.asked
     form = introspection.fields.toString()
   }
+  const token = path === protocolRoutes.token && form ? await library.clientCredentials.answer(request, form) : null
+  if (token) return sendJson(reply.headers(openHeaders), token)
   settleOrigin(raw, app.url, clientAddress(request))
-  const isUnread = raw.headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
   const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
-  if (publicClient !== null && raw.method === 'POST' && (form !== null || isUnread)) {
-    form = withClientId(form ?? (await readForm(raw, maxBodySize)), publicClient)
+  if (publicClient !== null && form !== null) {
+    form = withClientId(form, publicClient)
     delete raw.headers.authorization
   }
   if (form && protocolPaths[path]?.isEntry && comesWithoutSession(request, app.url)) {
     return reply.redirect(`${path}?${form}`, 303)
   }
-  const handed = form === null ? raw : withBody(raw, form)
+  if (form !== null) giveBody(raw, form)
   const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request), ...(asked ? { asked } : {}) }
-  noteHanded(handed, facts)
+  noteHanded(raw, facts)
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     // These documents are the same for all clients and requested often.
     const isPublic = name === 'cache-control' && path.startsWith('/.well-known/')
     if (value !== undefined && !isPublic) reply.raw.setHeader(name, value)
   }
-  await library.answer(handed, reply.raw)
+  await library.answer(raw, reply.raw)
 }
 
 /**

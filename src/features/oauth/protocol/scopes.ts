@@ -10,8 +10,29 @@ export const servedScopes = [...openidScopes, 'roles'] as const
 export const registeredScopes = ({ scopes, apis }: Config): Set<string> =>
   new Set([...Object.keys(scopes), ...Object.values(apis).flatMap((api) => api.scopes)])
 
+/** All scopes that clients may name; svc ignores others (OpenID Connect Core section 3.1.2.1). */
+export const knownScopes = (config: Config): Set<string> => new Set([...servedScopes, ...registeredScopes(config)])
+
+const scopeList = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/
+
+/** Tests for a list of scopes (RFC 6749 section 3.3). */
+export const isScopeList = (text: string): boolean => scopeList.test(text)
+
 /** Scopes of `scopes` that belong to no API, with their descriptions. */
 export const ownScopes = ({ scopes, apis }: Config): [name: string, description: string][] => {
   const taken = new Set(Object.values(apis).flatMap((api) => api.scopes))
   return Object.entries(scopes).filter(([name]) => !taken.has(name))
 }
+
+/** Scope descriptions of OpenID Connect. */
+const openidDescriptions: Readonly<Record<string, string>> = {
+  openid: 'Know who you are',
+  profile: 'Read your name',
+  email: 'Read your email address',
+  roles: 'Read your role',
+  offline_access: 'Keep access while you are away',
+}
+
+/** Returns what a scope allows, in words for users. */
+export const describeScope = ({ scopes }: Config, name: string): string =>
+  openidDescriptions[name] ?? (scopes[name] || name)

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { clients, codeFlow, Person, refresh, request, response } from '../../../support/oauth.ts'
 import { buildApis, seen, settings } from './setup.ts'

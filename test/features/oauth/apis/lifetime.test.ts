@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { hour } from '../../../support/clock.ts'
 import { introspect, passwordClient, token } from '../../../support/oauth.ts'

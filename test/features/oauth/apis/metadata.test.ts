@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { apis, bills, buildApis, orders, reload, stock } from './setup.ts'
 

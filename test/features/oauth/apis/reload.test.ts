@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import type { TestApp } from '../../../support/app.ts'
 import {

@@ -1,3 +1,4 @@
+// engine: none
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, SignJWT } from 'jose'
 import t from 'tap'

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
 import { oauthSettings, Person, pkce, request, response, type WalkResult } from '../../../support/oauth.ts'

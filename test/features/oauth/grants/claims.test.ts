@@ -1,3 +1,4 @@
+// engine: none
 import { decodeJwt } from 'jose'
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
@@ -145,7 +146,7 @@ t.test("limits a third party's token at /api/user by its scopes", async (t) => {
 t.test('returns the whole user at /api/user for sessions, API tokens and first-party JWTs', async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const user = await svc.createUser({ role: 'editor' })
-  const { disabled: _, ...whole } = user
+  const { disabled: _disabled, language: _language, ...whole } = user
   const page = svc.browser()
   await page.signIn(user.email)
   const sister = await codeFlow(svc, new Person(svc, user.email), 'sister', { redirect_uri: callback, scope: 'openid' })

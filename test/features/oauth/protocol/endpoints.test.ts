@@ -1,3 +1,4 @@
+// engine: none
 import t, { type Test } from 'tap'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { codeFlow, oauthSettings, Person, request } from '../../../support/oauth.ts'

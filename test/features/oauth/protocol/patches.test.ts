@@ -1,14 +1,26 @@
 // engine: none
-import Provider from 'oidc-provider'
+import { exportJWK, generateKeyPair } from 'jose'
+import Provider, { type JWKS } from 'oidc-provider'
 import t from 'tap'
 import { applyPatches } from '../../../../src/features/oauth/protocol/patches/apply-patches.ts'
 import { patch, patchesOf } from '../../../../src/features/oauth/protocol/patches/patch.ts'
+import { memoryAdapter } from '../../../support/memory-adapter.ts'
 
 const url = 'http://localhost:8000'
 const config = { app: { url, secret: ['a-secret-of-at-least-32-characters'] }, scopes: {}, apis: {}, oauth: {} }
 const parts = { config, cookies: {}, carried: {}, registry: {}, keysMaxAge: 0, introspectionOf: () => ({}) } as never
 
-const build = () => new Provider(url, { features: { devInteractions: { enabled: false } }, cookies: { keys: ['key'] } })
+const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+const jwks = { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', use: 'sig' }] } as JWKS
+const build = () =>
+  new Provider(url, {
+    adapter: memoryAdapter(),
+    jwks,
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    clientDefaults: { id_token_signed_response_alg: 'ES256' },
+    features: { devInteractions: { enabled: false } },
+    cookies: { keys: ['key'] },
+  })
 
 /** Every change to oidc-provider. Add one only if the library offers no option or event for it. */
 const expected = [

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { hour, minute } from '../../../support/clock.ts'
 import { hiddenFields, post, request } from '../../../support/oauth.ts'

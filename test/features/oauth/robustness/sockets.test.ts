@@ -1,3 +1,4 @@
+// engine: none
 import { connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'

@@ -1,3 +1,4 @@
+// engine: none
 import * as openid from 'openid-client'
 import t, { type Test } from 'tap'
 import type { Settings, TestApp } from '../../../support/app.ts'

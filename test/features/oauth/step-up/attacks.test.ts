@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { minute } from '../../../support/clock.ts'
 import { post, request, response } from '../../../support/oauth.ts'

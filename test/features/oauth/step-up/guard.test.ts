@@ -1,3 +1,4 @@
+// engine: none
 import { hash } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import t from 'tap'

@@ -148,7 +148,5 @@ const isVisible = (client: RegisteredClient, owner: string | undefined): boolean
 const roleFor = (client: RegisteredClient, user: User | null, scopes: readonly string[]): string | undefined =>
   client.introspect || client.first_party || scopes.includes('roles') ? user?.role : undefined
 
-const stateOf = (members: Record<string, unknown>): TokenState => ({
-  active: true,
-  ...Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)),
-})
+/** JSON leaves out undefined members. */
+const stateOf = (members: Record<string, unknown>): TokenState => ({ active: true, ...members })

@@ -1,16 +1,13 @@
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../../config/schema.ts'
 import type { Registry } from '../clients.ts'
-import { registeredScopes, servedScopes } from '../scopes.ts'
+import { isScopeList, knownScopes } from '../scopes.ts'
 import { settledResource } from '../targets.ts'
 import { settledAcrValues } from './authentication-context.ts'
 import { patch } from './patch.ts'
 
 /** Routes where a client requests scopes. */
 const asking = new Set(['authorization', 'device_authorization', 'pushed_authorization_request'])
-
-/** List of scopes (RFC 6749 section 3.3). */
-const scopeList = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/
 
 type Fields = Record<string, unknown>
 
@@ -33,7 +30,7 @@ interface Reading {
  * client; an empty field counts as absent (RFC 6749 section 3.1).
  */
 export function settleScope(provider: Provider, config: Config, registry: Registry): void {
-  const known = new Set<string>([...servedScopes, ...registeredScopes(config)])
+  const known = knownScopes(config)
   patch<Entity>(
     provider,
     ['OIDCContext.prototype', 'entity'],
@@ -70,7 +67,7 @@ export function settleScope(provider: Provider, config: Config, registry: Regist
 
   /** Known scopes, or null for none. The library rejects values that are not a list of scopes. */
   function withoutUnknown(asked: unknown): unknown {
-    if (typeof asked !== 'string' || !scopeList.test(asked)) return asked
+    if (typeof asked !== 'string' || !isScopeList(asked)) return asked
     const scopes = asked.split(' ').filter((name) => known.has(name))
     return scopes.length > 0 ? scopes.join(' ') : null
   }

@@ -5,18 +5,26 @@ import { interactionReference } from '../protocol/patches/cookie-jar.ts'
 
 const path = /^\/oauth\/interaction\/([\w-]{1,64})$/
 
-/** The redirect URI of the authorization that a path of svc continues, if it began in this browser; null for any other path. */
-export async function redirectTarget(
+/**
+ * Returns the client and the redirect URI of the authorization that a path of svc continues, if it began in this
+ * browser; null for any other path.
+ */
+export async function destinationOf(
   oauthServer: OAuthServer,
   { cookies, cookiePrefixes }: FastifyRequest,
   returnTo: string | null,
-): Promise<string | null> {
+): Promise<{ redirectUri: string | null; application: string } | null> {
   const uid = path.exec(returnTo ?? '')?.[1]
   if (uid === undefined) return null
   const presented = { values: cookies, prefixes: cookiePrefixes ?? new Map() }
   const reference = interactionReference(presented, interactionCookie, uid)
   if (reference === undefined) return null
-  const { provider } = await oauthServer.current()
-  const uri = (await provider.Interaction.find(reference))?.params.redirect_uri
-  return typeof uri === 'string' ? uri : null
+  const { provider, registry } = await oauthServer.current()
+  const params = (await provider.Interaction.find(reference))?.params
+  if (!params) return null
+  const { client_id, redirect_uri } = params
+  return {
+    redirectUri: typeof redirect_uri === 'string' ? redirect_uri : null,
+    application: registry.client(String(client_id))?.name ?? String(client_id),
+  }
 }

@@ -1,0 +1,43 @@
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { requireUser } from '../../../access/caller.ts'
+import { notFound } from '../../../errors.ts'
+import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
+import { eventContext, recordEvent } from '../../../users/events.ts'
+import { wireDate } from '../../../users/wire-date.ts'
+import { skipsConsent } from '../protocol/grants.ts'
+import type { OAuthServer } from '../protocol/oauth-server.ts'
+import type { Authorization } from './schemas.ts'
+import { deleteAuthorization, listAuthorizations } from './store.ts'
+
+type Connected = Static<typeof Authorization>
+
+/** The applications that the user allowed access, except those that need no consent. */
+export async function connectedApplications(
+  { config, database, clock }: Pick<FastifyRequest['server'], 'config' | 'database' | 'clock'>,
+  oauthServer: OAuthServer,
+  userId: number,
+): Promise<Connected[]> {
+  const current = config.current()
+  const registry = oauthServer.registry()
+  const authorizations = await listAuthorizations(database, oauthServer.seal, userId, clock.now())
+  return authorizations.flatMap(({ id, clientId, scopes, createdAt, expiresAt }) => {
+    const client = registry.client(clientId)
+    if (!client || skipsConsent(client, current)) return []
+    const dates = { created_at: wireDate(createdAt), expires_at: wireDate(expiresAt) }
+    return [{ id, client: { id: clientId, name: client.name }, scopes: [...scopes], ...dates }]
+  })
+}
+
+/** Revokes an authorization of the user with its tokens. Throws 404 if the user has no such authorization. */
+export async function disconnect(request: FastifyRequest, oauthServer: OAuthServer, id: string): Promise<void> {
+  const { id: userId } = requireUser(request)
+  const isDeleted = await request.server.database.transaction(async (tx) => {
+    await requireStillSignedIn(tx, request)
+    const clientId = await deleteAuthorization(tx, oauthServer.seal, userId, id)
+    if (clientId === null) return false
+    await recordEvent(tx, eventContext(request), { type: 'consent_revoked', userId, data: { client_id: clientId } })
+    return true
+  })
+  if (!isDeleted) throw notFound()
+}

@@ -1,0 +1,61 @@
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { requireUser } from '../../../access/caller.ts'
+import { notFound, validationFailed } from '../../../errors.ts'
+import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
+import { eventContext, recordEvent } from '../../../users/events.ts'
+import { notify } from '../../../users/notices.ts'
+import { wireDate } from '../../../users/wire-date.ts'
+import { personalOrigin } from '../alive.ts'
+import { personalClient } from '../protocol/clients.ts'
+import type { OAuthServer } from '../protocol/oauth-server.ts'
+import { ownScopes } from '../protocol/scopes.ts'
+import { signOwnToken } from './own-token.ts'
+import type { PersonalTokenAnswer, PersonalTokenBody } from './schemas.ts'
+import { deletePersonalToken, insertPersonalToken } from './store.ts'
+
+/** Creates a personal access token of the user and mails a notice. Throws 422 for unknown scopes. */
+export async function createPersonalToken(
+  request: FastifyRequest,
+  oauthServer: OAuthServer,
+  body: Static<typeof PersonalTokenBody>,
+): Promise<Static<typeof PersonalTokenAnswer>> {
+  const app = request.server
+  const user = requireUser(request)
+  const { id: userId } = user
+  const { name } = body
+  const scopes = [...new Set(body.scopes ?? [])]
+  const config = app.config.current()
+  const known = new Set(ownScopes(config).map(([name]) => name))
+  if (!scopes.every((scope) => known.has(scope))) {
+    throw validationFailed({ scopes: ['The selected scopes is invalid.'] })
+  }
+  const issuedAt = app.clock.now()
+  const expiresAt = issuedAt + config.oauth.personal_access_token_ttl
+  const facts = { clientId: personalClient, userId, gid: personalOrigin, scopes, signedIn: null }
+  const token = { ...facts, audience: config.oauth.audience, issuedAt, expiresAt }
+  const key = await oauthServer.signingKey(config.oauth.access_token_alg)
+  const { jti: id, accessToken } = await signOwnToken(request, key, token)
+  const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
+  await app.database.transaction(async (tx) => {
+    await requireStillSignedIn(tx, request)
+    await insertPersonalToken(tx, { id, userId, name, scopes, createdAt, expiresAt: end })
+    const data = { token_id: id, name, scopes: scopes.join(' ') }
+    await recordEvent(tx, eventContext(request), { type: 'personal_token_created', userId, data })
+    await notify(app, tx, eventContext(request), user, 'personal_token_created')
+  })
+  const dates = { created_at: wireDate(createdAt), expires_at: wireDate(end) }
+  return { accessToken, token: { id, name, scopes, ...dates } }
+}
+
+/** Revokes a personal access token of the user. Throws 404 if the user has no such token. */
+export async function revokePersonalToken(request: FastifyRequest, id: string): Promise<void> {
+  const { id: userId } = requireUser(request)
+  const isDeleted = await request.server.database.transaction(async (tx) => {
+    await requireStillSignedIn(tx, request)
+    if (!(await deletePersonalToken(tx, userId, id))) return false
+    await recordEvent(tx, eventContext(request), { type: 'personal_token_revoked', userId, data: { token_id: id } })
+    return true
+  })
+  if (!isDeleted) throw notFound()
+}

@@ -1,0 +1,33 @@
+import type { FastifyRequest } from 'fastify'
+import { startPage } from '../../../pages/links.ts'
+import type { PageData } from '../../../pages/page-data.ts'
+import { textsOf } from '../../../pages/texts.ts'
+import type { RegisteredClient } from '../protocol/clients.ts'
+
+declare module 'fastify' {
+  interface Session {
+    /** The authorization that the user last approved, so that its page can lead back to the application. */
+    answeredAuthorization?: { uid: string; clientId: string }
+  }
+}
+
+/** The page of an authorization that is finished for a client, or expired (no client). */
+export function finishedPage(request: FastifyRequest, client: RegisteredClient | undefined): PageData['error'] {
+  const text = textsOf(request)
+  const about = client ? 'finished' : 'expired'
+  const name = client?.name ?? client?.client_id ?? ''
+  const home = originOf(client?.redirect_uris[0])
+  return {
+    heading: text(`interaction.${about}`),
+    texts: [text(`interaction.${about}_text`, { client: name })],
+    link: home === null ? null : { href: home, label: text('login.continue', { application: name }) },
+    homeHref: startPage(request.server.config.current()),
+  }
+}
+
+/** The start page of an application on the web; null for an app on a device. */
+function originOf(uri: string | undefined): string | null {
+  if (uri === undefined || !URL.canParse(uri)) return null
+  const { protocol, origin } = new URL(uri)
+  return protocol === 'https:' || protocol === 'http:' ? origin : null
+}

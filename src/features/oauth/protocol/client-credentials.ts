@@ -1,0 +1,106 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import type { JWTPayload } from 'jose'
+import type { Config } from '../../../config/schema.ts'
+import { randomId } from '../../../crypto/random.ts'
+import type { Metrics } from '../../../observability/metrics/metrics.ts'
+import type { Algorithm } from '../keys/jwk.ts'
+import type { StatusLists } from '../status-lists/status-lists.ts'
+import { statusOf } from '../status-lists/status-of.ts'
+import { chooseTarget, secondsOf, split } from './choose-target.ts'
+import type { ClientLimits } from './client-limits.ts'
+import type { Registry } from './clients.ts'
+import { clientBySecret } from './introspection/client-secret.ts'
+import { isScopeList, knownScopes } from './scopes.ts'
+import { settledResource, type Target } from './targets.ts'
+
+interface ClientCredentialsParts {
+  config: Config
+  registry: Registry
+  limits: ClientLimits
+  statusLists: StatusLists
+  metrics: Metrics | null
+  sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>
+}
+
+/** Token that a client may have. */
+interface MachineGrant {
+  target: Target
+  scopes: readonly string[]
+}
+
+const gty = 'client_credentials'
+
+const usualFields = new Set(['grant_type', 'client_id', 'client_secret', 'scope', 'resource'])
+
+/** Headers of proofs and assertions, which only the library checks. */
+const proofs = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop']
+
+/**
+ * Issues tokens to clients that authenticate by their secret and ask in the usual form (RFC 6749 section 4.4). It never
+ * rejects: whatever it does not issue, the library decides. The library's pipeline takes several times as long.
+ */
+export class ClientCredentials {
+  readonly #parts: ClientCredentialsParts
+  readonly #known: ReadonlySet<string>
+
+  constructor(parts: ClientCredentialsParts) {
+    this.#parts = parts
+    this.#known = knownScopes(parts.config)
+  }
+
+  /** Returns the response, or null for a request that the library must decide. */
+  async answer(request: FastifyRequest, form: string): Promise<object | null> {
+    const fields = fieldsOf(request.headers, form)
+    if (!fields) return null
+    const client = clientBySecret(request, fields, this.#parts)
+    if (!client?.grants.includes(gty) || client.dpop || client.fapi) return null
+    const grant = this.#grantOf(client.client_id, fields)
+    return grant && this.#issue(client.client_id, grant)
+  }
+
+  #grantOf(clientId: string, fields: URLSearchParams): MachineGrant | null {
+    const { registry } = this.#parts
+    const targets = registry.targets(clientId)
+    const resource = settledResource(fields.get('resource') ?? undefined, targets)
+    const asked = fields.get('scope')
+    if (asked !== null && !isScopeList(asked)) return null
+    const all = asked === null ? registry.apiScopes(clientId, resource) : split(asked)
+    const scopes = all.filter((scope) => this.#known.has(scope))
+    try {
+      const target = chooseTarget(targets, scopes, resource)
+      return { target, scopes: scopes.filter((scope) => target.tokenScopes.has(scope)) }
+    } catch {
+      return null
+    }
+  }
+
+  async #issue(clientId: string, { target, scopes }: MachineGrant): Promise<object> {
+    const { config, statusLists, metrics, sign } = this.#parts
+    const { audience, algorithm, ttl } = target
+    const expires_in = secondsOf(ttl)
+    const iat = Math.floor(Date.now() / 1000)
+    const times = { iat, exp: iat + expires_in }
+    const jti = randomId()
+    const scope = scopes.join(' ') || undefined
+    const status = await statusOf(statusLists, { jti, ...times, clientId, resourceServer: { audience } }, { gty })
+    const own = { scopes, gty, ...status }
+    const standard = { jti, sub: clientId, ...times, scope, client_id: clientId, iss: config.app.url, aud: audience }
+    const access_token = await sign({ ...own, ...standard }, algorithm)
+    metrics?.token('access_token', gty)
+    return { access_token, expires_in, scope, token_type: 'Bearer' }
+  }
+}
+
+/** Fields of a form in the usual form; null if one is unusual, repeated or empty, or if a header changes its meaning. */
+function fieldsOf(headers: IncomingHttpHeaders, form: string): URLSearchParams | null {
+  if (headers['content-type'] !== 'application/x-www-form-urlencoded') return null
+  if (proofs.some((name) => headers[name] !== undefined)) return null
+  const fields = new URLSearchParams(form)
+  const seen = new Set<string>()
+  for (const [name, value] of fields) {
+    if (!usualFields.has(name) || seen.has(name) || value === '') return null
+    seen.add(name)
+  }
+  return fields.get('grant_type') === gty ? fields : null
+}
