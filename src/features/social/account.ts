@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { isPassword } from '../../crypto/password.ts'
 import type { Tx } from '../../database/database.ts'
+import { isAllowedDomain } from '../../http/allowed-domains.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { lockUserByEmail } from '../../users/lock.ts'
@@ -95,9 +96,11 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFact
 
 /** Creates an account for a new user. */
 async function create(request: FastifyRequest, tx: Tx, { identity, provider }: SignInFacts): Promise<number> {
-  const { role } = request.server.config.current().registration
+  const config = request.server.config.current()
+  const { role } = config.registration
   const origin = eventContext(request)
   const email = identity.email?.address ?? ''
+  if (!isAllowedDomain(config, email)) throw socialFailure('email_domain_not_allowed')
   const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
   const user = await createUser(tx, { name, email, password: null, role, verified: true, now: origin.now })
   if (!user) throw new Overtaken()

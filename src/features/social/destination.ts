@@ -6,7 +6,8 @@ import type { Flow } from './state.ts'
 type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo'>
 
 /** Where a browser goes after a completed flow: a path of the front end, or of svc for svc's own page. */
-export function arrival(config: Config, { mode, returnTo }: Place): string {
+export function arrival(config: Config, { intent, mode, returnTo }: Place): string {
+  if (mode === 'page' && intent === 'link' && returnTo !== null) return `${returnTo}?done=linked`
   if (mode === 'page') return returnTo ?? startPage(config)
   return new URL(returnTo ?? '/', config.app.frontend_url).href
 }
@@ -20,6 +21,7 @@ export const challengePage = (config: Config, { mode, returnTo }: Place): string
 /** Page that shows a failed flow: the sign-in page if there is one, otherwise the front end. */
 export function failurePage(config: Config, place: Place | null, code: ErrorCode): string {
   const returnTo = place?.returnTo ?? null
+  if (place?.mode === 'page' && place.intent === 'link' && returnTo !== null) return `${returnTo}?error=${code}`
   if (place?.mode === 'page') return ownSignIn(returnTo, code)
   const isSignIn = place === null || place.intent === 'sign_in'
   if (isSignIn && config.links.login !== null) return withError(new URL(signInPage(config, returnTo ?? '/')), code)

@@ -8,6 +8,7 @@ declare module '../../errors.ts' {
     provider_error: true
     email_missing: true
     account_exists: true
+    email_domain_not_allowed: true
     registration_disabled: true
   }
 }
@@ -21,6 +22,7 @@ export type SocialFailure =
   | 'email_missing'
   | 'email_unverified'
   | 'account_exists'
+  | 'email_domain_not_allowed'
   | 'registration_disabled'
 
 interface Failure extends ErrorDescription {
@@ -71,6 +73,12 @@ const failures: Record<SocialFailure, Failure> = {
     message: 'Another account uses this email address or this identity. Use another sign-in method.',
     meaning: 'An account with this address or identity exists, and is not linked to it.',
     remedy: 'Sign in another way, and link the provider with `POST /user/social-accounts/{provider}`.',
+  },
+  email_domain_not_allowed: {
+    status: 422,
+    message: 'New accounts need an email address of another domain.',
+    meaning: 'The identity has no account, and `registration.allowed_domains` does not have the domain of its address.',
+    remedy: 'Use an identity with an address of an allowed domain, or ask the operator for an invitation.',
   },
   registration_disabled: {
     status: 403,

@@ -1,13 +1,16 @@
 import type { Feature } from '../../feature.ts'
+import { alertOf, signInPart } from './buttons.ts'
 import { socialErrors } from './failure.ts'
-import { alertOf, signInPart } from './sign-in-page.ts'
-import { deleteLinksOf, hasLink } from './store.ts'
+import { deleteLinksOf, hasLink, listLinks } from './store.ts'
 
 export const socialFeature = {
+  accountPages: ({ social }) => (Object.keys(social).length > 0 ? ['providers'] : []),
   errors: socialErrors,
+  exportData: async ({ database }, userId) => ({ linked_accounts: await listLinks(database, userId) }),
   wayIn: {
     isOpen: (tx, { social }, userId) => hasLink(tx, userId, Object.keys(social)),
     remove: deleteLinksOf,
   },
+  registrationPage: (config, { returnTo }) => signInPart(config, { returnTo, isAnew: false }),
   signInPage: { part: signInPart, alert: alertOf },
 } satisfies Feature

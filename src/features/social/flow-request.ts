@@ -4,13 +4,11 @@ import { HttpError, validationFailed } from '../../errors.ts'
 import { isSet } from '../../http/flag.ts'
 import { localPath, returnTarget } from '../../http/return-to.ts'
 import { displayName } from '../../http/validation.ts'
-import type { RedirectQuery, TokenBody } from './schemas.ts'
+import type { RedirectQuery } from './schemas.ts'
 import { type Flow, maxReturnLength } from './state.ts'
 
 /** What starts a flow: its intent, and where it returns. */
 export type FlowRequest = Pick<Flow, 'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session'>
-
-type Body = Static<typeof TokenBody>
 
 const maxDeviceNameLength = 255
 
@@ -53,7 +51,7 @@ function deviceName(value: unknown): string {
 }
 
 /** Throws 422 for every named field that is missing. */
-export function requireFields(body: Body, names: readonly (keyof Body)[]): void {
+export function requireFields<Body extends object>(body: Body, names: readonly (keyof Body & string)[]): void {
   const missing = names.filter((name) => !body[name])
   if (missing.length === 0) return
   throw validationFailed(

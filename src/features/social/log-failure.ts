@@ -20,7 +20,13 @@ export async function reportFailure(
   if (isRecorded) {
     const userId = request.caller?.user?.id ?? null
     const { database, metrics } = request.server
-    await recordEvents(database, eventContext(request), { type: 'social_login_failed', userId, data: facts })
+    await recordEvents(database, eventContext(request), {
+      type: 'social_login_failed',
+      userId,
+      credential: `provider:${provider.id}`,
+      reason: error.code,
+      data: facts,
+    })
     metrics?.login('social', 'failed')
   }
   return error

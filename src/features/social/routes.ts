@@ -2,22 +2,25 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { deriveCipher } from '../../crypto/keys.ts'
-import { notFound, validationFailed } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
 import { formType } from '../../http/bodies.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
+import type { TokenProof } from '../../tokens/first-factor.ts'
+import { openTokenSignIns } from '../../tokens/sign-in.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 import type { ClaimAccount, Opened } from './account.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage } from './destination.ts'
 import { socialFailure } from './failure.ts'
-import { beginFlow, callbackPath, finishFlow, finishMobile, queryOf } from './flow.ts'
+import { beginFlow, callbackPath, finishFlow, queryOf } from './flow.ts'
 import { type FlowRequest, flowRequestOf, requireFields } from './flow-request.ts'
 import linkRoutes from './links/routes.ts'
 import { reportFailure } from './log-failure.ts'
 import { socialMethod } from './method.ts'
+import { firstFactor, providerProof, redeemMobile } from './mobile.ts'
 import { findProvider, listProviders, type SocialProvider } from './provider.ts'
 import {
   CallbackBody,
@@ -29,22 +32,25 @@ import {
   TokenBody,
   UrlAnswer,
 } from './schemas.ts'
-import { tokenFor, tokenForChallenge } from './second-step.ts'
 import { cookieAge, cookieName, type Flow, oldFlows, openFlow, parametersOf, sealFlow } from './state.ts'
 
 /** Dependencies on other features. */
 interface SocialOptions {
   claimAccount: ClaimAccount
+  /** The proofs of `POST /svc/token`. */
+  proofs: TokenProof[]
 }
 
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
 /** Sign-in through identity providers, with svc as the client. */
-const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount }) => {
+const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount, proofs }) => {
   const { secret } = app.config.current().app
   const cipher = deriveCipher(secret, 'social-flow')
+  const signIns = openTokenSignIns(app)
   const tokenCipher = deriveCipher(secret, 'social-tokens')
   const parts = { connections: new Connections(app), tokenCipher, claimAccount }
+  proofs.push(providerProof(parts))
 
   function providerOf(id: string): SocialProvider {
     const provider = findProvider(app.config.current(), id)
@@ -151,7 +157,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       try {
         if (!flow) throw socialFailure('invalid_state')
         const found = await finishFlow(request, parts, provider, flow)
-        if (flow.mode === 'stateless') return await tokenFor(request, cipher, found, flow.deviceName ?? '')
+        if (flow.mode === 'stateless') return await signIns.finish(request, firstFactor(found), flow.deviceName ?? '')
         return reply.redirect(await arrive(request, reply, flow, found), 302)
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: flow !== null })
@@ -205,7 +211,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   app.post(
     '/auth/:provider/token',
     {
-      config: { access: { family: 'none' }, limit: 'token', alsoAnswers: [400, 403, 404, 409] },
+      config: { access: { family: 'none', pages: 'trusted' }, limit: 'token', alsoAnswers: [400, 403, 404, 409] },
       schema: {
         operationId: 'loginWithProviderToken',
         tags: ['Social login'],
@@ -219,27 +225,10 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     async (request) => {
       const provider = providerOf(request.params.provider)
       const { body } = request
-      if (body.challenge) return tokenForChallenge(request, cipher, body.challenge, body)
-      requireFields(body, [
-        'code',
-        'redirect_uri',
-        'device_name',
-        ...(provider.usesPkce ? (['code_verifier'] as const) : []),
-        ...(provider.usesNonce ? (['nonce'] as const) : []),
-      ])
-      const redirectUri = body.redirect_uri ?? ''
-      if (!provider.config.redirect_uris.includes(redirectUri)) {
-        throw validationFailed({ redirect_uri: ['The selected redirect uri is invalid.'] })
-      }
-      const verifier = provider.usesPkce ? (body.code_verifier ?? null) : null
-      const nonce = provider.usesNonce ? (body.nonce ?? null) : null
-      const code = { code: body.code ?? '', redirectUri, verifier, nonce }
-      try {
-        const found = await finishMobile(request, parts, provider, code)
-        return await tokenFor(request, cipher, found, body.device_name ?? '')
-      } catch (error) {
-        throw await reportFailure(request, provider, error, { isRecorded: true })
-      }
+      if (body.challenge) return signIns.resume(request, body.challenge, body)
+      requireFields(body, ['code', 'device_name'])
+      const first = await redeemMobile(request, parts, provider, body.code ?? '', body)
+      return signIns.finish(request, first, body.device_name ?? '')
     },
   )
 

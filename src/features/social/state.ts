@@ -12,7 +12,6 @@ declare module '../../crypto/keys.ts' {
 declare module '../../access/used-once.ts' {
   interface UsedOncePurposes {
     SocialState: true
-    SocialChallenge: true
   }
 }
 

@@ -2,9 +2,9 @@
 import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
 import t from 'tap'
 import { appleSecret } from '../../../src/features/social/apple-secret.ts'
+import { socialLinks } from '../../../src/features/social/buttons.ts'
 import { appleName, primaryEmail, profileOf } from '../../../src/features/social/profile.ts'
 import { findProvider, listProviders } from '../../../src/features/social/provider.ts'
-import { socialLinks } from '../../../src/features/social/sign-in-page.ts'
 import { buildTestApp, testConfig } from '../../support/app.ts'
 import { Visitor } from './visitor.ts'
 
@@ -55,9 +55,14 @@ t.test('configures eleven providers and a custom one from their credentials alon
   t.same(trusted.map(({ id }) => id).sort(), ['acme', 'apple', 'gitlab', 'google', 'linkedin', 'slack'])
   for (const { id, label } of listProviders(config)) t.match(label, /^[A-Z]/, id)
   const buttons = socialLinks(config, { returnTo: null, isAnew: false })
-  const marks = buttons.flatMap(({ mark }) => mark?.path ?? [])
+  const marks = buttons.flatMap(({ mark }) => mark?.shapes[0]?.path ?? [])
   t.equal(new Set(marks).size, 11, 'each has its logo')
-  t.match(buttons.at(-1), { label: 'Acme', mark: null, letter: 'A' })
+  t.match(buttons.at(-1), { label: 'Acme', mark: null, letter: 'A', brand: null })
+  const colors = (id: string) =>
+    buttons.find(({ href }) => href.includes(`/${id}/`))?.mark?.shapes.map(({ color }) => color)
+  t.strictSame(colors('google'), ['#ea4335', '#4285f4', '#fbbc05', '#34a853'], "in the provider's colours")
+  t.strictSame(colors('microsoft'), ['#f25022', '#7fba00', '#00a4ef', '#ffb900'])
+  t.strictSame(colors('apple'), [null], 'in the colour of the text')
   t.equal(findProvider(config, 'toString'), null)
   t.equal(findProvider(config, '__proto__'), null)
   const hosted = testConfig({ social: { gitlab: { ...own(), host: 'git.example.com' } } }).current()

@@ -1,34 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf } from '../../../access/caller.ts'
-import { forbidden, notFound, validationFailed } from '../../../errors.ts'
+import { forbidden, notFound } from '../../../errors.ts'
 import { MessageAnswer } from '../../../http/message.ts'
-import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../../users/events.ts'
-import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
-import { hasWayIn } from '../../../users/ways-in.ts'
-import { type FlowRequest, returnOf } from '../flow-request.ts'
+import { returnOf } from '../flow-request.ts'
+import linkPages from '../link-pages/routes.ts'
 import { reportFailure } from '../log-failure.ts'
-import { findProvider, type SocialProvider } from '../provider.ts'
 import { BeginBody, LinkParams, SocialAccountRecord, UnlinkParams, UrlAnswer } from '../schemas.ts'
-import { deleteLink, listLinks } from '../store.ts'
-
-interface LinkOptions {
-  providerOf: (id: string) => SocialProvider
-  /** Starts a flow and returns the URL for the browser. */
-  begin: (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    provider: SocialProvider,
-    flowRequest: FlowRequest,
-  ) => Promise<string>
-}
+import { listLinks } from '../store.ts'
+import { unlink } from '../unlink.ts'
+import type { LinkOptions } from './options.ts'
 
 const session = { access: { family: 'session', caller: 'required' } } as const
-
-const lastWayIn = 'This account is the only way in. Set a password or add another way to sign in first.'
 
 function userOf(request: FastifyRequest): User {
   const { user } = callerOf(request)
@@ -38,6 +23,8 @@ function userOf(request: FastifyRequest): User {
 
 /** Management of the user's linked provider accounts. */
 const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
+  await app.register(linkPages, { begin, providerOf })
+
   app.get(
     '/user/social-accounts',
     {
@@ -107,21 +94,8 @@ const links: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, provi
       },
     },
     async (request) => {
-      const user = userOf(request)
-      const link = { id: BigInt(request.params.id), userId: user.id }
-      const config = app.config.current()
-      await app.database.transaction(async (tx) => {
-        await requireStillSignedIn(tx, request)
-        const provider = await deleteLink(tx, link)
-        if (provider === null) throw notFound()
-        if (!(await hasWayIn(app, tx, user.id))) {
-          throw validationFailed({ social_account: [lastWayIn] })
-        }
-        const origin = eventContext(request)
-        await recordEvent(tx, origin, { type: 'social_unlinked', userId: user.id, data: { provider } })
-        const label = findProvider(config, provider)?.label ?? provider
-        await notify(app, tx, origin, user, 'social_unlinked', { provider: label })
-      })
+      userOf(request)
+      await unlink(request, BigInt(request.params.id))
       return { message: 'The account was unlinked.' }
     },
   )

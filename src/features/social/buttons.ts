@@ -1,17 +1,29 @@
 import { join } from 'node:path'
 import type { Config } from '../../config/schema.ts'
-import type { PagePart } from '../../pages/page-data.ts'
+import type { PagePart } from '../../pages/page-part.ts'
 import type { TextName } from '../../pages/texts.ts'
 import { type Mark, markOf } from './marks.ts'
 import { listProviders } from './provider.ts'
 
-/** A sign-in button of a provider. */
-export interface SocialLink {
-  href: string
+/** How the button of a provider looks. */
+export interface Branding {
   label: string
   mark: Mark | null
   /** First letter of the label, shown without a mark. */
   letter: string
+  /** Class with the colours of a well-known provider. */
+  brand: string | null
+}
+
+/** A sign-in button of a provider. */
+export interface SocialLink extends Branding {
+  href: string
+}
+
+/** Returns how the button of a provider looks. */
+export function brandingOf({ id, label }: { id: string; label: string }): Branding {
+  const mark = markOf(id)
+  return { label, mark, letter: ([...label][0] ?? '').toUpperCase(), brand: mark && `provider-${id}` }
 }
 
 /** Links to all configured providers that return to a path of svc. `isAnew` forces a new sign-in at the provider. */
@@ -24,15 +36,13 @@ export function socialLinks(
     ...(isAnew ? { prompt: 'login' } : {}),
     ...(returnTo === null ? {} : { return_to: returnTo }),
   })
-  return listProviders(config).map(({ id, label }) => ({
-    label,
-    href: `/auth/${id}/redirect?${query}`,
-    mark: markOf(id),
-    letter: ([...label][0] ?? '').toUpperCase(),
+  return listProviders(config).map((provider) => ({
+    ...brandingOf(provider),
+    href: `/auth/${provider.id}/redirect?${query}`,
   }))
 }
 
-/** The buttons on the sign-in page. */
+/** The buttons on the sign-in and registration pages. */
 export function signInPart(config: Config, page: { returnTo: string | null; isAnew: boolean }): PagePart {
   const social = socialLinks(config, page)
   return { template: social.length > 0 ? join(import.meta.dirname, 'pages', 'login.eta') : null, data: { social } }
@@ -46,6 +56,7 @@ export function alertOf(code: unknown): TextName {
     case 'email_missing':
     case 'email_unverified':
     case 'account_exists':
+    case 'email_domain_not_allowed':
     case 'registration_disabled':
       return `login.${code}`
     default:
