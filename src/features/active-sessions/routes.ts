@@ -3,18 +3,16 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, requireUser } from '../../access/caller.ts'
 import { isPassword } from '../../crypto/password.ts'
-import { notFound, validationFailed } from '../../errors.ts'
+import { validationFailed } from '../../errors.ts'
 import { uncheckedText } from '../../http/fields.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
-import { endSessionsOf } from '../../login/end-sessions.ts'
 import { requireRecentPassword } from '../../login/recent-password.ts'
 import { signOut } from '../../login/sign-in.ts'
-import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
-import { endSession, listSessions } from './store.ts'
+import { endOne, endOthers, ownSessions } from './manage.ts'
+import { SessionParams } from './params.ts'
 
 const EndOtherSessionsBody = Type.Object(
   { password: uncheckedText('The password of the user.', ['string', 'null']) },
@@ -64,15 +62,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ListedSession) },
       },
     },
-    async (request) => {
-      const { lifetime, absolute_lifetime } = app.config.current().session
-      const now = app.clock.now()
-      return listSessions(app.database, requireUser(request).id, {
-        current: callerOf(request).credentialId,
-        seenAfter: new Date(now - lifetime * 60_000),
-        createdAfter: new Date(now - absolute_lifetime),
-      })
-    },
+    (request) => ownSessions(request),
   )
 
   app.delete(
@@ -85,22 +75,14 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'End one of your sessions',
         description:
           'Its next request gets 401. Also forgets its browser if it was remembered, and notifies OAuth clients. Ending the current session signs out.',
-        params: Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) }),
+        params: SessionParams,
         response: { 200: MessageAnswer },
       },
     },
     async (request, reply) => {
       const { id } = request.params
-      const user = requireUser(request)
-      const isCurrent = id === callerOf(request).credentialId
-      const isEnded = await app.database.transaction(async (tx) => {
-        await requireStillSignedIn(tx, request)
-        if (!(await endSession(app.sessionListener, tx, user.id, id))) return false
-        await recordEvent(tx, eventContext(request), { type: 'session_ended', userId: user.id })
-        return true
-      })
-      if (!isEnded) throw notFound()
-      if (isCurrent) await signOut(request, reply)
+      await endOne(request, id)
+      if (id === callerOf(request).credentialId) await signOut(request, reply)
       return { message: 'Session ended.' }
     },
   )
@@ -121,11 +103,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const user = requireUser(request)
       await requirePassword(request, user)
-      await app.database.transaction(async (tx) => {
-        await requireStillSignedIn(tx, request)
-        const count = await endSessionsOf(app, tx, user.id, request)
-        await recordEvent(tx, eventContext(request), { type: 'sessions_ended', userId: user.id, data: { count } })
-      })
+      await endOthers(request)
       return { message: 'Your other sessions have ended.' }
     },
   )

@@ -1,4 +1,5 @@
 import type { Database, Tx } from '../../database/database.ts'
+import { maxRowId } from '../../database/ids.ts'
 import { endDevice } from '../../login/end-sessions.ts'
 import type { SessionListener } from '../../login/session-listener.ts'
 import { wireDate } from '../../users/wire-date.ts'
@@ -34,9 +35,50 @@ export async function listSessions(
   }))
 }
 
+/** A remembered device as its user sees it. */
+export interface ListedDevice {
+  id: string
+  ip_address: string | null
+  user_agent: string | null
+  last_seen_at: string
+}
+
+/** Returns the user's remembered devices without a live session, the most recent first. */
+export async function listRemembered(
+  { prisma }: Database,
+  userId: number,
+  { now, seenAfter, createdAfter }: { now: Date; seenAfter: Date; createdAfter: Date },
+): Promise<ListedDevice[]> {
+  const owner = { userId: BigInt(userId) }
+  const live = await prisma.session.findMany({
+    where: { ...owner, rememberTokenId: { not: null }, lastSeenAt: { gt: seenAfter }, createdAt: { gt: createdAfter } },
+    select: { rememberTokenId: true },
+  })
+  const rows = await prisma.rememberToken.findMany({
+    where: { ...owner, expiresAt: { gt: now }, id: { notIn: live.flatMap((row) => row.rememberTokenId ?? []) } },
+    orderBy: { lastUsedAt: 'desc' },
+    select: { id: true, ipAddress: true, userAgent: true, lastUsedAt: true },
+  })
+  return rows.map((row) => ({
+    id: String(row.id),
+    ip_address: row.ipAddress,
+    user_agent: row.userAgent,
+    last_seen_at: wireDate(row.lastUsedAt),
+  }))
+}
+
+/** Ends a remembered device of the user with its sessions; false for an unknown id. */
+export async function endRemembered(listener: SessionListener, tx: Tx, userId: number, id: bigint): Promise<boolean> {
+  const owner = BigInt(userId)
+  const row = await tx.rememberToken.findFirst({ where: { id, userId: owner }, select: { id: true } })
+  if (!row) return false
+  await listener.ended(tx, { publicIds: await endDevice(tx, owner, row.id) })
+  return true
+}
+
 /** Ends a session of the user with its remembered device and everything that depends on it; false for an unknown id. */
 export async function endSession(
-  follower: SessionListener,
+  listener: SessionListener,
   tx: Tx,
   userId: number,
   publicId: string,
@@ -46,6 +88,16 @@ export async function endSession(
   if (!row) return false
   const ended = row.rememberTokenId === null ? [] : await endDevice(tx, owner, row.rememberTokenId)
   const { count } = await tx.session.deleteMany({ where: { publicId, userId: owner } })
-  await follower.ended(tx, { publicIds: [publicId, ...ended] })
+  await listener.ended(tx, { publicIds: [publicId, ...ended] })
   return count > 0 || row.rememberTokenId !== null
+}
+
+/** Returns the user of a session (public id) or of a remembered device (number); null for an unknown id. */
+export async function ownerOf({ prisma }: Database, id: string): Promise<number | null> {
+  const select = { userId: true }
+  const session = await prisma.session.findUnique({ where: { publicId: id }, select })
+  if (session?.userId) return Number(session.userId)
+  if (!/^\d{1,19}$/.test(id) || BigInt(id) > maxRowId) return null
+  const device = await prisma.rememberToken.findUnique({ where: { id: BigInt(id) }, select })
+  return device && Number(device.userId)
 }

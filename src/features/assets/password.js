@@ -8,8 +8,11 @@ function addTools(input) {
   )
   const frame = document.createElement('div')
   frame.className = 'secret'
+  // An element that moves loses the focus.
+  const hadFocus = document.activeElement === input
   input.replaceWith(frame)
   frame.append(input, button)
+  if (hadFocus) input.focus()
   frame.after(caps)
   addReveal(input, button)
   addCapsLock(input, caps)

@@ -9,9 +9,9 @@ import { hasVersion } from '../../http/etag.ts'
 const headers = { ETag: { type: 'string', description: 'The version, for `If-None-Match`.' } }
 const javascript = { content: { 'text/javascript': { schema: { type: 'string' } } } }
 
-/** Scripts of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
+/** Scripts and the icon of svc's pages, public and cached with conditional requests (RFC 9110 section 13.1.2). */
 const assets: FastifyPluginAsyncTypebox = async (app) => {
-  const own = { 'password.js': join(import.meta.dirname, 'password.js') }
+  const own = Object.fromEntries(['copy.js', 'password.js'].map((name) => [name, join(import.meta.dirname, name)]))
   const files: Record<string, string> = Object.assign({}, own, ...app.features.map(({ scripts }) => scripts))
   const scripts = new Map<string, { content: string; etag: string }>()
   for (const [name, file] of Object.entries(files)) {
@@ -42,6 +42,37 @@ const assets: FastifyPluginAsyncTypebox = async (app) => {
       reply.headers({ etag, 'cache-control': 'no-cache', 'cross-origin-resource-policy': 'same-origin' })
       if (hasVersion(request, etag)) return reply.code(304).send(null)
       return reply.type('text/javascript; charset=utf-8').send(content)
+    },
+  )
+
+  const icon = await readFile(join(import.meta.dirname, 'favicon.ico'))
+  const iconTag = `"${sha256Hex(icon).slice(0, 32)}"`
+
+  app.get(
+    '/favicon.ico',
+    {
+      config: { access: { family: 'none' } },
+      schema: {
+        operationId: 'getFavicon',
+        tags: ['Pages'],
+        summary: 'The icon of the pages',
+        description: 'Browsers request it on their own. A proxy can serve another one at this address.',
+        response: {
+          200: {
+            description: 'An icon in three sizes.',
+            content: {
+              'image/vnd.microsoft.icon': { schema: Type.Unsafe<Buffer>({ type: 'string', format: 'binary' }) },
+            },
+            headers,
+          },
+          304: { type: 'null', description: 'Unchanged.', headers },
+        },
+      },
+    },
+    async (request, reply) => {
+      reply.headers({ etag: iconTag, 'cache-control': 'public, max-age=86400' })
+      if (hasVersion(request, iconTag)) return reply.code(304).send(null)
+      return reply.type('image/vnd.microsoft.icon').send(icon)
     },
   )
 }

@@ -5,8 +5,8 @@ import { findingsOf } from '../../access/diagnosis/diagnose.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { AddressRanges } from '../../http/addresses.ts'
 import { clientAddress } from '../../http/client-address.ts'
-import { varyByAccept } from '../../http/error-handler.ts'
 import { isNavigation } from '../../http/navigation.ts'
+import { varyBy } from '../../http/vary.ts'
 import { addPages } from '../../pages/pages.ts'
 
 const path = '/svc/diagnose'
@@ -74,7 +74,7 @@ const diagnose: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     path,
     {
-      config: { access, cors: 'any', alsoAnswers: [404, 503] },
+      config: { access, crossOrigin: 'any', alsoAnswers: [404, 503] },
       onRequest: requireEnabled,
       schema: {
         operationId: 'diagnose',
@@ -103,7 +103,7 @@ const diagnose: FastifyPluginAsyncTypebox = async (app) => {
       await app.sessions.read(request, reply)
       const circumstances = { isTrustedProxy: isTrustedProxy(request), callerNow, now: app.clock.now() }
       const findings = findingsOf(request, circumstances)
-      varyByAccept(reply)
+      varyBy(reply, 'Accept')
       if (!isNavigation(request)) return { ok: findings.every(({ ok }) => ok), findings }
       const url = `${app.config.current().app.url}${path}`
       return reply.page('diagnose', { title: 'Diagnosis', url, findings })
@@ -113,7 +113,7 @@ const diagnose: FastifyPluginAsyncTypebox = async (app) => {
   // The preflight of pages that svc does not know, which CORS answers.
   app.options(
     path,
-    { config: { access, cors: 'any' }, onRequest: requireEnabled, schema: { hide: true } },
+    { config: { access, crossOrigin: 'any' }, onRequest: requireEnabled, schema: { hide: true } },
     (_, reply) => reply.code(204).send(),
   )
 }

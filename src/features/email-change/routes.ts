@@ -2,16 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import type { Tx } from '../../database/database.ts'
-import { startPage } from '../../pages/links.ts'
+import { forgotPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
-import { textsOf } from '../../pages/theme.ts'
+import { textsOf } from '../../pages/texts.ts'
 import { isUndoSignature } from '../../users/email-change.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { findChange, restoreAddress, type UndoableChange } from './store.ts'
 
 const path = '/email/undo/:id/:signature'
-
-const forgotPage = '/oauth/forgot-password'
 
 /** An undo also removes sign-in methods added this long before the change, because an attacker prepares first. */
 const suspect = 7 * 86_400_000
@@ -49,7 +47,7 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
 
   function refuse(reply: FastifyReply, why: 'invalid' | 'taken'): FastifyReply {
     const config = app.config.current()
-    const text = textsOf(config)
+    const text = textsOf(reply.request)
     const words = { heading: text(`undo-email.${why}`), texts: [text(`undo-email.${why}_text`)] }
     return reply.page('error', { ...words, homeHref: startPage(config) }, why === 'taken' ? 409 : 403)
   }
@@ -111,7 +109,7 @@ const emailChange: FastifyPluginAsyncTypebox<EmailChangeOptions> = async (app, {
         if (!(error instanceof NotUndone)) throw error
         return refuse(reply, error.why === 'taken' ? 'taken' : 'invalid')
       }
-      const text = textsOf(app.config.current())
+      const text = textsOf(request)
       const words = { title: text('undo-email.done_title'), message: text('undo-email.done') }
       return reply.page('message', { ...words, link: { href: forgotPage, label: text('undo-email.new_password') } })
     },

@@ -8,14 +8,14 @@ import { localPath } from '../../http/return-to.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { linkTo, resendPage, signInPage, startPage } from '../../pages/links.ts'
 import { addPages } from '../../pages/pages.ts'
-import { textsOf } from '../../pages/theme.ts'
+import { textsOf } from '../../pages/texts.ts'
 import { undoLink } from '../../users/email-change.ts'
 import { eventContext } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
 import type { User } from '../../users/user.ts'
 import { findUserById } from '../../users/users.ts'
 import { addressOf, isSigned } from '../../users/verification.ts'
-import { resendVerification } from './resend.ts'
+import { resendVerification, unverifiedAddress } from './resend.ts'
 import { applyAddress, verifyAddress } from './store.ts'
 
 const VerificationEmailSent = Type.Object(
@@ -33,9 +33,11 @@ function refuseLink(request: FastifyRequest, reply: FastifyReply, why: 'invalid'
     throw new HttpError(403, 'forbidden', message)
   }
   const config = request.server.config.current()
-  const text = textsOf(config)
+  const text = textsOf(reply.request)
   const words = { heading: text(`verify.${why}`), texts: [text(`verify.${why}_text`)] }
-  const link = why === 'invalid' ? { href: resendPage, label: text('verify-email.submit') } : null
+  const user = request.caller?.user
+  const link =
+    user && unverifiedAddress(user) !== null ? { href: resendPage, label: text('verify-email.submit') } : null
   return reply.page('error', { ...words, link, homeHref: startPage(config) }, 403)
 }
 

@@ -22,10 +22,10 @@ export function callerHeaders(
     abilities: caller.abilities.join(' '),
     credential: `${kindOf(caller)} ${caller.credentialId}`,
   }
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([key, name]) => {
-      const value = values[key as keyof typeof headers]
-      return name === null || value === undefined ? [] : [[name, ascii(value)]]
-    }),
-  )
+  const named: Record<string, string> = {}
+  for (const [key, name] of Object.entries(headers)) {
+    const value = values[key as keyof typeof headers]
+    if (name !== null && value !== undefined) named[name] = ascii(value)
+  }
+  return named
 }

@@ -44,7 +44,7 @@ export async function decide(request: FastifyRequest, question: Question): Promi
       'invalid_original_request',
       'The proxy must not send the query of the client to the guard.',
     )
-  const rule = ruleFor(original, clientAddress(request), guard.rules, ruleName)
+  const rule = ruleFor(original, () => clientAddress(request), guard.rules, ruleName)
   const access = rule?.access ?? guard.default
   request.log.debug(
     { rule: rule?.name ?? null, line: rule?.line ?? null, access, host: original.host.name, path: original.path },

@@ -72,7 +72,7 @@ const forwardAuth: FastifyPluginAsyncTypebox<{ findBearer: FindBearer }> = async
       const isDescribed = prefix === 'svc' && method === 'GET'
       const config = {
         access: { family: 'none' as const },
-        cors: 'elsewhere' as const,
+        crossOrigin: 'elsewhere' as const,
         alsoAnswers: refusals,
         errorPages: false as const,
       }

@@ -26,12 +26,12 @@ function compile(rules: readonly Rule[]): Compiled {
 }
 
 /**
- * Returns the rule for a request from an address: the named one, otherwise the first that matches, or null. Throws 400
+ * Returns the rule for a request from an address, which only rules with `networks` read: the named one, otherwise the first that matches, or null. Throws 400
  * for an unknown name, and for a request that servers may read in ways that match different rules.
  */
 export function ruleFor(
   original: OriginalRequest,
-  address: string,
+  addressOf: () => string,
   rules: readonly Rule[],
   name?: string,
 ): Rule | null {
@@ -41,12 +41,12 @@ export function ruleFor(
     return named
   }
   const { set, networks } = compile(rules)
-  const admits = (rule: Rule): boolean => networks.get(rule)?.has(address) ?? true
-  const found = new Set(original.methods.map((method) => readable(() => set.find({ ...original, method }, admits))))
-  if (found.size > 1)
+  const admits = (rule: Rule): boolean => networks.get(rule)?.has(addressOf()) ?? true
+  const { host, path } = original
+  const [rule, ...others] = original.methods.map((method) => readable(() => set.find({ method, host, path }, admits)))
+  if (others.some((other) => other !== rule))
     throw new HttpError(400, 'invalid_original_request', 'The method and its override match different rules.')
-  const [rule = null] = found
-  return rule
+  return rule ?? null
 }
 
 function readable<Found>(find: () => Found): Found {

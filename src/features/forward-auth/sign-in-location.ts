@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
+import { sectionPath, sectionsOf } from '../../account/account-pages.ts'
 import type { Config } from '../../config/schema.ts'
 import type { HttpError } from '../../errors.ts'
 import { isNavigation } from '../../http/navigation.ts'
-import { signInPage } from '../../pages/links.ts'
+import { withReturn } from '../../pages/continuation.ts'
+import { ownLink, signInPage } from '../../pages/links.ts'
 import type { OriginalRequest } from './original-request.ts'
 import { isTopLevel, receivesCookie } from './session-use.ts'
 
@@ -21,8 +23,15 @@ export function signInLocation(
   if (!config.stateful_api || !receivesCookie(original, config)) return null
   const page = signInPage(config, original.url)
   if (code === 'unauthenticated') return page
-  // A new sign-in asks for the second factor, and counts as a confirmation.
   const hasSecondFactor = request.session?.state?.row?.user?.two_factor_enabled ?? false
-  const isFixed = code === 'password_confirmation_required' || (code === 'second_factor_required' && hasSecondFactor)
+  if (code === 'second_factor_required' && !hasSecondFactor) return setupPage(request, config, original.url)
+  // A new sign-in asks for the second factor, and counts as a confirmation.
+  const isFixed = code === 'password_confirmation_required' || code === 'second_factor_required'
   return isFixed ? `${page}&prompt=login` : null
+}
+
+/** The account page that sets up a second factor and then returns; null without that page. */
+function setupPage({ server }: FastifyRequest, config: Config, returnTo: string): string | null {
+  const isShown = config.links.account === null && sectionsOf(server.features, config).includes('two-factor')
+  return isShown ? ownLink(config, withReturn(sectionPath('two-factor'), returnTo)) : null
 }

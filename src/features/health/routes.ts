@@ -61,7 +61,10 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       app.stopping.askedAt = performance.now()
-      if (app.stopping.hasBegun) return reply.code(503).send({ status: 'stopping', checks: {} })
+      app.worker?.noteWatched()
+      // When a single worker stops, the others keep serving.
+      if (app.stopping.hasBegun && !app.stopping.isReplaced)
+        return reply.code(503).send({ status: 'stopping', checks: {} })
       try {
         await Promise.race([app.database.ping(), silence()])
         return { status: 'ok', checks: { database: 'ok' } }

@@ -1,9 +1,26 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { accountHref } from '../../account/account-pages.ts'
 import { notFound } from '../../errors.ts'
 import { signOut } from '../../login/sign-in.ts'
-import { isOwnFrontEnd, resendPage, signInPage, startPage } from '../../pages/links.ts'
+import { isOwnFrontEnd, resendPage, signInPage, signOutPath, startPage } from '../../pages/links.ts'
+import type { PagePart } from '../../pages/page-part.ts'
 import { addPages } from '../../pages/pages.ts'
+
+const year = 365 * 24 * 60 * 60
+
+/** Offers of features, each once per browser. */
+async function offersFor(request: FastifyRequest, reply: FastifyReply): Promise<PagePart[]> {
+  const { cookies, features } = request.server
+  const parts: PagePart[] = []
+  for (const { offer } of features) {
+    if (!offer || request.cookies[offer.cookie] !== undefined || !(await offer.isFor(request))) continue
+    cookies.set(request, reply, offer.cookie, '1', { maxAge: year })
+    parts.push(offer.part)
+  }
+  return parts
+}
 
 /** The page at `/` without a separate front end: shows the user and a sign-out button. */
 const home: FastifyPluginAsyncTypebox = async (app) => {
@@ -24,18 +41,21 @@ const home: FastifyPluginAsyncTypebox = async (app) => {
       const config = app.config.current()
       if (!isOwnFrontEnd(config)) throw notFound()
       const user = request.caller?.user
+      const parts = user ? await offersFor(request, reply) : []
       return reply.page('home', {
         user: user ? { name: user.name, email: user.email, verified: user.email_verified_at !== null } : null,
         justVerified: new URLSearchParams(request.url.split('?')[1]).get('verified') === '1',
         loginHref: signInPage(config, '/'),
-        signOutAction: '/oauth/sign-out',
+        signOutAction: signOutPath,
         verifyHref: resendPage,
+        accountHref: accountHref(app.features, config),
+        parts,
       })
     },
   )
 
   app.post(
-    '/oauth/sign-out',
+    signOutPath,
     {
       // Guests too, so that a double click is not an error.
       config: { access: { family: 'session', caller: 'guest' } },

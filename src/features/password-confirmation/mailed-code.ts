@@ -31,7 +31,8 @@ export async function mailCode(request: FastifyRequest, user: User): Promise<voi
   const code = newCode()
   const expiresAt = origin.now + validity
   const data = { code: `${code.slice(0, 4)}-${code.slice(4)}`, minutes: validity / 60_000 }
-  const mail = { to: user.email, template: 'confirmation-code', data, expiresAt } as const
+  const language = user.language ?? origin.language
+  const mail = { to: user.email, template: 'confirmation-code', language, data, expiresAt } as const
   await app.database.transaction(async (tx) => {
     await app.mail.queue(tx, mail, { userId: user.id, ipAddress: origin.ipAddress })
     await recordEvent(tx, origin, { type: 'confirmation_code_sent', userId: user.id })

@@ -1,17 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf } from '../../access/caller.ts'
-import { isPassword } from '../../crypto/password.ts'
-import { emailUnverified, unauthenticated, validationFailed } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
 import { uncheckedText } from '../../http/fields.ts'
-import { authenticateAgain } from '../../login/authenticate.ts'
-import { confirmationAge, markConfirmed } from '../../login/recent-password.ts'
-import { eventContext, recordEvents } from '../../users/events.ts'
-import type { User } from '../../users/user.ts'
-import { findUserById } from '../../users/users.ts'
-import { mailCode, redeemCode } from './mailed-code.ts'
+import { confirmationAge } from '../../login/recent-password.ts'
+import { codeUserOf, confirm } from './confirm.ts'
+import { mailCode } from './mailed-code.ts'
 
 const ConfirmPasswordBody = Type.Object(
   {
@@ -40,37 +33,6 @@ const PasswordConfirmation = Type.Object(
   },
 )
 
-const wrong = 'The provided password was incorrect.'
-const wrongCode = 'The provided code was incorrect or has expired.'
-const hasPassword = 'This account has a password. Confirm it instead of a code.'
-
-/** Returns the user if a mailed code may confirm them: no password, and a verified address. */
-async function codeUserOf(request: FastifyRequest): Promise<User> {
-  const { user } = callerOf(request)
-  const found = user && (await findUserById(request.server.database, user.id))
-  if (!found) throw unauthenticated()
-  if (isPassword(found.password)) throw validationFailed({ code: [hasPassword] })
-  if (found.user.email_verified_at === null) throw emailUnverified()
-  return found.user
-}
-
-async function confirmByPassword(request: FastifyRequest<{ Body: { password?: unknown } }>): Promise<'password'> {
-  const { user } = callerOf(request)
-  if (!user) throw unauthenticated()
-  const { password } = request.body
-  const isText = typeof password === 'string' && password !== ''
-  if (!isText || !(await authenticateAgain(request, user, password, 'confirm')))
-    throw validationFailed({ password: [wrong] })
-  return 'password'
-}
-
-async function confirmByCode(request: FastifyRequest<{ Body: { code?: unknown } }>): Promise<'mail'> {
-  await codeUserOf(request)
-  const { code } = request.body
-  if (typeof code !== 'string' || !redeemCode(request, code)) throw validationFailed({ code: [wrongCode] })
-  return 'mail'
-}
-
 /** Confirmation before sensitive changes: by password, or by a mailed code for users without one. */
 const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
@@ -92,12 +54,7 @@ const passwordConfirmation: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { password, code } = request.body
-      const byCode = code !== undefined && (password ?? null) === null
-      const method = byCode ? await confirmByCode(request) : await confirmByPassword(request)
-      await markConfirmed(request)
-      const facts = { userId: callerOf(request).user?.id ?? null, data: { method } }
-      await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
+      await confirm(request, request.body)
       return sendEmpty(reply, 201)
     },
   )

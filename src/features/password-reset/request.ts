@@ -1,10 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Tx } from '../../database/database.ts'
-import { HttpError, validationFailed } from '../../errors.ts'
+import { validationFailed } from '../../errors.ts'
+import type { MailDraft } from '../../mail/mail.ts'
 import { linkTo } from '../../pages/links.ts'
-import { type EventContext, eventContext, recordEvent } from '../../users/events.ts'
-import type { User } from '../../users/user.ts'
+import {
+  type EventContext,
+  eventContext,
+  laterContext,
+  type RequestOrigin,
+  recordEvent,
+  requestOrigin,
+} from '../../users/events.ts'
+import { canonicalEmail, type User } from '../../users/user.ts'
 import { findUserByEmail } from '../../users/users.ts'
 import { replaceReset } from './store.ts'
 
@@ -13,51 +21,76 @@ export const linkSent = 'We have emailed your password reset link.'
 
 const kind = 'password-reset-request'
 
-/** Origin and address of a request. */
-type Requested = Pick<EventContext, 'ipAddress' | 'userAgent' | 'requestId'> & { email: string }
+/** Origin and address of a request. `isAllowed` is false if the address got a link recently or too much mail. */
+type Requested = RequestOrigin & { email: string; isAllowed?: boolean }
 
 /**
  * Accepts a request for a reset link. For every address it queues one job, so that neither response nor timing reveals
- * whether the account exists. With `passwords.reveal_unknown_email` it runs immediately, and throws 422 for an unknown
- * or throttled address.
+ * whether the account exists. The mail budgets count every address for the same reason. With
+ * `passwords.reveal_unknown_email` it runs immediately, and throws 422 for an unknown or throttled address.
  */
 export async function requestReset(request: FastifyRequest, email: string): Promise<void> {
   const { server: app } = request
   const origin = eventContext(request)
-  const { ipAddress, userAgent, requestId } = origin
   if (!app.config.current().passwords.reveal_unknown_email) {
-    const requested: Requested = { email, ipAddress, userAgent, requestId }
-    await app.database.transaction((tx) => app.outbox.add(tx, kind, requested))
+    await app.database.transaction(async (tx) => {
+      const isAllowed = await countRequest(app, tx, email, origin)
+      const requested: Requested = { email, isAllowed, ...requestOrigin(origin) }
+      await app.outbox.add(tx, kind, requested)
+    })
     return
   }
   const found = await findUserByEmail(app.database, email)
   if (!found || found.user.disabled)
     throw validationFailed({ email: ["We can't find a user with that email address."] })
-  const isSent = await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
+  const isSent = await app.database.transaction((tx) =>
+    sendLink(app, tx, origin, found.user, (mail) =>
+      app.mail.queue(tx, mail, { userId: null, ipAddress: origin.ipAddress }),
+    ),
+  )
   if (!isSent) throw validationFailed({ email: ['Please wait before retrying.'] })
+}
+
+/** Counts a request for any address; returns whether to mail an account. Throws 429 if the source sent too many. */
+async function countRequest(app: FastifyInstance, tx: Tx, email: string, origin: EventContext): Promise<boolean> {
+  const { reset_throttle: window } = app.config.current().passwords
+  const counters = app.counters.within(tx)
+  const counter = `reset-requests-for:${canonicalEmail(email)}`
+  const hit = window > 0 && (await counters.hit(counter, { max: 1, window, block: 'window' }, origin.now))
+  if (hit && !hit.allowed) return false
+  const isAllowed = await app.mail.reserve(tx, email, origin.ipAddress)
+  // No mail, no wait: the next request may come as soon as the budget allows it.
+  if (hit && !isAllowed) await counters.undo(counter)
+  return isAllowed
 }
 
 /** Handles the jobs that `requestReset` queued. */
 export function answerRequests(app: FastifyInstance): void {
-  app.outbox.handle<Requested>(kind, async ({ email, ...from }) => {
+  app.outbox.handle<Requested>(kind, async ({ email, isAllowed, ...from }) => {
     const found = await findUserByEmail(app.database, email)
     if (!found || found.user.disabled) return
-    const origin: EventContext = { ...from, log: app.log, metrics: app.metrics, now: app.clock.now() }
-    try {
-      await app.database.transaction((tx) => sendLink(app, tx, origin, found.user))
-    } catch (error) {
-      // The mail budget is spent: drop the request and keep the earlier link.
-      if (!(error instanceof HttpError) || error.statusCode !== 429) throw error
-      app.log.info({ userId: found.user.id }, 'password reset mail not sent, mail limit reached')
+    if (isAllowed === false) {
+      // The earlier link stays valid.
+      app.log.info({ userId: found.user.id }, 'password reset mail not sent, limit reached')
+      return
     }
+    const origin = laterContext(app, from)
+    await app.database.transaction((tx) =>
+      sendLink(app, tx, origin, found.user, (mail) => app.mail.queueReserved(tx, mail)),
+    )
   })
 }
 
 /**
- * Mails the link; false if throttled, 429 if a mail budget is spent. The URL comes from the configuration, never from a
- * Host header.
+ * Mails the link; false if throttled. The URL comes from the configuration, never from a Host header.
  */
-async function sendLink(app: FastifyInstance, tx: Tx, origin: EventContext, user: User): Promise<boolean> {
+async function sendLink(
+  app: FastifyInstance,
+  tx: Tx,
+  origin: EventContext,
+  user: User,
+  queue: (mail: MailDraft) => Promise<void>,
+): Promise<boolean> {
   const config = app.config.current()
   const { reset_throttle: throttle, reset_expires: validity } = config.passwords
   const token = randomBytes(32).toString('hex')
@@ -66,8 +99,9 @@ async function sendLink(app: FastifyInstance, tx: Tx, origin: EventContext, user
     link: linkTo(config, 'reset', { token, email: user.email }),
     minutes: Math.round(validity / 60_000),
   }
-  const mail = { to: user.email, template: 'reset-password', data, expiresAt: origin.now + validity } as const
-  await app.mail.queue(tx, mail, { userId: null, ipAddress: origin.ipAddress })
+  const language = user.language ?? origin.language
+  const mail = { to: user.email, template: 'reset-password', language, data, expiresAt: origin.now + validity } as const
+  await queue(mail)
   await recordEvent(tx, origin, { type: 'password_reset_requested', userId: user.id })
   return true
 }

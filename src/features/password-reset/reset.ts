@@ -5,6 +5,7 @@ import { newPasswordErrors } from '../../http/new-password.ts'
 import { endSessionsOf } from '../../login/end-sessions.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
+import type { User } from '../../users/user.ts'
 import { findUserByEmail, markVerified, setPassword } from '../../users/users.ts'
 import { hasReset, takeReset } from './store.ts'
 
@@ -30,6 +31,20 @@ export interface ResetEffects {
 
 const badToken = (): FieldErrors => ({ email: ['This password reset token is invalid.'] })
 
+/** Checks the link of a mail without using it up. The user is null if no enabled account has the address. */
+export async function checkLink(
+  { server: app }: FastifyRequest,
+  { email, token }: Pick<ResetForm, 'email' | 'token'>,
+): Promise<{ user: User | null; isValid: boolean }> {
+  const known = await findUserByEmail(app.database, email)
+  const user = known && !known.user.disabled ? known.user : null
+  // Unknown addresses do the same work, with an id that does not exist.
+  const account = user ?? { id: 0, email }
+  const validity = app.config.current().passwords.reset_expires
+  const isFound = await hasReset(app.database.prisma, account, token, validity, app.clock.now())
+  return { user, isValid: user !== null && isFound }
+}
+
 /**
  * Sets a new password with the token of a mailed link, once, and ends all sessions. Throws 422 for an invalid token
  * before it validates the password. A rejected password does not use up the token.
@@ -39,23 +54,18 @@ export async function resetPassword(request: FastifyRequest, form: ResetForm, ef
   const config = app.config.current()
   const { reset_expires: validity, reveal_unknown_email, reset_revokes_tokens } = config.passwords
   const origin = eventContext(request)
-  const known = await findUserByEmail(app.database, form.email)
-  const found = known?.user.disabled ? null : known
-  if (!found && reveal_unknown_email) {
+  const { user, isValid } = await checkLink(request, form)
+  if (!user && reveal_unknown_email) {
     throw validationFailed({ email: ["We can't find a user with that email address."] })
   }
-  // Unknown addresses do the same work, with an id that does not exist.
-  const account = found?.user ?? { id: 0, email: form.email }
-  const isGood = await hasReset(app.database.prisma, account, form.token, validity, origin.now)
-  if (!found || !isGood) throw validationFailed(badToken())
+  if (!user || !isValid) throw validationFailed(badToken())
   const texts = newPasswordErrors(form.password, form.password_confirmation, config)
   if (texts.length > 0) throw validationFailed({ password: texts })
 
-  const hash = await app.hashing.hash(form.password, { kind: 'known', key: account.email })
-  const { user } = found
+  const hash = await app.hashing.hash(form.password, { kind: 'known', key: user.email })
   const userId = user.id
   const isReset = await app.database.transaction(async (tx) => {
-    if (!(await takeReset(tx, account, form.token, validity, origin.now))) return false
+    if (!(await takeReset(tx, user, form.token, validity, origin.now))) return false
     const isClaimed = await markVerified(tx, userId, user.email, origin.now)
     // The mail proves ownership of the address. Everything from before may belong to another person and is removed.
     if (isClaimed) {

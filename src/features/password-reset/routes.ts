@@ -28,49 +28,67 @@ const Answer = Type.Object(
   { title: 'PasswordResetStatus' },
 )
 
+const browsers = {
+  forgotPath: '/forgot-password',
+  resetPath: '/reset-password',
+  names: ['forgotPassword', 'resetPassword'],
+  access: { family: 'session', caller: 'guest' },
+  note: '',
+} as const
+
+const apps = {
+  forgotPath: '/svc/forgot-password',
+  resetPath: '/svc/reset-password',
+  names: ['forgotPasswordInApp', 'resetPasswordInApp'],
+  access: { family: 'none', pages: 'trusted' },
+  note: ', for apps without cookies',
+} as const
+
 /** Password reset by mailed link. */
 const passwordResets: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects) => {
   answerRequests(app)
 
-  app.post(
-    '/forgot-password',
-    {
-      config: { access: { family: 'session', caller: 'guest' }, limit: 'mail' },
-      schema: {
-        operationId: 'forgotPassword',
-        tags: ['Password reset'],
-        summary: 'Mail a link that resets the password',
-        description:
-          'The response is the same for every address, unless `passwords.reveal_unknown_email` is set. The link works for `passwords.reset_expires` (60 minutes), once. `rate_limits.mail` limits the requests.',
-        body: ForgotBody,
-        response: { 200: Answer },
+  for (const { forgotPath, resetPath, names, access, note } of [browsers, apps]) {
+    app.post(
+      forgotPath,
+      {
+        config: { access, limit: 'mail' },
+        schema: {
+          operationId: names[0],
+          tags: ['Password reset'],
+          summary: `Mail a link that resets the password${note}`,
+          description:
+            'The response is the same for every address, unless `passwords.reveal_unknown_email` is set. The link works for `passwords.reset_expires` (60 minutes), once. `rate_limits.mail` limits the requests.',
+          body: ForgotBody,
+          response: { 200: Answer },
+        },
       },
-    },
-    async (request) => {
-      await requestReset(request, request.body.email)
-      return { message: linkSent, status: linkSent }
-    },
-  )
+      async (request) => {
+        await requestReset(request, request.body.email)
+        return { message: linkSent, status: linkSent }
+      },
+    )
 
-  app.post(
-    '/reset-password',
-    {
-      config: { access: { family: 'session', caller: 'guest' } },
-      schema: {
-        operationId: 'resetPassword',
-        tags: ['Password reset'],
-        summary: 'Reset the password with the token of a mailed link',
-        description:
-          'Ends all sessions of the user, revokes the access of applications and mails a notice. Does not sign the user in. A rejected password does not use the token up.',
-        body: ResetBody,
-        response: { 200: Answer },
+    app.post(
+      resetPath,
+      {
+        config: { access },
+        schema: {
+          operationId: names[1],
+          tags: ['Password reset'],
+          summary: `Reset the password with the token of a mailed link${note}`,
+          description:
+            'Ends all sessions of the user, revokes the access of applications and mails a notice. Does not sign the user in. A rejected password does not use the token up.',
+          body: ResetBody,
+          response: { 200: Answer },
+        },
       },
-    },
-    async (request) => {
-      await resetPassword(request, request.body, effects)
-      return { message: passwordReset, status: passwordReset }
-    },
-  )
+      async (request) => {
+        await resetPassword(request, request.body, effects)
+        return { message: passwordReset, status: passwordReset }
+      },
+    )
+  }
 }
 
 export default passwordResets

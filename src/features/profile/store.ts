@@ -44,8 +44,3 @@ export async function updateProfile(
     throw error
   }
 }
-
-/** Deletes the user and all rows that refer to it; false if another request was first. */
-export async function deleteUser(tx: Tx, userId: number): Promise<boolean> {
-  return (await tx.user.deleteMany({ where: { id: BigInt(userId) } })).count > 0
-}

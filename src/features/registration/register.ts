@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { HttpError, validationFailed } from '../../errors.ts'
+import { requireAllowedDomain } from '../../http/allowed-domains.ts'
 import { emailField, rememberFlag } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
@@ -23,7 +24,7 @@ const taken = () => validationFailed({ email: ['The email has already been taken
 
 /**
  * Creates an account and mails the verification link. Returns the sign-in for `continueSignIn`. 422 if the address is
- * taken.
+ * taken, or if its domain is not allowed.
  */
 export async function register(
   request: FastifyRequest,
@@ -31,6 +32,7 @@ export async function register(
 ) {
   const app = request.server
   if (request.caller) throw new HttpError(409, 'already_signed_in', 'You are signed in already.')
+  requireAllowedDomain(app.config.current(), email)
   // Before hashing, which is the expensive part.
   if (await findUserByEmail(app.database, email)) throw taken()
   const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, email))

@@ -1,8 +1,37 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
 import { notFound } from '../../errors.ts'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
+import { nullable } from '../../http/fields.ts'
+import { nameField } from '../../http/validation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
+import { checkTokenSignIn } from '../../login/token-sign-in.ts'
+import { issueForSignIn } from '../../tokens/issue.ts'
+import { UserSchema } from '../../users/user-schema.ts'
 import { RegisterBody, register } from './register.ts'
+
+const { remember: _, ...accountFields } = RegisterBody.properties
+
+const AppRegisterBody = Type.Object(
+  {
+    ...accountFields,
+    device_name: Type.Optional(
+      nullable(Type.String({ ...nameField, description: 'Signs the app in: the name of the new API token.' })),
+    ),
+  },
+  { title: 'AppRegisterRequest', additionalProperties: false },
+)
+
+const AppRegisterAnswer = Type.Object(
+  {
+    token: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'Plain text `<id>|<secret>`: shown this once. Null without `device_name`, and if the user must verify the address first.',
+    }),
+    user: UserSchema,
+  },
+  { title: 'AppRegistration', description: 'The new account.' },
+)
 
 /** Self-registration. */
 const registration: FastifyPluginAsyncTypebox = async (app) => {
@@ -31,6 +60,32 @@ const registration: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       await continueSignIn(request, reply, await register(request, request.body))
       return sendEmpty(reply, 201)
+    },
+  )
+
+  app.post(
+    '/svc/register',
+    {
+      config: { access: { family: 'none', pages: 'trusted' }, limit: 'register', alsoAnswers: [404] },
+      schema: {
+        operationId: 'registerInApp',
+        tags: ['Account'],
+        summary: 'Create an account in an app, without cookies',
+        description:
+          'Like `POST /register`. With `device_name`, the response has an API token. `rate_limits.register` limits the requests.',
+        body: AppRegisterBody,
+        response: { 201: AppRegisterAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { device_name, ...account } = request.body
+      const { user, password, channel } = await register(request, account)
+      reply.code(201)
+      if (!device_name) return { token: null, user }
+      const signIn = await checkTokenSignIn(request, { user, password }, { channel })
+      // A new account has no second factor, so only an unverified address refuses it.
+      if (typeof signIn === 'string') return { token: null, user }
+      return { token: await issueForSignIn(request, signIn, device_name), user }
     },
   )
 }

@@ -10,8 +10,8 @@ import { returnTarget } from '../../http/return-to.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
-import { allowReturn, type ContinuationOptions, goOn, withReturn } from '../../pages/continuation.ts'
-import { isOwnFrontEnd, registrationPage, signInPage } from '../../pages/links.ts'
+import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../pages/continuation.ts'
+import { forgotPage, isOwnFrontEnd, registrationPage, signInPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import type { TextName } from '../../pages/texts.ts'
 
@@ -44,10 +44,13 @@ type Form = Static<typeof FormBody>
 
 const wrongCredentials: FieldErrors = { email: ['These credentials do not match our records.'] }
 
+/** Tests for the link of a verification mail, which requires a session. */
+const isVerification = (returnTo: string | null): boolean => /^\/(email\/verify|verify-email)\//.test(returnTo ?? '')
+
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Sign-in pages for password and second factor; they work without JavaScript. */
-const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { formTarget }) => {
+const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { findDestination }) => {
   await addPages(app)
 
   const loginPage = (
@@ -70,13 +73,16 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
         email: text(form.email),
         remember: isSet(form.remember),
         errors,
+        reason: isVerification(returnTo) ? 'login.verify_reason' : null,
         notice,
         alert,
-        forgotHref: '/oauth/forgot-password',
+        forgotHref: forgotPage,
         registerHref: registrationPage(app.config.current(), returnTo),
-        parts: app.features.flatMap(
-          ({ signInPage }) => signInPage?.part(app.config.current(), { returnTo, isAnew }) ?? [],
-        ),
+        parts: app.features.flatMap(({ signInPage }) => {
+          if (!signInPage) return []
+          const part = signInPage.part(app.config.current(), { returnTo, isAnew })
+          return { ...part, isPreferred: signInPage.isPreferred?.(reply.request) ?? false }
+        }),
       },
       status,
     )
@@ -114,7 +120,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       const config = app.config.current()
       const returnTo = returnTarget(config, request.query.return_to)
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
-      await allowReturn(reply, returnTo, formTarget)
+      await announceReturn(reply, returnTo, findDestination)
       const isRestarted = request.query.restart !== undefined
       if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
       const isAnew = request.query.prompt === 'login'
@@ -146,7 +152,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
     async (request, reply) => {
       const form = request.body
       const returnTo = returnTarget(app.config.current(), form.return_to)
-      await allowReturn(reply, returnTo, formTarget)
+      await announceReturn(reply, returnTo, findDestination)
       const isSecond = 'code' in form || 'recovery_code' in form
       try {
         return isSecond ? await second(request, reply, returnTo) : await first(request, reply, returnTo)
@@ -186,7 +192,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
   for (const [address, operationId, page] of [
     ['/login', 'redirectToSignIn', path],
     ['/register', 'redirectToRegistration', '/oauth/register'],
-    ['/forgot-password', 'redirectToForgotPassword', '/oauth/forgot-password'],
+    ['/forgot-password', 'redirectToForgotPassword', forgotPage],
   ] as const) {
     app.get(
       address,

@@ -6,9 +6,10 @@ import { isSet } from '../../http/flag.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { continueSignIn } from '../../login/challenge.ts'
+import { LoginAnswer } from '../../login/login-answer.ts'
 import { signOut } from '../../login/sign-in.ts'
 import { SeenUserSchema, seenUser } from '../../users/user-schema.ts'
-import { LoginAnswer, LoginBody } from './schemas.ts'
+import { LoginBody } from './schemas.ts'
 
 const wrongCredentials = 'These credentials do not match our records.'
 

@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { emailField, rememberFlag } from '../../http/fields.ts'
-import { UserSchema } from '../../users/user-schema.ts'
 
 export const LoginBody = Type.Object(
   {
@@ -9,13 +8,4 @@ export const LoginBody = Type.Object(
     remember: rememberFlag,
   },
   { title: 'LoginRequest', additionalProperties: false },
-)
-
-export const LoginAnswer = Type.Object(
-  {
-    two_factor: Type.Boolean({ description: 'Whether a second factor is still asked for.' }),
-    user: Type.Optional(UserSchema),
-    message: Type.Optional(Type.String({ description: 'A sentence for people. Only after a complete sign-in.' })),
-  },
-  { title: 'Login', description: 'The state of the sign-in. `user` is absent while a second factor is pending.' },
 )

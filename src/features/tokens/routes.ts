@@ -1,53 +1,81 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, kindOf } from '../../access/caller.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
 import { MessageAnswer } from '../../http/message.ts'
 import { authenticate } from '../../login/authenticate.ts'
-import { secondFactorErrors } from '../../login/second-factor.ts'
+import { type SecondFactorInput, secondFactorErrors } from '../../login/second-factor.ts'
 import { checkTokenSignIn } from '../../login/token-sign-in.ts'
-import { decideGrant, issueForSignIn, issueToken, tokenOwner } from '../../tokens/issue.ts'
+import type { TokenProof } from '../../tokens/first-factor.ts'
+import { issueForSignIn, tokenOwner } from '../../tokens/issue.ts'
 import { requireRevoked, revokeTokens } from '../../tokens/revoke.ts'
+import { addressUnverified, openTokenSignIns } from '../../tokens/sign-in.ts'
 import { listTokens } from '../../tokens/store.ts'
 import { TokenSchema } from '../../tokens/token-schema.ts'
 import { wireDate } from '../../users/wire-date.ts'
+import { createApiToken } from './create.ts'
+import tokenPages from './pages/routes.ts'
 import {
   CreateTokenAnswer,
   CreateTokenBody,
   CurrentCredential,
+  type DeviceLogin,
   DeviceLoginAnswer,
-  DeviceLoginBody,
+  deviceLoginBody,
   TokenParams,
 } from './schemas.ts'
 
+/** Signs a device in by password. If a second factor is missing, the app sends the password again with it. */
+async function passwordSignIn(request: FastifyRequest, body: DeviceLogin, proof: SecondFactorInput) {
+  const { email, password, device_name } = body
+  const found = await authenticate(request, { email: email ?? '', password: password ?? '', channel: 'token' })
+  if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
+  const signIn = await checkTokenSignIn(request, found, { channel: 'token', proof })
+  if (signIn === 'email_unverified') throw addressUnverified()
+  if (signIn === 'second_factor') throw validationFailed(secondFactorErrors(proof))
+  return { token: await issueForSignIn(request, signIn, device_name ?? ''), user: found.user }
+}
+
 const guarded = { access: { family: 'guard', caller: 'required' }, alsoAnswers: [403] } as const
 
+interface TokenOptions {
+  /** The proofs of `POST /svc/token` besides the password. */
+  proofs: readonly TokenProof[]
+}
+
 /** API tokens: mobile login, creation, listing and revocation. */
-const tokens: FastifyPluginAsyncTypebox = async (app) => {
+const tokens: FastifyPluginAsyncTypebox<TokenOptions> = async (app, { proofs }) => {
+  await app.register(tokenPages)
+
+  const signIns = openTokenSignIns(app)
+
   for (const prefix of app.config.current().compat.prefixes) {
     app.post(
       `/${prefix}/token`,
       {
-        // 401 if the account is deleted meanwhile.
-        config: { access: { family: 'none' }, alsoAnswers: [401] },
+        // 401 if the account is deleted meanwhile; the others are errors of identity providers.
+        config: { access: { family: 'none', pages: 'trusted' }, alsoAnswers: [400, 401, 403, 409] },
         schema: {
           operationId: 'issueDeviceToken',
           tags: ['API tokens'],
-          summary: 'Sign a device in: an API token for an email and password',
+          summary: 'Sign a device in: an API token for a password or another proof',
           description:
-            'For mobile apps and scripts. The token has `tokens.default_abilities`. A user with a second factor also sends `code` or `recovery_code`. svc mails a notice, and `rate_limits.login` limits the failures.',
-          body: DeviceLoginBody,
+            'For mobile apps and scripts, without cookies. The proof is an email and password, or the fields of another sign-in. The token has `tokens.default_abilities`. If a second factor is required, the response is 422 on `code`: with a password, send everything again with `code` or `recovery_code`; otherwise send the `challenge` of the response with one of them. svc mails a notice, and `rate_limits.login` limits the failures.',
+          body: deviceLoginBody(proofs),
           response: { 200: DeviceLoginAnswer },
         },
       },
-      async (request) => {
-        const { email, password, device_name, ...proof } = request.body
-        const found = await authenticate(request, { email, password, channel: 'token' })
-        if (!found) throw validationFailed({ email: ['The provided credentials are incorrect.'] })
-        const signIn = await checkTokenSignIn(request, found, { channel: 'token', proof })
-        if (signIn === 'email_unverified') throw validationFailed({ email: ['Your email address is not verified.'] })
-        if (signIn === 'second_factor') throw validationFailed(secondFactorErrors(proof))
-        return { token: await issueForSignIn(request, signIn, device_name), user: found.user }
+      async (request, reply) => {
+        const { body } = request
+        const { code, recovery_code, challenge } = body
+        const factor = { code, recovery_code }
+        const deviceName = body.device_name ?? ''
+        if (challenge) return signIns.resume(request, challenge, factor)
+        const chosen = proofs.find(({ name }) => Object(body)[name] != null)
+        if (!chosen) return passwordSignIn(request, body, factor)
+        if (chosen.limit) await app.countRequest(request, reply, chosen.limit)
+        return signIns.finish(request, await chosen.verify(request, body), deviceName, factor)
       },
     )
   }
@@ -71,11 +99,7 @@ const tokens: FastifyPluginAsyncTypebox = async (app) => {
         },
       },
       async (request) => {
-        const { token_name: name, abilities = null, expires_at: expiresAt = null } = request.body
-        const caller = callerOf(request)
-        const { default_abilities } = app.config.current().tokens
-        const grant = decideGrant({ name, abilities, expiresAt }, caller, default_abilities, app.clock.now())
-        const { plainTextToken } = await issueToken(request, tokenOwner(caller), name, grant)
+        const { plainTextToken } = await createApiToken(request, request.body)
         return { token: plainTextToken, message: 'Token created. Copy it now: it is not shown again.' }
       },
     )

@@ -1,18 +1,37 @@
-import { Type } from 'typebox'
-import { emailField, idParameter, nullableText } from '../../http/fields.ts'
-import { nameField } from '../../http/validation.ts'
+import { type Static, Type } from 'typebox'
+import { emailField, idParameter, nullable, nullableText } from '../../http/fields.ts'
+import { nameField, requiredFields } from '../../http/validation.ts'
+import type { TokenProof } from '../../tokens/first-factor.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
-export const DeviceLoginBody = Type.Object(
-  {
-    email: emailField(),
-    password: Type.String({ minLength: 1, description: 'The password.' }),
-    device_name: Type.String({ ...nameField, description: 'Becomes the name of the token.' }),
-    code: nullableText('The TOTP code of a user with a second factor.'),
-    recovery_code: nullableText('A recovery code, instead of `code`.'),
-  },
-  { title: 'DeviceLoginRequest', additionalProperties: false },
-)
+const password = ['email', 'password', 'device_name']
+
+const LoginFields = Type.Object({
+  email: Type.Optional(nullable(emailField())),
+  password: Type.Optional(nullable(Type.String({ minLength: 1, description: 'The password.' }))),
+  device_name: Type.Optional(
+    nullable(Type.String({ ...nameField, description: 'Becomes the name of the token. Not needed with `challenge`.' })),
+  ),
+  code: nullableText('The TOTP code of a user with a second factor.'),
+  recovery_code: nullableText('A recovery code, instead of `code`.'),
+  challenge: nullableText('From the response that required a second factor. Replaces all fields except `code`.', {
+    maxLength: 4_096,
+  }),
+})
+
+export type DeviceLogin = Static<typeof LoginFields>
+
+/** The body with the fields of every proof. The first field that a request has selects its proof; the last is the password. */
+export const deviceLoginBody = (proofs: readonly TokenProof[]): typeof LoginFields =>
+  Type.Object(Object.assign({}, LoginFields.properties, ...proofs.map(({ fields }) => fields)), {
+    title: 'DeviceLoginRequest',
+    additionalProperties: false,
+    [requiredFields]: [
+      { field: 'challenge', required: [] },
+      ...proofs.map(({ name, required }) => ({ field: name, required: [...required, 'device_name'] })),
+      { field: null, required: password },
+    ],
+  })
 
 export const DeviceLoginAnswer = Type.Object(
   {

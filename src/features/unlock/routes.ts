@@ -5,7 +5,7 @@ import { idParameter } from '../../http/fields.ts'
 import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
 import { signInPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
-import { textsOf } from '../../pages/theme.ts'
+import { textsOf } from '../../pages/texts.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 
 const access = { family: 'session', caller: 'guest' } as const
@@ -22,7 +22,7 @@ const unlock: FastifyPluginAsyncTypebox = async (app) => {
 
   function refuse(reply: FastifyReply): FastifyReply {
     const config = app.config.current()
-    const text = textsOf(config)
+    const text = textsOf(reply.request)
     const words = { heading: text('unlock.invalid'), texts: [text('unlock.invalid_text')] }
     return reply.page('error', { ...words, homeHref: startPage(config) }, 403)
   }

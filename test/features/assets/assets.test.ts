@@ -25,3 +25,15 @@ t.test('revalidates scripts only when they changed', async (t) => {
     t.equal((await app.inject({ url, headers: { 'if-none-match': '"x"' } })).statusCode, 200)
   }
 })
+
+t.test('serves the icon that browsers request on their own', async (t) => {
+  const { app } = await buildTestApp(t)
+  const { statusCode, headers, rawPayload } = await app.inject('/favicon.ico')
+  t.equal(statusCode, 200)
+  t.equal(headers['content-type'], 'image/vnd.microsoft.icon')
+  t.equal(headers['x-content-type-options'], 'nosniff')
+  t.equal(headers['set-cookie'], undefined)
+  t.same([...rawPayload.subarray(0, 6)], [0, 0, 1, 0, 3, 0], 'an icon in three sizes')
+  const again = await app.inject({ url: '/favicon.ico', headers: { 'if-none-match': String(headers.etag) } })
+  t.equal(again.statusCode, 304)
+})

@@ -1,7 +1,10 @@
 // engine: none
 import t from 'tap'
+import { confirmAt } from '../../support/account-pages.ts'
 import { minute } from '../../support/clock.ts'
+import { credentials, ScriptlessBrowser } from '../../support/plain.ts'
 import { travel } from '../../support/time.ts'
+import { codeAt } from '../../support/totp.ts'
 import { app, signedIn } from './sessions.ts'
 import { api, buildGuarded, navigation } from './setup.ts'
 
@@ -69,11 +72,54 @@ t.test('asks for a new sign-in where the rule needs a confirmation or a second f
   const user = await svc.createUser()
   const cookie = await signedIn(svc, user.email)
   const visit = (path: string) => svc.ask({ url: api + path, headers: { ...navigation, cookie } })
-  t.equal((await visit('/second')).statusCode, 403, 'a user without a second factor')
   travel(svc, 61 * minute)
   const recent = await visit('/recent')
   t.equal(recent.statusCode, 302)
   t.match(new URL(recent.headers.location ?? '').searchParams.get('prompt'), 'login')
+})
+
+t.test('leads a user without a second factor to the page that sets one up, and back', async (t) => {
+  const second = [{ hosts: ['api.example.com'], second_factor: true }]
+  const svc = await buildGuarded(t, second)
+  const { email } = await svc.createUser()
+  const cookie = await signedIn(svc, email)
+  const visit = () => svc.ask({ url, headers: { ...navigation, cookie } })
+  const answer = await visit()
+  t.equal(answer.statusCode, 302)
+  const page = `/account/two-factor?return_to=${encodeURIComponent(url)}`
+  t.equal(answer.headers.location, `https://auth.example.com${page}`)
+  t.equal((await svc.ask({ url, headers: { cookie, origin: app } })).statusCode, 403, 'a program')
+
+  const browser = new ScriptlessBrowser(svc.browser({ url: 'https://auth.example.com', xsrf: false }))
+  await browser.send('/oauth/login', credentials(email))
+  const shown = (await browser.open(page)).body
+  t.match(shown, 'The page that you opened requires two-factor authentication.')
+  const setup = page.replace('?', '/setup?')
+  t.match(shown, `href="${setup}"`)
+  await confirmAt(t, browser, setup)
+  t.equal((await browser.press(setup, 'start-two-factor')).headers.location, setup)
+  const secret = /id="secret-key">(\w+)</.exec((await browser.open(setup)).body)?.[1] ?? ''
+  const wrong = await browser.send(setup, { code: '12' })
+  t.match(wrong.body, `name="return_to" value="${url.replace('&', '&amp;')}"`)
+  const codes = await browser.send(setup, { code: codeAt(secret, svc.clock.now()) })
+  t.match(codes.body, `id="codes-saved" href="${url}"`)
+  t.match((await browser.open(page)).body, `id="continue" href="${url}"`)
+  // The session began without the second factor, so the guard asks for a new sign-in.
+  const own = await browser.browser.jar.getCookieString('https://api.example.com/')
+  const again = await svc.ask({ url, headers: { ...navigation, cookie: own } })
+  t.match(again.headers.location, /^https:\/\/auth\.example\.com\/oauth\/login\?.*prompt=login$/)
+
+  for (const target of ['https://evil.example/', '//evil.example', 'javascript:alert(1)']) {
+    const body = (await browser.open(`/account/two-factor?return_to=${encodeURIComponent(target)}`)).body
+    t.notMatch(body, 'id="continue"', target)
+    t.notMatch(body, `href="${target}`)
+    t.notMatch(body, 'id="required"')
+  }
+  for (const settings of [{ account: { sections: [] } }, { links: { account: 'https://app.example.com/me' } }]) {
+    const hidden = await buildGuarded(t, second, settings)
+    const visitor = await signedIn(hidden, (await hidden.createUser()).email)
+    t.equal((await hidden.ask({ url, headers: { ...navigation, cookie: visitor } })).statusCode, 403)
+  }
 })
 
 t.test('continues at the service after the sign-in', async (t) => {

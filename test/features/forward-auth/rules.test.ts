@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { minute } from '../../support/clock.ts'
 import { travel } from '../../support/time.ts'

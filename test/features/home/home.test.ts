@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildTestApp, type TestApp, testConfig } from '../../support/app.ts'
 import { Browser } from '../../support/browser.ts'

@@ -91,7 +91,11 @@ t.test('sends codes only to signed-in users without a password and with a verifi
     t.same(answer.json().errors, { code: ['This account has a password. Confirm it instead of a code.'] })
   }
   await svc.database.prisma.user.update({ where: { id: BigInt(user.id) }, data: { emailVerifiedAt: null } })
-  for (const answer of [await ask(browser), await enter(browser, 'AAAA-AAAA')]) {
+  const pages = [
+    await browser.post('/account/confirm', { code: 'AAAA-AAAA' }),
+    await browser.post('/account/confirm/code', {}),
+  ]
+  for (const answer of [await ask(browser), await enter(browser, 'AAAA-AAAA'), ...pages]) {
     t.equal(answer.statusCode, 403)
     t.match(answer.json(), { code: 'email_unverified' })
   }

@@ -1,3 +1,4 @@
+// engine: none
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { buildTestApp, type TestApp } from '../../support/app.ts'

@@ -5,10 +5,13 @@ import { type FieldErrors, HttpError, notFound } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { isEmail } from '../../../http/formats.ts'
-import { isOwnFrontEnd } from '../../../pages/links.ts'
+import { translateMessage } from '../../../languages/api-messages.ts'
+import { withReturn } from '../../../pages/continuation.ts'
+import { isOwnFrontEnd, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
+import { textsOf } from '../../../pages/texts.ts'
 import { linkSent, requestReset } from '../request.ts'
-import { type ResetEffects, resetPassword } from '../reset.ts'
+import { checkLink, type ResetEffects, resetPassword } from '../reset.ts'
 
 const forgotPath = '/oauth/forgot-password'
 const loginPath = '/oauth/login'
@@ -48,10 +51,11 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         tags: ['Pages'],
         summary: 'Page: request a password reset',
         description: 'The sign-in page links here. The form needs no JavaScript.',
+        querystring: Type.Object({ email: uncheckedText('Prefills the email address.') }),
         response: Page,
       },
     },
-    async (_request, reply) => forgotPage(reply, {}),
+    async (request, reply) => forgotPage(reply, { email: text(request.query.email) }),
   )
 
   app.post(
@@ -80,7 +84,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         if (!(error instanceof HttpError) || !error.errors) throw error
         return forgotPage(reply, { email, errors: error.errors }, error.statusCode)
       }
-      return forgotPage(reply, { sent: linkSent })
+      return forgotPage(reply, { sent: translateMessage(linkSent, textsOf(request)) })
     },
   )
 
@@ -101,10 +105,16 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         description: onlyHere,
         params: TokenParams,
         querystring: Type.Object({ email: uncheckedText('Prefills the email address.') }),
-        response: Page,
+        response: { ...Page, 403: pageAnswers.refused },
       },
     },
-    async (request, reply) => resetPage(reply, { token: request.params.token, email: text(request.query.email) }),
+    async (request, reply) => {
+      const { token } = request.params
+      const email = text(request.query.email)
+      // Without the address, only the form can tell.
+      const isUseless = isEmail(email) && !(await checkLink(request, { email, token })).isValid
+      return isUseless ? uselessPage(reply, email) : resetPage(reply, { token, email })
+    },
   )
 
   app.post(
@@ -130,6 +140,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         await resetPassword(request, form, effects)
       } catch (error) {
         if (!(error instanceof HttpError) || !error.errors) throw error
+        if (error.errors.email) return uselessPage(reply, form.email, error.statusCode)
         return resetPage(reply, { token, email: form.email, errors: error.errors }, error.statusCode)
       }
       return reply.redirect(`${loginPath}?reset=1`, 303)
@@ -143,6 +154,25 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
   ) {
     const { email = '', errors = {}, sent = null } = page
     return reply.page('forgot-password', { action: forgotPath, email, errors, sent, loginHref: loginPath }, status)
+  }
+
+  /** Offers a new mail, because the link is invalid, expired or used. */
+  function uselessPage(reply: FastifyReply, email: string, status = 403) {
+    const config = app.config.current()
+    const words = textsOf(reply.request)
+    return reply.page(
+      'error',
+      {
+        heading: words('verify.invalid'),
+        texts: [words('reset-password.invalid_text')],
+        link: {
+          href: withReturn(forgotPath, null, email === '' ? {} : { email }),
+          label: words('reset-password.again'),
+        },
+        homeHref: startPage(config),
+      },
+      status,
+    )
   }
 
   function resetPage(

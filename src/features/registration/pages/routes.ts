@@ -3,11 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { type FieldErrors, HttpError, notFound } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
+import { checkBody } from '../../../http/check-body.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { isSet } from '../../../http/flag.ts'
 import { returnTarget } from '../../../http/return-to.ts'
 import { continueSignIn } from '../../../login/challenge.ts'
-import { allowReturn, type ContinuationOptions, goOn, withReturn } from '../../../pages/continuation.ts'
+import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../../pages/continuation.ts'
 import { registrationPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { RegisterBody, register } from '../register.ts'
@@ -34,7 +35,7 @@ type Form = Static<typeof FormBody>
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Page for self-registration; it works without JavaScript. */
-const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { formTarget }) => {
+const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, { findDestination }) => {
   await addPages(app)
   app.addHook('onRequest', async () => {
     if (!app.config.current().registration.enabled) throw notFound()
@@ -57,6 +58,9 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
         errors,
         minLength: app.config.current().passwords.min_length,
         loginHref: withReturn('/oauth/login', target),
+        parts: app.features.flatMap(
+          ({ registrationPage: partOf }) => partOf?.(app.config.current(), { returnTo: target }) ?? [],
+        ),
       },
       status,
     )
@@ -86,7 +90,7 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
       const target = returnTarget(config, request.query.return_to)
       if (config.links.register !== null) return reply.redirect(registrationPage(config, target) ?? path, 302)
       if (request.caller) return goOn(reply, target)
-      await allowReturn(reply, target, formTarget)
+      await announceReturn(reply, target, findDestination)
       return page(reply, target, { form: { email: request.query.login_hint } })
     },
   )
@@ -108,7 +112,7 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
     async (request, reply) => {
       const form = request.body
       const target = returnTarget(app.config.current(), form.return_to)
-      await allowReturn(reply, target, formTarget)
+      await announceReturn(reply, target, findDestination)
       try {
         await continueSignIn(request, reply, await register(request, checked(request, form)))
         return goOn(reply, target)
@@ -120,14 +124,9 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
   )
 }
 
-/** The form as a body of `POST /register`. Throws 422 with the errors of each field. The page has one password field. */
-function checked(request: FastifyRequest, form: Form): Static<typeof RegisterBody> {
-  const { return_to: _, ...fields } = form
-  const body = { ...fields, password_confirmation: fields.password }
-  const validate = request.compileValidationSchema(RegisterBody)
-  const result: unknown = validate(body)
-  if (typeof result === 'object' && result !== null && 'error' in result) throw result.error
-  return body as Static<typeof RegisterBody>
+/** The form as a body of `POST /register`. The page has one password field. */
+function checked(request: FastifyRequest, { return_to: _, ...fields }: Form): Static<typeof RegisterBody> {
+  return checkBody(request, RegisterBody, { ...fields, password_confirmation: fields.password })
 }
 
 export default registrationPages

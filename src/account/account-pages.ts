@@ -1,0 +1,124 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Config } from '../config/schema.ts'
+import { type AccountPageName, accountPageNames } from '../config/sections/accounts.ts'
+import { type FieldErrors, HttpError, notFound } from '../errors.ts'
+import type { Feature } from '../feature.ts'
+import { withReturn } from '../pages/continuation.ts'
+import { accountPage, confirmPage, signInPage, signOutPath } from '../pages/links.ts'
+import type { PageMenu } from '../pages/page-data.ts'
+import { addPages, pageAnswers } from '../pages/pages.ts'
+import { isTextName, textsOf } from '../pages/texts.ts'
+
+/** Path of a section. */
+export const sectionPath = (name: AccountPageName): string => `${accountPage}/${name}`
+
+/** The sections that features add and the configuration shows, in order. */
+export function sectionsOf(features: readonly Feature[], config: Config): readonly AccountPageName[] {
+  const added = features.flatMap((feature) => feature.accountPages?.(config) ?? [])
+  return accountPageNames.filter(
+    (name) => added.includes(name) && (config.account.sections === null || config.account.sections.includes(name)),
+  )
+}
+
+/** Link to the account pages, of the application or svc; null if the configuration turns them off. */
+export function accountHref(features: readonly Feature[], config: Config): string | null {
+  if (config.links.account !== null) return config.links.account
+  return sectionsOf(features, config).length > 0 ? accountPage : null
+}
+
+/** Configuration of every route of the account pages. */
+export const ownAccount = {
+  access: { family: 'session', caller: 'required' },
+  unverified: 'allowed',
+  alsoAnswers: [404],
+} as const
+
+/** Configuration of routes that require a verified address where the configuration does. */
+export const verifiedAccount = { access: ownAccount.access, alsoAnswers: ownAccount.alsoAnswers } as const
+
+/** Responses of every page, for the API description. */
+export const sectionAnswers = {
+  200: pageAnswers.page,
+  302: Type.Null({ description: 'To `links.account`, the page of the application.' }),
+  303: Type.Null({
+    description:
+      'To the sign-in page, or to `/account/confirm` if the page requires a recent confirmation. Both return to the page.',
+  }),
+}
+
+/**
+ * Turns a scope into a section of the account pages, or into their overview (null): a menu, and redirects to the pages
+ * that sign in and confirm the password. 404 if the configuration hides the section. With `links.account`, GET
+ * redirects there.
+ */
+export async function addAccountPages(scope: FastifyInstance, name: AccountPageName | null): Promise<void> {
+  const home = name === null ? accountPage : sectionPath(name)
+  await addPages(scope, { redirectFor: (error, request) => remedyOf(error, request, home) })
+
+  scope.addHook('onRequest', async (request, reply) => {
+    const { app, links } = scope.config.current()
+    if (links.account !== null && request.method === 'GET') {
+      return reply.redirect(new URL(links.account, app.url).href, 302)
+    }
+  })
+
+  // After the caller is known, like every 404 of a route that requires one.
+  scope.addHook('preValidation', async () => {
+    const sections = sectionsOf(scope.features, scope.config.current())
+    if (name === null ? sections.length === 0 : !sections.includes(name)) throw notFound()
+  })
+
+  scope.addHook('preHandler', async (request, reply) => {
+    reply.menu = menuOf(request, name)
+  })
+}
+
+/** The page where a user signs in or confirms the password, and then returns. A form returns to its section. */
+export function remedyOf({ code }: HttpError, request: FastifyRequest, home: string): string | null {
+  const returnTo = request.method === 'GET' ? request.url : home
+  if (code === 'unauthenticated') return signInPage(request.server.config.current(), returnTo)
+  if (code === 'password_confirmation_required') return withReturn(confirmPage, returnTo)
+  return null
+}
+
+function menuOf(request: FastifyRequest, current: AccountPageName | null): PageMenu {
+  const { server, query } = request
+  const config = server.config.current()
+  const text = textsOf(request)
+  const { done } = query as { done?: unknown }
+  const notice = `account.done_${done}`
+  return {
+    sections: sectionsOf(server.features, config).map((name) => ({
+      label: text(`account.${name}`),
+      hint: text(`account.${name}_hint`),
+      href: sectionPath(name),
+      isCurrent: name === current,
+    })),
+    notice: isTextName(notice) ? text(notice) : null,
+    accountHref: accountPage,
+    signOutAction: signOutPath,
+  }
+}
+
+interface FormSteps {
+  change: () => Promise<string>
+  /** Shows the form with errors. Without it, an error page does. */
+  show?: (errors: FieldErrors, status: number) => FastifyReply | Promise<void>
+}
+
+/**
+ * Makes the change of a form, then redirects to `next` with a notice. Shows the form again if the change throws errors of
+ * its fields. The change returns the end of the name of the notice, a text `account.done_…`.
+ */
+export async function submitForm(reply: FastifyReply, next: string, { change, show }: FormSteps): Promise<void> {
+  try {
+    reply.redirect(`${next}?done=${await change()}`, 303)
+  } catch (error) {
+    if (!show || !(error instanceof HttpError) || !error.errors) throw error
+    reply.headers(error.headers)
+    await show(error.errors, error.statusCode)
+  }
+  // Resolves when the response is sent.
+  await reply
+}

@@ -1,0 +1,53 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { requireUser } from '../../access/caller.ts'
+import { addAccountPages, ownAccount, sectionAnswers, sectionPath, sectionsOf } from '../../account/account-pages.ts'
+import { notFound } from '../../errors.ts'
+import { accountPage } from '../../pages/links.ts'
+
+/** The overview of the account pages, and the address where password managers look for the password. */
+const account: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/.well-known/change-password',
+    {
+      config: { access: { family: 'none' }, alsoAnswers: [404] },
+      schema: {
+        operationId: 'redirectToPassword',
+        tags: ['Account pages'],
+        summary: 'Redirect to the page that changes the password',
+        description: 'Password managers open this address (W3C: A Well-Known URL for Changing Passwords).',
+        response: { 302: Type.Null({ description: 'To the page.' }) },
+      },
+    },
+    async (_request, reply) => {
+      const config = app.config.current()
+      if (!sectionsOf(app.features, config).includes('password') && config.links.account === null) throw notFound()
+      return reply.redirect(sectionPath('password'), 302)
+    },
+  )
+
+  await app.register(async (scope) => {
+    await addAccountPages(scope, null)
+
+    scope.get(
+      accountPage,
+      {
+        config: ownAccount,
+        schema: {
+          operationId: 'showAccount',
+          tags: ['Account pages'],
+          summary: 'Page: your account',
+          description:
+            'Lists the sections that `account.sections` shows. Redirects to `links.account` where it is set.',
+          response: sectionAnswers,
+        },
+      },
+      async (request, reply) => {
+        const { name, email } = requireUser(request)
+        return reply.page('account', { user: { name, email } })
+      },
+    )
+  })
+}
+
+export default account

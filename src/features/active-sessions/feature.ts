@@ -1,0 +1,16 @@
+import type { Feature } from '../../feature.ts'
+import { listRemembered, listSessions } from './store.ts'
+
+export const sessionFeature = {
+  accountPages: () => ['sessions'],
+  exportData: async ({ database, config, clock }, userId) => {
+    const { lifetime, absolute_lifetime } = config.current().session
+    const now = clock.now()
+    const live = { seenAfter: new Date(now - lifetime * 60_000), createdAfter: new Date(now - absolute_lifetime) }
+    const sessions = await listSessions(database, userId, { ...live, current: '' })
+    return {
+      sessions: sessions.map(({ current: _, ...session }) => session),
+      remembered_devices: await listRemembered(database, userId, { ...live, now: new Date(now) }),
+    }
+  },
+} satisfies Feature

@@ -1,0 +1,60 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { requireUser } from '../../access/caller.ts'
+import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from '../../account/account-pages.ts'
+import { uncheckedText } from '../../http/fields.ts'
+import { textsOf } from '../../http/texts.ts'
+import { isTextName } from '../../pages/texts.ts'
+import { browserName } from '../../users/browser-name.ts'
+import { cursorOf, cursorText, type ListedEvent, listEvents } from '../../users/event-list.ts'
+
+const path = sectionPath('activity')
+
+/** Maximum number of events of one page. */
+const maxEvents = 25
+
+/** Name that the user gave to what the event is about, such as a token. */
+const subjectOf = ({ data }: ListedEvent): string | null => (typeof data.name === 'string' ? data.name : null)
+
+/** The section with the recent events of the account. */
+const activity: FastifyPluginAsyncTypebox = async (app) => {
+  await addAccountPages(app, 'activity')
+
+  app.get(
+    path,
+    {
+      config: verifiedAccount,
+      schema: {
+        operationId: 'showActivity',
+        tags: ['Account pages'],
+        summary: 'Page: recent activity',
+        description: 'The security events of the signed-in user, newest first.',
+        querystring: Type.Object({ before: uncheckedText('The last event of the previous page.') }),
+        response: sectionAnswers,
+      },
+    },
+    async (request, reply) => {
+      const text = textsOf(request)
+      const before = cursorOf(request.query.before)
+      const { id } = requireUser(request)
+      const found = await listEvents(app.database, id, { before, take: maxEvents + 1 })
+      const shown = found.slice(0, maxEvents)
+      const last = found.length > maxEvents ? shown.at(-1) : undefined
+      const events = shown.map((event) => {
+        const name = `event.${event.type}`
+        return {
+          label: text(isTextName(name) ? name : 'event.other'),
+          subject: subjectOf(event),
+          at: event.lastAt.toISOString(),
+          times: event.times,
+          browser: event.userAgent === null ? null : browserName(event.userAgent),
+          ipAddress: event.ipAddress,
+        }
+      })
+      const nextHref = last ? `${path}?${new URLSearchParams({ before: cursorText(last) })}` : null
+      return reply.page('account-activity', { events, nextHref })
+    },
+  )
+}
+
+export default activity

@@ -1,0 +1,133 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { requireUser } from '../../../access/caller.ts'
+import { ownAccount, remedyOf, sectionAnswers } from '../../../account/account-pages.ts'
+import { isPassword } from '../../../crypto/password.ts'
+import { type FieldErrors, HttpError } from '../../../errors.ts'
+import { formType } from '../../../http/bodies.ts'
+import { uncheckedText } from '../../../http/fields.ts'
+import { localPath } from '../../../http/return-to.ts'
+import { withReturn } from '../../../pages/continuation.ts'
+import { accountPage, confirmPage } from '../../../pages/links.ts'
+import { addPages } from '../../../pages/pages.ts'
+import { findUserById } from '../../../users/users.ts'
+import { codeUserOf, confirm } from '../confirm.ts'
+import { mailCode } from '../mailed-code.ts'
+
+const path = confirmPage
+const codePath = `${path}/code`
+
+const returnTo = uncheckedText('The path of svc to continue to.')
+
+const Form = Type.Object(
+  {
+    return_to: returnTo,
+    password: uncheckedText('The password.'),
+    code: uncheckedText('The mailed code, for a user without a password.'),
+  },
+  { title: 'ConfirmationForm', additionalProperties: false },
+)
+
+const CodeForm = Type.Object({ return_to: returnTo }, { title: 'ConfirmationCodeForm', additionalProperties: false })
+
+const targetOf = (value: unknown): string => localPath(value) ?? accountPage
+
+/** Page that confirms the user before a sensitive change, and then continues. */
+const confirmationPages: FastifyPluginAsyncTypebox = async (app) => {
+  await addPages(app, { redirectFor: (error, request) => remedyOf(error, request, accountPage) })
+
+  async function page(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { target, sent = false }: { target: string; sent?: boolean },
+    errors: FieldErrors = {},
+    status = 200,
+  ) {
+    const user = requireUser(request)
+    const hasPassword = isPassword((await findUserById(app.database, user.id))?.password ?? null)
+    const factors = []
+    for (const { stepUp } of app.features) if (stepUp && (await stepUp.isEnrolled(app, user.id))) factors.push(stepUp)
+    return reply.page(
+      'account-confirm',
+      {
+        action: path,
+        returnTo: target,
+        hasPassword,
+        sent,
+        codeAction: codePath,
+        email: user.email,
+        errors,
+        parts: factors.map(({ part }) => ({ ...part, data: { ...part.data, code: true } })),
+      },
+      status,
+    )
+  }
+
+  app.get(
+    path,
+    {
+      config: { ...ownAccount, alsoAnswers: [] },
+      schema: {
+        operationId: 'showConfirmation',
+        tags: ['Account pages'],
+        summary: 'Page: confirm that it is you',
+        description: 'Asks for the password, or for a mailed code if the account has no password.',
+        querystring: Type.Object({ return_to: returnTo, sent: uncheckedText('`1`: the code was mailed.') }),
+        response: { 200: sectionAnswers[200], 303: sectionAnswers[303] },
+      },
+    },
+    (request, reply) =>
+      page(request, reply, { target: targetOf(request.query.return_to), sent: request.query.sent === '1' }),
+  )
+
+  app.post(
+    path,
+    {
+      config: { ...ownAccount, alsoAnswers: [403, 422, 429] },
+      schema: {
+        operationId: 'submitConfirmation',
+        tags: ['Account pages'],
+        summary: 'Form: confirm that it is you',
+        description: 'Like `POST /user/confirm-password`. Shows the form again if the password or the code is wrong.',
+        consumes: [formType],
+        body: Form,
+        response: { 303: Type.Null({ description: 'To `return_to` or the account page.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { return_to, ...proof } = request.body
+      const target = targetOf(return_to)
+      try {
+        await confirm(request, proof)
+        return reply.redirect(target, 303)
+      } catch (error) {
+        if (!(error instanceof HttpError) || !error.errors) throw error
+        const state = { target, sent: proof.code !== undefined }
+        return page(request, reply.headers(error.headers), state, error.errors, error.statusCode)
+      }
+    },
+  )
+
+  app.post(
+    codePath,
+    {
+      config: { ...ownAccount, limit: 'mail', alsoAnswers: [403, 422] },
+      schema: {
+        operationId: 'submitConfirmationCode',
+        tags: ['Account pages'],
+        summary: 'Form: mail a confirmation code',
+        description: 'Like `POST /user/confirmation-code`.',
+        consumes: [formType],
+        body: CodeForm,
+        response: { 303: Type.Null({ description: 'Back to the page.' }) },
+      },
+    },
+    async (request, reply) => {
+      await mailCode(request, await codeUserOf(request))
+      return reply.redirect(withReturn(path, targetOf(request.body.return_to), { sent: '1' }), 303)
+    },
+  )
+}
+
+export default confirmationPages

@@ -1,0 +1,131 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { requireUser } from '../../access/caller.ts'
+import type { Tx } from '../../database/database.ts'
+import { unauthenticated, validationFailed } from '../../errors.ts'
+import { requireAllowedDomain } from '../../http/allowed-domains.ts'
+import { emailField, optionalFlag } from '../../http/fields.ts'
+import { isSet } from '../../http/flag.ts'
+import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
+import { authenticateAgain } from '../../login/authenticate.ts'
+import { endSessionsOf } from '../../login/end-sessions.ts'
+import { requireRecentPassword } from '../../login/recent-password.ts'
+import { renewForPassword, signOut } from '../../login/sign-in.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
+import { undoLink } from '../../users/email-change.ts'
+import { type EventContext, eventContext, recordEvent } from '../../users/events.ts'
+import { holdAccount } from '../../users/lock.ts'
+import { notify } from '../../users/notices.ts'
+import { canonicalEmail, type User } from '../../users/user.ts'
+import { setPassword } from '../../users/users.ts'
+import { sendVerification } from '../../users/verification.ts'
+import { updateProfile } from './store.ts'
+
+export const ProfileBody = Type.Object(
+  {
+    name: Type.String({ ...nameField, description: 'The full name.' }),
+    email: emailField('The email address. Send the current one to keep it.'),
+  },
+  { title: 'UpdateProfileRequest', additionalProperties: false },
+)
+
+export const PasswordBody = Type.Object(
+  {
+    current_password: Type.String({ minLength: 1, description: 'The current password.' }),
+    password: NewPassword,
+    password_confirmation: PasswordConfirmation,
+    revoke_tokens: optionalFlag(
+      'Whether to revoke the API tokens, personal access tokens and grants of applications too.',
+    ),
+  },
+  { title: 'UpdatePasswordRequest', additionalProperties: false },
+)
+
+const taken = () => validationFailed({ email: ['The email has already been taken.'] })
+
+const wrongPassword = () =>
+  validationFailed({ current_password: ['The provided password does not match your current password.'] })
+
+/** What a change of the account does in other features. */
+export interface ProfileOptions {
+  /** Deletes the account with the user's data in all features. */
+  deleteAccount: (tx: Tx, origin: EventContext, user: User) => Promise<boolean>
+  revokeTokens: (tx: Tx, userId: number) => Promise<void>
+  /** Ends the access of applications. */
+  revokeGrants: (tx: Tx, userId: number) => Promise<void>
+}
+
+/** Changes name and address. 422 if the address is taken, 423 if a new one needs a recent password. */
+export async function changeProfile(request: FastifyRequest, reply: FastifyReply, body: Static<typeof ProfileBody>) {
+  const app = request.server
+  const user = requireUser(request)
+  const address = canonicalEmail(body.email)
+  const email = [user.email, user.pending_email].includes(address) ? null : address
+  if (email !== null) {
+    requireRecentPassword(request)
+    requireAllowedDomain(app.config.current(), email)
+    // It sends mail to any address that the caller names.
+    await app.countRequest(request, reply, 'mail')
+  }
+  const origin = eventContext(request)
+  const mode = app.config.current().registration.email_change
+  const facts = { userId: user.id, name: body.name, email, mode, now: origin.now }
+  const outcome = await updateProfile(app.database, facts, {
+    lock: (tx) => requireStillSignedIn(tx, request),
+    also: async (tx, before, change) => {
+      if (change === 'taken') throw taken()
+      const type = !change ? 'profile_updated' : change.isApplied ? 'email_changed' : 'email_change_requested'
+      await recordEvent(tx, origin, { type, userId: user.id })
+      if (!change) return
+      await sendVerification(app, tx, origin, change.user)
+      const undo = change.changeId && undoLink(app, { id: change.changeId, oldEmail: before.email })
+      const kind = change.isApplied ? 'email_changed' : 'email_change_requested'
+      await notify(app, tx, origin, before, kind, { newEmail: address, ...(undo && { undo }) })
+    },
+  })
+  if (outcome === 'gone') throw unauthenticated()
+  if (outcome === 'taken') throw taken()
+}
+
+/** Changes the password and ends the other sessions. Returns the session's renewal for `sendRenewed`. */
+export async function changePassword(
+  request: FastifyRequest,
+  { current_password: current, password, revoke_tokens }: Static<typeof PasswordBody>,
+  accounts: ProfileOptions,
+) {
+  const app = request.server
+  const user = requireUser(request)
+  const found = await authenticateAgain(request, user, current, 'change')
+  if (!found) throw wrongPassword()
+  const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, user.email))
+  const origin = eventContext(request)
+  const renewed = await app.database.transaction(async (tx) => {
+    await requireStillSignedIn(tx, request)
+    // The second of two concurrent changes no longer has the current password.
+    if (!(await holdAccount(app.database, tx, user.id, { password: found.password }))) return null
+    await setPassword(tx, user.id, hash, origin.now)
+    await endSessionsOf(app, tx, user.id, request)
+    if (isSet(revoke_tokens)) {
+      await accounts.revokeTokens(tx, user.id)
+      await accounts.revokeGrants(tx, user.id)
+    }
+    const data = { revoke_tokens: isSet(revoke_tokens) }
+    await recordEvent(tx, origin, { type: 'password_changed', userId: user.id, data })
+    await notify(app, tx, origin, user, 'password_changed')
+    return renewForPassword(tx, request, hash)
+  })
+  if (!renewed) throw wrongPassword()
+  return renewed
+}
+
+/** Deletes the account with all its data, and signs this browser out. */
+export async function deleteAccount(request: FastifyRequest, reply: FastifyReply, accounts: ProfileOptions) {
+  const app = request.server
+  const user = requireUser(request)
+  const origin = eventContext(request)
+  await app.database.transaction(async (tx) => {
+    await requireStillSignedIn(tx, request)
+    await accounts.deleteAccount(tx, origin, user)
+  })
+  await signOut(request, reply)
+}
