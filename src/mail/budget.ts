@@ -15,6 +15,9 @@ export interface MailCause {
 const hour = 3_600_000
 const day = 24 * hour
 
+/** Name of the counter of a mailbox, before the mailbox. */
+const mailboxPrefix = 'mails-to:'
+
 /** How long equal notices are delayed after one was sent, in milliseconds. */
 const quietTime = hour
 
@@ -70,6 +73,29 @@ export class MailBudget {
     return null
   }
 
+  /**
+   * Counts a request for a mail to an address that may have no account. Both counters then show the same for every
+   * address. `source` is the spent budget of the source address, `isAllowed` whether the mailbox may get the mail.
+   */
+  async reserve(
+    tx: Tx,
+    to: string,
+    ipAddress: string | null,
+    now: number,
+  ): Promise<{ source: Spent | null; isAllowed: boolean }> {
+    const rate = this.#config.current().rate_limits.mail
+    if (!rate) return { source: null, isAllowed: true }
+    const counters = this.#counters.within(tx)
+    let isAllowed = true
+    for (const [name, rule] of budgetsOf(rate, 'mail', to, { userId: null, ipAddress })) {
+      const hit = await counters.hit(name, rule, now)
+      if (hit.allowed) continue
+      if (!name.startsWith(mailboxPrefix)) return { source: { max: rule.max, until: hit.until }, isAllowed: false }
+      isAllowed = false
+    }
+    return { source: null, isAllowed }
+  }
+
   /** Records a notice; returns null, or the time (Unix milliseconds) from which an equal one may be sent. */
   async hold(tx: Tx, equal: string, now: number): Promise<number | null> {
     const rule = { max: 1, window: quietTime, block: 'window' } as const
@@ -94,6 +120,6 @@ function budgetsOf(
   return [
     ...(userId === null ? [] : [[`${kind}s-of:user ${userId}`, own] satisfies [string, LimitRule]]),
     ...(ipAddress === null ? [] : [[`${kind}s-of:${limitedAddress(ipAddress)}`, shared] satisfies [string, LimitRule]]),
-    [`mails-to:${mailboxOf(to)}`, own],
+    [`${mailboxPrefix}${mailboxOf(to)}`, own],
   ]
 }

@@ -4,7 +4,9 @@ import type { CurrentConfig } from '../config/current.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomAlphanumeric } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
-import { type Delivery, type Outbox, UndeliverableError } from '../jobs/outbox.ts'
+import { type Delivery, UndeliverableError } from '../jobs/lane.ts'
+import type { Outbox } from '../jobs/outbox.ts'
+import { isLanguage } from '../languages/languages.ts'
 import type { Counters } from '../limits/counters.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
 import { MailBudget, type MailCause } from './budget.ts'
@@ -16,7 +18,16 @@ import { openTransport } from './transport.ts'
 export interface MailDraft {
   /** One address. */
   to: string
-  template: 'unlock-sign-in' | 'verify-email' | 'reset-password' | 'security-notice' | 'confirmation-code'
+  template:
+    | 'unlock-sign-in'
+    | 'verify-email'
+    | 'reset-password'
+    | 'security-notice'
+    | 'confirmation-code'
+    | 'login-code'
+    | 'invitation'
+  /** Tag of the language; null for the default. */
+  language: string | null
   /** Template data, available as `it.data`. */
   data: Record<string, string | number | null>
   /** Unix milliseconds after which the mail is dropped. */
@@ -68,6 +79,23 @@ export class Mail {
   }
 
   /**
+   * Counts a request for a mail before svc looks for the account, so that the budgets do not reveal which addresses have
+   * one. Throws 429 when the budget of the source address is spent. Returns whether to send the mail, with
+   * `queueReserved`; the response must not depend on it.
+   */
+  async reserve(tx: Tx, to: string, ipAddress: string | null): Promise<boolean> {
+    const now = this.#clock.now()
+    const { source, isAllowed } = await this.#budget.reserve(tx, to, ipAddress, now)
+    if (source) throw tooManyRequests({ ...source, now })
+    return isAllowed
+  }
+
+  /** Queues a mail that `reserve` counted. */
+  async queueReserved(tx: Tx, draft: MailDraft): Promise<void> {
+    await this.#outbox.add(tx, kind, queued(draft, this.#clock.now()), { userId: null })
+  }
+
+  /**
    * Queues a notice in the transaction of its cause. Notices are never rejected: a notice waits if an equal one was
    * sent recently or a budget is spent, and merges with equal ones. With a spent budget, all alike notices merge, which
    * bounds the number of queued mails.
@@ -107,9 +135,13 @@ class Postman {
     this.#open = null
   }
 
-  async #deliver({ id, to, template, data, at, expiresAt }: QueuedMail, { signal, times }: Delivery): Promise<void> {
+  async #deliver(
+    { id, to, template, language, data, at, expiresAt }: QueuedMail,
+    { signal, times }: Delivery,
+  ): Promise<void> {
     if (expiresAt !== undefined && this.#clock.now() > expiresAt) throw new UndeliverableError('The mail has expired.')
-    const { app, mail, templates } = this.#config.current()
+    const config = this.#config.current()
+    const { app, mail, templates, i18n, theme } = config
     const facts = Object.entries({ ...data, times }).map(([key, value]) => [
       key,
       typeof value === 'string' ? oneLine(value) : value,
@@ -117,7 +149,9 @@ class Postman {
     const content = renderMail({
       template,
       directory: templates.mail,
-      it: { app: { name: oneLine(app.name), url: app.url }, data: Object.fromEntries(facts) },
+      language: isLanguage(language) && i18n.languages.includes(language) ? language : i18n.default,
+      settings: { app: { ...app, name: oneLine(app.name) }, i18n, theme },
+      data: Object.fromEntries(facts),
     })
     const message = addressed({ id, at, from: mail.from, to, host: new URL(app.url).hostname, ...content })
     await (await this.#transport(mail.url)).send(message, signal)

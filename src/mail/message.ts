@@ -1,6 +1,6 @@
 import type { SendMailOptions } from 'nodemailer'
 import { isEmail } from '../http/formats.ts'
-import { UndeliverableError } from '../jobs/outbox.ts'
+import { UndeliverableError } from '../jobs/lane.ts'
 import type { MailContent } from './templates.ts'
 
 interface Mailbox {
@@ -39,14 +39,13 @@ interface Parts extends MailContent {
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
 
 /** Adds the headers to a rendered mail. Throws for an invalid address. */
-export function addressed({ id, at, from, to, host, subject, text, html }: Parts): Message {
+export function addressed({ id, at, from, to, host, subject, ...content }: Parts): Message {
   if (!isEmail(to)) throw new UndeliverableError('Invalid email address.')
   return {
     from: mailboxOf(from),
     to,
     subject: oneLine(subject),
-    text,
-    html,
+    ...content,
     messageId: `<${id}@${host}>`,
     date: new Date(at),
     name: `${new Date(at).toISOString().replace(/[:.]/g, '-')}-${id}`,
@@ -54,13 +53,14 @@ export function addressed({ id, at, from, to, host, subject, text, html }: Parts
 }
 
 /** Converts the message for nodemailer; nothing in it is parsed as an address list, path or URL. */
-export const composed = ({ from, to, subject, text, html, messageId, date }: Message): SendMailOptions => ({
+export const composed = ({ from, to, subject, text, html, attachment, messageId, date }: Message): SendMailOptions => ({
   from,
   to: { name: '', address: to },
   envelope: { from: from.address, to: [to] },
   subject,
   text,
   html,
+  ...(attachment && { attachments: [{ ...attachment, contentDisposition: 'inline' }] }),
   messageId,
   date,
   // RFC 3834: suppresses automatic replies.

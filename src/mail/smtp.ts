@@ -1,6 +1,6 @@
 import { createTransport, type NodemailerError } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
-import { UndeliverableError } from '../jobs/outbox.ts'
+import { UndeliverableError } from '../jobs/lane.ts'
 import { composed, type Transport } from './message.ts'
 
 /** Timeouts, in milliseconds. */

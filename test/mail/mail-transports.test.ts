@@ -15,7 +15,7 @@ const queue = ({ app, database }: TestApp, address = to) =>
   database.transaction((tx) =>
     app.mail.queue(
       tx,
-      { to: address, template: 'verify-email', data: { link, minutes: 60 } },
+      { to: address, template: 'verify-email', language: null, data: { link, minutes: 60 } },
       { userId: null, ipAddress: null },
     ),
   )
@@ -74,6 +74,7 @@ t.test('log: prints the text of the mail', async (t) => {
     subject: 'Hello',
     text: `Open\n\n${link}\n`,
     html: '<p>',
+    attachment: null,
     messageId: '<1@localhost>',
     date: new Date(0),
     name: '1',

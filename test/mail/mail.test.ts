@@ -13,8 +13,13 @@ const link = 'https://app.example.com/verify?a=1&b="2"'
 
 const queue = ({ app, database }: TestApp, draft: MailDraft) =>
   database.transaction((tx) => app.mail.queue(tx, draft, { userId: null, ipAddress: null }))
-const recipient = (email: string) => ({ id: 1, email, email_verified_at: '2026-11-20T12:00:00.000000Z' })
-const verification: MailDraft = { to, template: 'verify-email', data: { link, minutes: 60 } }
+const recipient = (email: string) => ({
+  id: 1,
+  email,
+  language: null,
+  email_verified_at: '2026-11-20T12:00:00.000000Z',
+})
+const verification: MailDraft = { to, template: 'verify-email', language: null, data: { link, minutes: 60 } }
 const failures = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
 
 t.test('sends a mail with its text, HTML and required headers', async (t) => {
@@ -33,7 +38,10 @@ t.test('sends a mail with its text, HTML and required headers', async (t) => {
   t.ok(mail?.text.includes('for Ada & Söhne:'))
   t.ok(mail?.html.includes('href="https://app.example.com/verify?a=1&amp;b=&quot;2&quot;"'), 'the HTML is escaped')
   t.ok(mail?.html.includes('Ada &amp; Söhne'))
-  t.match(mail?.html, /<html lang="en">[\s\S]+The link works for 60 minutes\.[\s\S]+https:\/\/id\.example\.com/)
+  t.match(
+    mail?.html,
+    /<html lang="en" dir="ltr">[\s\S]+The link works for 60 minutes\.[\s\S]+https:\/\/id\.example\.com/,
+  )
 
   await queue(svc, { ...verification, template: 'reset-password' })
   const reset = (await svc.mailbox.to(to)).at(-1)
@@ -43,11 +51,18 @@ t.test('sends a mail with its text, HTML and required headers', async (t) => {
 t.test('names event, time and device in a notice, without personal data', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
   const origin = {
+    actor: null,
+    caller: null,
+    credential: null,
+    clientId: null,
+    reason: null,
     ipAddress: '2001:db8::1',
     userAgent: 'Evil/1.0 (Windows NT 10.0; call https://evil.example) Gecko/20100101 Firefox/140.0',
     requestId: null,
+    language: null,
     log: null,
     metrics: null,
+    webhooks: { add: async () => undefined },
     now: svc.clock.now(),
   }
   const subjects: Record<NoticeKind, string> = {
@@ -69,6 +84,8 @@ t.test('names event, time and device in a notice, without personal data', async 
     personal_token_created: 'A new personal access token was created',
     two_factor_reset: 'An administrator removed two-factor authentication',
     account_deleted: 'Your account was deleted',
+    application_authorized: 'An application was given access to your account',
+    data_exported: 'Your data was exported',
   }
   const kinds: NoticeKind[] = Object.keys(subjects).filter((kind): kind is NoticeKind => kind in subjects)
   for (const kind of kinds) {
@@ -84,14 +101,11 @@ t.test('names event, time and device in a notice, without personal data', async 
     t.equal(mail?.subject, subjects[kind])
     t.match(
       mail?.text,
-      /When: Fri, 20 Nov 2026 12:00:00 GMT\nIP address: 2001:db8::1\nBrowser or app: Firefox on Windows\n/,
+      /When: November 20, 2026 at 12:00 PM UTC\nIP address: 2001:db8::1\nBrowser or app: Firefox on Windows\n/,
     )
     t.match(mail?.text, /New address: g…@example\.org\nProvider: Acme\n/)
     t.match(mail?.html, />Firefox on Windows</)
     t.notMatch(mail?.raw, /grace|evil/i)
-    const canStillReset = !['account_deleted', 'email_changed'].includes(kind)
-    t.equal(mail?.text.includes('reset your password immediately'), canStillReset, kind)
-    t.equal(mail?.html.includes('reset your password immediately'), canStillReset)
   }
   const silent = { ...origin, ipAddress: null, userAgent: 'Your account is locked: https://evil.example' }
   await svc.database.transaction((tx) => notify(svc.app, tx, silent, recipient(to), 'passkey_added'))
@@ -113,8 +127,13 @@ t.test('prevents header injection through names, templates and values', async (t
     },
   })
   const title = 'One\r\nBcc: eve@example.com\nX-Evil: yes\u2028\u0085\u0000end'
-  await queue(svc, { to, template: 'reset-password', data: { title } })
-  await queue(svc, { to, template: 'verify-email', data: { link: 'x\r\n\r\nBcc: eve@example.com', minutes: 1 } })
+  await queue(svc, { to, template: 'reset-password', language: null, data: { title } })
+  await queue(svc, {
+    to,
+    template: 'verify-email',
+    language: null,
+    data: { link: 'x\r\n\r\nBcc: eve@example.com', minutes: 1 },
+  })
   for (const mail of await svc.mailbox.to(to)) {
     t.notOk('bcc' in mail.headers || 'x-evil' in mail.headers)
     t.notMatch(mail.raw.split('\r\n\r\n')[0] + mail.text, /^(Bcc|X-Evil)/im, 'the text has no such line either')
@@ -158,13 +177,15 @@ t.test('overrides templates file by file, and delays mails, but no answers, whil
   write('verify-email.txt.eta', 'Subject: Bestätige <%= it.data.link %>\n\nHallo von <%= it.app.url %>\n')
   t.match(await arrives(), {
     subject: `Bestätige ${link}`,
-    text: 'Hallo von http://localhost:8000\n',
+    text: /^Hallo von http:\/\/localhost:8000\n\nsvc sent this mail\. Replies are not read\. http:\/\/localhost:8000\n/,
     html: /<h1[^>]*>Bestätige https/,
   })
   write('layout.html.eta', '<p><%= it.subject %></p><%~ it.body %>')
   t.match(await arrives(), { html: /^<p>Bestätige https:.*&quot;<\/p><h1/ })
   write('verify-email.html.eta', '<b><%= it.data.minutes %></b>')
   t.match(await arrives(), { html: /<\/p><b>60<\/b>/ })
+  write('layout.txt.eta', '<%= it.body %>!')
+  t.match(await arrives(), { text: 'Hallo von http://localhost:8000!\n' })
 
   const count = (await svc.mailbox.all()).length
   const breakages = [

@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildPasskeyApp, withPasskey } from '../features/passkeys/visitor.ts'
 import { strongPassword } from '../support/accounts.ts'

@@ -1,3 +1,4 @@
+// engine: none
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'

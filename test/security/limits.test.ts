@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'

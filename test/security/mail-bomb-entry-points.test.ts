@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { mailboxOf } from '../../src/mail/budget.ts'
 import { removePassword } from '../support/accounts.ts'

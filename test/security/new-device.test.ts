@@ -1,3 +1,4 @@
+// engine: none
 import t from 'tap'
 import { buildPasskeyApp, withPasskey } from '../features/passkeys/visitor.ts'
 import { buildSocial, Visitor } from '../features/social/visitor.ts'
@@ -26,7 +27,7 @@ t.test('mails the owner about a sign-in from a new browser, with time, browser, 
   t.equal(more.length, 0)
   t.match(
     notice?.text,
-    'When: Fri, 20 Nov 2026 12:00:00 GMT\nIP address: 203.0.113.7\nBrowser or app: Firefox on Linux\n',
+    'When: November 20, 2026 at 12:00 PM UTC\nIP address: 203.0.113.7\nBrowser or app: Firefox on Linux\n',
   )
   const link = 'http://localhost:8000/oauth/forgot-password'
   t.match(notice?.text, `\n${link}\n`)

@@ -1,9 +1,13 @@
 import t from 'tap'
 import { strongPassword } from '../support/accounts.ts'
-import { buildTestApp } from '../support/app.ts'
+import { buildTestApp, type TestApp } from '../support/app.ts'
 import { confirmedBrowser } from '../support/totp.ts'
 
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+
+/** Whether a reset link was mailed to an address. Mails that are due at the same time arrive in any order. */
+const gotLink = async (svc: TestApp, to: string) =>
+  (await svc.mailbox.to(to)).some(({ subject }) => subject === 'Reset your password')
 
 t.test('invalidates a reset link that is created while the user changes the address', async (t) => {
   const svc = await buildTestApp(t, { settings: { registration: { email_change: 'immediate' } } })
@@ -39,7 +43,7 @@ t.test('mails a reset link right after an undo, even if an attacker requested on
   const attacker = await confirmedBrowser(svc, email)
   await attacker.put('/user/profile-information', { name: 'Ada', email: 'evil@example.com' })
   await svc.browser().post('/forgot-password', { email: 'evil@example.com' }, sameOrigin)
-  t.match((await svc.mailbox.to('evil@example.com')).at(-1)?.subject, 'Reset your password')
+  t.ok(await gotLink(svc, 'evil@example.com'))
   const notices = (await svc.mailbox.to(email)).map(({ text }) => /http:\S+(\/email\/undo\/\S+)/.exec(text)?.[1])
   const undone = await svc.app.inject({
     method: 'POST',
@@ -49,7 +53,7 @@ t.test('mails a reset link right after an undo, even if an attacker requested on
   })
   t.equal(undone.statusCode, 200, undone.body)
   await svc.browser().post('/forgot-password', { email }, sameOrigin)
-  t.match((await svc.mailbox.to(email)).at(-1)?.subject, 'Reset your password', 'no throttle of the attacker applies')
+  t.ok(await gotLink(svc, email), 'no throttle of the attacker applies')
 })
 
 t.test('mails a reset link to a new address although the old one just got one', async (t) => {
@@ -58,8 +62,8 @@ t.test('mails a reset link to a new address although the old one just got one', 
   const spa = await confirmedBrowser(svc, email)
   const forgot = (address: string) => svc.browser().post('/forgot-password', { email: address }, sameOrigin)
   await forgot(email)
-  t.match((await svc.mailbox.to(email)).at(-1)?.subject, 'Reset your password')
+  t.ok(await gotLink(svc, email))
   await spa.put('/user/profile-information', { name: 'Ada', email: 'new@example.com' })
   await forgot('new@example.com')
-  t.match((await svc.mailbox.to('new@example.com')).at(-1)?.subject, 'Reset your password')
+  t.ok(await gotLink(svc, 'new@example.com'))
 })
