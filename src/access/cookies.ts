@@ -183,7 +183,7 @@ export class Cookies {
 
   #isOwn(name: string): boolean {
     const isOfFeature = featureCookies.some((prefix) => name.startsWith(prefix))
-    return isOfFeature || this.#isShared(name) || /^svc_(flash$|oauth_)/.test(name)
+    return isOfFeature || this.#isShared(name) || /^svc_((flash|language|ui_locales)$|oauth_)/.test(name)
   }
 }
 

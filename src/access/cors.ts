@@ -10,8 +10,11 @@ import { isListed } from './stateful.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `elsewhere`: the route sets its own CORS headers. `any`: pages of every origin may read it, without cookies. */
-    cors?: 'elsewhere' | 'any'
+    /**
+     * `elsewhere`: the route sets its own CORS headers. `any`: pages of every origin may read it, without cookies. The
+     * name is not `cors`, because @fastify/cors would read that as its own options, on every request.
+     */
+    crossOrigin?: 'elsewhere' | 'any'
   }
 }
 
@@ -47,11 +50,12 @@ const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
 export async function addCors(app: FastifyInstance): Promise<void> {
   await app.register(fastifyCors, {
     delegator: (request, done) => {
-      if (request.routeOptions.config.cors === 'elsewhere') return done(null, { origin: false })
+      const { crossOrigin } = request.routeOptions.config
+      if (crossOrigin === 'elsewhere') return done(null, { origin: false })
       const config = app.config.current()
       const { origin } = request.headers
       const problem = origin === undefined ? null : corsProblem(origin, config)
-      const isForAll = problem !== null && request.routeOptions.config.cors === 'any' && config.guard.diagnose
+      const isForAll = problem !== null && crossOrigin === 'any' && config.guard.diagnose
       if (problem && !isForAll && isPreflight(request) && config.guard.diagnose)
         logAdvice(request.log, 'CORS preflight refused', problem, { origin: shownOrigin(origin ?? '') })
       done(null, {

@@ -99,6 +99,8 @@ async function checkSessionCsrf(request: FastifyRequest, reply: FastifyReply): P
   if (request.caller?.kind === 'session') await checkCsrf(request, reply)
 }
 
+const refuseForeignPage = async (request: FastifyRequest): Promise<void> => refuse(request, foreignPageProblem(request))
+
 /** Rejects unsafe cross-site requests that carry the user's cookies. */
 export const csrf: Step = {
   name: 'CSRF',
@@ -106,10 +108,9 @@ export const csrf: Step = {
   answers: [419],
   hooksFor: (route) => {
     const access = accessOf(route)
-    if (access.family === 'none' || methodsOf(route).every(isSafeMethod)) return null
+    if (methodsOf(route).every(isSafeMethod)) return null
+    if (access.family === 'none') return access.pages === 'trusted' ? [refuseForeignPage] : null
     if (!('csrf' in access)) return [access.caller === 'guest' ? checkCsrf : checkSessionCsrf]
-    return access.csrf === 'form'
-      ? [async (request: FastifyRequest) => refuse(request, foreignPageProblem(request))]
-      : null
+    return access.csrf === 'form' ? [refuseForeignPage] : null
   },
 }

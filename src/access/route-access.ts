@@ -5,14 +5,15 @@ export type AbilityRule = { all: readonly string[] } | { any: readonly string[] 
 
 /**
  * How a route is protected. `session`: reads the session from any origin, ignores bearer tokens. `guard`: stateful
- * session, otherwise bearer token. `none`: reads neither, without CSRF checks.
+ * session, otherwise bearer token. `none`: reads neither, without CSRF checks. With `pages: 'trusted'` it rejects the pages
+ * of other origins, which could send forms from the addresses of their visitors.
  */
 export type RouteAccess =
   | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
   | { family: 'session'; caller: 'required' | 'guest' }
   /** `form`: the form contains a secret that the library checks. `entry`: other sites may post to it. */
   | { family: 'session'; caller: 'guest'; csrf: 'form' | 'entry' }
-  | { family: 'none' }
+  | { family: 'none'; pages?: 'trusted' }
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -4,6 +4,8 @@ import { BlockList, isIP } from 'node:net'
 export class AddressRanges {
   readonly #ipv4 = new BlockList()
   readonly #ipv6 = new BlockList()
+  /** The last answer: a proxy asks with the same address for each request. */
+  #last: { address: string; isInRange: boolean } | undefined
 
   constructor(ranges: readonly string[]) {
     for (const range of ranges) {
@@ -15,6 +17,11 @@ export class AddressRanges {
 
   /** Tests whether an address (IPv4, or IPv6 without brackets) is in a range. */
   has(address: string): boolean {
+    if (this.#last?.address !== address) this.#last = { address, isInRange: this.#check(address) }
+    return this.#last.isInRange
+  }
+
+  #check(address: string): boolean {
     const family = isIP(address)
     return family === 4 ? this.#ipv4.check(address, 'ipv4') : family === 6 && this.#ipv6.check(address, 'ipv6')
   }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isIP, isIPv6, SocketAddress } from 'node:net'
+import { isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
 /**
@@ -29,7 +29,7 @@ function hopAddress(hop: string): string | null {
  */
 export function normaliseForwardedFor({ headers }: IncomingMessage): void {
   const header = headers['x-forwarded-for']
-  if (typeof header !== 'string') return
+  if (typeof header !== 'string' || isIPv4(header)) return
   const known: string[] = []
   for (const hop of header.split(',').slice(-maxHops).reverse()) {
     const text = hop.trim()

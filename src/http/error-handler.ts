@@ -2,7 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isMissingUser } from '../database/missing-user.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import { type ErrorCode, HttpError, unauthenticated, unavailable } from '../errors.ts'
+import { translateErrors, translateMessage } from '../languages/api-messages.ts'
+import { languageOf } from './language.ts'
 import { errorBody } from './problem-details.ts'
+import { textsOf } from './texts.ts'
+import { varyBy } from './vary.ts'
 
 /** Response codes and messages of the framework's own errors. */
 const frameworkErrors: Record<number, [ErrorCode, string]> = {
@@ -29,9 +33,10 @@ function shown(error: Failure): HttpError {
 
 /** Sends an error in the format that the client accepts. */
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
-  const { type, body } = errorBody(error, reply.request)
+  const isTranslated = reply.request.server.config.current().i18n.api
+  const { type, body } = errorBody(isTranslated ? translated(error, reply) : error, reply.request)
   return (
-    varyByAccept(reply)
+    varyBy(reply, 'Accept')
       .code(error.statusCode)
       // Set here too, for requests rejected before any hook runs.
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...error.headers })
@@ -41,10 +46,17 @@ export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
   )
 }
 
-/** Tells caches that the response depends on the header `Accept`. */
-export function varyByAccept(reply: FastifyReply): FastifyReply {
-  const varied = reply.getHeader('vary')
-  return reply.header('vary', varied ? `${varied}, Accept` : 'Accept')
+/** The error with its messages in the language of the request. */
+function translated(error: HttpError, reply: FastifyReply): HttpError {
+  const text = textsOf(reply.request)
+  varyBy(reply, 'Accept-Language').header('content-language', languageOf(reply.request))
+  const { statusCode, code, message, headers, errors, challenge, cause } = error
+  return new HttpError(statusCode, code, translateMessage(message, text), {
+    headers,
+    ...(errors && { errors: translateErrors(errors, text) }),
+    ...(challenge !== undefined && { challenge }),
+    cause,
+  })
 }
 
 /** Returns the response for an error. Errors with status 5xx are logged. */

@@ -21,6 +21,10 @@ export const rememberFlag = Type.Optional(
   Type.Unknown({ description: 'Whether to keep the browser signed in.', [apiSchema]: { type: 'boolean' } }),
 )
 
+/** The same field, or null, which forms send as an empty field. */
+export const nullable = ({ type, ...rules }: { type: 'string' }) =>
+  Type.Unsafe<string | null>({ ...rules, type: [type, 'null'] })
+
 /** A text, or null, which forms send as an empty field. */
 export const nullableText = (description: string, rules: { maxLength?: number } = {}) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...rules, description }))
@@ -28,3 +32,7 @@ export const nullableText = (description: string, rules: { maxLength?: number } 
 /** A text that the handler checks itself, for example because a page shows the error. */
 export const uncheckedText = (description: string, type: string | string[] = 'string') =>
   Type.Optional(Type.Unknown({ description, [apiSchema]: { type } }))
+
+/** Texts of a field that a form sends any number of times, checked by the handler. */
+export const uncheckedTexts = (description: string) =>
+  Type.Optional(Type.Unknown({ description, [apiSchema]: { type: 'array', items: { type: 'string' } } }))

@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Server, ServerResponse } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
@@ -15,6 +15,8 @@ interface Stopping {
   hasBegun: boolean
   /** Time of the last readiness check, by `performance.now()`. */
   askedAt: number
+  /** Whether other workers serve the same port and continue. */
+  isReplaced: boolean
 }
 
 /** A readiness check within this time means that a balancer uses it, in milliseconds. */
@@ -32,7 +34,7 @@ const maxWait = 3_000
  */
 export function addGracefulStop(app: FastifyInstance): void {
   const connections = new Map<Socket, ServerResponse | null>()
-  const stopping: Stopping = { hasBegun: false, askedAt: Number.NEGATIVE_INFINITY }
+  const stopping: Stopping = { hasBegun: false, askedAt: Number.NEGATIVE_INFINITY, isReplaced: false }
   let taken = 0
   app.decorate('stopping', stopping)
 
@@ -48,7 +50,9 @@ export function addGracefulStop(app: FastifyInstance): void {
   app.addHook('preClose', async () => {
     stopping.hasBegun = true
     if (!app.server.listening) return
-    if (performance.now() - stopping.askedAt < watched) await sleep(app.config.current().server.drain)
+    const { drain } = app.config.current().server
+    if (stopping.isReplaced) await leave(app.server, connections, drain)
+    else if (performance.now() - stopping.askedAt < watched) await sleep(drain)
     const end = performance.now() + maxWait
     for (let before = -1; taken !== before && performance.now() < end; ) {
       before = taken
@@ -61,4 +65,14 @@ export function addGracefulStop(app: FastifyInstance): void {
       else response.setHeader('connection', 'close')
     }
   })
+}
+
+/**
+ * Leaves new connections to the other workers, and serves the open ones until their clients have seen `Connection: close`.
+ * The close of the HTTP server would also close idle connections, on which a request may be on its way.
+ */
+async function leave(server: Server, connections: ReadonlyMap<Socket, unknown>, drain: number): Promise<void> {
+  NetServer.prototype.close.call(server)
+  const end = performance.now() + drain
+  while (connections.size > 0 && performance.now() < end) await sleep(quiet)
 }

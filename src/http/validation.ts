@@ -64,6 +64,17 @@ export const nameField = { minLength: 1, maxLength: 255, format: 'name' } as con
 /** Keyword for an option that is on or off. Forms send it as a text. */
 export const flag = 'x-flag'
 
+/** Fields that a body requires if it has `field`; null for any other body. */
+interface RequiredFields {
+  field: string | null
+  required: readonly string[]
+}
+
+/** Keyword for a body whose required fields depend on another: the first entry that applies decides. */
+export const requiredFields = 'x-required-fields'
+
+const hasValue = (body: Record<string, unknown>, name: string) => body[name] !== undefined && body[name] !== null
+
 /** Keyword for a new password. Its errors are whole sentences. */
 const newPassword = 'x-new-password'
 
@@ -102,6 +113,13 @@ export function addValidation(app: FastifyInstance): void {
     checkNewPassword.errors = texts.map((message) => ({ keyword: newPassword, message }))
     return texts.length === 0
   }
+  const checkRequired: SchemaValidateFunction = (choices: RequiredFields[], body: Record<string, unknown>) => {
+    const choice = choices.find(({ field }) => field === null || hasValue(body, field))
+    const missing = (choice?.required ?? []).filter((name) => !hasValue(body, name))
+    checkRequired.errors = missing.map((name) => ({ keyword: 'required', params: { missingProperty: name } }))
+    return missing.length === 0
+  }
+  ajv.addKeyword({ keyword: requiredFields, type: 'object', validate: checkRequired })
   ajv.addKeyword({ keyword: flag, validate: (_rule: unknown, value: unknown) => isFlag(value) })
   ajv.addKeyword({ keyword: newPassword, type: 'string', validate: checkNewPassword })
   app.setValidatorCompiler(({ schema, httpPart }) => {

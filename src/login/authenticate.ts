@@ -69,7 +69,8 @@ function noteFailure(
 ): void {
   const { server: app } = request
   const origin = eventContext(request)
-  const facts = { userId: found?.user.id ?? null, data: { channel } }
+  const reason = !found ? 'unknown_account' : found.user.disabled ? 'account_disabled' : 'wrong_password'
+  const facts = { userId: found?.user.id ?? null, credential: 'password', reason, data: { channel } }
   app.background(async () => {
     const lockout = isLast ? [{ type: 'lockout', ...facts } as const] : []
     await recordEvents(app.database, origin, { type: 'login_failed', ...facts }, ...lockout)

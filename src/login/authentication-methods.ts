@@ -10,6 +10,7 @@ export interface AmrValues {
   user: true
   otp: true
   mfa: true
+  email: true
 }
 
 /** How a user authenticates. Features that sign users in have one each. */
@@ -23,6 +24,9 @@ export const passwordMethod: AuthenticationMethod = { name: 'password', amr: ['p
 
 /** A code of an authenticator app, or a recovery code. */
 export const codeMethod: AuthenticationMethod = { name: 'code', amr: ['otp'] }
+
+/** A code that svc mailed. RFC 8176 has no value for it: `otp` is the authenticator app, which is a second factor. */
+export const emailCodeMethod: AuthenticationMethod = { name: 'email_code', amr: ['email'] }
 
 /** Whether a value proves the password, or what a feature accepts in its place. */
 const isFirstFactor = (value: string): boolean => !['otp', 'pop', 'user', 'mfa'].includes(value)

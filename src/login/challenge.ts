@@ -38,8 +38,7 @@ export async function continueSignIn(
   reply: FastifyReply,
   login: Omit<SignIn, 'completes'>,
 ): Promise<'signed_in' | 'challenged'> {
-  const isBothFactors = login.method?.amr.includes('mfa') ?? false
-  if (request.server.secondFactor.isAskedOf(login.user) && !isBothFactors) {
+  if (request.server.secondFactor.isAskedAfter(login.user, login.method ?? passwordMethod)) {
     await beginChallenge(request, reply, login)
     return 'challenged'
   }

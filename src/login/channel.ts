@@ -13,6 +13,8 @@ export interface Channels {
   registration: true
   challenge: true
   step_up: true
+  email_code: true
+  invitation: true
 }
 
 /** Entry point of a sign-in or confirmation. */

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { Piscina } from 'piscina'
 import { checksOf, costOf, isPassword, needsRehash } from '../crypto/password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
+import { hashingThreads } from '../workers/count.ts'
 import { FairQueue, type Lane } from './fair-queue.ts'
 import type { Hashed, HashingTask } from './hashing-worker.ts'
 
@@ -36,9 +36,6 @@ const queueIsFull = (): HttpError => unavailable('password hashing queue is full
 /** Receivers of metrics and traces. */
 type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
 
-/** One core stays free for other work. */
-const allButOne = Math.max(1, availableParallelism() - 1)
-
 /** A check that waits for a thread. */
 interface Waiter {
   begin(): void
@@ -60,7 +57,7 @@ export class PasswordHashing {
   #running = 0
   #heldBack = 0
 
-  constructor(threads = allButOne, watch: Watch = { metrics: null, tracing: null }) {
+  constructor(threads = hashingThreads(null), watch: Watch = { metrics: null, tracing: null }) {
     setMaxListeners(maxHeldBack, this.#closing.signal)
     this.#threads = threads
     this.#watch = watch

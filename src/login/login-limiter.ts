@@ -5,7 +5,7 @@ import type { Rate } from '../config/units.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
-import { limitedAddress } from '../http/client-address.ts'
+import { clientAddress, limitedAddress } from '../http/client-address.ts'
 import type { Counters, LimitRule } from '../limits/counters.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
@@ -13,6 +13,14 @@ import { findUserByEmail, type UserWithPassword } from '../users/users.ts'
 import { AddressLimit } from './address-limit.ts'
 import type { Channel } from './channel.ts'
 import type { Lane } from './fair-queue.ts'
+import {
+  allSecondFactorsOf,
+  mailedCodesFrom,
+  mailedCodesOf,
+  passwordsFrom,
+  passwordsOf,
+  secondFactorsOf,
+} from './limit-names.ts'
 
 const browserCookie = 'svc_browser'
 const hour = 3_600_000
@@ -35,7 +43,7 @@ export interface Attempt {
   isLocking: boolean
 }
 
-/** Long-term failures of one account's second factor. The long window matters because codes have only six digits. */
+/** Long-term failures of one account's second factor or mailed codes, which have only six digits. */
 const secondFactorRule: LimitRule = { ...accountRule, window: 24 * hour }
 
 /** An attempt and its counters. */
@@ -76,8 +84,8 @@ export class LoginLimiter {
     const account = canonicalEmail(email)
     return this.#attempt(request, {
       account,
-      here: localName(request, account),
-      everywhere: accountName(account),
+      here: passwordsFrom(account, request.ip),
+      everywhere: passwordsOf(account),
       rule: accountRule,
       rate: this.#config.current().rate_limits.login,
       address: this.#address,
@@ -90,13 +98,31 @@ export class LoginLimiter {
   attemptSecondFactor(request: FastifyRequest, user: User, channel: Channel): Promise<Attempt> {
     return this.#attempt(request, {
       account: user.email,
-      here: `two-factor:${user.id}`,
-      everywhere: `two-factor-account:${user.id}`,
+      here: secondFactorsOf(user.id),
+      everywhere: allSecondFactorsOf(user.id),
       rule: secondFactorRule,
       rate: this.#config.current().rate_limits.two_factor,
       address: null,
       fields: ['email', 'code'],
       channel,
+    })
+  }
+
+  /**
+   * Counts an attempt to enter a mailed code. Wrong passwords do not count here: a locked account can sign in by mail, as it
+   * can unlock itself by mail.
+   */
+  attemptEmailCode(request: FastifyRequest, email: string): Promise<Attempt> {
+    const account = canonicalEmail(email)
+    return this.#attempt(request, {
+      account,
+      here: mailedCodesFrom(account, request.ip),
+      everywhere: mailedCodesOf(account),
+      rule: secondFactorRule,
+      rate: this.#config.current().rate_limits.login,
+      address: this.#address,
+      fields: ['code'],
+      channel: 'email_code',
     })
   }
 
@@ -108,6 +134,8 @@ export class LoginLimiter {
     const now = clock.now()
     const refuse = (until: number, max: number) => {
       metrics?.login(channel, 'limited')
+      // Without an event: an attacker could fill the table. The line lets fail2ban count these attempts too.
+      request.log.info({ event: 'login_limited', ip: clientAddress(request), channel }, 'sign-in rejected by a limit')
       throw tooManyRequests({ max, until, now }, { message: lockedOut, fields })
     }
     // Attempts by others, on the account or from the same address, do not lock out a known browser.
@@ -152,7 +180,10 @@ export class LoginLimiter {
   /** Clears the failures of an account, from all addresses and from this one. */
   async unlock(request: FastifyRequest, email: string): Promise<void> {
     const account = canonicalEmail(email)
-    await Promise.all([this.#counters.reset(accountName(account)), this.#counters.reset(localName(request, account))])
+    await Promise.all([
+      this.#counters.reset(passwordsOf(account)),
+      this.#counters.reset(passwordsFrom(account, request.ip)),
+    ])
   }
 
   /** Returns the queue lane for a password check of the account. */
@@ -206,10 +237,6 @@ export class LoginLimiter {
     return this.#keys.some((key) => constantTimeEqual(key.sign(text), mark.bound))
   }
 }
-
-const localName = ({ ip }: FastifyRequest, account: string): string => `login:${account}|${limitedAddress(ip)}`
-
-const accountName = (account: string): string => `account:${account}`
 
 const issuedText = (email: string, expires: string): string => `${email}\0${expires}`
 

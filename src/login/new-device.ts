@@ -1,19 +1,16 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../database/database.ts'
 import { networkOf } from '../http/client-address.ts'
-import { ownLink } from '../pages/links.ts'
 import { browserName } from '../users/browser-name.ts'
 import { eventContext } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 
-const resetLink = ({ config }: FastifyInstance): string => ownLink(config.current(), '/oauth/forgot-password')
-
 /** Notifies the user of a sign-in from a browser that did not sign in to the account in the last 90 days. */
 export async function noticeBrowser(tx: Tx, request: FastifyRequest, user: User): Promise<void> {
   const { server: app } = request
   if (app.loginLimiter.isMarked(request, user)) return
-  await notify(app, tx, eventContext(request), user, 'new_sign_in', { resetLink: resetLink(app) })
+  await notify(app, tx, eventContext(request), user, 'new_sign_in')
 }
 
 /** How long an application counts as known after a notice, in milliseconds. */
@@ -36,5 +33,5 @@ export async function noticeApplication(
   const rule = { max: 1, window: applicationLife, block: 'window' } as const
   const hit = await app.counters.within(tx).hit(`application:${device}`, rule, origin.now)
   if (!hit.allowed) return
-  await notify(app, tx, origin, user, 'new_sign_in', { application: name, resetLink: resetLink(app) })
+  await notify(app, tx, origin, user, 'new_sign_in', { application: name })
 }

@@ -85,13 +85,16 @@ export class RememberTokens {
   }
 
   /** Inserts the token of a new device. */
-  async create(tx: Tx, { user, password }: UserWithPassword, now: number): Promise<NewToken> {
+  async create(tx: Tx, request: FastifyRequest, { user, password }: UserWithPassword): Promise<NewToken> {
     const secret = randomId()
+    const { ipAddress, userAgent, now } = eventContext(request)
     const row = await tx.rememberToken.create({
       data: {
         userId: BigInt(user.id),
         tokenHash: sha256Hex(this.#bound(secret)),
         passwordFingerprint: passwordFingerprint(password),
+        ipAddress,
+        userAgent,
         createdAt: new Date(now),
         lastUsedAt: new Date(now),
         expiresAt: new Date(now + this.#config.current().session.remember_days * day),
@@ -106,8 +109,8 @@ export class RememberTokens {
     if (!old) return null
     const secret = randomId()
     await tx.rememberToken.delete({ where: { id } })
-    const { userId, createdAt, lastUsedAt, expiresAt } = old
-    const kept = { userId, createdAt, lastUsedAt, expiresAt }
+    const { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt } = old
+    const kept = { userId, ipAddress, userAgent, createdAt, lastUsedAt, expiresAt }
     const row = await tx.rememberToken.create({
       data: { ...kept, tokenHash: sha256Hex(this.#bound(secret)), passwordFingerprint: mark },
     })
@@ -192,7 +195,7 @@ export class RememberTokens {
       // The account may have been disabled since the look-up.
       if (!(await holdAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
       const now = app.clock.now()
-      const next = await this.#rotate(tx, presented, new Date(now))
+      const next = await this.#rotate(tx, request, presented)
       const { lifetime, absolute_lifetime } = this.#config.current().session
       const live = {
         userId: BigInt(user.id),
@@ -217,17 +220,19 @@ export class RememberTokens {
   }
 
   /** Returns the next secret, written now or by a parallel request; null if only a previous key can derive it. */
-  async #rotate(tx: Tx, { id, secret }: Presented, lastUsedAt: Date): Promise<string | null> {
+  async #rotate(tx: Tx, request: FastifyRequest, { id, secret }: Presented): Promise<string | null> {
+    const { ipAddress, userAgent, now } = eventContext(request)
+    const use = { ipAddress, userAgent, lastUsedAt: new Date(now) }
     const successors = this.#keys.map((key) => key.sign(`successor\0${secret}`))
     const [first = ''] = successors
     const previousHash = sha256Hex(secret)
     const rotated = await tx.rememberToken.updateMany({
       where: { id, tokenHash: previousHash },
-      data: { tokenHash: sha256Hex(this.#bound(first)), previousHash, lastUsedAt },
+      data: { tokenHash: sha256Hex(this.#bound(first)), previousHash, ...use },
     })
     if (rotated.count > 0) return first
     // A write, so that requests with the previous secret wait for one another.
-    const used = await tx.rememberToken.updateMany({ where: { id, previousHash }, data: { lastUsedAt } })
+    const used = await tx.rememberToken.updateMany({ where: { id, previousHash }, data: use })
     if (used.count === 0) throw unauthenticated()
     const row = await tx.rememberToken.findUniqueOrThrow({ where: { id }, select: { tokenHash: true } })
     return successors.find((successor) => sha256Hex(this.#bound(successor)) === row.tokenHash) ?? null

@@ -10,6 +10,7 @@ import { eventContext, recordEvent, recordEvents } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import { consumeStep, findTwoFactor, replaceRecoveryCodes, type StoredTwoFactor } from '../users/two-factor.ts'
 import type { User } from '../users/user.ts'
+import type { AuthenticationMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
 import { endSessionsOf } from './end-sessions.ts'
 import { requireStillSignedIn } from './still-signed-in.ts'
@@ -26,6 +27,11 @@ interface FreshFactor {
   secret: string
   recoveryCodes: string
 }
+
+/** A recovery code, or one that replaced a used one. svc has shown the replacement to no one. */
+type StoredCode = string | { replacement: string }
+
+const plainCode = (code: StoredCode): string => (typeof code === 'string' ? code : code.replacement)
 
 /** Maximum retries when another recovery code is used concurrently. */
 const maxTries = 8
@@ -49,6 +55,11 @@ export class SecondFactor {
     return user.two_factor_enabled && this.#config.current().two_factor.enabled
   }
 
+  /** Tests whether the user must prove a second factor after a first one by this method. */
+  isAskedAfter(user: User, { amr }: AuthenticationMethod): boolean {
+    return this.isAskedOf(user) && !amr.includes('mfa')
+  }
+
   /** Creates a factor with eight recovery codes, by default with a random secret. */
   fresh(userId: number, secret = newSecret()): FreshFactor {
     return { secret: this.#seal(userId, secret), recoveryCodes: this.freshRecoveryCodes(userId) }
@@ -65,7 +76,16 @@ export class SecondFactor {
   }
 
   /** Returns the recovery codes in plain text; empty without a second factor. */
-  recoveryCodesOf(userId: number, { recoveryCodes }: StoredTwoFactor): string[] {
+  recoveryCodesOf(userId: number, stored: StoredTwoFactor): string[] {
+    return this.#storedCodes(userId, stored).map(plainCode)
+  }
+
+  /** Counts the codes that the user received and has not used. */
+  recoveryCodesLeft(userId: number, stored: StoredTwoFactor): number {
+    return this.#storedCodes(userId, stored).filter((code) => typeof code === 'string').length
+  }
+
+  #storedCodes(userId: number, { recoveryCodes }: StoredTwoFactor): StoredCode[] {
     return recoveryCodes === null ? [] : JSON.parse(this.#open(userId, recoveryCodes))
   }
 
@@ -112,7 +132,7 @@ export class SecondFactor {
       await attempt.succeeded()
       return true
     }
-    const facts = { userId: user.id, data: { channel } }
+    const facts = { userId: user.id, reason: 'wrong_code', data: { channel } }
     const lockout = attempt.isLast ? [{ type: 'lockout', ...facts } as const] : []
     await recordEvents(this.#database, eventContext(request), { type: 'two_factor_failed', ...facts }, ...lockout)
     return false
@@ -157,11 +177,11 @@ export class SecondFactor {
     for (let tries = 0; tries < maxTries; tries++) {
       const stored = await findTwoFactor(this.#database, user.id)
       if (!stored?.confirmed || stored.recoveryCodes === null) return false
-      const codes = this.recoveryCodesOf(user.id, stored)
+      const codes = this.#storedCodes(user.id, stored)
       // Compares every code, so that the time does not reveal which one matches.
-      const fitting = codes.map((candidate) => constantTimeEqual(candidate, code)).indexOf(true)
+      const fitting = codes.map((candidate) => constantTimeEqual(plainCode(candidate), code)).indexOf(true)
       if (fitting < 0) return false
-      const fresh = this.#seal(user.id, JSON.stringify(codes.with(fitting, recoveryCode())))
+      const fresh = this.#seal(user.id, JSON.stringify(codes.with(fitting, { replacement: recoveryCode() })))
       const found = stored.recoveryCodes
       const isUsed = await this.#database.transaction(async (tx) => {
         // Compare-and-swap on the ciphertext: of two concurrent uses of one code, only one succeeds.

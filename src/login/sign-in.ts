@@ -111,7 +111,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     if (login.completes && !ended.isOwn) return undefined
     // The account may have been disabled, or got another password, since the proof was checked.
     if (!(await holdAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
-    const token = remember ? await app.remember.create(tx, login, app.clock.now()) : null
+    const token = remember ? await app.remember.create(tx, request, login) : null
     await insertSession(tx, request, {
       sessionId,
       user,
@@ -124,6 +124,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     await recordEvent(tx, eventContext(request), {
       type: 'login',
       userId: user.id,
+      credential: method.name,
       data: { remember, method: method.name, channel: login.channel },
     })
     if (!login.isNewAccount) await noticeBrowser(tx, request, user)

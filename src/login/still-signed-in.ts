@@ -5,11 +5,12 @@ import { unauthenticated } from '../errors.ts'
 import { holdAccount } from '../users/lock.ts'
 
 /**
- * Locks the signed-in user; throws 401 when the session ended since the request began, for example by a password reset, or
- * when the account was disabled.
- * The session was read before the body arrived, and a client may send that as slowly as it likes.
+ * Locks the signed-in user; throws 401 when the session or API token ended since the request began, for example by a
+ * password reset, or when the account was disabled.
+ * The credential was read before the body arrived, and a client may send that as slowly as it likes.
  */
 export async function requireStillSignedIn(tx: Tx, request: FastifyRequest): Promise<void> {
-  const { credentialId: session, user } = callerOf(request)
-  if (!user || !(await holdAccount(request.server.database, tx, user.id, { session }))) throw unauthenticated()
+  const { credentialId, kind, user } = callerOf(request)
+  const credential = kind === 'api_token' ? { token: BigInt(credentialId) } : { session: credentialId }
+  if (!user || !(await holdAccount(request.server.database, tx, user.id, credential))) throw unauthenticated()
 }

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { UserWithPassword } from '../users/users.ts'
+import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
 import type { SecondFactorInput } from './second-factor.ts'
 
@@ -14,6 +15,13 @@ export interface TokenSignIn extends UserWithPassword {
   usedSecondFactor: boolean
 }
 
+interface TokenSignInFacts {
+  channel: Channel
+  proof?: SecondFactorInput
+  /** How the user proved the first factor. Default: password. */
+  method?: AuthenticationMethod
+}
+
 /** Why a sign-in without a session is refused after its first factor. */
 type TokenRefusal = 'email_unverified' | 'second_factor'
 
@@ -25,12 +33,12 @@ type TokenRefusal = 'email_unverified' | 'second_factor'
 export async function checkTokenSignIn(
   request: FastifyRequest,
   { user, password }: UserWithPassword,
-  { channel, proof = {} }: { channel: Channel; proof?: SecondFactorInput },
+  { channel, proof = {}, method = passwordMethod }: TokenSignInFacts,
 ): Promise<TokenSignIn | TokenRefusal> {
   const { config, secondFactor } = request.server
   const { require_verified_email } = config.current().registration
   if (require_verified_email && user.email_verified_at === null) return 'email_unverified'
-  const usedSecondFactor = secondFactor.isAskedOf(user)
+  const usedSecondFactor = secondFactor.isAskedAfter(user, method)
   if (usedSecondFactor && !(await secondFactor.check(request, user, proof, channel))) return 'second_factor'
   return { user, password, channel, usedSecondFactor, [checked]: true }
 }

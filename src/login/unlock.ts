@@ -38,11 +38,12 @@ export async function mailUnlock(app: FastifyInstance, origin: EventContext, fou
   link.searchParams.set('signature', keysOf(app)[0]?.sign(signedText(found, expires)) ?? '')
   const data = { link: link.href, minutes: validity / 60_000 }
   const cause = { userId: user.id, ipAddress: null }
+  const language = user.language ?? origin.language
   try {
     await app.database.transaction(async (tx) => {
       const mailed = await app.counters.within(tx).hit(`unlock-mail:${user.id}`, once, origin.now)
       if (mailed.allowed)
-        await app.mail.queue(tx, { to: user.email, template: 'unlock-sign-in', data, expiresAt }, cause)
+        await app.mail.queue(tx, { to: user.email, template: 'unlock-sign-in', language, data, expiresAt }, cause)
     })
   } catch (error) {
     // The mail budget of the mailbox is spent.

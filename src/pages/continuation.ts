@@ -2,19 +2,43 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { startPage } from './links.ts'
 import { allowFormTarget } from './page-headers.ts'
 
-/** Returns the external URL where a path of svc finally redirects, or null. */
-export type FormTarget = (request: FastifyRequest, returnTo: string | null) => Promise<string | null>
+declare module 'fastify' {
+  interface FastifyReply {
+    /** Name of the application that the page continues to. */
+    application?: string
+  }
+}
+
+/** Where a path of svc finally redirects: a redirect URI, and the name of its application. */
+interface Destination {
+  redirectUri: string | null
+  application: string
+}
+
+/** Finds the destination of a path of svc; null if the path leads to a page of svc. */
+export type FindDestination = (request: FastifyRequest, returnTo: string | null) => Promise<Destination | null>
 
 /** Options of pages that continue to `return_to`. */
 export interface ContinuationOptions {
-  formTarget: FormTarget
+  findDestination: FindDestination
 }
 
-/** Allows the final redirect target, because browsers apply form-action to redirects. */
-export async function allowReturn(reply: FastifyReply, returnTo: string | null, formTarget: FormTarget): Promise<void> {
+/**
+ * Names the application that a page continues to, and allows the final redirect, because browsers apply form-action to
+ * redirects.
+ */
+export async function announceReturn(
+  reply: FastifyReply,
+  returnTo: string | null,
+  findDestination: FindDestination,
+): Promise<void> {
   const isLocal = returnTo === null || returnTo.startsWith('/')
-  const target = isLocal ? await formTarget(reply.request, returnTo) : returnTo
-  if (target !== null) allowFormTarget(reply, target)
+  const destination = isLocal
+    ? await findDestination(reply.request, returnTo)
+    : { redirectUri: returnTo, application: new URL(returnTo).host }
+  if (!destination) return
+  reply.application = destination.application
+  if (destination.redirectUri !== null) allowFormTarget(reply, destination.redirectUri)
 }
 
 /** Redirects to the destination of a page, or to the start page. */

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import type { AccountPageName } from '../config/sections/accounts.ts'
 
 /**
  * Returns the absolute URL of a configured link with its placeholders filled. A bare path belongs to svc. Never uses a
@@ -34,8 +35,31 @@ export function registrationPage({ app, links, registration }: Config, returnTo:
   return url.href
 }
 
+/** Page for a forgotten password. */
+export const forgotPage = '/oauth/forgot-password'
+
+/** Target of the form that ends the session. */
+export const signOutPath = '/oauth/sign-out'
+
 /** Page that sends the verification mail again. */
 export const resendPage = '/oauth/verify-email'
+
+/** The overview of the account pages. */
+export const accountPage = '/account'
+
+/** Returns the page, of the application or svc, that has a section; null if the configuration hides the section. */
+export function accountLink(config: Config, section: AccountPageName): string | null {
+  const { links, account } = config
+  if (links.account !== null) return ownLink(config, links.account)
+  return account.sections?.includes(section) === false ? null : ownLink(config, `${accountPage}/${section}`)
+}
+
+/** Returns the help page of the application, or null. */
+export const helpLink = (config: Config): string | null =>
+  config.links.help === null ? null : ownLink(config, config.links.help)
+
+/** The page that asks for the password, and continues to a path. */
+export const confirmPage = '/account/confirm'
 
 /** Tests whether svc serves the pages itself, without a separate front end. */
 export const isOwnFrontEnd = ({ app }: Config): boolean => app.frontend_url === app.url

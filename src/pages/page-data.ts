@@ -1,23 +1,24 @@
+import type { AccessPageData } from './access-page-data.ts'
+import type { AccountPageData, FormErrors } from './account-page-data.ts'
+import type { PagePart } from './page-part.ts'
 import type { TextName } from './texts.ts'
-
-/** Messages by field, as in an `HttpError`; shown above the form. */
-type FormErrors = Readonly<Record<string, readonly string[]>>
 
 interface Link {
   href: string
   label: string
 }
 
-/** A part of a page that a feature adds. */
-export interface PagePart {
-  /** Absolute path of its template, or null to show nothing. */
-  template: string | null
-  /** For the templates of the part and of the page. The part also gets the data of the page and `isFirst`. */
-  data: object
+/** The menu of the account pages. */
+export interface PageMenu {
+  sections: readonly { label: string; hint: string; href: string; isCurrent: boolean }[]
+  /** Result of the previous form. */
+  notice: string | null
+  accountHref: string
+  signOutAction: string
 }
 
 /** Data of each page; the key is the name of its template in `src/templates/pages`. */
-export interface PageData {
+export interface PageData extends AccountPageData, AccessPageData {
   /** Posts `email`, `password`, `remember` and, unless it is null, `return_to`. */
   login: {
     action: string
@@ -27,6 +28,8 @@ export interface PageData {
     email: string
     remember: boolean
     errors: FormErrors
+    /** Why the user should sign in, if it is not to use the application. */
+    reason?: TextName | null
     /** A notice, such as that the password was reset. */
     notice: TextName | null
     /** Why another sign-in method failed. */
@@ -50,6 +53,8 @@ export interface PageData {
     /** Minimum length of the password, shown beside the field. */
     minLength: number
     loginHref: string
+    /** Other ways to register. */
+    parts: readonly PagePart[]
   }
   /** Two forms: one posts `code`, the other `recovery_code`; both post `return_to` unless it is null. */
   challenge: {
@@ -58,6 +63,40 @@ export interface PageData {
     errors: FormErrors
     /** Page to start over. */
     loginHref: string
+  }
+  /** Posts `name` and `password`: accepts an invitation. */
+  invitation: {
+    action: string
+    token: string
+    /** The invited address. */
+    email: string
+    name: string
+    errors: FormErrors
+    /** Minimum length of the password, shown beside the field. */
+    minLength: number
+    /** Other ways to accept it. */
+    parts: readonly PagePart[]
+  }
+  /** Posts `email`, `remember` and, unless it is null, `return_to`: requests a sign-in code. */
+  'email-code-request': {
+    action: string
+    returnTo: string | null
+    email: string
+    remember: boolean
+    errors: FormErrors
+    loginHref: string
+  }
+  /** Posts `code`. A second form posts the fields of `email-code-request` for another code. */
+  'email-code': {
+    action: string
+    /** The address that was entered. It may have no account. */
+    email: string
+    /** Code of the mailed link. */
+    code: string
+    errors: FormErrors
+    again: { action: string; returnTo: string | null; remember: boolean }
+    /** Page to enter another address. */
+    requestHref: string
   }
   /** Asks a signed-in user for a second factor: posts `code` or `recovery_code`, unless a part does without. */
   'step-up': {
@@ -102,6 +141,10 @@ export interface PageData {
     signOutAction: string
     /** Page that sends the verification mail again. */
     verifyHref: string
+    /** The account pages; null if the configuration turns them off. */
+    accountHref: string | null
+    /** Offers of features. */
+    parts: readonly PagePart[]
   }
   /** Posts `decision`, `approve` or `deny`: the client's access to the account. */
   consent: {
@@ -173,6 +216,8 @@ export interface PageData {
     texts: readonly string[]
     /** Page that resolves the error. */
     link?: Link | null | undefined
+    /** Technical description, for developers. */
+    details?: string
     /** Id of the request in the log, for support. */
     requestId?: string
     homeHref: string

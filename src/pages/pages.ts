@@ -1,14 +1,23 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
-import type { HttpError } from '../errors.ts'
-import { answerOf, sendError, varyByAccept } from '../http/error-handler.ts'
+import type { FieldErrors, HttpError } from '../errors.ts'
+import { answerOf, sendError } from '../http/error-handler.ts'
+import { languageOf } from '../http/language.ts'
 import { isNavigation } from '../http/navigation.ts'
+import { type TextLookup, textsIn } from '../http/texts.ts'
+import { varyBy } from '../http/vary.ts'
+import { translateErrors, translateMessage } from '../languages/api-messages.ts'
+import { translateBrowser } from '../languages/browsers.ts'
+import { formatDate } from '../languages/dates.ts'
+import { directionOf } from '../languages/languages.ts'
 import { Templates } from '../templates/templates.ts'
+import { languageSwitch } from './language-switch.ts'
 import { resendPage, signInPage, startPage } from './links.ts'
-import type { PageData, PageName, PagePart } from './page-data.ts'
+import type { PageData, PageMenu, PageName } from './page-data.ts'
 import { addPageHeaders } from './page-headers.ts'
-import { isTextName, type TextName } from './texts.ts'
-import { colorStyle, type TextLookup, textsOf, unknownTexts } from './theme.ts'
+import type { PagePart } from './page-part.ts'
+import { isTextName, type TextName, textsOf } from './texts.ts'
+import { colorStyle } from './theme.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -16,6 +25,8 @@ declare module 'fastify' {
     navigation?: 'page' | 'redirect'
   }
   interface FastifyReply {
+    /** Menu beside the page, in the account pages. */
+    menu?: PageMenu
     /** Sends a page of svc, with status 200 by default. Available in scopes that called `addPages`. */
     page<Name extends PageName>(name: Name, data: PageData[Name], status?: number): FastifyReply
   }
@@ -36,13 +47,17 @@ export const pageAnswers = {
 }
 
 const templates = new Templates('pages')
-const warned = new WeakSet<object>()
+
+interface PageOptions {
+  /** Returns the page that resolves an error, to redirect browsers there; null shows the error page. */
+  redirectFor?: (error: HttpError, request: FastifyRequest) => string | null
+}
 
 /**
  * Turns a scope into one of pages: security headers, `reply.page`, and error pages for browser navigations. Other
  * clients still get JSON.
  */
-export async function addPages(scope: FastifyInstance): Promise<void> {
+export async function addPages(scope: FastifyInstance, { redirectFor = () => null }: PageOptions = {}): Promise<void> {
   await addPageHeaders(scope)
   scope.addHook('onRoute', (route) => {
     route.config = { ...route.config, navigation: 'page' }
@@ -54,7 +69,9 @@ export async function addPages(scope: FastifyInstance): Promise<void> {
   })
   scope.setErrorHandler((error: FastifyError | HttpError, request, reply) => {
     const answer = answerOf(error, request)
-    return isNavigation(request) ? sendErrorPage(reply, answer) : sendError(reply, answer)
+    if (!isNavigation(request)) return sendError(reply, answer)
+    const page = redirectFor(answer, request)
+    return page === null ? sendErrorPage(reply, answer) : reply.redirect(page, 303)
   })
 }
 
@@ -70,53 +87,75 @@ const sendHtml = (reply: FastifyReply, html: string, status: number): FastifyRep
 
 /** Sends an error as a page. */
 export const sendErrorPage = (reply: FastifyReply, error: HttpError): FastifyReply =>
-  sendHtml(varyByAccept(reply).headers(error.headers), renderErrorPage(reply, error), error.statusCode)
+  sendHtml(varyBy(reply, 'Accept').headers(error.headers), renderErrorPage(reply, error), error.statusCode)
 
 /** Returns the HTML of an error page. */
 export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
   const config = reply.request.server.config.current()
-  const text = textsOf(config)
-  const data = { link: remedyOf(error, config), requestId: reply.request.id, homeHref: startPage(config) }
+  const text = textsOf(reply.request)
+  const data = { link: remedyOf(error, config, text), requestId: reply.request.id, homeHref: startPage(config) }
   return renderPage(reply, 'error', { ...wordsOf(error, text), ...data })
 }
 
 /** Page that resolves an error, if there is one. */
-function remedyOf({ code }: HttpError, config: Config): PageData['error']['link'] {
-  const text = textsOf(config)
+function remedyOf({ code }: HttpError, config: Config, text: TextLookup): PageData['error']['link'] {
   if (code === 'email_unverified') return { href: resendPage, label: text('verify-email.submit') }
   if (code === 'unauthenticated') return { href: signInPage(config, '/'), label: text('login.submit') }
   return null
 }
 
-/** Renders a page inside the layout. All templates receive `text`, `app`, `xsrf` and `lang`. */
+/** Renders a page inside the layout. All templates receive `text`, `app`, `xsrf`, `lang`, `dir` and `date`. */
 export function renderPage<Name extends PageName>(reply: FastifyReply, name: Name, data: PageData[Name]): string {
   const { request } = reply
   const config = request.server.config.current()
-  if (!warned.has(config)) {
-    warned.add(config)
-    const unknown = unknownTexts(config)
-    if (unknown.length > 0) request.log.warn(`theme.texts contains unknown names: ${unknown.join(', ')}`)
-  }
+  const language = languageOf(request)
+  varyBy(reply, 'Accept-Language').header('content-language', language)
   const render = (file: string, values: object): string =>
     templates.render(file, values, {
       directory: config.templates.pages,
       onInvalid: (error) => request.log.error({ err: error }, 'invalid template, using the built-in one'),
     })
-  const text = textsOf(config)
-  const shared = { text, app: { name: config.app.name }, xsrf: xsrfOf(request), lang: text('lang') }
-  const passwordTools = () => render('password-tools.eta', shared)
-  const body = render(`${name}.eta`, { ...shared, ...data, ...partsOf({ ...shared, ...data }), passwordTools })
+  const text = textsIn(config, language)
+  const shared = {
+    text,
+    app: { name: config.app.name },
+    xsrf: xsrfOf(request),
+    lang: language,
+    dir: directionOf(language),
+    date: (at: Date | number | string) => formatDate(language, at),
+    browser: (described: string | null) => translateBrowser(described, text),
+  }
+  const tools = {
+    passwordTools: () => render('password-tools.eta', shared),
+    providerMark: (provider: object) => render('provider-mark.eta', provider),
+    formErrors: (errors: FieldErrors) => render('form-errors.eta', { errors }),
+  }
+  const page = {
+    ...shared,
+    ...reply.menu,
+    application: reply.application ?? null,
+    ...data,
+    ...errorsOf(data, text),
+    ...tools,
+  }
+  const body = render(`${name}.eta`, { ...page, ...partsOf(page) })
   return render('layout.eta', {
     ...shared,
     title: `${titleOf(name, data, text)} · ${config.app.name}`,
     page: name,
     body,
+    notice: reply.menu?.notice ?? null,
+    menu: hasMenu(reply.menu) ? render('account-menu.eta', { ...shared, ...reply.menu }) : null,
     logo: config.theme.logo,
     links: footerLinks(config, text),
+    languages: languageSwitch(request, language, data),
     nonce: reply.cspNonce?.style ?? '',
     style: `${render('style.css', {})}\n${colorStyle(config)}`,
   })
 }
+
+/** Tests for a section of the account pages. Their overview lists the sections itself. */
+const hasMenu = (menu: PageMenu | undefined): boolean => Boolean(menu?.sections.some(({ isCurrent }) => isCurrent))
 
 /** Links below the page: those that the configuration has. */
 const footerLinks = ({ links }: Config, text: TextLookup): { href: string; label: string }[] =>
@@ -125,13 +164,16 @@ const footerLinks = ({ links }: Config, text: TextLookup): { href: string; label
     return href === null ? [] : [{ href, label: text(`footer.${name}`) }]
   })
 
-/** The data of a page's parts, and their HTML in place of the parts. */
+/** The data of a page's parts, and their HTML in place of the parts: `preferredParts` above the form, `parts` below it. */
 function partsOf(page: object | { parts: readonly PagePart[] }): object {
   if (!('parts' in page)) return {}
   const data = Object.assign({}, ...page.parts.map((part) => part.data))
-  const shown = page.parts.flatMap(({ template }) => template ?? [])
-  const parts = shown.map((path, index) => templates.renderPart(path, { ...page, ...data, isFirst: index === 0 }))
-  return { ...data, parts }
+  const render = (isPreferred: boolean): string[] =>
+    page.parts
+      .filter((part) => (part.isPreferred ?? false) === isPreferred)
+      .flatMap(({ template }) => template ?? [])
+      .map((path, index) => templates.renderPart(path, { ...page, ...data, isFirst: index === 0, isPreferred }))
+  return { ...data, parts: render(false), preferredParts: render(true) }
 }
 
 function titleOf(name: PageName, data: object, text: TextLookup): string {
@@ -144,12 +186,23 @@ function titleOf(name: PageName, data: object, text: TextLookup): string {
 const xsrfOf = ({ server, session }: FastifyRequest): string =>
   session ? server.sessions.xsrf.token(session.sessionId) : ''
 
+/** Translates the errors of a form, which are messages of the API. */
+function errorsOf(data: object, text: TextLookup): { errors?: FieldErrors } {
+  if (!('errors' in data) || !isFieldErrors(data.errors)) return {}
+  return { errors: translateErrors(data.errors, text) }
+}
+
+const isFieldErrors = (errors: unknown): errors is FieldErrors =>
+  typeof errors === 'object' && errors !== null && !Array.isArray(errors)
+
 /** Heading and text of an error: the page's texts for its code, otherwise the error message. */
 function wordsOf({ code, message, errors }: HttpError, text: TextLookup): { heading: string; texts: string[] } {
   const known = (name: string): name is TextName => isTextName(name)
   const [heading, explanation] = [`error.${code}`, `error.${code}_text`]
   return {
     heading: text(known(heading) ? heading : 'error.heading'),
-    texts: errors ? Object.values(errors).flat() : [known(explanation) ? text(explanation) : message],
+    texts: errors
+      ? Object.values(translateErrors(errors, text)).flat()
+      : [known(explanation) ? text(explanation) : translateMessage(message, text)],
   }
 }

@@ -1,22 +1,5 @@
 import type { Config } from '../config/schema.ts'
 import { themeColors } from '../config/theme-colors.ts'
-import { defaultTexts, isTextName, type TextName } from './texts.ts'
-
-/** Looks up a text by name and fills its placeholders. */
-export type TextLookup = (name: TextName, values?: Readonly<Record<string, string | number>>) => string
-
-/** Texts of one configuration. */
-export function textsOf({ app, theme }: Config): TextLookup {
-  return (name, values = {}) => {
-    const known: Readonly<Record<string, string | number>> = { ...values, app: app.name }
-    const text = theme.texts[name] ?? defaultTexts[name]
-    return text.replace(/\{(\w+)\}/g, (placeholder, key: string) => String(known[key] ?? placeholder))
-  }
-}
-
-/** Names in `theme.texts` that no page uses, except those of mails. */
-export const unknownTexts = ({ theme }: Config): string[] =>
-  Object.keys(theme.texts).filter((name) => !isTextName(name) && !name.startsWith('mail.'))
 
 /** CSS custom properties from `theme.colors`. The configuration check allows only colours. */
 export function colorStyle({ theme }: Config): string {

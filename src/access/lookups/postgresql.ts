@@ -7,11 +7,16 @@ import type { Value } from './rows.ts'
 const asText = { getTypeParser: () => (value: string) => value }
 
 /** Batched lookups on a small separate pool, with one prepared `= ANY($1)` per batch. */
-export function postgresqlLookups(url: string, watch: Watch, onError: (error: Error) => void): Lookups {
+export function postgresqlLookups(
+  url: string,
+  connections: number,
+  watch: Watch,
+  onError: (error: Error) => void,
+): Lookups {
   const pool = new Pool({
     connectionString: url,
     application_name: 'svc lookups',
-    max: 4,
+    max: connections,
     connectionTimeoutMillis: 5_000,
     query_timeout: 5_000,
     keepAlive: true,

@@ -5,8 +5,8 @@ import type { OauthRecordRow, PersonalTokenRow, RememberRow, SessionRow, TokenRo
 export type Value = string | number | bigint | null
 
 const userColumns =
-  'u.id, u.name, u.email, u.email_verified_at, u.role, u.two_factor_confirmed_at, u.created_at, u.updated_at, u.disabled_at, u.pending_email'
-const userWidth = 10
+  'u.id, u.name, u.email, u.email_verified_at, u.role, u.two_factor_confirmed_at, u.created_at, u.updated_at, u.disabled_at, u.pending_email, u.language'
+const userWidth = 11
 
 const fromTokens = `SELECT t.id, t.tokenable_type, t.name, t.token, t.abilities, t.last_used_at, t.expires_at, t.created_at, ${userColumns}
   FROM personal_access_tokens t LEFT JOIN users u ON u.id = t.tokenable_id AND t.tokenable_type = 'user'`
@@ -47,6 +47,7 @@ function userAt(row: readonly Value[], offset: number): User | null {
     updated_at: wireTimestamp(row[offset + 7]) ?? '',
     disabled: row[offset + 8] !== null,
     ...(pending === null ? {} : { pending_email: pending }),
+    language: text(row[offset + 10]),
   }
 }
 

@@ -23,7 +23,7 @@ const ValidationProblem = Type.Object(
     errors: Type.Optional(messagesByField),
     challenge: Type.Optional(
       Type.String({
-        description: 'Continues a sign-in that needs a second factor. Send it to `/two-factor-challenge`.',
+        description: 'Continues a sign-in of an app that needs a second factor. Send it to `/svc/token` with `code`.',
       }),
     ),
   },

@@ -1,0 +1,228 @@
+import { randomInt } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { constantTimeEqual, sha256Hex } from '../crypto/hash.ts'
+import { deriveKeys } from '../crypto/keys.ts'
+import type { MacKey } from '../crypto/mac.ts'
+import type { Tx } from '../database/database.ts'
+import { limitedAddress } from '../http/client-address.ts'
+import type { LimitRule } from '../limits/counters.ts'
+import { tooManyRequests } from '../limits/too-many-requests.ts'
+import { ownLink } from '../pages/links.ts'
+import { browserName } from '../users/browser-name.ts'
+import {
+  eventContext,
+  laterContext,
+  type RequestOrigin,
+  recordEvent,
+  recordEvents,
+  requestOrigin,
+} from '../users/events.ts'
+import { lockUser } from '../users/lock.ts'
+import { canonicalEmail } from '../users/user.ts'
+import { clearPassword, findUserByEmail, findUserById, markVerified, type UserWithPassword } from '../users/users.ts'
+import { countAttempt, findCode, keepCode, takeCode, type WaitingCode } from './login-code-store.ts'
+import type { Attempt } from './login-limiter.ts'
+
+/** Lifetime of a code in milliseconds. */
+const codeTtl = 600_000
+
+/** Maximum number of attempts to enter one code. */
+const maxAttempts = 5
+
+const hour = 3_600_000
+
+/** Codes for one address, of an account or not: limits mail and guesses. */
+const accountRule: LimitRule = { max: 5, window: hour, block: 'growing' }
+
+/** Source addresses may serve many users, so each may request this multiple of `rate_limits.mail` per hour. */
+const addressShare = 10
+
+const kind = 'login-code'
+
+/** Page that requests a code. */
+export const requestCodePath = '/oauth/email-code'
+
+/** Page that takes a mailed code. */
+export const enterCodePath = `${requestCodePath}/verify`
+
+/** Removes everything of an account that another person may have added. */
+type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
+
+interface CodeRequest {
+  /** Secret of the only browser or app that can use the code: the session id of a browser. */
+  holder: string
+  email: string
+  remember: boolean
+  /** Validated destination of the browser. */
+  returnTo: string | null
+  /** Whether the mail has a link to the page for the code. Apps have no such page. */
+  link: boolean
+}
+
+/** A code to mail. */
+interface CodeMail extends RequestOrigin {
+  email: string
+  code: string
+  link: boolean
+  expiresAt: number
+  /** False if the mailbox got too much mail. */
+  isAllowed?: boolean
+}
+
+/** A user who proved access to the mailbox of the account. */
+interface ProvedMailbox extends UserWithPassword, Pick<WaitingCode, 'remember' | 'returnTo'> {}
+
+/**
+ * Sign-in codes by mail, for browsers and apps. A code is a first factor: continue with `continueSignIn` or
+ * `checkTokenSignIn`, which ask for the second one.
+ */
+export class LoginCodes {
+  readonly #app: FastifyInstance
+  readonly #claimAccount: ClaimAccount
+  readonly #keys: readonly MacKey[]
+
+  constructor(app: FastifyInstance, { claimAccount }: { claimAccount: ClaimAccount }) {
+    this.#app = app
+    this.#claimAccount = claimAccount
+    this.#keys = deriveKeys(app.config.current().app.secret, 'login-code')
+    app.outbox.handle<CodeMail>(kind, (mail) => this.#mail(mail))
+  }
+
+  /**
+   * Mails a code to the account of an address. Does the same work for every address, so that neither response nor timing
+   * reveals whether the account exists. Throws 429 after too many requests for the address or from one source.
+   */
+  async request(request: FastifyRequest, { holder, email, remember, returnTo, link }: CodeRequest): Promise<void> {
+    const { database, outbox, mail: mailer } = this.#app
+    const account = canonicalEmail(email)
+    await this.#countRequest(request, account)
+    const origin = eventContext(request)
+    const { now } = origin
+    const code = String(randomInt(1_000_000)).padStart(6, '0')
+    const id = sha256Hex(holder)
+    const expiresAt = now + codeTtl
+    const mac = this.#keys[0]?.sign(signedText(id, account, code)) ?? ''
+    await database.transaction(async (tx) => {
+      // By mailbox only; `#countRequest` counted the source. Counts unknown addresses too, so that a spent budget does not
+      // reveal which addresses have an account.
+      const isAllowed = await mailer.reserve(tx, account, null)
+      const mail: CodeMail = { email: account, code, link, expiresAt, isAllowed, ...requestOrigin(origin) }
+      await keepCode(tx, id, { email: account, mac, remember, returnTo, now, expiresAt })
+      await outbox.add(tx, kind, mail)
+    })
+  }
+
+  /** Returns the request that waits for its code, or null. */
+  waiting(holder: string): Promise<WaitingCode | null> {
+    return findCode(this.#app.database, sha256Hex(holder), { maxAttempts, now: this.#app.clock.now() })
+  }
+
+  /**
+   * Returns the user of the holder's code and uses it up; null if it is wrong or expired, or the account is unknown or
+   * disabled. Throws 429 after too many failures. The address then counts as verified. An account with an unverified
+   * address is claimed first: its password and other ways in may belong to another person.
+   */
+  async verify(
+    request: FastifyRequest,
+    { holder, code }: { holder: string; code: string },
+  ): Promise<ProvedMailbox | null> {
+    const { database, loginLimiter } = this.#app
+    const waiting = await this.waiting(holder)
+    if (!waiting) return null
+    const { email, remember, returnTo } = waiting
+    const attempt = await loginLimiter.attemptEmailCode(request, email)
+    let found: UserWithPassword | null
+    let proved: UserWithPassword | null
+    try {
+      const isRight = await this.#use(sha256Hex(holder), waiting, code.replaceAll(/[\s-]/g, ''))
+      found = await findUserByEmail(database, email)
+      proved = isRight && found ? await this.#proved(request, found) : null
+    } catch (error) {
+      await attempt.withdrawn()
+      throw error
+    }
+    if (!proved) {
+      this.#noteFailure(request, found, attempt)
+      return null
+    }
+    await attempt.succeeded()
+    return { ...proved, remember, returnTo }
+  }
+
+  /** Counts an attempt and uses a right code up; false for a wrong one. */
+  async #use(id: string, waiting: WaitingCode, code: string): Promise<boolean> {
+    const { database } = this.#app
+    const text = signedText(id, waiting.email, code)
+    const isCounted = await countAttempt(database, id, waiting, maxAttempts)
+    const fits = this.#keys.some((key) => constantTimeEqual(key.sign(text), waiting.mac))
+    return isCounted && fits && (await takeCode(database, id, waiting))
+  }
+
+  async #countRequest(request: FastifyRequest, account: string): Promise<void> {
+    const { config, counters, clock } = this.#app
+    const now = clock.now()
+    const rate = config.current().rate_limits.mail
+    const source = `login-codes-from:${limitedAddress(request.ip)}`
+    const sourceRule = rate && ({ max: addressShare * rate.max, window: hour, block: 'growing' } satisfies LimitRule)
+    const bySource = sourceRule && (await counters.hit(source, sourceRule, now))
+    if (bySource?.allowed === false) throw tooManyRequests({ max: sourceRule?.max ?? 0, until: bySource.until, now })
+    const byAccount = await counters.hit(`login-codes-to:${account}`, accountRule, now)
+    if (byAccount.allowed) return
+    throw tooManyRequests({ max: accountRule.max, until: byAccount.until, now }, { fields: ['email'] })
+  }
+
+  async #mail({ email, code, link, expiresAt, isAllowed, ...from }: CodeMail): Promise<void> {
+    const app = this.#app
+    const found = await findUserByEmail(app.database, email)
+    if (!found || found.user.disabled || !app.config.current().login.email_code) return
+    const { user } = found
+    if (isAllowed === false) {
+      app.log.info({ userId: user.id }, 'sign-in code not sent, mail limit reached')
+      return
+    }
+    const origin = laterContext(app, from)
+    const data = {
+      code: `${code.slice(0, 3)} ${code.slice(3)}`,
+      link: link ? ownLink(app.config.current(), `${enterCodePath}?code=${code}`) : null,
+      minutes: codeTtl / 60_000,
+      ipAddress: from.ipAddress,
+      userAgent: from.userAgent === null ? null : browserName(from.userAgent),
+    }
+    await app.database.transaction(async (tx) => {
+      const language = user.language ?? origin.language
+      await app.mail.queueReserved(tx, { to: user.email, template: 'login-code', language, data, expiresAt })
+      await recordEvent(tx, origin, { type: 'login_code_sent', userId: user.id })
+    })
+  }
+
+  /** Returns the account of a right code, with a verified address; null if it was disabled or changed meanwhile. */
+  async #proved(request: FastifyRequest, found: UserWithPassword): Promise<UserWithPassword | null> {
+    const { user } = found
+    if (user.disabled) return null
+    // With a second factor, the mailbox alone does not show whose account it is.
+    if (user.email_verified_at !== null || this.#app.secondFactor.isAskedOf(user)) return found
+    const origin = eventContext(request)
+    return this.#app.database.transaction(async (tx) => {
+      await lockUser(this.#app.database, tx, user.id)
+      if (await markVerified(tx, user.id, user.email, origin.now)) {
+        await this.#claimAccount(tx, user.id)
+        await clearPassword(tx, user.id, origin.now)
+        await recordEvent(tx, origin, { type: 'account_claimed', userId: user.id })
+      }
+      const now = await findUserById({ prisma: tx }, user.id)
+      return now && !now.user.disabled && now.user.email === user.email ? now : null
+    })
+  }
+
+  /** Records the failure after the response, with the same writes for unknown addresses. */
+  #noteFailure(request: FastifyRequest, found: UserWithPassword | null, { isLast }: Attempt): void {
+    const origin = eventContext(request)
+    const reason = !found ? 'unknown_account' : found.user.disabled ? 'account_disabled' : 'wrong_code'
+    const facts = { userId: found?.user.id ?? null, credential: 'email_code', reason, data: { channel: 'email_code' } }
+    const lockout = isLast ? [{ type: 'lockout', ...facts } as const] : []
+    this.#app.background(() => recordEvents(this.#app.database, origin, { type: 'login_failed', ...facts }, ...lockout))
+  }
+}
+
+/** Bound to the holder and the address. */
+const signedText = (id: string, email: string, code: string): string => [id, email, code].join('\0')

@@ -1,0 +1,172 @@
+import type { PagePart } from './page-part.ts'
+
+/** Messages by field, as in an `HttpError`; shown above the form. */
+export type FormErrors = Readonly<Record<string, readonly string[]>>
+
+interface ShownPasskey {
+  name: string
+  /** Page of the passkey. */
+  href: string
+  /** Dates are ISO 8601. */
+  addedAt: string | null
+  usedAt: string | null
+  /** Whether it is synced between devices. */
+  isSynced: boolean
+}
+
+/** Data of the pages below `/account`. Their templates also get the menu. */
+export interface AccountPageData {
+  /** Lists the sections. */
+  account: {
+    user: { name: string; email: string }
+  }
+  /** Posts `password`, or without a password `code`; the second form requests the code. */
+  'account-confirm': {
+    action: string
+    /** Path to continue to. */
+    returnTo: string
+    /** Whether the account has a password. Otherwise svc mails a code. */
+    hasPassword: boolean
+    /** Whether the code was mailed. */
+    sent: boolean
+    /** Target of the form that mails the code. */
+    codeAction: string
+    email: string
+    errors: FormErrors
+    /** Other ways to confirm. */
+    parts: readonly PagePart[]
+  }
+  /** Posts `name`. */
+  'account-profile': {
+    action: string
+    name: string
+    email: string
+    /** The new address until it is verified; otherwise null. */
+    pendingEmail: string | null
+    isVerified: boolean
+    /** Page that changes the address. */
+    emailHref: string
+    /** Page that sends the verification mail again. */
+    verifyHref: string
+    errors: FormErrors
+  }
+  /** Posts `email`. */
+  'account-email': {
+    action: string
+    email: string
+    errors: FormErrors
+    backHref: string
+  }
+  /** Posts `current_password`, `password` and `revoke_tokens`. */
+  'account-password': {
+    action: string
+    /** Whether the account has a password. Otherwise the page links to the mail that sets one. */
+    hasPassword: boolean
+    forgotHref: string
+    minLength: number
+    email: string
+    revokeTokens: boolean
+    errors: FormErrors
+  }
+  'account-two-factor': {
+    /** `pending`: the user has not confirmed the authenticator app. */
+    state: 'off' | 'pending' | 'on'
+    /** The page that requires the second factor; null for none. */
+    returnTo: string | null
+    /** Number of unused recovery codes. */
+    codesLeft: number
+    setupHref: string
+    /** Page that replaces the recovery codes. */
+    codesHref: string
+    disableHref: string
+  }
+  /** Before the setup, one form creates the secret. Then one form posts `code`, and one `restart`. */
+  'account-two-factor-setup': {
+    action: string
+    confirmAction: string
+    setup: {
+      /** An `<svg>` element of svc, inserted as HTML. */
+      qrCode: string
+      secret: string
+      /** `otpauth://…`, for an app on the same device. */
+      url: string
+    } | null
+    /** Where to continue after the setup. */
+    returnTo: string | null
+    errors: FormErrors
+    backHref: string
+  }
+  /** Posts only the token. */
+  'account-two-factor-disable': {
+    action: string
+    backHref: string
+  }
+  /** Shows new recovery codes once; posts `codes` to download them. */
+  'account-recovery-codes': {
+    codes: readonly string[]
+    downloadAction: string
+    nextHref: string
+  }
+  /** Asks whether to replace the recovery codes; posts only the token. */
+  'account-recovery-codes-new': {
+    action: string
+    backHref: string
+  }
+  'account-passkeys': {
+    passkeys: readonly ShownPasskey[]
+    /** Page that adds a passkey. */
+    addHref: string
+  }
+  /** A script registers the passkey with the name of the field. */
+  'account-passkey-new': {
+    /** Suggested name. */
+    name: string
+    /** Where to continue after the registration. */
+    nextHref: string
+    backHref: string
+  }
+  /** One form posts `name`, one only the token. */
+  'account-passkey': {
+    passkey: ShownPasskey
+    /** The name in the field. */
+    name: string
+    renameAction: string
+    removeAction: string
+    errors: FormErrors
+    backHref: string
+  }
+  'account-sessions': {
+    /** Sessions, then remembered devices without one. */
+    devices: readonly {
+      /** Browser and system; null if unknown. */
+      browser: string | null
+      ipAddress: string | null
+      /** ISO 8601. */
+      usedAt: string
+      /** `remembered`: no session, but the next visit signs in. */
+      state: 'current' | 'signed_in' | 'remembered'
+      /** Target of the form that signs it out. */
+      endAction: string
+    }[]
+    /** Page that signs out all others; null without others. */
+    othersHref: string | null
+  }
+  /** Posts only the token. */
+  'account-sessions-others': {
+    action: string
+    backHref: string
+  }
+  'account-data': {
+    /** Download of the data. */
+    exportHref: string
+    /** Page that deletes the account. */
+    deleteHref: string
+  }
+  /** Asks whether to delete the account; posts `email`, which must match the account's. */
+  'account-delete': {
+    action: string
+    email: string
+    errors: FormErrors
+    backHref: string
+  }
+}
