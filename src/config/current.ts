@@ -5,6 +5,7 @@ import { isMapping } from './walk.ts'
 /** Holds the active configuration. Read it once per request, and never cache a value from boot. */
 export class CurrentConfig {
   #config: Config
+  readonly #watchers = new Set<() => void>()
 
   constructor(config: Config) {
     this.#config = deepFreeze(config)
@@ -21,6 +22,13 @@ export class CurrentConfig {
    */
   swap(next: Config): void {
     this.#config = deepFreeze(sharing(this.#config, next))
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  /** Calls `watcher` after each swap, until the returned function is called. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
   }
 }
 

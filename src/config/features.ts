@@ -1,11 +1,12 @@
 import type { Report } from './findings.ts'
 import type { NamedFormat } from './formats.ts'
 import type { AppFacts, DeepReadonly, FeatureSection } from './sections/feature-section.ts'
+import { mobileApps } from './sections/mobile-apps.ts'
 import { passkeys } from './sections/passkeys.ts'
 import { social } from './sections/social.ts'
 
 /** Features that have a section of their own, by its name. */
-const features = { passkeys, social }
+const features = { passkeys, mobile_apps: mobileApps, social }
 
 type Features = typeof features
 type Name = keyof Features

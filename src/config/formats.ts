@@ -1,4 +1,5 @@
 import { isIP, isIPv4 } from 'node:net'
+import { domainToASCII } from 'node:url'
 
 interface Format {
   expected: string
@@ -29,6 +30,10 @@ export const formats = {
   domain: {
     expected: 'a domain such as example.com or .example.com',
     matches: (text) => isHostName(text.startsWith('.') ? text.slice(1) : text),
+  },
+  'email-domain': {
+    expected: 'a domain such as example.com, or *.example.com for its subdomains',
+    matches: (text) => isEmailDomain(text.startsWith('*.') ? text.slice(2) : text),
   },
   'database-url': {
     expected: 'file:<path> (SQLite in memory is not supported) or postgresql://user:password@host:port/name',
@@ -82,6 +87,11 @@ function isPort(text: string | undefined): boolean {
 function isHostName(text: string): boolean {
   if (/^[\d.]+$/.test(text)) return isIPv4(text)
   return text.length <= 253 && /^[a-z\d_]([a-z\d_-]*[a-z\d_])?(\.[a-z\d_]([a-z\d_-]*[a-z\d_])?)*$/i.test(text)
+}
+
+/** Tests for a domain of mail addresses, also in international spelling. */
+function isEmailDomain(text: string): boolean {
+  return text === text.trim() && !/[*@:/]/.test(text) && isHostName(domainToASCII(text))
 }
 
 /**

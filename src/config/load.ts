@@ -8,7 +8,6 @@ import { deepFreeze } from './current.ts'
 import { readDocument } from './document.ts'
 import { overlay } from './environment.ts'
 import { areRelated, type Finding, type LineOf, pointer, printed } from './findings.ts'
-import { notBuiltWarnings } from './not-built.ts'
 import { productionFindings, unstatedEnvironment } from './production.ts'
 import { resolveConfig } from './resolve.ts'
 import { type Config, rootSchema, type Settings } from './schema.ts'
@@ -114,7 +113,7 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
     config,
     settings,
     lineOf,
-    warnings: [...warnings, ...warningsOf(config), ...notBuiltWarnings(settled.value, rootSchema)],
+    warnings: [...warnings, ...warningsOf(config)],
   }
 }
 

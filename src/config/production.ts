@@ -26,6 +26,8 @@ export function productionFindings(config: Config): Finding[] {
     ...plainHttp(config),
     ...plainHttpOrigins(config),
     ...plainHttpKeys(config),
+    ...plainHttpReceivers(config),
+    ...weakWebhookSecrets(config, published),
     ...printedMail(config),
     ...everyHostStateful(config),
   ]
@@ -77,6 +79,28 @@ function plainHttpOrigins({ cors }: Config): Finding[] {
   return (cors.origins ?? []).flatMap((origin, index) => {
     if (!isPlainHttpAbroad(origin)) return []
     return [{ path: ['cors', 'origins', index], message: `must use https in production (found "${origin}")` }]
+  })
+}
+
+/** Messages contain personal data. Networks in `outbound.allow_private` are the operator's own. */
+function plainHttpReceivers({ webhooks, outbound }: Config): Finding[] {
+  if (outbound.allow_private.length > 0) return []
+  return webhooks.flatMap(({ url }, index) => {
+    if (!url.startsWith('http:')) return []
+    const message = `must use https in production, unless outbound.allow_private lists its network (found "${url}")`
+    return [{ path: ['webhooks', index, 'url'], message }]
+  })
+}
+
+function weakWebhookSecrets({ webhooks }: Config, published: PublishedSecrets): Finding[] {
+  return webhooks.flatMap(({ secret }, index) => {
+    const weakness = [secret]
+      .flat()
+      .map((one) => weaknessOf(one, LEAST_BITS.client, published))
+      .find(Boolean)
+    if (!weakness) return []
+    const message = `must be random, but this one ${weakness}; generate one with: openssl rand -base64 32`
+    return [{ path: ['webhooks', index, 'secret'], message }]
   })
 }
 

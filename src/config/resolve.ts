@@ -1,6 +1,7 @@
 import { resolve as absolute } from 'node:path'
 import { resolveFeatures } from './features.ts'
 import type { LineOf } from './findings.ts'
+import { ownMessages } from './own-messages.ts'
 import type { Config, Settings } from './schema.ts'
 
 /** Derives values from other keys, the environment and the working directory. */
@@ -31,6 +32,7 @@ export function resolveConfig(settings: Settings, cwd: string, lineOf: LineOf): 
       mail: settings.templates.mail && absolute(cwd, settings.templates.mail),
       pages: settings.templates.pages && absolute(cwd, settings.templates.pages),
     },
+    i18n: resolveLanguages(settings, cwd),
     clients: settings.clients.map((client) => ({
       ...client,
       name: client.name ?? client.client_id,
@@ -47,6 +49,17 @@ export function resolveConfig(settings: Settings, cwd: string, lineOf: LineOf): 
   }
 }
 
+function resolveLanguages({ i18n, theme }: Settings, cwd: string): Config['i18n'] {
+  const directory = i18n.directory && absolute(cwd, i18n.directory)
+  return {
+    ...i18n,
+    languages: unique(i18n.languages),
+    directory,
+    given: i18n.messages,
+    messages: ownMessages({ ...i18n, directory }, theme.texts),
+  }
+}
+
 function resolveDatabase(url: string, cwd: string): Config['database'] {
   if (!url.startsWith('file:')) return { url, engine: 'postgresql', file: null }
   return { url, engine: 'sqlite', file: absolute(cwd, url.replace(/^file:(\/\/(?=\/))?/, '')) }
@@ -59,6 +72,7 @@ function resolveLinks(links: Settings['links'], frontend: string): Config['links
     reset: fill(links.reset),
     login: links.login && fill(links.login),
     register: links.register && fill(links.register),
+    account: links.account && fill(links.account),
     two_factor: fill(links.two_factor),
     after_verify: fill(links.after_verify),
     help: links.help && fill(links.help),
@@ -76,6 +90,6 @@ function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url
 }
 
-function unique(values: readonly string[]): string[] {
+function unique<Value extends string>(values: readonly Value[]): Value[] {
   return [...new Set(values)]
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import type { Language } from '../languages/languages.ts'
 import { type FeatureValues, featureSchemas } from './features.ts'
 import { accessSections } from './sections/access.ts'
 import { accountSections } from './sections/accounts.ts'
@@ -42,6 +43,15 @@ interface Derived extends FeatureValues {
     }
   >
   database: { url: string; engine: 'sqlite' | 'postgresql' /** Absolute; null with PostgreSQL. */; file: string | null }
+  i18n: Override<
+    Settings['i18n'],
+    {
+      /** Every text of the operator, by language. */
+      messages: Partial<Record<Language, Record<string, string>>>
+      /** The texts in `i18n.messages` of the file. */
+      given: Readonly<Record<string, Readonly<Record<string, string>>>>
+    }
+  >
   session: Override<Settings['session'], { secure: boolean }>
   clients: Override<Settings['clients'][number], { name: string; cors_origins: string[] }>[]
   oauth: Override<Settings['oauth'], { audience: string }>

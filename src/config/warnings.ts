@@ -1,7 +1,13 @@
+import { isMessageName } from '../languages/messages.ts'
+import { textsWithPaths } from './own-messages.ts'
 import { type Config, rootSchema } from './schema.ts'
 
 /** Returns warnings about valid values that are probably mistakes. */
-export const warningsOf = (config: Config): string[] => [...portWarnings(config), ...credentialWarnings(config)]
+export const warningsOf = (config: Config): string[] => [
+  ...portWarnings(config),
+  ...credentialWarnings(config),
+  ...messageWarnings(config),
+]
 
 /** A changed port needs a matching `app.url`; otherwise links and same-origin pages break. */
 function portWarnings({ app, server }: Config): string[] {
@@ -23,3 +29,11 @@ function credentialWarnings({ clients }: Config): string[] {
       ),
   )
 }
+
+/** Texts that no page and no mail uses. */
+const messageWarnings = (config: Config): string[] =>
+  textsWithPaths(config)
+    .filter(({ name }) => !isMessageName(name))
+    .map(
+      ({ place, name }) => `${place} contains the unknown text ${name}${name === 'lang' ? '; set i18n.default' : ''}`,
+    )

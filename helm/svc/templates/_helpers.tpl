@@ -70,6 +70,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- else if not $isElsewhere -}}
 {{- fail "no database: add DATABASE_URL to secret.env, set config.database.url, or use persistence.enabled with one replica" -}}
 {{- end -}}
+{{- if and (eq (toString (dig "server" "workers" 1 .Values.config)) "auto") (not (dig "limits" "cpu" "" .Values.resources)) -}}
+{{- fail "config.server.workers: auto needs resources.limits.cpu; without a limit svc starts a worker for each CPU of the node" -}}
+{{- end -}}
 {{- if and .Values.serviceMonitor.enabled (not (include "svc.metricsPort" .)) -}}
 {{- fail "serviceMonitor.enabled needs config.metrics.port" -}}
 {{- end -}}

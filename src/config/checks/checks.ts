@@ -5,12 +5,20 @@ import { apiChecks } from './apis.ts'
 import { clientChecks } from './clients.ts'
 import { guardChecks } from './guard.ts'
 import { sectionChecks } from './sections.ts'
+import { webhookChecks } from './webhooks.ts'
 
 /** Returns all problems between keys that are valid on their own. */
 export function crossFindings(config: Config): Finding[] {
   const findings: Finding[] = []
   const report: Report = (path, message) => findings.push({ path, message })
-  for (const check of [...sectionChecks, ...clientChecks, ...apiChecks, ...guardChecks, checkFeatures])
+  for (const check of [
+    ...sectionChecks,
+    ...clientChecks,
+    ...apiChecks,
+    ...guardChecks,
+    ...webhookChecks,
+    checkFeatures,
+  ])
     check(config, report)
   return findings
 }

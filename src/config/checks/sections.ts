@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs'
+import { isMessageName, problemOf } from '../../languages/messages.ts'
 import { featureCookies } from '../features.ts'
 import type { Report } from '../findings.ts'
 import { isPublicSuffix, isWithin } from '../hosts.ts'
+import { textFilesIn, textsWithPaths } from '../own-messages.ts'
 import type { Config } from '../schema.ts'
 
 type Check = (config: Config, report: Report) => void
@@ -19,8 +21,11 @@ export const sectionChecks: readonly Check[] = [
   passwordLengthsFit,
   linkPlaceholdersExist,
   templateDirectoriesExist,
+  defaultLanguageIsOffered,
+  messagesAreValid,
   portsDiffer,
   everythingIsNoScope,
+  workersCanShareTheDatabase,
 ]
 
 function secretsAreLong({ app }: Config, report: Report): void {
@@ -65,7 +70,7 @@ function cookiePrefixIsHonoured({ session }: Config, report: Report): void {
 }
 
 /** Cookie names that svc already uses. */
-const OWN_COOKIES = /^(XSRF-TOKEN|svc_(remember|browser|flash|oauth_.*))$/
+const OWN_COOKIES = /^(XSRF-TOKEN|svc_(remember|browser|flash|language|ui_locales|oauth_.*))$/
 
 function cookieIsNoOther({ session }: Config, report: Report): void {
   const name = session.cookie.replace(/^__(Secure|Host)-/i, '')
@@ -87,6 +92,7 @@ const PLACEHOLDERS = {
   reset: { required: ['{token}'], allowed: ['{email}'] },
   login: { required: [], allowed: [] },
   register: { required: [], allowed: [] },
+  account: { required: [], allowed: [] },
   two_factor: { required: [], allowed: [] },
   after_verify: { required: [], allowed: [] },
   help: { required: [], allowed: [] },
@@ -115,6 +121,23 @@ function templateDirectoriesExist({ templates }: Config, report: Report): void {
   }
 }
 
+function defaultLanguageIsOffered({ i18n }: Config, report: Report): void {
+  if (i18n.languages.includes(i18n.default)) return
+  report(['i18n', 'default'], `must be one of i18n.languages, ${i18n.languages.join(', ')} (found "${i18n.default}")`)
+}
+
+function messagesAreValid(config: Config, report: Report): void {
+  const { directory } = config.i18n
+  if (directory !== null && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
+    report(['i18n', 'directory'], `must be an existing directory (found "${directory}")`)
+  for (const { file, problem } of textFilesIn(directory))
+    if (problem !== null) report(['i18n', 'directory'], `the file ${file} ${problem}`)
+  for (const { path, place, name, text } of textsWithPaths(config)) {
+    const problem = isMessageName(name) ? problemOf(name, text) : null
+    if (problem !== null) report(path, place.endsWith('.json') ? `${name} in ${place} ${problem}` : problem)
+  }
+}
+
 function portsDiffer({ server, metrics }: Config, report: Report): void {
   if (metrics.port === null || metrics.port !== server.port) return
   report(['metrics', 'port'], `must differ from server.port (found ${metrics.port})`)
@@ -122,4 +145,10 @@ function portsDiffer({ server, metrics }: Config, report: Report): void {
 
 function everythingIsNoScope({ scopes }: Config, report: Report): void {
   if (Object.hasOwn(scopes, '*')) report(['scopes', '*'], 'is not allowed; list each scope')
+}
+
+function workersCanShareTheDatabase({ server, database }: Config, report: Report): void {
+  if (database.engine !== 'sqlite' || server.workers === 'auto' || server.workers === 1) return
+  const reason = 'because only one process at a time can write to its file; use PostgreSQL for more'
+  report(['server', 'workers'], `must be 1 with SQLite, ${reason} (found ${server.workers})`)
 }
