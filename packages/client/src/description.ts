@@ -72,12 +72,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description The state of the sign-in. `user` is absent while a second factor is pending. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["Login"];
-                    };
-                };
+                200: components["responses"]["Login"];
             };
         };
     };
@@ -121,6 +116,27 @@ export interface paths {
             };
             responses: {
                 201: components["responses"]["Empty"];
+            };
+        };
+    };
+    "/svc/register": {
+        /**
+         * Create an account in an app, without cookies
+         * @description Like `POST /register`. With `device_name`, the response has an API token. `rate_limits.register` limits the requests.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AppRegisterRequest"];
+                };
+            };
+            responses: {
+                /** @description The new account. */
+                201: {
+                    content: {
+                        "application/json": components["schemas"]["AppRegistration"];
+                    };
+                };
             };
         };
     };
@@ -217,6 +233,70 @@ export interface paths {
             };
         };
     };
+    "/svc/forgot-password": {
+        /**
+         * Mail a link that resets the password, for apps without cookies
+         * @description The response is the same for every address, unless `passwords.reveal_unknown_email` is set. The link works for `passwords.reset_expires` (60 minutes), once. `rate_limits.mail` limits the requests.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ForgotPasswordRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["PasswordResetStatus"];
+            };
+        };
+    };
+    "/svc/reset-password": {
+        /**
+         * Reset the password with the token of a mailed link, for apps without cookies
+         * @description Ends all sessions of the user, revokes the access of applications and mails a notice. Does not sign the user in. A rejected password does not use the token up.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ResetPasswordRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["PasswordResetStatus"];
+            };
+        };
+    };
+    "/.well-known/apple-app-site-association": {
+        /**
+         * The associated domains file for iOS
+         * @description From `mobile_apps.ios` and `mobile_apps.link_paths`. 404 without apps.
+         */
+        get: {
+            responses: {
+                /** @description The associated domains file of Apple. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AppleAppSiteAssociation"];
+                    };
+                };
+            };
+        };
+    };
+    "/.well-known/assetlinks.json": {
+        /**
+         * Digital Asset Links for Android
+         * @description From `mobile_apps.android`. 404 without apps.
+         */
+        get: {
+            responses: {
+                /** @description Digital Asset Links of Google. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AssetLink"][];
+                    };
+                };
+            };
+        };
+    };
     "/two-factor-challenge": {
         /**
          * Complete a sign-in with its second factor
@@ -230,6 +310,64 @@ export interface paths {
             };
             responses: {
                 204: components["responses"]["NoContent"];
+            };
+        };
+    };
+    "/login/email-code": {
+        /**
+         * Mail a sign-in code
+         * @description The response is the same for every address. The code works in this session only: once, for ten minutes, with five attempts. A new code replaces it. `rate_limits.mail` limits the requests. 404 unless `login.email_code` is set.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["LoginCodeRequest"];
+                };
+            };
+            responses: {
+                /** @description The same for every address. */
+                202: {
+                    content: {
+                        "application/json": components["schemas"]["LoginCodeRequested"];
+                    };
+                };
+            };
+        };
+    };
+    "/svc/email-code": {
+        /**
+         * Mail a sign-in code to the user of an app, without cookies
+         * @description Like `POST /login/email-code`. Send the code as `email_code`, with the `challenge_token`, to `POST /svc/token`.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AppLoginCodeRequest"];
+                };
+            };
+            responses: {
+                /** @description The start of a sign-in by mailed code in an app. */
+                202: {
+                    content: {
+                        "application/json": components["schemas"]["AppLoginCodeRequested"];
+                    };
+                };
+            };
+        };
+    };
+    "/login/email-code/verify": {
+        /**
+         * Sign a browser in by mailed code
+         * @description Answers like `POST /login`, and verifies the address. If the address was not verified before, svc first removes every credential of the account, which may belong to another person. 422 on `code` if the code is wrong, expired or used. `rate_limits.login` limits the failures.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["LoginCode"];
+                };
+            };
+            responses: {
+                200: components["responses"]["Login"];
             };
         };
     };
@@ -335,6 +473,43 @@ export interface paths {
             };
         };
     };
+    "/user/export": {
+        /**
+         * Export your data
+         * @description The profile and the data of all features, with at most 10,000 events, without secrets. Requires a recently confirmed password (423). At most 10 exports per hour.
+         */
+        get: {
+            responses: {
+                /** @description The user's data, by kind. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["DataExport"];
+                    };
+                };
+            };
+        };
+    };
+    "/account/data/export": {
+        /**
+         * Download: your data as JSON
+         * @description Like `GET /user/export`, for browsers. Asks for the password first.
+         */
+        get: {
+            responses: {
+                /** @description The data as a file. */
+                200: {
+                    headers: {
+                        /** @description `attachment`. */
+                        "Content-Disposition"?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["DataExport"];
+                    };
+                };
+            };
+        };
+    };
     "/user/two-factor-authentication": {
         /**
          * Enable the second factor, or replace it
@@ -433,6 +608,32 @@ export interface paths {
             };
         };
     };
+    "/account/two-factor/recovery-codes/download": {
+        /**
+         * Form: download the recovery codes
+         * @description Only the page that shows the codes can: the form contains them. 422 if they are no longer valid.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/x-www-form-urlencoded": components["schemas"]["RecoveryCodesForm"];
+                };
+            };
+            responses: {
+                /** @description A text file. */
+                200: {
+                    headers: {
+                        /** @description `attachment`. */
+                        "Content-Disposition"?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/plain": string;
+                    };
+                };
+            };
+        };
+    };
     "/user/sessions": {
         /**
          * List your sessions
@@ -474,126 +675,6 @@ export interface paths {
             requestBody: {
                 content: {
                     "application/json": components["schemas"]["EndOtherSessionsRequest"];
-                };
-            };
-            responses: {
-                200: components["responses"]["Message"];
-            };
-        };
-    };
-    "/svc/token": {
-        /**
-         * Sign a device in: an API token for an email and password
-         * @description For mobile apps and scripts. The token has `tokens.default_abilities`. A user with a second factor also sends `code` or `recovery_code`. svc mails a notice, and `rate_limits.login` limits the failures.
-         */
-        post: {
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["DeviceLoginRequest"];
-                };
-            };
-            responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["DeviceLogin"];
-                    };
-                };
-            };
-        };
-    };
-    "/tokens/create": {
-        /**
-         * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
-         */
-        post: {
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["CreateTokenRequest"];
-                };
-            };
-            responses: {
-                200: components["responses"]["CreatedToken"];
-            };
-        };
-    };
-    "/api/tokens/create": {
-        /**
-         * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
-         */
-        post: {
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["CreateTokenRequest"];
-                };
-            };
-            responses: {
-                200: components["responses"]["CreatedToken"];
-            };
-        };
-    };
-    "/api/tokens": {
-        /**
-         * List your API tokens
-         * @description Requires a session or an API token; OAuth tokens get 403. Secrets are not included.
-         */
-        get: {
-            responses: {
-                /** @description Success. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["Token"][];
-                    };
-                };
-            };
-        };
-        /**
-         * Revoke all your API tokens
-         * @description Includes the token that authenticates the request. Sessions, personal access tokens and OAuth tokens stay valid.
-         */
-        delete: {
-            responses: {
-                200: components["responses"]["Message"];
-            };
-        };
-    };
-    "/api/tokens/current": {
-        /**
-         * What the credential of the request may do
-         * @description Works with a session, an API token or an access token. The ability `*` allows everything.
-         */
-        get: {
-            responses: {
-                /** @description What a credential may do. Never contains its secret. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["CurrentCredential"];
-                    };
-                };
-            };
-        };
-        /**
-         * Revoke the token in use
-         * @description The next request with it gets 401. A request with a session gets 409.
-         */
-        delete: {
-            responses: {
-                200: components["responses"]["Message"];
-            };
-        };
-    };
-    "/api/tokens/{id}": {
-        /**
-         * Revoke one of your API tokens
-         * @description The next request with it gets 401. Requires a session or any API token of the user. 404 for tokens of other users.
-         */
-        delete: {
-            parameters: {
-                path: {
-                    /** @description The id of the token. */
-                    id: number;
                 };
             };
             responses: {
@@ -813,12 +894,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description The new passkey. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["RegisteredPasskey"];
-                    };
-                };
+                200: components["responses"]["RegisteredPasskey"];
             };
         };
     };
@@ -829,12 +905,7 @@ export interface paths {
          */
         get: {
             responses: {
-                /** @description The argument of `startRegistration()`. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["PasskeyCreationOptions"];
-                    };
-                };
+                200: components["responses"]["PasskeyCreationOptions"];
             };
         };
     };
@@ -847,7 +918,7 @@ export interface paths {
             parameters: {
                 path: {
                     /** @description The id of the passkey. */
-                    id: string;
+                    id: number;
                 };
             };
             requestBody: {
@@ -872,7 +943,7 @@ export interface paths {
             parameters: {
                 path: {
                     /** @description The id of the passkey. */
-                    id: string;
+                    id: number;
                 };
             };
             responses: {
@@ -882,6 +953,96 @@ export interface paths {
                         "application/json": components["schemas"]["DeletedPasskey"];
                     };
                 };
+            };
+        };
+    };
+    "/passkeys/invitation/options": {
+        /**
+         * Options for accepting an invitation by passkey
+         * @description Starts a ceremony in this session. Pass the options to `startRegistration()`, then send the result to `POST /passkeys/invitation` within five minutes.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["InvitationPasskeyOptionsRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["PasskeyCreationOptions"];
+            };
+        };
+    };
+    "/passkeys/invitation": {
+        /**
+         * Accept an invitation by passkey
+         * @description Creates the account with a verified address and this passkey, and signs the browser in. An invitation works once.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["InvitationPasskeyRequest"];
+                };
+            };
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["InvitationAccepted"];
+                    };
+                };
+            };
+        };
+    };
+    "/svc/passkeys/options": {
+        /**
+         * Options for signing in an app by passkey, without cookies
+         * @description For apps. Pass the options to the platform, then send its response as `credential` with the `challenge_token` to `POST /svc/token` within five minutes. The challenge token works once. 60 requests per minute and address.
+         */
+        post: {
+            responses: {
+                /** @description The start of a passkey sign-in in an app. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["PasskeyAppOptions"];
+                    };
+                };
+            };
+        };
+    };
+    "/svc/passkeys/registration-options": {
+        /**
+         * Options for registering a passkey in an app
+         * @description For apps with an API token that has every ability. Pass the options to the platform, then send its response to `POST /svc/passkeys` within five minutes. With `passkeys.confirm_password`, the body needs the `password` of the user; `rate_limits.login` limits the failures.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PasskeyAppRegistrationRequest"];
+                };
+            };
+            responses: {
+                /** @description The start of a passkey registration in an app. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["PasskeyAppCreationOptions"];
+                    };
+                };
+            };
+        };
+    };
+    "/svc/passkeys": {
+        /**
+         * Register a passkey in an app
+         * @description Completes the ceremony of `POST /svc/passkeys/registration-options`. svc mails a notice.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RegisterPasskeyInAppRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["RegisteredPasskey"];
             };
         };
     };
@@ -1054,6 +1215,126 @@ export interface paths {
             };
         };
     };
+    "/svc/token": {
+        /**
+         * Sign a device in: an API token for a password or another proof
+         * @description For mobile apps and scripts, without cookies. The proof is an email and password, or the fields of another sign-in. The token has `tokens.default_abilities`. If a second factor is required, the response is 422 on `code`: with a password, send everything again with `code` or `recovery_code`; otherwise send the `challenge` of the response with one of them. svc mails a notice, and `rate_limits.login` limits the failures.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["DeviceLoginRequest"];
+                };
+            };
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["DeviceLogin"];
+                    };
+                };
+            };
+        };
+    };
+    "/tokens/create": {
+        /**
+         * Create an API token
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CreateTokenRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["CreatedToken"];
+            };
+        };
+    };
+    "/api/tokens/create": {
+        /**
+         * Create an API token
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["CreateTokenRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["CreatedToken"];
+            };
+        };
+    };
+    "/api/tokens": {
+        /**
+         * List your API tokens
+         * @description Requires a session or an API token; OAuth tokens get 403. Secrets are not included.
+         */
+        get: {
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["Token"][];
+                    };
+                };
+            };
+        };
+        /**
+         * Revoke all your API tokens
+         * @description Includes the token that authenticates the request. Sessions, personal access tokens and OAuth tokens stay valid.
+         */
+        delete: {
+            responses: {
+                200: components["responses"]["Message"];
+            };
+        };
+    };
+    "/api/tokens/current": {
+        /**
+         * What the credential of the request may do
+         * @description Works with a session, an API token or an access token. The ability `*` allows everything.
+         */
+        get: {
+            responses: {
+                /** @description What a credential may do. Never contains its secret. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["CurrentCredential"];
+                    };
+                };
+            };
+        };
+        /**
+         * Revoke the token in use
+         * @description The next request with it gets 401. A request with a session gets 409.
+         */
+        delete: {
+            responses: {
+                200: components["responses"]["Message"];
+            };
+        };
+    };
+    "/api/tokens/{id}": {
+        /**
+         * Revoke one of your API tokens
+         * @description The next request with it gets 401. Requires a session or any API token of the user. 404 for tokens of other users.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The id of the token. */
+                    id: number;
+                };
+            };
+            responses: {
+                200: components["responses"]["Message"];
+            };
+        };
+    };
     "/openapi.json": {
         /**
          * This description
@@ -1076,6 +1357,88 @@ export interface components {
         /** @description An OpenAPI 3.1 document. */
         ApiDescription: {
             [key: string]: unknown;
+        };
+        AppLoginCodeRequest: {
+            /**
+             * Format: email
+             * @description The email address of the account.
+             */
+            email: string;
+        };
+        /** @description The start of a sign-in by mailed code in an app. */
+        AppLoginCodeRequested: {
+            /** @description `login-code-sent`. */
+            status: string;
+            /** @description A sentence for people. */
+            message: string;
+            /** @description Sent back with the code. Works for ten minutes. */
+            challenge_token: string;
+        };
+        AppRegisterRequest: {
+            /**
+             * Format: name
+             * @description The full name.
+             */
+            name: string;
+            /**
+             * Format: email
+             * @description The email address. svc sends the verification mail there.
+             */
+            email: string;
+            /** @description The new password. It must match `password_confirmation` and meet the configured rules. */
+            password: string;
+            /** @description The new password again. */
+            password_confirmation: string;
+            /**
+             * Format: name
+             * @description Signs the app in: the name of the new API token.
+             */
+            device_name?: string | null;
+        };
+        /** @description The new account. */
+        AppRegistration: {
+            /** @description Plain text `<id>|<secret>`: shown this once. Null without `device_name`, and if the user must verify the address first. */
+            token: string | null;
+            user: components["schemas"]["User"];
+        };
+        /** @description Universal links. */
+        AppleAppLinks: {
+            /** @description The links of the apps. */
+            details: components["schemas"]["AppleLinkDetails"][];
+        };
+        /** @description The associated domains file of Apple. */
+        AppleAppSiteAssociation: {
+            applinks?: components["schemas"]["AppleAppLinks"];
+            webcredentials: components["schemas"]["AppleWebCredentials"];
+        };
+        /** @description The links of some apps. */
+        AppleLinkDetails: {
+            /** @description The application identifiers. */
+            appIDs: string[];
+            /** @description The paths that open in the app. */
+            components: {
+                [key: string]: string;
+            }[];
+        };
+        /** @description The apps that use the credentials of this domain. */
+        AppleWebCredentials: {
+            /** @description The application identifiers. */
+            apps: string[];
+        };
+        /** @description A statement about an app. */
+        AssetLink: {
+            /** @description What the app may do. */
+            relation: string[];
+            target: components["schemas"]["AssetLinkTarget"];
+        };
+        /** @description The app. */
+        AssetLinkTarget: {
+            /** @description `android_app`. */
+            namespace: string;
+            /** @description The package name. */
+            package_name: string;
+            /** @description The fingerprints of the certificates that sign the app. */
+            sha256_cert_fingerprints: string[];
         };
         /** @description A connected application, one entry per device. */
         Authorization: {
@@ -1205,6 +1568,16 @@ export interface components {
              */
             updated_at?: string;
         };
+        /** @description The user's data, by kind. */
+        DataExport: {
+            /**
+             * Format: date-time
+             * @description When the export was made.
+             */
+            exported_at: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The passkey was deleted. */
         DeletedPasskey: {
             /** @description `passkey-deleted`. */
@@ -1220,18 +1593,35 @@ export interface components {
              * Format: email
              * @description The email address of the account.
              */
-            email: string;
+            email?: string | null;
             /** @description The password. */
-            password: string;
+            password?: string | null;
             /**
              * Format: name
-             * @description Becomes the name of the token.
+             * @description Becomes the name of the token. Not needed with `challenge`.
              */
-            device_name: string;
+            device_name?: string | null;
             /** @description The TOTP code of a user with a second factor. */
             code?: string | null;
             /** @description A recovery code, instead of `code`. */
             recovery_code?: string | null;
+            /** @description From the response that required a second factor. Replaces all fields except `code`. */
+            challenge?: string | null;
+            /** @description The six digits of the mail from `POST /svc/email-code`. */
+            email_code?: string | null;
+            /** @description With `credential` or `email_code`: the `challenge_token` of the response that started the sign-in. */
+            challenge_token?: string | null;
+            credential?: components["schemas"]["PasskeyAssertion"];
+            /** @description The name of the provider that the user signed in at. */
+            provider?: string | null;
+            /** @description With `provider`: the provider's authorization code. */
+            authorization_code?: string | null;
+            /** @description With `provider`: the redirect URI of the authorization request, as configured. */
+            redirect_uri?: string | null;
+            /** @description With `provider`: the verifier of the PKCE challenge (RFC 7636). */
+            code_verifier?: string | null;
+            /** @description With `provider`: the nonce of the authorization request, if the provider supports it. */
+            nonce?: string | null;
         };
         EnableTwoFactorRequest: {
             /** @description Whether to replace an existing second factor. */
@@ -1261,6 +1651,29 @@ export interface components {
             /** @description The `audience` of an API in `apis`. */
             resource?: string | null;
         };
+        InvitationAccepted: {
+            /** @description Where the browser continues. */
+            redirect: string;
+        };
+        InvitationPasskeyOptionsRequest: {
+            /** @description The token of the invitation. */
+            token: string;
+            /**
+             * Format: name
+             * @description The full name.
+             */
+            name: string;
+        };
+        InvitationPasskeyRequest: {
+            /** @description The token of the invitation. */
+            token: string;
+            /**
+             * Format: name
+             * @description The full name.
+             */
+            name: string;
+            credential: components["schemas"]["PasskeyAttestation"];
+        };
         /** @description The process answers. */
         Liveness: {
             /** @description `ok`. */
@@ -1273,6 +1686,26 @@ export interface components {
             user?: components["schemas"]["User"];
             /** @description A sentence for people. Only after a complete sign-in. */
             message?: string;
+        };
+        LoginCode: {
+            /** @description The six digits of the mail. */
+            code: string;
+        };
+        LoginCodeRequest: {
+            /**
+             * Format: email
+             * @description The email address of the account.
+             */
+            email: string;
+            /** @description Whether to keep the browser signed in. */
+            remember?: boolean;
+        };
+        /** @description The same for every address. */
+        LoginCodeRequested: {
+            /** @description `login-code-sent`. */
+            status: string;
+            /** @description A sentence for people. */
+            message: string;
         };
         LoginRequest: {
             /**
@@ -1314,6 +1747,22 @@ export interface components {
             type: string;
             /** @description The COSE algorithm. */
             alg: number;
+        };
+        /** @description The start of a passkey registration in an app. */
+        PasskeyAppCreationOptions: {
+            options: components["schemas"]["PublicKeyCredentialCreationOptions"];
+            /** @description Sent back with the response of the authenticator. Works once, for five minutes. */
+            challenge_token: string;
+        };
+        /** @description The start of a passkey sign-in in an app. */
+        PasskeyAppOptions: {
+            options: components["schemas"]["PublicKeyCredentialRequestOptions"];
+            /** @description Sent back with the response of the authenticator. Works once, for five minutes. */
+            challenge_token: string;
+        };
+        PasskeyAppRegistrationRequest: {
+            /** @description The password of the user, with `passkeys.confirm_password`. */
+            password?: string | null;
         };
         /** @description The result of `startAuthentication()` of @simplewebauthn/browser, or of `toJSON()` of the credential. */
         PasskeyAssertion: {
@@ -1522,6 +1971,20 @@ export interface components {
             checks: {
                 [key: string]: string;
             };
+        };
+        RecoveryCodesForm: {
+            /** @description The codes of the page, separated by spaces. */
+            codes?: string;
+        };
+        RegisterPasskeyInAppRequest: {
+            /**
+             * Format: name
+             * @description Name chosen by the user.
+             */
+            name: string;
+            credential: components["schemas"]["PasskeyAttestation"];
+            /** @description From the response with the options. */
+            challenge_token: string;
         };
         RegisterPasskeyRequest: {
             /**
@@ -1759,6 +2222,12 @@ export interface components {
                 "application/json": string;
             };
         };
+        /** @description The state of the sign-in. `user` is absent while a second factor is pending. */
+        Login: {
+            content: {
+                "application/json": components["schemas"]["Login"];
+            };
+        };
         /** @description Done. */
         Message: {
             content: {
@@ -1767,6 +2236,12 @@ export interface components {
         };
         /** @description Done. */
         NoContent: {
+        };
+        /** @description The argument of `startRegistration()`. */
+        PasskeyCreationOptions: {
+            content: {
+                "application/json": components["schemas"]["PasskeyCreationOptions"];
+            };
         };
         /** @description The argument of `startAuthentication()`. */
         PasskeyRequestOptions: {
@@ -1796,6 +2271,12 @@ export interface components {
         Readiness: {
             content: {
                 "application/json": components["schemas"]["Readiness"];
+            };
+        };
+        /** @description The new passkey. */
+        RegisteredPasskey: {
+            content: {
+                "application/json": components["schemas"]["RegisteredPasskey"];
             };
         };
     };
