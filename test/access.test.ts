@@ -68,15 +68,19 @@ function answersOf(path: string): number[] {
   if (path.includes('verify/') || path.startsWith('/verify')) return [401]
   // The link has no signature.
   if (path.startsWith('/email/undo')) return [403]
-  if (path.startsWith('/oauth/unlock')) return [403, 419]
+  if (/^\/oauth\/(unlock|invitation)/.test(path)) return [403, 419]
   // No file has the name `1`.
   if (path === '/docs/{file}' || path === '/assets/{name}') return [404]
+  // No app is configured.
+  if (/apple-app-site-association|assetlinks/.test(path)) return [404]
   // No API is configured.
   if (path.startsWith('/.well-known/oauth-protected-resource')) return [404]
+  // Off by default.
+  if (path.includes('/email-code')) return [404]
   // No provider is configured.
   if (path.startsWith('/auth/{provider}')) return [404]
   // OAuth routes ask for a client first, and some of them require https.
-  const isProtocol = /^\/oauth\/(?!login|sign-out|forgot|register|verify)/.test(path)
+  const isProtocol = /^\/oauth\/(?!login|language|sign-out|forgot|register|verify)/.test(path)
   return isProtocol ? [200, 303, 400, 401, 404, 405, 419] : [200, 204, 302, 303, 419, 422]
 }
 

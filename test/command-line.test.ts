@@ -13,7 +13,7 @@ const parse = (line: string) => {
 t.test('explains each error in a command line', async (t) => {
   const cases: [line: string, message: string][] = [
     ['svc:nonsense', 'Unknown command svc:nonsense.\nList the commands: svc --help'],
-    ['svc:kesy:list', 'Unknown command svc:kesy:list. Did you mean keys:list?\nList the commands: svc --help'],
+    ['svc:kesy:list', 'Unknown command svc:kesy:list. Did you mean key:list?\nList the commands: svc --help'],
     ['toString', 'Unknown command toString.\nList the commands: svc --help'],
     ['--verbose', 'Unknown option --verbose.\nList the commands: svc --help'],
     ['user:list --all', 'Unknown option --all.\nShow the options: svc user:list --help'],

@@ -39,6 +39,9 @@ const forwarded = {
 }
 const json = { 'content-type': 'application/json' }
 
+const confirmPassword = (_svc: TestApp, browser: Browser) =>
+  browser.post('/user/confirm-password', { password: 'correct horse' })
+
 const provocations: Record<string, Provocation> = {
   'a malformed body': {
     status: 400,
@@ -60,9 +63,13 @@ const provocations: Record<string, Provocation> = {
     status: 419,
     // The library asks for its own token first.
     except: /svc\/guard|oauth\/(device|logout\/confirm)$/,
-    request: () => ({
+    request: ({ path }) => ({
       body: Buffer.from('x=y'),
-      headers: { ...form, 'sec-fetch-site': 'cross-site', 'x-xsrf-token': '' },
+      headers: {
+        ...{ ...form, 'sec-fetch-site': 'cross-site', 'x-xsrf-token': '' },
+        // Routes without a session accept pages of the front end.
+        ...(/^\/svc\/(?!passkeys(\/reg|$))|^\/auth\//.test(path) ? { origin: 'https://evil.example' } : {}),
+      },
     }),
   },
   'too many requests': {
@@ -83,20 +90,24 @@ const provocations: Record<string, Provocation> = {
     status: 403,
     settings: { registration: { require_verified_email: true } },
     // Unverified users may call these. They answer 403 to other callers.
-    except: /svc\/guard|api\/user$|user\/confirm(-|ation)|userinfo|interaction|auth\/\{provider\}/,
+    except:
+      /svc\/(guard|token)|api\/user$|user\/confirm(-|ation)|userinfo|interaction|auth\/\{provider\}|reset-password|account\/confirm/,
     request: () => ({ body: {} }),
   },
   'an impossible id': {
     status: 404,
     // Their routes accept any text.
     except: /^[^{]*$|reset-password|social-accounts/,
+    prepare: confirmPassword,
     request: ({ path }) => ({ path: path.replace(/\{\w+\}/g, 'x'.repeat(90)), body: {} }),
   },
   'a disabled feature': {
     status: 404,
     settings: {
       app: { frontend_url: 'https://app.example' },
+      account: { sections: [] },
       guard: { diagnose: false },
+      login: { email_code: false },
       registration: { enabled: false },
       two_factor: { enabled: false },
       passkeys: { enabled: false },
@@ -108,8 +119,9 @@ const provocations: Record<string, Provocation> = {
   'an invalid query or body': {
     status: 422,
     // A provider or a record comes first.
-    except: /^GET \/auth\/\{provider\}\/|user\/passkeys\/\{id\}|^DELETE \/user\/social/,
-    prepare: (_svc, browser) => browser.post('/user/confirm-password', { password: 'correct horse' }),
+    except: /^GET \/auth\/\{provider\}\/|(user|account)\/(passkeys|providers)\/\{id\}|^DELETE \/user\/social/,
+    settings: { rate_limits: { mail: null } },
+    prepare: confirmPassword,
     request: ({ path, parameters }) => {
       const query = parameters.filter((each) => each.in === 'query').map(({ name }) => `${name}=1&${name}=2`)
       return {
@@ -140,6 +152,10 @@ const provocations: Record<string, Provocation> = {
     request: ({ path }) => {
       if (path === '/svc/guard') return { headers: forwarded }
       if (path === '/svc/token') return { body: { email: 'ada@example.com', password: 'x', device_name: 'phone' } }
+      if (path === '/svc/reset-password') {
+        const password = 'a new passphrase'
+        return { body: { email: 'ada@example.com', token: 'x', password, password_confirmation: password } }
+      }
       if (!path.startsWith('/oauth/')) return { body: {} }
       const fields = { token: 'x'.repeat(43), ...authorizationRequest('web') }
       const client = path === '/oauth/introspect' ? 'watcher' : path === '/oauth/device/code' ? 'tv' : 'web'
@@ -160,8 +176,19 @@ const operationsOf = (document: Document): Operation[] =>
     })),
   )
 
+/** Shows every section of the account pages. */
+const everything: Settings = {
+  ...oauthSettings,
+  login: { email_code: true },
+  social: { google: { client_id: 'svc', client_secret: 'secret' } },
+}
+
+/** Account pages redirect browsers to sign in and to confirm the password. */
+const redirects = ({ path }: Operation, status: number, accept: string): boolean =>
+  /^\/account(\/|$)/.test(path) && [401, 423].includes(status) && accept === 'text/html'
+
 async function signIn(t: Test, settings: Settings): Promise<{ svc: TestApp; browser: Browser; document: Document }> {
-  const svc = await buildTestApp(t, { settings })
+  const svc = await buildTestApp(t, { settings: { ...everything, ...settings } })
   const user = await svc.createUser({ verified: false })
   const browser = svc.browser()
   await browser.signIn(user.email)
@@ -183,14 +210,37 @@ for (const [name, { status, settings = {}, except, prepare, request }] of Object
       const turn = turns.get(described.$ref ?? '') ?? 0
       turns.set(described.$ref ?? '', turn + 1)
       const types = Object.keys(content)
-      const accept = types[turn % types.length] ?? '*/*'
       const sent = request(operation)
       const target = (sent.path ?? path).replace(/\{\w+\}/g, '1')
-      const answer = await browser.send(method, target, method === 'GET' ? undefined : sent.body, {
-        accept,
-        ...sent.headers,
-      })
-      t.equal(answer.statusCode, status, `${operation.name} (${accept})`)
+      const next = types[turn % types.length] ?? '*/*'
+      for (const accept of redirects(operation, status, 'text/html') ? ['application/json', 'text/html'] : [next]) {
+        const answer = await browser.send(method, target, method === 'GET' ? undefined : sent.body, {
+          accept,
+          ...sent.headers,
+        })
+        const expected = redirects(operation, status, accept) ? 303 : status
+        t.equal(answer.statusCode, expected, `${operation.name} (${accept})`)
+      }
     }
   })
 }
+
+t.test('every account page that describes 302 redirects to links.account', async (t) => {
+  const { browser, document } = await signIn(t, { links: { account: 'https://app.example/settings' } })
+  for (const { name, path, responses } of operationsOf(document)) {
+    if (!responses[302] || !name.startsWith('GET /account')) continue
+    const { statusCode, headers } = await browser.get(path.replace(/\{\w+\}/g, '1'), { accept: 'text/html' })
+    t.strictSame([statusCode, headers.location], [302, 'https://app.example/settings'], name)
+  }
+})
+
+t.test('every account page redirects visitors to sign in', async (t) => {
+  const { svc, document } = await signIn(t, {})
+  for (const { name, path, responses } of operationsOf(document)) {
+    if (!responses[303] || !/^GET \/account(\/|$)/.test(name)) continue
+    const target = path.replace(/\{\w+\}/g, '1')
+    const { statusCode, headers } = await svc.browser().get(target, { accept: 'text/html' })
+    const login = `http://localhost:8000/oauth/login?${new URLSearchParams({ return_to: target })}`
+    t.strictSame([statusCode, headers.location], [303, login], name)
+  }
+})

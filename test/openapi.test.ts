@@ -43,6 +43,7 @@ type Description = {
 
 /** Operations without a request body in the contract, although their method may have one. */
 const withoutBody = new Set([
+  'POST /svc/passkeys/options',
   'POST /logout',
   'POST /oauth/sign-out',
   'POST /oauth/verify-email',
@@ -51,13 +52,24 @@ const withoutBody = new Set([
   'POST /email/verification-notification',
   'POST /user/two-factor-recovery-codes',
   'POST /user/confirmation-code',
+  'POST /account/two-factor/disable',
+  'POST /account/sessions/{id}/end',
+  'POST /account/sessions/devices/{id}/end',
+  'POST /account/sessions/others',
+  'POST /account/passkeys/{id}/remove',
+  'POST /account/two-factor/recovery-codes',
+  'POST /account/applications/{id}/disconnect',
+  'POST /account/tokens/{id}/revoke',
+  'POST /account/providers/{id}/link',
+  'POST /account/providers/{id}/unlink',
+  'POST /account/personal-tokens/{id}/revoke',
 ])
 
 const described = async (svc: TestApp): Promise<Description> =>
   dereferenced((await svc.app.inject('/openapi.json')).json<Description>())
 
 /** Tags of operations that take forms: pages, and the endpoints of OAuth. */
-const pages = new Set(['Pages', 'Test page', 'OpenID Connect'])
+const pages = new Set(['Pages', 'Account pages', 'Test page', 'OpenID Connect'])
 
 /** Providers post a form there. */
 const isCallback = (name: string): boolean => name === 'POST /auth/{provider}/callback'

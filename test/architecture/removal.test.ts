@@ -15,42 +15,56 @@ interface Slice {
 const maxFiles = 7
 
 const slices: Readonly<Record<string, Slice>> = {
+  account: { words: /features\/account\//, max: maxFiles },
+  activity: { words: /features\/activity/, max: maxFiles },
   'active-sessions': { max: maxFiles },
-  assets: { words: /features\/assets|\/assets\//, max: maxFiles },
+  'app-links': { words: /features\/app-links|mobile[-_]apps/i, max: maxFiles },
+  // Templates load scripts from it.
+  assets: { words: /features\/assets|\/assets\//, max: 10 },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
-  'email-change': { max: 12 },
+  'email-change': { max: 13 },
+  'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },
   'forward-auth': { max: maxFiles },
   health: { words: /features\/health|\/health\//, max: maxFiles },
   home: { words: /features\/home|'home'|\bhome: \{|text\('home\./, max: maxFiles },
-  oauth: { words: /oauth|oidc|openid/i, max: 51 },
-  passkeys: { words: /passkey|webauthn/i, max: maxFiles },
+  invitations: { words: /features\/invitations/, max: maxFiles },
+  language: { words: /features\/language/, max: maxFiles },
+  // Two of them name the cookie of `ui_locales` and the path of the language switch, and three list personal access
+  // tokens for administrators.
+  oauth: { words: /oauth|oidc|openid/i, max: 58 },
+  // The list of the account pages and settings of apps name it too. It has three templates, with their data.
+  passkeys: { words: /passkey|webauthn/i, max: 14 },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
-  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 12 },
+  // Administrators make reset links too.
+  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 14 },
   profile: { words: /features\/profile|profile_updated|user\/profile/, max: maxFiles },
   reference: { words: /features\/reference/, max: maxFiles },
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
   samples: { words: /\bsamples?\b/i, max: maxFiles },
-  'sign-in-page': { words: /sign-?in-?page/i, max: 13 },
+  'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
-    max: maxFiles,
+    // Administrators find users by their provider, and see their links.
+    max: 8,
   },
   'spa-session': { max: maxFiles },
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
-  'two-factor': { words: /two[-_]?factor/i, max: 30 },
-  unlock: { words: /unlock/i, max: 15 },
+  // Five templates of its account pages, and their data. Webhooks have the user's setting.
+  'two-factor': { words: /two[-_]?factor/i, max: 41 },
+  // Administrators unlock accounts too.
+  unlock: { words: /unlock/i, max: 18 },
 }
 
 /** Lists of all features that stay in one place, with the texts of their entries. */
 const centralLists = new Set([
-  'users/events.ts',
+  'feature-list.ts',
+  'event-types.ts',
   'users/notices.ts',
   'templates/mail/security-notice.html.eta',
   'templates/mail/security-notice.txt.eta',
-  'pages/texts.ts',
 ])
 
 const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })

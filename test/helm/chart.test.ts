@@ -154,6 +154,9 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.match(refusedFile(`${url}\nsecret: { env: { SVC_SECRET: secret } }`), /secret\.name is required/)
     t.match(refusedFile(`${url}\nsecret: { name: svc, env: { SVC_SECRET: secret } }`), /no database/)
     t.match(refused(set('postgresql'), ['--set', 'serviceMonitor.enabled=true']), /config\.metrics\.port/)
+    const auto = ['--set', 'config.server.workers=auto']
+    t.match(refused(set('postgresql'), auto), /needs resources\.limits\.cpu/)
+    t.equal(refused(set('postgresql'), [...auto, '--set', 'resources.limits.cpu=2']), 'accepted')
     t.match(refused(set('postgresql'), ['--set', 'replica=3']), /replica/)
     t.match(refused(set('postgresql'), ['--set', 'terminationGracePeriodSeconds=5']), /terminationGracePeriodSeconds/)
   })

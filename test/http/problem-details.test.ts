@@ -117,7 +117,7 @@ t.test('shows pages to browsers, whatever the header says about problem details'
   const { app } = await buildTestApp(t, { settings: { app: { frontend_url: 'https://app.example' } } })
   const page = await app.inject({ url: '/', headers: { accept: `text/html, ${problem};q=0.9` } })
   t.equal(page.statusCode, 404)
-  t.match(page.headers, { 'content-type': /^text\/html/, vary: /\bAccept$/ })
+  t.match(page.headers, { 'content-type': /^text\/html/, vary: /\bAccept, Accept-Language$/ })
   const details = await app.inject({ url: '/', headers: { accept: `${problem}, text/html;q=0.5` } })
   t.equal(details.headers['content-type'], problem)
 })

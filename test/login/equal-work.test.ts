@@ -1,3 +1,4 @@
+// engine: none
 import { hashSync as argon2 } from '@node-rs/argon2'
 import { hashSync as bcrypt } from '@node-rs/bcrypt'
 import { Piscina } from 'piscina'

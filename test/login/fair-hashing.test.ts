@@ -1,3 +1,4 @@
+// engine: none
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Lane } from '../../src/login/fair-queue.ts'

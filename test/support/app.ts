@@ -119,7 +119,10 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   const receiver = settings.mail === undefined ? (shared ?? (await SmtpReceiver.start())) : null
   if (receiver && receiver !== shared) {
     receivers.set(where.url, receiver)
-    t.teardown(() => receiver.close())
+    t.teardown(() => {
+      receivers.delete(where.url)
+      return receiver.close()
+    })
   }
   const mail = receiver ? { mail: { url: receiver.url } } : {}
   // On a busy machine Redis may take longer than its default timeout, and svc would count in the database.
@@ -135,7 +138,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   t.teardown(async () => {
     await app.close()
     await database.close()
-    await own?.drop()
+    await own?.release()
   })
   return {
     app,

@@ -11,7 +11,8 @@ interface Violation {
  * alone.
  */
 export async function axeFindings(page: Page, rule?: string): Promise<string[]> {
-  const options = { resultTypes: ['violations'], ...(rule === undefined ? {} : { runOnly: [rule] }) }
+  const only = rule === undefined ? { rules: { 'target-size': { enabled: true } } } : { runOnly: [rule] }
+  const options = { resultTypes: ['violations'], ...only }
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{ violations: Violation[] }>(`axe.run(${JSON.stringify(options)})`)
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}: ${node.failureSummary}`))

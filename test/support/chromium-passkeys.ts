@@ -38,6 +38,13 @@ export async function addAuthenticator(devtools: CDPSession): Promise<ChromiumAu
   }
 }
 
+/**
+ * Turns off the passkey suggestions of the page's next documents. The virtual authenticator answers them immediately, so
+ * a test that uses the sign-in form or the passkey button would race with them.
+ */
+export const preventSuggestions = (page: Page) =>
+  page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
+
 /** Registers a passkey as a front end would, in the session of the page. */
 export async function registerPasskey(page: Page): Promise<void> {
   await page.evaluate(webauthn)

@@ -1,30 +1,13 @@
-import { existsSync } from 'node:fs'
-import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core'
 import tap, { type Test } from 'tap'
-
-const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const program = programs.find((path) => existsSync(path))
-
-/** A missing element fails with its own name before the test file times out; even slow machines need less time. */
-const TIMEOUT = 300_000
-
-const args = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+import { isInstalled, launchChromium, TIMEOUT } from './launch-chromium.ts'
 
 /**
  * Whether this machine has a browser for the tests. Without one the file prints a notice and passes one test; in CI it
  * fails.
  */
 export function hasChromium(t: Test): boolean {
-  if (program) return true
+  if (isInstalled) return true
   const line = 'CHROMIUM IS NOT ON THIS MACHINE: NOTHING WAS TESTED IN A BROWSER'
   process.stderr.write(`*** ${line} ***\n`)
   if (process.env.CI) t.fail(line)
@@ -37,9 +20,7 @@ const browsers = new Map<string, Promise<Browser>>()
 
 function browserWith(switches: readonly string[]): Promise<Browser> {
   const key = switches.join('\n')
-  const running =
-    browsers.get(key) ??
-    chromium.launch({ executablePath: program ?? '', args: [...args, ...switches], timeout: TIMEOUT })
+  const running = browsers.get(key) ?? launchChromium(switches)
   if (!browsers.has(key)) {
     browsers.set(key, running)
     tap.teardown(async () => (await running).close())
@@ -50,7 +31,7 @@ function browserWith(switches: readonly string[]): Promise<Browser> {
 /** A browser with a separate profile; closed with the test. */
 export async function openChromium(
   t: Test,
-  { switches = [], ...options }: { javaScriptEnabled?: boolean; ignoreHTTPSErrors?: boolean; switches?: string[] } = {},
+  { switches = [], ...options }: BrowserContextOptions & { switches?: string[] } = {},
 ): Promise<BrowserContext> {
   const context = await (await browserWith(switches)).newContext(options)
   context.setDefaultTimeout(TIMEOUT)

@@ -1,7 +1,8 @@
-import { accountsOf } from '../../src/accounts.ts'
 import { parseWords } from '../../src/command-line.ts'
 import { commands } from '../../src/command-list.ts'
 import type { CommandContext } from '../../src/commands.ts'
+import { features } from '../../src/feature-list.ts'
+import { DatabaseCounters } from '../../src/limits/database-counters.ts'
 import type { TestApp } from './app.ts'
 
 /** Runs a command with services of the test, as the CLI does in a separate process; returns its output. */
@@ -10,15 +11,21 @@ export async function runCommand(
   name: string,
   ...words: string[]
 ): Promise<string[]> {
-  const command = commands.find((candidate) => candidate.name === name)
+  const command = commands.find((candidate) => [candidate.name, ...(candidate.aliases ?? [])].includes(name))
   const input = command && parseWords(command, words)
   if (!input) throw new Error(`There is no command ${name}.`)
   const lines: string[] = []
   await command.run(
     {
-      mail: { queueNotice: async () => undefined },
-      revokeAccess: async () => undefined,
+      mail: { queue: async () => undefined, queueNotice: async () => undefined },
+      counters: new DatabaseCounters(services.database),
+      sessionListener: { usersOf: async () => [], began: async () => undefined, ended: async () => undefined },
+      features,
+      operator: 'tester',
+      isTerminal: false,
+      ask: async () => null,
       readPassword: async () => '',
+      webhooks: { add: async () => undefined },
       print: (line) => void lines.push(line),
       ...services,
     },
@@ -35,7 +42,9 @@ export const runCommandOn = (svc: TestApp, name: string, ...words: string[]): Pr
       database: svc.database,
       now: svc.clock.now(),
       mail: svc.app.mail,
-      revokeAccess: accountsOf(svc.app).revokeAccess,
+      webhooks: svc.app.webhooks,
+      counters: svc.app.counters,
+      sessionListener: svc.app.sessionListener,
     },
     name,
     ...words,

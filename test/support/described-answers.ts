@@ -27,7 +27,7 @@ export interface Description {
 
 /** Headers that any response may have: of HTTP, cookies, CORS, limits and pages. */
 const commonHeaders =
-  /^(access-control-.*|cache-control|connection|content-(length|security-policy|type)|cross-origin-.*|date|deprecation|keep-alive|link|origin-agent-cluster|permissions-policy|pragma|referrer-policy|set-cookie|strict-transport-security|sunset|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|ratelimit-(limit|remaining)|xss-protection))$/
+  /^(access-control-.*|cache-control|connection|content-(language|length|security-policy|type)|cross-origin-.*|date|deprecation|keep-alive|link|origin-agent-cluster|permissions-policy|pragma|referrer-policy|set-cookie|strict-transport-security|sunset|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|ratelimit-(limit|remaining)|xss-protection))$/
 
 const mediaTypeOf = (headers: Answer['headers']): string =>
   String(headers['content-type'] ?? '')

@@ -1,17 +1,31 @@
+import { emailCodeFeature } from '../../src/features/email-code/feature.ts'
 import { passkeyFeature } from '../../src/features/passkeys/feature.ts'
+import { brandingOf, type SocialLink } from '../../src/features/social/buttons.ts'
 import { socialFeature } from '../../src/features/social/feature.ts'
-import { markOf } from '../../src/features/social/marks.ts'
 import { oauth2Presets, openIdPresets } from '../../src/features/social/presets.ts'
-import type { SocialLink } from '../../src/features/social/sign-in-page.ts'
-import type { PagePart } from '../../src/pages/page-data.ts'
+import type { PagePart } from '../../src/pages/page-part.ts'
 import { testConfig } from './app.ts'
 
+/** Markup that pages must escape. */
+export const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'\`{{7*7}}<%= 7*7 %></style>`
+/** A long word without a place to break. */
+export const long = 'x'.repeat(120)
+
+/** The user of most pages. */
+export const ada = { name: 'Ada Lovelace', email: 'ada@example.com', verified: true }
+
 const google = { client_id: 'svc', client_secret: 'secret' }
-const config = testConfig({ social: { google } }).current()
+const config = testConfig({ social: { google }, login: { email_code: true } }).current()
 const page = { returnTo: null, isAnew: false }
 
 /** The part of the sign-in page for passkeys. */
 export const passkeyPart: PagePart = passkeyFeature.signInPage.part(config)
+
+/** The part of the sign-in page for sign-in by mailed code. */
+export const emailCodePart: PagePart = emailCodeFeature.signInPage.part(config)
+
+/** The part of the page of an invitation for passkeys. */
+export const invitationPart: PagePart = passkeyFeature.invitationPage(config)
 
 export const passkeyStepUp = passkeyFeature.stepUp
 
@@ -25,9 +39,7 @@ export const providersPart = (social: readonly SocialLink[]): PagePart => ({
 export const presetButtons: readonly SocialLink[] = [
   ...[...Object.keys(openIdPresets), ...Object.keys(oauth2Presets)].map((id) => ({
     href: `/auth/${id}/redirect`,
-    label: `Continue with ${id}`,
-    mark: markOf(id),
-    letter: '',
+    ...brandingOf({ id, label: id }),
   })),
-  { href: '/auth/acme/redirect', label: 'Continue with Acme', mark: null, letter: 'A' },
+  { href: '/auth/acme/redirect', ...brandingOf({ id: 'acme', label: 'Acme' }) },
 ]

@@ -138,7 +138,7 @@ export class Person {
   /** Submits the page's form that has the field, with its hidden fields and the typed values. */
   async press({ answer, path }: WalkResult, typed: Fields): Promise<WalkResult> {
     const [field = ''] = Object.keys(typed)
-    const forms = [...answer.body.matchAll(/<form method="post" action="([^"]+)">(.*?)<\/form>/gs)]
+    const forms = [...answer.body.matchAll(/<form method="post" action="([^"]+)"[^>]*>(.*?)<\/form>/gs)]
     const form = forms.find(([, , inside]) => inside?.includes(`name="${field}"`))
     if (!form) throw new Error(`${path} has no form with ${field}: ${answer.body}`)
     const sent = await this.plain.post(form[1] ?? '', { ...hiddenFields(form[2] ?? ''), ...typed })

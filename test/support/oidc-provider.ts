@@ -3,6 +3,7 @@ import { buffer, text } from 'node:stream/consumers'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import Provider, { type JWKS } from 'oidc-provider'
 import type { Test } from 'tap'
+import { memoryAdapter } from './memory-adapter.ts'
 import { freePort } from './process.ts'
 
 /** Accounts that can sign in there. */
@@ -129,6 +130,7 @@ export class OidcProvider {
   /** The actual provider. */
   #library(jwks: JWKS, redirectUris: string[]): RequestListener {
     const provider = new Provider(this.issuer, {
+      adapter: memoryAdapter(),
       jwks,
       clients: [
         {

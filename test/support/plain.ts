@@ -15,16 +15,21 @@ export class ScriptlessBrowser {
   }
 
   /** Submits the form with this field on the page at the path: its hidden fields, and the typed values. */
-  async send(
-    path: string,
-    typed: Record<string, string>,
-    field = Object.keys(typed)[0],
-  ): Promise<LightMyRequestResponse> {
+  send(path: string, typed: Record<string, string>, field = Object.keys(typed)[0]): Promise<LightMyRequestResponse> {
+    return this.#submit(path, typed, `name="${field}"`)
+  }
+
+  /** Submits the form with the button of this id. */
+  press(path: string, button: string, typed: Record<string, string> = {}): Promise<LightMyRequestResponse> {
+    return this.#submit(path, typed, `id="${button}"`)
+  }
+
+  async #submit(path: string, typed: Record<string, string>, part: string): Promise<LightMyRequestResponse> {
     const { body } = await this.open(path)
-    const form = [...body.matchAll(/<form method="post" action="([^"]+)">(.*?)<\/form>/gs)].find(([, , inside]) =>
-      inside?.includes(`name="${field}"`),
+    const form = [...body.matchAll(/<form method="post" action="([^"]+)"[^>]*>(.*?)<\/form>/gs)].find(([, , inside]) =>
+      inside?.includes(part),
     )
-    if (!form) throw new Error(`${path} has no form with ${field}: ${body}`)
+    if (!form) throw new Error(`${path} has no form with ${part}: ${body}`)
     const hidden = [...(form[2] ?? '').matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
     const kept = hidden.map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')])
     return this.post(form[1] ?? '', { ...Object.fromEntries(kept), ...typed })

@@ -54,6 +54,8 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
+    // Tests reuse databases. Rows stay in the order in which they were written.
+    autovacuum: 'off',
   }
   const flags = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres`

@@ -1,0 +1,203 @@
+import type { FastifyReply } from 'fastify'
+import { translateMessage } from '../../src/languages/api-messages.ts'
+import type { PageData } from '../../src/pages/page-data.ts'
+import { textsOf } from '../../src/pages/texts.ts'
+import { hostileErrors } from './gallery-errors.ts'
+import {
+  ada,
+  emailCodePart,
+  hostile,
+  long,
+  passkeyPart,
+  passkeyStepUp,
+  presetButtons,
+  providersPart,
+} from './gallery-parts.ts'
+
+const login: PageData['login'] = {
+  action: '/oauth/login',
+  returnTo: null,
+  email: '',
+  remember: false,
+  errors: {},
+  notice: null,
+  forgotHref: '/forgot',
+  registerHref: '/register',
+  parts: [],
+}
+const register: PageData['register'] = {
+  action: '/oauth/register',
+  returnTo: null,
+  name: '',
+  email: '',
+  remember: false,
+  errors: {},
+  minLength: 8,
+  loginHref: '/oauth/login',
+  parts: [],
+}
+const challenge: PageData['challenge'] = {
+  action: '/oauth/login/challenge',
+  returnTo: '/email/verify/1/abc',
+  errors: {},
+  loginHref: '/oauth/login',
+}
+const wrongCode = { code: ['The provided two factor authentication code was invalid.'] }
+const stepUp: PageData['step-up'] = {
+  action: '/oauth/interaction/abc',
+  lead: 'challenge.lead',
+  code: true,
+  parts: [passkeyStepUp.part],
+  errors: {},
+  switchHref: '/x',
+}
+const forgot: PageData['forgot-password'] = {
+  action: '/forgot-password',
+  email: '',
+  errors: {},
+  sent: null,
+  loginHref: '/oauth/login',
+}
+const reset: PageData['reset-password'] = {
+  action: '/reset-password',
+  token: 'token',
+  email: 'ada@example.com',
+  errors: {},
+  minLength: 8,
+}
+const home: PageData['home'] = {
+  user: null,
+  justVerified: false,
+  loginHref: '/oauth/login',
+  signOutAction: '/oauth/sign-out',
+  verifyHref: '/oauth/verify-email',
+  accountHref: '/account',
+  parts: [],
+}
+const verifyEmail: PageData['verify-email'] = {
+  action: '/oauth/verify-email',
+  email: 'ada@example.com',
+  sent: false,
+  homeHref: '/',
+}
+
+/** The pages of sign-in, registration and recovery in each of their states. */
+export const signInStates: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
+  login: (reply) => reply.page('login', login),
+  'login-full': (reply) =>
+    reply.page('login', {
+      ...login,
+      returnTo: '/x',
+      notice: 'login.after_reset',
+      parts: [providersPart(presetButtons), passkeyPart, emailCodePart],
+    }),
+  'login-application': (reply) => {
+    reply.application = 'Example Orders'
+    return reply.page('login', { ...login, returnTo: '/x', parts: [passkeyPart] })
+  },
+  'login-verify': (reply) => reply.page('login', { ...login, reason: 'login.verify_reason' }),
+  'login-alert': (reply) => reply.page('login', { ...login, alert: 'login.account_exists' }),
+  'login-passkey-first': (reply) =>
+    reply.page('login', { ...login, parts: [providersPart(presetButtons), { ...passkeyPart, isPreferred: true }] }),
+  'login-passkey': (reply) => reply.page('login', { ...login, parts: [passkeyPart] }),
+  'login-failed': (reply) =>
+    reply.page('login', {
+      ...login,
+      email: 'ada@example.com',
+      remember: true,
+      errors: { email: ['These credentials do not match our records.'] },
+    }),
+  'login-hostile': (reply) =>
+    reply.page('login', {
+      action: hostile,
+      returnTo: hostile,
+      email: hostile,
+      remember: true,
+      errors: hostileErrors,
+      notice: 'login.after_reset',
+      forgotHref: hostile,
+      registerHref: hostile,
+      parts: [
+        providersPart([
+          {
+            href: hostile,
+            label: hostile + long,
+            mark: { viewBox: hostile, shapes: [{ path: hostile, color: hostile }] },
+            letter: hostile,
+            brand: hostile,
+          },
+          { href: hostile, label: hostile, mark: null, letter: hostile, brand: null },
+        ]),
+        passkeyPart,
+      ],
+    }),
+  register: (reply) => reply.page('register', register),
+  'register-failed': (reply) =>
+    reply.page('register', {
+      ...register,
+      returnTo: '/x',
+      name: 'Ada Lovelace',
+      email: 'ada@example.com',
+      remember: true,
+      errors: { email: ['The email has already been taken.'] },
+    }),
+  'register-providers': (reply) => reply.page('register', { ...register, parts: [providersPart(presetButtons)] }),
+  'register-hostile': (reply) =>
+    reply.page('register', {
+      ...register,
+      action: hostile,
+      returnTo: hostile,
+      name: hostile + long,
+      email: hostile + long,
+      errors: hostileErrors,
+      loginHref: hostile,
+    }),
+  challenge: (reply) => reply.page('challenge', challenge),
+  'challenge-failed': (reply) => reply.page('challenge', { ...challenge, errors: wrongCode }),
+  'challenge-recovery': (reply) =>
+    reply.page('challenge', {
+      ...challenge,
+      errors: { recovery_code: ['The provided two factor recovery code was invalid.'] },
+    }),
+  'step-up': (reply) => reply.page('step-up', stepUp),
+  'step-up-passkey': (reply) => reply.page('step-up', { ...stepUp, code: false, lead: passkeyStepUp.lead }),
+  'step-up-failed': (reply) => reply.page('step-up', { ...stepUp, parts: [], errors: wrongCode }),
+  'step-up-hostile': (reply) =>
+    reply.page('step-up', { ...stepUp, action: hostile, errors: hostileErrors, switchHref: hostile }),
+  'challenge-hostile': (reply) =>
+    reply.page('challenge', { action: hostile, returnTo: hostile, errors: hostileErrors, loginHref: hostile }),
+  unlock: (reply) => reply.page('unlock', { action: '/oauth/unlock/1?expires=1&signature=x' }),
+  forgot: (reply) => reply.page('forgot-password', forgot),
+  'forgot-sent': (reply) =>
+    reply.page('forgot-password', {
+      ...forgot,
+      sent: translateMessage('We have emailed your password reset link.', textsOf(reply.request)),
+    }),
+  'forgot-failed': (reply) =>
+    reply.page('forgot-password', {
+      ...forgot,
+      email: 'ada',
+      errors: { email: ['The email field must be a valid email address.'] },
+    }),
+  'forgot-hostile': (reply) =>
+    reply.page('forgot-password', { ...forgot, email: hostile, errors: { email: [hostile + long] } }),
+  reset: (reply) => reply.page('reset-password', reset),
+  'reset-failed': (reply) =>
+    reply.page('reset-password', {
+      ...reset,
+      errors: { password: ['The password field confirmation does not match.'] },
+    }),
+  'reset-hostile': (reply) =>
+    reply.page('reset-password', { ...reset, token: hostile, email: hostile + long, errors: hostileErrors }),
+  'home-out': (reply) => reply.page('home', home),
+  'home-in': (reply) => reply.page('home', { ...home, user: ada, justVerified: true }),
+  'home-unverified': (reply) => reply.page('home', { ...home, user: { ...ada, verified: false } }),
+  'home-hostile': (reply) =>
+    reply.page('home', { ...home, user: { name: hostile + long, email: long, verified: false }, justVerified: true }),
+  'verify-email': (reply) => reply.page('verify-email', verifyEmail),
+  'verify-email-sent': (reply) => reply.page('verify-email', { ...verifyEmail, sent: true }),
+  'verify-email-hostile': (reply) =>
+    reply.page('verify-email', { ...verifyEmail, action: hostile, email: hostile + long, homeHref: hostile }),
+  'undo-email': (reply) => reply.page('undo-email', { action: '/email/undo/1/abc', email: 'ada@example.com' }),
+  'undo-email-hostile': (reply) => reply.page('undo-email', { action: hostile, email: hostile + long }),
+}
