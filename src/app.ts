@@ -17,38 +17,51 @@ import type { CurrentConfig } from './config/current.ts'
 import type { Database } from './database/database.ts'
 import { openRedis, type Redis } from './database/redis.ts'
 import { notFound } from './errors.ts'
-import type { Feature } from './feature.ts'
+import { features } from './feature-list.ts'
+import account from './features/account/routes.ts'
+import sessionPages from './features/active-sessions/pages/routes.ts'
 import sessions from './features/active-sessions/routes.ts'
+import activity from './features/activity/routes.ts'
+import appLinks from './features/app-links/routes.ts'
 import assets from './features/assets/routes.ts'
 import diagnose from './features/diagnose/routes.ts'
 import emailChange from './features/email-change/routes.ts'
+import emailCodePages from './features/email-code/pages/routes.ts'
+import emailCode from './features/email-code/routes.ts'
 import verificationPages from './features/email-verification/pages/routes.ts'
 import emailVerification from './features/email-verification/routes.ts'
 import errorReference from './features/error-reference/routes.ts'
 import forwardAuth from './features/forward-auth/routes.ts'
 import health from './features/health/routes.ts'
 import home from './features/home/routes.ts'
+import invitations from './features/invitations/routes.ts'
+import language from './features/language/routes.ts'
 import { oauthBearer, oauthBound } from './features/oauth/bearer.ts'
-import { redirectTarget } from './features/oauth/interaction/target.ts'
+import { destinationOf } from './features/oauth/interaction/destination.ts'
 import { OAuthServer } from './features/oauth/protocol/oauth-server.ts'
 import oauth from './features/oauth/routes.ts'
-import { passkeyFeature } from './features/passkeys/feature.ts'
+import passkeyPages from './features/passkeys/account/routes.ts'
 import passkeys from './features/passkeys/routes.ts'
+import confirmationPages from './features/password-confirmation/pages/routes.ts'
 import passwordConfirmation from './features/password-confirmation/routes.ts'
 import passwordResetPages from './features/password-reset/pages/routes.ts'
 import passwordReset from './features/password-reset/routes.ts'
+import dataPages from './features/profile/deletion/routes.ts'
+import dataExport from './features/profile/export/routes.ts'
+import profilePages from './features/profile/pages/routes.ts'
+import passwordPages from './features/profile/password/routes.ts'
 import profile from './features/profile/routes.ts'
 import reference from './features/reference/routes.ts'
 import registrationPages from './features/registration/pages/routes.ts'
 import registration from './features/registration/routes.ts'
-import { sampleFeature } from './features/samples/feature.ts'
 import samples from './features/samples/routes.ts'
 import signInPage from './features/sign-in-page/routes.ts'
-import { socialFeature } from './features/social/feature.ts'
 import social from './features/social/routes.ts'
 import session from './features/spa-session/routes.ts'
 import testPage from './features/test-page/routes.ts'
 import tokens from './features/tokens/routes.ts'
+import twoFactorPages from './features/two-factor/pages/routes.ts'
+import recoveryCodePages from './features/two-factor/recovery-codes/routes.ts'
 import twoFactor from './features/two-factor/routes.ts'
 import unlock from './features/unlock/routes.ts'
 import { startMetrics } from './gauges.ts'
@@ -57,6 +70,7 @@ import { addBodyParsers } from './http/bodies.ts'
 import { sendError } from './http/error-handler.ts'
 import { addGracefulStop } from './http/graceful-stop.ts'
 import { openMethodRules } from './http/methods.ts'
+import { namePlugins } from './http/plugin-names.ts'
 import { serverOptions } from './http/server-options.ts'
 import { addHostRule } from './http/unreadable.ts'
 import { addValidation } from './http/validation.ts'
@@ -67,6 +81,7 @@ import { DatabaseCounters } from './limits/database-counters.ts'
 import { MemoryCounters } from './limits/memory-counters.ts'
 import { RedisCounters } from './limits/redis-counters.ts'
 import { PasswordHashing } from './login/hashing.ts'
+import { LoginCodes } from './login/login-codes.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
 import { RememberTokens } from './login/remember.ts'
 import { SecondFactor } from './login/second-factor.ts'
@@ -78,9 +93,13 @@ import type { ContinuationOptions } from './pages/continuation.ts'
 import { addErrorPages } from './pages/error-pages.ts'
 import { addPipeline, pipeline } from './pipeline.ts'
 import { tokenBearer } from './tokens/bearer.ts'
+import type { TokenProof } from './tokens/first-factor.ts'
 import { startUpkeep } from './upkeep.ts'
 import { legacyHashes } from './users/users.ts'
 import { version } from './version.ts'
+import { addWebhooks } from './webhooks/sender.ts'
+import { hashingThreads } from './workers/count.ts'
+import type { WorkerLink } from './workers/link.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -96,6 +115,7 @@ declare module 'fastify' {
     /** Counters shared by all replicas. */
     counters: Counters
     loginLimiter: LoginLimiter
+    loginCodes: LoginCodes
     remember: RememberTokens
     secondFactor: SecondFactor
     oauth: OAuthServer
@@ -112,14 +132,13 @@ export interface AppParts {
   traces?: boolean
   /** Replaces the transport of `mail.url`, for the test server. */
   openTransport?: OpenTransport
+  /** The connection of a worker to the primary; null if this process is the only one. */
+  worker?: WorkerLink | null
 }
-
-/** What features add to the rest of svc. The sign-in page shows them in this order. */
-export const features: readonly Feature[] = [socialFeature, passkeyFeature, sampleFeature]
 
 /** Builds the server: everything in it, in order. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
-  const { config, database, clock, logger } = parts
+  const { config, database, clock, logger, worker = null } = parts
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -127,15 +146,17 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     frameworkErrors: (_error, _request, reply) => sendError(reply, notFound()),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  namePlugins(app)
   app.decorate('config', config)
   app.decorate('clock', clock)
   app.decorate('database', database)
   app.decorate('features', features)
+  app.decorate('worker', worker)
   await openMetrics(app)
   await addTracing(app, parts.traces)
   const lookups = await openLookups(app)
   app.decorate('lookups', lookups)
-  app.decorate('hashing', new PasswordHashing(undefined, app))
+  app.decorate('hashing', new PasswordHashing(hashingThreads(worker), app))
   app.hashing.expect(await legacyHashes(database))
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)
@@ -159,14 +180,16 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addBackground(app)
   addOutbox(app)
   addMail(app, parts.openTransport)
+  addWebhooks(app)
   addErrorPages(app)
   addAccessLog(app)
   addRequestMetrics(app)
   addForwardedWarning(app)
   addApiHeaders(app)
   addHostRule(app)
-  // Without Redis each process counts `rate_limits.global` in memory: no request pays a query for it.
-  const limits = await openRequestLimits(app, { routes: counters, global: countersOr(new MemoryCounters()) })
+  // Without Redis each replica counts `rate_limits.global` in memory: no request pays a query for it.
+  const inMemory = worker?.counters ?? new MemoryCounters()
+  const limits = await openRequestLimits(app, { routes: counters, global: countersOr(inMemory) })
   addBodyParsers(app)
   addValidation(app)
   await app.register(fastifyCookie, { hook: false })
@@ -177,6 +200,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const oauthServer = new OAuthServer(app)
   app.decorate('oauth', oauthServer)
   app.decorate('sessionListener', oauthServer.signOut)
+  const accounts = accountsOf(app)
+  app.decorate('loginCodes', new LoginCodes(app, accounts))
   const callers = openCallers(app, {
     bearers: [tokenBearer, oauthBearer(oauthServer)],
     bound: oauthBound(oauthServer),
@@ -194,26 +219,42 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(registration)
   await app.register(emailVerification)
   await app.register(verificationPages)
-  const accounts = accountsOf(app)
   await app.register(emailChange, accounts)
   await app.register(passwordReset, accounts)
   await app.register(passwordResetPages, accounts)
   const continuation: ContinuationOptions = {
-    formTarget: (request, returnTo) => redirectTarget(oauthServer, request, returnTo),
+    findDestination: (request, returnTo) => destinationOf(oauthServer, request, returnTo),
   }
   await app.register(assets)
+  await app.register(appLinks)
   await app.register(signInPage, continuation)
   await app.register(registrationPages, continuation)
+  await app.register(invitations)
+  const proofs: TokenProof[] = []
+  await app.register(emailCode, { proofs })
+  await app.register(emailCodePages, continuation)
+  await app.register(account)
+  await app.register(activity)
   await app.register(passwordConfirmation)
+  await app.register(confirmationPages)
   await app.register(unlock)
   await app.register(profile, accounts)
+  await app.register(profilePages)
+  await app.register(passwordPages, accounts)
+  await app.register(dataPages, accounts)
+  await app.register(dataExport)
   await app.register(twoFactor)
+  await app.register(twoFactorPages)
+  await app.register(recoveryCodePages)
   await app.register(sessions)
-  await app.register(tokens)
+  await app.register(sessionPages)
   await app.register(oauth, { oauthServer })
-  await app.register(passkeys)
-  await app.register(social, accounts)
+  await app.register(passkeys, { proofs })
+  await app.register(passkeyPages)
+  await app.register(social, { ...accounts, proofs })
+  await app.register(tokens, { proofs })
   await app.register(home)
+  await app.register(language)
   if (config.current().samples) await app.register(samples)
   if (config.current().test_page) await app.register(testPage)
   if (config.current().app.environment === 'development') await app.register(reference)

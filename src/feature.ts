@@ -1,8 +1,9 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from './config/schema.ts'
+import type { AccountPageName } from './config/sections/accounts.ts'
 import type { Database, Tx } from './database/database.ts'
 import type { ErrorDescription } from './errors.ts'
-import type { PagePart } from './pages/page-data.ts'
+import type { PagePart } from './pages/page-part.ts'
 import type { TextName } from './pages/texts.ts'
 import type { WayIn } from './users/ways-in.ts'
 
@@ -19,13 +20,32 @@ export interface Feature {
   /** Scripts of its pages: absolute path by name in `/assets/`. */
   scripts?: Readonly<Record<string, string>>
   signInPage?: SignInPageFeature
+  /** Adds another way to register to the registration page. */
+  registrationPage?(config: Config, page: { returnTo: string | null }): PagePart
+  /** Adds another way to accept an invitation to its page. */
+  invitationPage?(config: Config): PagePart
+  /** The sections that it adds to the account pages. */
+  accountPages?(config: Config): readonly AccountPageName[]
   stepUp?: StepUpFactor
+  /** The user's data in it, for the export, by name. Never a secret or a hash of one. */
+  exportData?(app: FastifyInstance, userId: number): Promise<Readonly<Record<string, unknown>>>
+  offer?: Offer
+}
+
+/** What svc offers a signed-in user on the start page, once per browser. */
+interface Offer {
+  /** Cookie of browsers that showed it. */
+  cookie: string
+  isFor(request: FastifyRequest): Promise<boolean>
+  part: PagePart
 }
 
 /** Adds to the sign-in page. */
 interface SignInPageFeature {
   /** `isAnew` asks for a new sign-in, although the user is signed in. */
   part(config: Config, page: { returnTo: string | null; isAnew: boolean }): PagePart
+  /** Tests whether this browser signed in this way before. The page then shows the part above the form. */
+  isPreferred?(request: FastifyRequest): boolean
   /** Returns the text for an error code that the feature redirects to the page with. */
   alert?(code: unknown): TextName
 }

@@ -24,7 +24,7 @@ function inTime<T>(reading: Promise<T>): Promise<T> {
 
 /** Serves the metrics, if configured, and adds gauges that are read on each scrape. */
 export function startMetrics(app: FastifyInstance): void {
-  const { metrics, database, lookups, hashing, outbox, oauth } = app
+  const { metrics, database, lookups, hashing, outbox, oauth, worker } = app
   const { server, metrics: wanted } = app.config.current()
   if (!metrics || wanted.port === null) return
   // Scrapes during a slow read share it.
@@ -67,5 +67,11 @@ export function startMetrics(app: FastifyInstance): void {
   metrics.gauge('svc_signing_key_age_seconds', signing, ['algorithm'], async (set) => {
     for (const [algorithm, age] of await oauth.keyAges()) set(age / 1000, { algorithm })
   })
-  serveMetrics(app, metrics, { host: server.host, port: wanted.port })
+  if (!worker) {
+    serveMetrics(app, metrics, { host: server.host, port: wanted.port })
+    return
+  }
+  worker.shareMetrics(() => metrics.values())
+  // The primary keeps the counts of a worker that ends.
+  app.addHook('onClose', () => worker.sendMetrics())
 }

@@ -31,7 +31,7 @@ async function test(context: CommandContext, input: Input): Promise<void> {
       true,
       null,
     )
-    const rule = ruleFor(original, input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
+    const rule = ruleFor(original, () => input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
     if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.line === null ? '' : `, line ${rule.line}`}`
     const access = rule?.access ?? guard.default
     const audience = apiOf(rule, context.config.current())?.audience

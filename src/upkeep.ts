@@ -17,6 +17,7 @@ export async function pruneExpired({ database, clock, config, outbox, features }
 
 /** Starts the daily jobs, on one replica at a time, and the clock check of each replica. */
 export function startUpkeep(app: FastifyInstance): void {
+  if (app.worker && app.worker.number > 1) return
   watchClock(app)
   startSchedule(app, [
     { name: 'prune-expired', every: 86_400_000, run: () => pruneExpired(app) },

@@ -19,10 +19,10 @@ const bare = 'bare Fastify route'
 /** The number of users with tokens. Each token costs a password check. */
 const owners = 200
 
-async function startOauth(bench: Bench, algorithm: 'ES256' | 'RS256' = 'ES256'): Promise<Running> {
+async function startOauth(bench: Bench, algorithm: 'ES256' | 'RS256' = 'ES256', workers = 1): Promise<Running> {
   const url = await databaseOf(bench)
   await settlePostgresql(url, 1)
-  return bench.startSvc(url, oauthSettings(algorithm))
+  return bench.startSvc(url, { ...oauthSettings(algorithm), server: { workers } })
 }
 
 /** Compares an endpoint for programs with the bare route. */
@@ -86,6 +86,24 @@ export const oauthComparisons: readonly Comparison[] = [
       await op(warmUp)
       const stop = async () => {
         await Promise.all([server.stop(), library.stop()])
+      }
+      return { base, op, server, stop }
+    },
+  },
+  {
+    name: 'workers',
+    title: 'Client credentials, ES256, two workers on two cores',
+    to: 'one process on one core',
+    target: 1.6,
+    workers: 2,
+    async prepare(bench) {
+      const [single, server] = [await startOauth(bench), await startOauth(bench, 'ES256', 2)]
+      const base = sampler(bench, single, clientCredentialsRequests)
+      const op = sampler(bench, server, clientCredentialsRequests)
+      await base(warmUp)
+      await op(warmUp)
+      const stop = async () => {
+        await Promise.all([server.stop(), single.stop()])
       }
       return { base, op, server, stop }
     },

@@ -38,6 +38,11 @@ export interface Comparison {
   target: number
   /** The maximum ratio of the 99th percentiles, if there is a target. */
   p99Target?: number
+  /**
+   * The number of workers that `op` runs. The ratio is then that of the rates with a core for each worker: the inverse of the
+   * processor times, times the workers. The load generator and PostgreSQL share the cores of the machine.
+   */
+  workers?: number
   prepare(bench: Bench): Promise<Sides>
 }
 

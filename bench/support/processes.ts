@@ -72,17 +72,31 @@ export async function startServer({
 /** Linux counts a process's time in hundredths of a second. */
 const tick = 10_000
 
-/** The processor time of a process in microseconds, all threads. */
-export function processorTime(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * tick
+/** A process and its child processes, such as workers. */
+function family(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number)
+  return [pid, ...children.filter((child) => child > 0)]
 }
 
-/** The resident memory of a process in MB (2^20 bytes). */
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+
+/** The processor time of a process and its children in microseconds, all threads. */
+export function processorTime(pid: number): number {
+  const times = family(pid).map((each) => {
+    const stat = readFileSync(`/proc/${each}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * tick
+  })
+  return sum(times)
+}
+
+/** The resident memory of a process and its children in MB (2^20 bytes). */
 export function residentMemory(pid: number): number {
-  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  return Number(found?.[1]) / 1024
+  const sizes = family(pid).map((each) => {
+    const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${each}/status`, 'utf8'))
+    return Number(found?.[1]) / 1024
+  })
+  return sum(sizes)
 }
 
 /** Samples the memory of a process four times per second and returns the maximum. */

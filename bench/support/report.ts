@@ -61,10 +61,13 @@ function medianSample(samples: readonly Sample[]): Sample {
 
 /** Computes the result of alternating samples: base, operation, base, operation, …, base. */
 export function resultOf(comparison: Comparison, baseSamples: Sample[], opSamples: Sample[]): Result {
-  const { name, title, to, target, p99Target } = comparison
-  const ratios = opSamples.map(({ rate }, i) => {
-    const around = [baseSamples[i], baseSamples[i + 1]].filter((sample) => sample !== undefined)
-    return rounded(rate / (around.reduce((sum, sample) => sum + sample.rate, 0) / around.length), 3)
+  const { name, title, to, target, p99Target, workers } = comparison
+  // By processor time with several workers, otherwise by rate.
+  const speed = ({ rate, processor }: Sample) => (workers ? 1 / processor : rate)
+  const ratios = opSamples.map((sample, i) => {
+    const around = [baseSamples[i], baseSamples[i + 1]].filter((each) => each !== undefined)
+    const base = around.reduce((sum, each) => sum + speed(each), 0) / around.length
+    return rounded(((workers ?? 1) * speed(sample)) / base, 3)
   })
   const base = medianSample(baseSamples)
   const op = medianSample(opSamples)

@@ -16,6 +16,7 @@ export type KeyPurpose =
   | 'refresh-successor'
   | 'user-code'
   | 'confirmation-code'
+  | 'login-code'
 
 /** Secrets for libraries that derive their own keys. */
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name'

@@ -19,12 +19,19 @@ const errorFacts = (error: unknown): Record<string, unknown> => {
   return { type: name, message, stack, ...('code' in error ? { code: error.code } : {}) }
 }
 
-/** Creates the logger: JSON lines without headers, bodies or queries. */
-export const createLogger = (level: string, destination: DestinationStream): Logger =>
-  pino({ level, base: null, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
+/** Creates the logger: JSON lines without headers, bodies or queries. All lines have the fields of `base`. */
+export const createLogger = (
+  level: string,
+  destination: DestinationStream,
+  base: Record<string, unknown> | null = null,
+): Logger => pino({ level, base, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
+
+/** A write of this size to a pipe is atomic (PIPE_BUF), so that the lines of several processes do not mix. */
+const atomicWrite = 4_096
 
 /** Buffered standard output, flushed when the process ends. */
-export const standardOutput = () => pino.destination({ fd: 1, sync: false })
+export const standardOutput = ({ isShared = false } = {}) =>
+  pino.destination({ fd: 1, sync: false, ...(isShared && { maxWrite: atomicWrite }) })
 
 /** Path of an unmatched request for the log, without long or token-like segments, which could be secrets. */
 export const unmatchedPath = (url: string): string =>

@@ -29,7 +29,7 @@ export const testRoutes: FastifyPluginAsyncTypebox<{ mailbox: TestMailbox; clock
   app,
   { mailbox, clock },
 ) => {
-  const config = { access: { family: 'none' as const }, cors: 'elsewhere' as const }
+  const config = { access: { family: 'none' as const }, crossOrigin: 'elsewhere' as const }
   app.addHook('onRequest', async (request) => refusePages(request))
 
   app.get(

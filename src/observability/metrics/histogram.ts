@@ -4,6 +4,7 @@ const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replac
 /** Observations of one label set; `counts` has one more entry than there are bounds. */
 interface Series {
   labels: string
+  names: Record<string, string>
   counts: number[]
   sum: number
 }
@@ -32,13 +33,32 @@ export class Histogram {
     let series = this.#series.get(key)
     if (!series) {
       const pairs = this.#labels.map((name, index) => `${name}="${escaped(labels[index] ?? '')}",`)
-      series = { labels: pairs.join(''), counts: new Array(this.#bounds.length + 1).fill(0), sum: 0 }
+      const names = Object.fromEntries(this.#labels.map((name, index) => [name, labels[index] ?? '']))
+      series = { labels: pairs.join(''), names, counts: new Array(this.#bounds.length + 1).fill(0), sum: 0 }
       this.#series.set(key, series)
     }
     let place = 0
     while (value > (this.#bounds[place] ?? Number.POSITIVE_INFINITY)) place++
     series.counts[place] = (series.counts[place] ?? 0) + 1
     series.sum += value
+  }
+
+  /** Returns all observations in the form of prom-client, which merges those of several processes. */
+  toMetric() {
+    const values = [...this.#series.values()].flatMap(({ names, counts, sum }) => {
+      let total = 0
+      const buckets = counts.map((count, place) => {
+        total += count
+        const le = String(this.#bounds[place] ?? '+Inf')
+        return { metricName: `${this.#name}_bucket`, labels: { ...names, le }, value: total }
+      })
+      const rest = { _sum: sum, _count: total }
+      const sums = Object.entries(rest).map(([suffix, value]) => {
+        return { metricName: `${this.#name}${suffix}`, labels: names, value }
+      })
+      return [...buckets, ...sums]
+    })
+    return { name: this.#name, help: this.#help, type: 'histogram', aggregator: 'sum' as const, values }
   }
 
   /** Formats all observations for Prometheus. */

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Metrics } from './metrics.ts'
 
 /** The metrics port is not available; the message says what to do. */
@@ -8,35 +8,55 @@ export class MetricsPortError extends Error {}
 /** How long an open response may take on shutdown, in milliseconds. */
 const closeTimeout = 1_000
 
-/** Serves `GET /metrics` on a separate port while the app runs. */
-export function serveMetrics(app: FastifyInstance, metrics: Metrics, where: { host: string; port: number }): void {
-  const server = createServer({ requestTimeout: 10_000 }, (request, response) => {
-    answer(metrics, request, response).catch((error) => {
-      app.log.error({ err: error }, 'collecting metrics failed')
-      response.writeHead(500).end()
+/** Serves `GET /metrics` on a port of its own. */
+export class MetricsListener {
+  readonly #server: Server
+  readonly #log: FastifyBaseLogger
+
+  constructor(text: () => Promise<string>, log: FastifyBaseLogger) {
+    this.#log = log
+    this.#server = createServer({ requestTimeout: 10_000 }, (request, response) => {
+      answer(text, request, response).catch((error) => {
+        log.error({ err: error }, 'collecting metrics failed')
+        response.writeHead(500).end()
+      })
     })
-  })
-  app.addHook('onReady', async () => {
+  }
+
+  /** Throws a MetricsPortError if the port is not available. */
+  async open({ host, port }: { host: string; port: number }): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) => reject(refused(error, where.port)))
-      server.listen(where.port, where.host, resolve)
+      this.#server.once('error', (error) => reject(refused(error, port)))
+      this.#server.listen(port, host, resolve)
     })
-    app.log.info(`metrics on port ${where.port}`)
-  })
-  app.addHook('onClose', async () => {
-    if (!server.listening) return
-    const end = setTimeout(() => server.closeAllConnections(), closeTimeout)
-    await new Promise((resolve) => server.close(resolve))
+    this.#log.info(`metrics on port ${port}`)
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return
+    const end = setTimeout(() => this.#server.closeAllConnections(), closeTimeout)
+    await new Promise((resolve) => this.#server.close(resolve))
     clearTimeout(end)
-  })
+  }
 }
 
-async function answer(metrics: Metrics, { method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+/** Serves the metrics of this process while the app runs. */
+export function serveMetrics(app: FastifyInstance, metrics: Metrics, where: { host: string; port: number }): void {
+  const listener = new MetricsListener(() => metrics.text(), app.log)
+  app.addHook('onReady', () => listener.open(where))
+  app.addHook('onClose', () => listener.close())
+}
+
+async function answer(
+  text: () => Promise<string>,
+  { method, url }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const isAsked = method === 'GET' && url?.split('?')[0] === '/metrics'
   if (!isAsked) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('Not found.\n')
-  const text = await metrics.text()
+  const metrics = await text()
   response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' })
-  response.end(text)
+  response.end(metrics)
 }
 
 function refused(error: Error, port: number): Error {

@@ -85,6 +85,8 @@ export class Metrics {
   readonly #tokens = this.#counter('svc_tokens_issued_total', 'Issued tokens by kind and grant.', ['kind', 'grant'])
   readonly #refusals = this.#counter('svc_token_requests_refused_total', 'Rejected token requests.', ['grant', 'error'])
 
+  readonly #histograms = [this.#requests, this.#guard, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
+
   constructor(facts: Record<string, string>) {
     const names = Object.keys(facts)
     this.gauge('svc_build_info', 'Always 1; the labels identify the build.', names, (set) => set(1, facts))
@@ -165,8 +167,15 @@ export class Metrics {
 
   /** Returns all metrics in Prometheus text format. */
   async text(): Promise<string> {
-    const histograms = [this.#requests, this.#guard, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
-    return [await this.#registry.metrics(), ...histograms].join('\n')
+    return [await this.#registry.metrics(), ...this.#histograms].join('\n')
+  }
+
+  /** Returns all metrics in the form that prom-client merges. */
+  async values(): Promise<Awaited<ReturnType<Registry['getMetricsAsJSON']>>> {
+    // Sound: prom-client reads no other types than these, which its declaration gives as numbers.
+    const own = this.#histograms.map((histogram) => histogram.toMetric()) as unknown as typeof others
+    const others = await this.#registry.getMetricsAsJSON()
+    return [...others, ...own]
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
