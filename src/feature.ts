@@ -29,13 +29,13 @@ export interface Feature {
   stepUp?: StepUpFactor
   /** The user's data in it, for the export, by name. Never a secret or a hash of one. */
   exportData?(app: FastifyInstance, userId: number): Promise<Readonly<Record<string, unknown>>>
-  offer?: Offer
+  offers?: readonly Offer[]
 }
 
-/** What svc offers a signed-in user on the start page, once per browser. */
+/** What svc offers a signed-in user on the start page. */
 interface Offer {
-  /** Cookie of browsers that showed it. */
-  cookie: string
+  /** Cookie of browsers that showed it, if each shows it once; null to ask `isFor` each time. */
+  cookie: string | null
   isFor(request: FastifyRequest): Promise<boolean>
   part: PagePart
 }

@@ -83,7 +83,7 @@ const provocations: Record<string, Provocation> = {
     settings: { passwords: { confirm_timeout: '1m' }, tokens: { confirm_password: true } },
     // These ask only for some changes.
     except: /svc\/guard|profile-information|other-sessions|user\/passkeys\/\{id\}/,
-    prepare: ({ clock }) => clock.advance(120_000),
+    prepare: ({ clock }) => clock.advance(360_000),
     request: () => ({ body: {} }),
   },
   'an unverified address': {

@@ -3,10 +3,34 @@ import t from 'tap'
 import { axeFindings } from '../support/axe.ts'
 import { complaintsOf, submitSignIn } from '../support/browser-page.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
-import { addAuthenticator, preventSuggestions, registerPasskey } from '../support/chromium-passkeys.ts'
+import {
+  addAuthenticator,
+  answerConditionalCreate,
+  preventSuggestions,
+  registerPasskey,
+} from '../support/chromium-passkeys.ts'
 import { startWithAda } from '../support/listening.ts'
 
 if (hasChromium(t)) {
+  t.test('saves a passkey after a sign-in by password without a question', async (t) => {
+    const svc = await startWithAda(t)
+    const browser = await openChromium(t)
+    const page = await browser.newPage()
+    const complaints = complaintsOf(page)
+    await addAuthenticator(await browser.newCDPSession(page))
+    await answerConditionalCreate(page)
+    await page.goto(`${svc.url}/oauth/login`)
+    await submitSignIn(page)
+    await page.waitForSelector('#passkey-created:not([hidden])')
+    t.equal(await page.locator('#passkey-offer').count(), 0, 'the offer is gone')
+    t.same(await axeFindings(page), [])
+    await page.goto(`${svc.url}/account/passkeys`)
+    t.match(await page.textContent('main'), 'on Linux')
+    await page.goto(svc.url)
+    t.equal(await page.locator('#passkey-created').count(), 0, 'once')
+    t.same(complaints, [])
+  })
+
   t.test('offers the passkey first where one was used, and the password form without JavaScript', async (t) => {
     const svc = await startWithAda(t)
     const browser = await openChromium(t)

@@ -39,14 +39,34 @@ export async function addAuthenticator(devtools: CDPSession): Promise<ChromiumAu
 }
 
 /**
- * Turns off the passkey suggestions of the page's next documents. The virtual authenticator answers them immediately, so
- * a test that uses the sign-in form or the passkey button would race with them.
+ * Turns off the ceremonies that the page's next documents start on their own. The virtual authenticator answers
+ * suggestions immediately, so a test that uses the sign-in form or the passkey button would race with them.
  */
 export const preventSuggestions = (page: Page) =>
-  page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
+  page.addInitScript(`
+    PublicKeyCredential.isConditionalMediationAvailable = async () => false
+    PublicKeyCredential.getClientCapabilities = async () => ({})
+  `)
+
+/**
+ * Answers the conditional registrations of the page's next documents with the virtual authenticator. Headless Chromium
+ * supports them, but has no password manager that could.
+ */
+export const answerConditionalCreate = (page: Page) =>
+  page.addInitScript(`
+    PublicKeyCredential.isConditionalMediationAvailable = async () => false
+    const create = navigator.credentials.create.bind(navigator.credentials)
+    navigator.credentials.create = ({ mediation, ...options }) => {
+      if (mediation !== 'conditional') throw new Error('not conditional')
+      return create(options)
+    }
+  `)
 
 /** Registers a passkey as a front end would, in the session of the page. */
 export async function registerPasskey(page: Page): Promise<void> {
+  const url = page.url()
+  // The start page may wait for a conditional registration, and Chromium runs one ceremony at a time.
+  await page.goto(new URL('/account', url).href)
   await page.evaluate(webauthn)
   await page.evaluate(`(async () => {
     const send = async (method, url, body) => {
@@ -60,4 +80,5 @@ export async function registerPasskey(page: Page): Promise<void> {
     const credential = await SimpleWebAuthnBrowser.startRegistration({ optionsJSON: options })
     await send('POST', '/user/passkeys', { name: 'Laptop', credential })
   })()`)
+  await page.goto(url)
 }

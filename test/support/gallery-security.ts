@@ -107,7 +107,7 @@ export const securityStates: Readonly<Record<string, (reply: FastifyReply) => Fa
       signOutAction: '/oauth/sign-out',
       verifyHref: '/oauth/verify-email',
       accountHref: '/account',
-      parts: [passkeyFeature.offer.part],
+      parts: [...passkeyFeature.offers.map(({ part }) => part)],
     }),
   'account-passkeys': (reply) =>
     inAccount(reply, 'account-passkeys', {

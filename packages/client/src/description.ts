@@ -956,6 +956,33 @@ export interface paths {
             };
         };
     };
+    "/user/passkeys/conditional/options": {
+        /**
+         * Options for creating a passkey without a dialogue
+         * @description Pass the options to `startRegistration()` with `useAutoRegister: true`, then send the result to `POST /user/passkeys/conditional` within five minutes. 423 unless the user signed in by password less than five minutes ago. 403 if the user has a passkey, or if the session requested these options before.
+         */
+        get: {
+            responses: {
+                200: components["responses"]["PasskeyCreationOptions"];
+            };
+        };
+    };
+    "/user/passkeys/conditional": {
+        /**
+         * Register a passkey that was created without a dialogue
+         * @description Completes the ceremony of `GET /user/passkeys/conditional/options`. The authenticator need not have noticed the user. The passkey is named after the browser. 423 unless the user signed in by password less than five minutes ago. 403 if the user has a passkey. svc mails a notice.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RegisterPasskeyConditionallyRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["RegisteredPasskey"];
+            };
+        };
+    };
     "/passkeys/invitation/options": {
         /**
          * Options for accepting an invitation by passkey
@@ -1976,6 +2003,9 @@ export interface components {
             /** @description The codes of the page, separated by spaces. */
             codes?: string;
         };
+        RegisterPasskeyConditionallyRequest: {
+            credential: components["schemas"]["PasskeyAttestation"];
+        };
         RegisterPasskeyInAppRequest: {
             /**
              * Format: name
@@ -2016,7 +2046,7 @@ export interface components {
         RegisteredPasskey: {
             /** @description The id of the passkey. */
             id: string;
-            /** @description The name that the user chose. */
+            /** @description The name of the passkey. */
             name: string;
             /** @description `passkey-registered`. */
             status: string;

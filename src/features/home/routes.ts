@@ -10,14 +10,14 @@ import { addPages } from '../../pages/pages.ts'
 
 const year = 365 * 24 * 60 * 60
 
-/** Offers of features, each once per browser. */
+/** Offers of features. Those with a cookie appear once per browser. */
 async function offersFor(request: FastifyRequest, reply: FastifyReply): Promise<PagePart[]> {
   const { cookies, features } = request.server
   const parts: PagePart[] = []
-  for (const { offer } of features) {
-    if (!offer || request.cookies[offer.cookie] !== undefined || !(await offer.isFor(request))) continue
-    cookies.set(request, reply, offer.cookie, '1', { maxAge: year })
-    parts.push(offer.part)
+  for (const { cookie, isFor, part } of features.flatMap(({ offers }) => offers ?? [])) {
+    if ((cookie !== null && request.cookies[cookie] !== undefined) || !(await isFor(request))) continue
+    if (cookie !== null) cookies.set(request, reply, cookie, '1', { maxAge: year })
+    parts.push(part)
   }
   return parts
 }

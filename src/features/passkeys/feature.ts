@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Feature } from '../../feature.ts'
 import { deleteChallengesOf, pruneChallenges } from './challenges/store.ts'
+import { isConditional } from './conditional/eligible.ts'
 import { isOfferedPasskey, newPasskeyPath } from './offer.ts'
 import { deletePasskeysOf, hasPasskey, listPasskeys } from './store.ts'
 import { usedPasskey } from './used.ts'
@@ -25,6 +26,7 @@ export const passkeyFeature = {
     'webauthn.js': join(webauthn, 'dist', 'bundle', 'index.umd.min.js'),
     'passkey.js': ownScript('passkey.js'),
     'passkey-add.js': ownScript('passkey-add.js'),
+    'passkey-conditional.js': ownScript('passkey-conditional.js'),
     'passkey-confirm.js': ownScript('passkey-confirm.js'),
     'passkey-invitation.js': ownScript('passkey-invitation.js'),
     'passkey-login.js': ownScript('passkey-login.js'),
@@ -46,9 +48,16 @@ export const passkeyFeature = {
     part: { template: join(pages, 'step-up.eta'), data: { passkey: true } },
     lead: 'step-up.passkey_lead',
   },
-  offer: {
-    cookie: 'svc_passkey_offer',
-    isFor: isOfferedPasskey,
-    part: { template: join(pages, 'offer.eta'), data: { newPasskeyHref: newPasskeyPath } },
-  },
+  offers: [
+    {
+      cookie: 'svc_passkey_offer',
+      isFor: isOfferedPasskey,
+      part: { template: join(pages, 'offer.eta'), data: { newPasskeyHref: newPasskeyPath } },
+    },
+    {
+      cookie: null,
+      isFor: isConditional,
+      part: { template: join(pages, 'conditional.eta'), data: {} },
+    },
+  ],
 } satisfies Feature

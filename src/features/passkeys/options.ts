@@ -67,6 +67,8 @@ interface PasskeyOwner {
 async function creationOptions(request: FastifyRequest, asking: Asking, owner: PasskeyOwner) {
   const { server: app } = request
   const { app: about, passkeys } = app.config.current()
+  // Browsers do not verify the user in a conditional registration. Each sign-in with the passkey does.
+  const userVerification = asking.ceremony === 'conditional' ? 'preferred' : passkeys.user_verification
   const { generateRegistrationOptions } = await webauthn()
   const options = await generateRegistrationOptions({
     rpName: about.name,
@@ -77,7 +79,7 @@ async function creationOptions(request: FastifyRequest, asking: Asking, owner: P
     attestationType: 'none',
     timeout,
     excludeCredentials: owner.credentials,
-    authenticatorSelection: { residentKey: 'required', userVerification: passkeys.user_verification },
+    authenticatorSelection: { residentKey: 'required', userVerification },
     supportedAlgorithmIDs: algorithms,
   })
   await keepChallenge(app.database, asking, options.challenge, app.clock.now())

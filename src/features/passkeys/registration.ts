@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { forbidden } from '../../errors.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { notify } from '../../users/notices.ts'
@@ -7,7 +8,7 @@ import { type Asking, takeChallenges } from './challenges/store.ts'
 import { attestationOf, credentialRefused } from './credential.ts'
 import { failed, logRefusal } from './failure.ts'
 import { askingOf } from './options.ts'
-import { insertPasskey } from './store.ts'
+import { hasPasskey, insertPasskey } from './store.ts'
 import { verifyAttestation } from './verification.ts'
 
 /**
@@ -25,7 +26,8 @@ export async function attestedPasskey(
   if (challenges.length === 0) throw credentialRefused('Passkey registration session expired. Please try again.')
   const response = attestationOf(credential)
   const expected = { challenges, config: config.current() }
-  const verified = await verifyAttestation(response, expected).catch(async (error: unknown) => {
+  const isConditional = asking.ceremony === 'conditional'
+  const verified = await verifyAttestation(response, expected, { isConditional }).catch(async (error: unknown) => {
     logRefusal(request, error)
     throw await refused('Unable to register passkey. Please try again.')
   })
@@ -54,6 +56,7 @@ export async function registerPasskey(
   const origin = eventContext(request)
   const id = await database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)
+    if (asking.ceremony === 'conditional' && (await hasPasskey({ prisma: tx }, user.id))) throw forbidden()
     const inserted = await insertPasskey(tx, passkey)
     if (inserted === null) return null
     const data = { passkey_id: Number(inserted), backed_up: passkey.backedUp }

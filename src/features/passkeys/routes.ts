@@ -10,6 +10,7 @@ import type { TokenProof } from '../../tokens/first-factor.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 import appRoutes from './apps/routes.ts'
 import { verifyPasskey } from './assertion.ts'
+import conditionalRoutes from './conditional/routes.ts'
 import invitationRoutes from './invitation/routes.ts'
 import managementRoutes from './management/routes.ts'
 import { passkeyMethod } from './method.ts'
@@ -136,6 +137,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { proofs
   )
 
   await app.register(managementRoutes)
+  await app.register(conditionalRoutes)
   await app.register(invitationRoutes)
   await app.register(appRoutes)
 }

@@ -77,6 +77,11 @@ export const RegisterBody = Type.Object(
   { title: 'RegisterPasskeyRequest', additionalProperties: false },
 )
 
+export const ConditionalBody = Type.Object(
+  { credential: Attestation },
+  { title: 'RegisterPasskeyConditionallyRequest', additionalProperties: false },
+)
+
 export const RenameBody = Type.Object(
   { name: PasskeyName },
   { title: 'RenamePasskeyRequest', additionalProperties: false },
@@ -234,7 +239,7 @@ export const ConfirmAnswer = Type.Object(
 export const RegisterAnswer = Type.Object(
   {
     id: text('The id of the passkey.'),
-    name: text('The name that the user chose.'),
+    name: text('The name of the passkey.'),
     status: text('`passkey-registered`.'),
   },
   { title: 'RegisteredPasskey', description: 'The new passkey.' },

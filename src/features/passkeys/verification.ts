@@ -62,13 +62,21 @@ export async function verifyAssertion(
   return authenticationInfo
 }
 
-/** Verifies a new credential (WebAuthn section 7.1). Throws an error with the reason. */
-export async function verifyAttestation(response: RegistrationResponseJSON, expected: Expected) {
+/**
+ * Verifies a new credential (WebAuthn section 7.1). A conditional registration has neither user presence nor user
+ * verification. Throws an error with the reason.
+ */
+export async function verifyAttestation(
+  response: RegistrationResponseJSON,
+  expected: Expected,
+  { isConditional }: { isConditional: boolean },
+) {
   await refuseEmbedded(response.response.clientDataJSON)
   await refuseCertificates(response.response.attestationObject)
   const { verifyRegistrationResponse } = await webauthn()
   const { verified, registrationInfo } = await verifyRegistrationResponse({
     ...common(expected),
+    ...(isConditional ? { requireUserPresence: false, requireUserVerification: false } : {}),
     response,
     supportedAlgorithmIDs: algorithms,
   })

@@ -4,8 +4,11 @@ import type { Database, Tx } from '../../../database/database.ts'
 
 /** Purpose of a challenge: ceremony, holder and user (null if the response identifies the user). */
 export interface Asking {
-  /** `token`: a sign-in that ends in an API token. `token_register`: a registration by the holder of one. */
-  ceremony: 'register' | 'login' | 'confirm' | 'token' | 'token_register' | 'invitation'
+  /**
+   * `conditional`: a registration without a gesture of the user. `token`: a sign-in that ends in an API token.
+   * `token_register`: a registration by the holder of one.
+   */
+  ceremony: 'register' | 'conditional' | 'login' | 'confirm' | 'token' | 'token_register' | 'invitation'
   /** SHA-256 (hex) of what only the holder has: the id of the session, or the challenge token of an app. */
   sessionHash: string
   userId: number | null

@@ -1,0 +1,58 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { requireUser } from '../../../access/caller.ts'
+import { browserName } from '../../../users/browser-name.ts'
+import { askingOf, registrationOptions } from '../options.ts'
+import { registerPasskey } from '../registration.ts'
+import { ConditionalBody, CreationOptionsAnswer, RegisterAnswer } from '../schemas.ts'
+import { requireFreshPassword, startOnce } from './eligible.ts'
+
+const config = { access: { family: 'session', caller: 'required' }, alsoAnswers: [403, 404, 423] } as const
+
+const rule = '423 unless the user signed in by password less than five minutes ago.'
+
+/** Conditional registration (WebAuthn Level 3): the password manager creates a passkey without a dialogue. */
+const conditionalRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/user/passkeys/conditional/options',
+    {
+      config,
+      schema: {
+        operationId: 'getConditionalPasskeyOptions',
+        tags: ['Passkeys'],
+        summary: 'Options for creating a passkey without a dialogue',
+        description: `Pass the options to \`startRegistration()\` with \`useAutoRegister: true\`, then send the result to \`POST /user/passkeys/conditional\` within five minutes. ${rule} 403 if the user has a passkey, or if the session requested these options before.`,
+        response: { 200: CreationOptionsAnswer },
+      },
+    },
+    async (request) => {
+      const user = requireUser(request)
+      await startOnce(request, user.id)
+      return { options: await registrationOptions(request, user, askingOf(request, 'conditional', user.id)) }
+    },
+  )
+
+  app.post(
+    '/user/passkeys/conditional',
+    {
+      config,
+      schema: {
+        operationId: 'registerPasskeyConditionally',
+        tags: ['Passkeys'],
+        summary: 'Register a passkey that was created without a dialogue',
+        description: `Completes the ceremony of \`GET /user/passkeys/conditional/options\`. The authenticator need not have noticed the user. The passkey is named after the browser. ${rule} 403 if the user has a passkey. svc mails a notice.`,
+        body: ConditionalBody,
+        response: { 200: RegisterAnswer },
+      },
+    },
+    async (request) => {
+      requireFreshPassword(request)
+      const user = requireUser(request)
+      const name = browserName(request.headers['user-agent'] ?? '') ?? 'Passkey'
+      const { credential } = request.body
+      const id = await registerPasskey(request, user, { name, credential }, askingOf(request, 'conditional', user.id))
+      return { id: String(id), name, status: 'passkey-registered' }
+    },
+  )
+}
+
+export default conditionalRoutes
