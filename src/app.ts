@@ -12,6 +12,7 @@ import { SessionStore } from './access/session-store.ts'
 import { openSessions, type Sessions } from './access/sessions.ts'
 import { Touches } from './access/touches.ts'
 import { accountsOf } from './accounts.ts'
+import adminApi from './admin/api/routes.ts'
 import type { Clock } from './clock.ts'
 import type { CurrentConfig } from './config/current.ts'
 import type { Database } from './database/database.ts'
@@ -253,6 +254,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(passkeyPages)
   await app.register(social, { ...accounts, proofs })
   await app.register(tokens, { proofs })
+  await app.register(adminApi)
   await app.register(home)
   await app.register(language)
   if (config.current().samples) await app.register(samples)

@@ -2,6 +2,7 @@
 export const eventTypes = [
   'account_claimed',
   'account_unlocked',
+  'admin_read',
   'confirmation_code_sent',
   'consent_given',
   'consent_revoked',

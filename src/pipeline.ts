@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { abilities } from './access/abilities.ts'
+import { administrators } from './access/administrators.ts'
 import { isSafeMethod } from './access/cross-site.ts'
 import { csrf } from './access/csrf.ts'
 import type { openCallers } from './access/find-caller.ts'
@@ -8,7 +9,7 @@ import { deprecation } from './http/deprecation.ts'
 import { bodyRules } from './http/input.ts'
 import type { openMethodRules } from './http/methods.ts'
 import { methodsOf, phases, type Step } from './http/step.ts'
-import { recentPassword } from './login/recent-password.ts'
+import { recentAdministrator, recentPassword } from './login/recent-password.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -88,8 +89,10 @@ export const pipeline = ({ callers, globalLimit, routeLimit, methods }: Pipeline
   routeLimit,
   verifiedAddress,
   abilities,
+  administrators,
   ownHooks('preValidation'),
   recentPassword,
+  recentAdministrator,
   bodyRules,
   validateParams,
   validateQuery,

@@ -63,6 +63,7 @@ const touchDatabase = [
 /** Files that handle a reply: routes, hooks, and the modules that set cookies for them. */
 const holdReply = [
   /^features\/[\w-]+\/(.+\/)?(routes|hooks)\.ts$/,
+  /^admin\/api\/(.+\/)?routes\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
   /^http\/(api-headers|deprecation|empty-answer|error-handler|methods|vary)\.ts$/,

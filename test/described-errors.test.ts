@@ -176,9 +176,10 @@ const operationsOf = (document: Document): Operation[] =>
     })),
   )
 
-/** Shows every section of the account pages. */
+/** Shows every section of the account pages, and lets the user administer. */
 const everything: Settings = {
   ...oauthSettings,
+  admin: { roles: ['admin'] },
   login: { email_code: true },
   social: { google: { client_id: 'svc', client_secret: 'secret' } },
 }
@@ -189,7 +190,7 @@ const redirects = ({ path }: Operation, status: number, accept: string): boolean
 
 async function signIn(t: Test, settings: Settings): Promise<{ svc: TestApp; browser: Browser; document: Document }> {
   const svc = await buildTestApp(t, { settings: { ...everything, ...settings } })
-  const user = await svc.createUser({ verified: false })
+  const user = await svc.createUser({ verified: false, role: 'admin' })
   const browser = svc.browser()
   await browser.signIn(user.email)
   return { svc, browser, document: (await svc.app.inject('/openapi.json')).json() }

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { adminScope } from '../config/sections/admin.ts'
 import { forbidden, invalidAbility } from '../errors.ts'
 import type { Step } from '../http/step.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type AbilityRule, accessOf } from './route-access.ts'
 
-/** Tests whether a list grants an ability: by `*` or by the exact string. There are no patterns. */
+/** Tests whether a list grants an ability: by `*` or by the exact string. There are no patterns. `*` excludes `svc:admin`. */
 export const grants = (abilities: readonly string[], ability: string): boolean =>
-  abilities.includes('*') || abilities.includes(ability)
+  abilities.includes(ability) || (ability !== adminScope && abilities.includes('*'))
 
 /** Parses the abilities of a token row. An unreadable list grants nothing. */
 export function storedAbilities(text: string | null): string[] {
@@ -52,7 +53,7 @@ export const abilities: Step = {
   answers: [403],
   hooksFor: (route) => {
     const access = accessOf(route)
-    if (access.family !== 'guard' || !access.abilities) return null
+    if (access.family !== 'guard' || !('abilities' in access) || !access.abilities) return null
     const rule = access.abilities
     return [
       (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {

@@ -14,19 +14,23 @@ const keyGenerators = {
   user: ({ caller }: FastifyRequest) => (caller?.user ? `user ${caller.user.id}` : null),
   /** The user, or the address of a guest. */
   caller: (request: FastifyRequest) => keyGenerators.user(request) ?? keyGenerators.address(request),
+  /** The user, or the client of a machine. Guests are not counted. */
+  principal: (request: FastifyRequest) =>
+    keyGenerators.user(request) ?? (request.caller?.kind === 'machine' ? `client ${request.caller.clientId}` : null),
 }
 
 /** A limit on all requests to a route. Limits of one name share their counters. */
 export interface RequestLimit {
   name: string
   /** A key of `rate_limits`, or a fixed rate. */
-  rate: 'register' | 'mail' | 'token' | Rate
+  rate: 'register' | 'mail' | 'token' | 'admin' | Rate
   /** Each counts separately; any of them rejects the request. */
   by: readonly (keyof typeof keyGenerators)[]
 }
 
 const namedLimits = {
   register: { name: 'register', rate: 'register', by: ['caller'] },
+  admin: { name: 'admin', rate: 'admin', by: ['principal'] },
   token: { name: 'token', rate: 'token', by: ['caller'] },
   /** Both, because users can have many addresses and addresses many users. */
   mail: { name: 'mail', rate: 'mail', by: ['user', 'address'] },
@@ -86,12 +90,13 @@ export async function openRequestLimits(
       }),
     )
   }
-  const { register, token, mail, link } = namedLimits
+  const { register, token, mail, link, admin } = namedLimits
   const named: Record<NamedLimit, Check[]> = {
     register: checksOf(register),
     token: checksOf(token),
     mail: checksOf(mail),
     link: checksOf(link),
+    admin: checksOf(admin),
   }
   app.decorate('countRequest', (request, reply, name) => count(request, reply, named[name]))
   const limitAll = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {

@@ -10,6 +10,8 @@ export type AbilityRule = { all: readonly string[] } | { any: readonly string[] 
  */
 export type RouteAccess =
   | { family: 'guard'; caller: 'required'; abilities?: AbilityRule }
+  /** Only for administrators. A session needs a recent confirmation for `changes`. */
+  | { family: 'guard'; caller: 'required'; administrator: 'reads' | 'changes' }
   | { family: 'session'; caller: 'required' | 'guest' }
   /** `form`: the form contains a secret that the library checks. `entry`: other sites may post to it. */
   | { family: 'session'; caller: 'guest'; csrf: 'form' | 'entry' }

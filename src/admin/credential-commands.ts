@@ -1,10 +1,8 @@
 import { originOf, reasonOption } from '../command-origin.ts'
 import { jsonOption, printRows } from '../command-output.ts'
 import { CommandError, command } from '../commands.ts'
-import { listPersonalTokens } from '../features/oauth/applications/store.ts'
-import { pageOfTokens } from '../tokens/store.ts'
 import { attempt, pageOptions, requireTarget, userOptions } from './command-input.ts'
-import { revokeSession, revokeToken, revokeTokensOf, sessionsOf } from './credentials.ts'
+import { revokeSession, revokeToken, revokeTokensOf, sessionsOf, tokensOf } from './credentials.ts'
 
 const tokenColumns = ['id', 'kind', 'name', 'abilities', 'created_at', 'last_used_at', 'expires_at'] as const
 const sessionColumns = ['id', 'kind', 'ip_address', 'user_agent', 'created_at', 'last_seen_at'] as const
@@ -21,23 +19,8 @@ export const credentialCommands = [
       const { limit, after = '0', json } = options
       if (!/^\d{1,18}$/.test(after)) throw new CommandError('--after must be the id of an API token.')
       const user = await requireTarget(context, options)
-      const page = { userId: user.id, after: BigInt(after), take: limit + 1 }
-      const found = await pageOfTokens(context.database, page)
-      const tokens = found.slice(0, limit).map(({ tokenable_type: _, tokenable_id: __, ...token }) => ({
-        kind: 'api_token',
-        ...token,
-        id: String(token.id),
-      }))
-      const isLast = found.length <= limit
-      const personal = isLast ? await listPersonalTokens(context.database, user.id, context.now) : []
-      const rows = personal.map(({ scopes, ...token }) => ({
-        kind: 'personal_access_token',
-        ...token,
-        abilities: scopes,
-        last_used_at: null,
-        updated_at: null,
-      }))
-      printRows(context, [...tokens, ...rows], { json, columns: tokenColumns, empty: 'No tokens.' })
+      const { tokens, isLast } = await tokensOf(context, user.id, { after: BigInt(after), limit, now: context.now })
+      printRows(context, tokens, { json, columns: tokenColumns, empty: 'No tokens.' })
       if (!isLast && context.isTerminal && !json) context.print(`More tokens: --after=${tokens.at(-1)?.id}`)
     },
   }),

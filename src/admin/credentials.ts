@@ -2,8 +2,8 @@ import { accountsOf } from '../accounts.ts'
 import type { Tx } from '../database/database.ts'
 import { notFound } from '../errors.ts'
 import { endRemembered, endSession, listRemembered, listSessions, ownerOf } from '../features/active-sessions/store.ts'
-import { deletePersonalToken, ownerOfPersonalToken } from '../features/oauth/applications/store.ts'
-import { deleteToken, ownerOfToken } from '../tokens/store.ts'
+import { deletePersonalToken, listPersonalTokens, ownerOfPersonalToken } from '../features/oauth/applications/store.ts'
+import { deleteToken, ownerOfToken, pageOfTokens } from '../tokens/store.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
 import { lockUser } from '../users/lock.ts'
 import type { Admin } from './admin.ts'
@@ -25,6 +25,29 @@ async function change(
       return work(tx, userId)
     }))
   if (!isDone) throw notFound(`${what} not found.`)
+}
+
+/** A page of the user's API tokens, oldest first. The last page ends with the personal access tokens. */
+export async function tokensOf(
+  { database }: Pick<Admin, 'database'>,
+  userId: number,
+  { after, limit, now }: { after: bigint; limit: number; now: number },
+) {
+  const found = await pageOfTokens(database, { userId, after, take: limit + 1 })
+  const isLast = found.length <= limit
+  const tokens = found.slice(0, limit).map(({ tokenable_type: _, tokenable_id: __, ...token }) => ({
+    kind: 'api_token',
+    ...token,
+    id: String(token.id),
+  }))
+  const personal = (isLast ? await listPersonalTokens(database, userId, now) : []).map(({ scopes, ...token }) => ({
+    kind: 'personal_access_token',
+    ...token,
+    abilities: scopes,
+    last_used_at: null,
+    updated_at: null,
+  }))
+  return { tokens: [...tokens, ...personal], isLast }
 }
 
 /** Revokes an API token (number) or a personal access token of any user. Throws 404 for an unknown id. */

@@ -3,6 +3,7 @@ import type { Language } from '../languages/languages.ts'
 import { type FeatureValues, featureSchemas } from './features.ts'
 import { accessSections } from './sections/access.ts'
 import { accountSections } from './sections/accounts.ts'
+import { adminSections } from './sections/admin.ts'
 import { appearanceSections } from './sections/appearance.ts'
 import type { DeepReadonly } from './sections/feature-section.ts'
 import { oauthSections } from './sections/oauth.ts'
@@ -20,6 +21,7 @@ export const configSchema = Type.Object(
     ...oauthSections,
     ...featureSchemas,
     ...operationSections,
+    ...adminSections,
   },
   { additionalProperties: false, title: 'svc', description: 'The configuration of svc.' },
 )

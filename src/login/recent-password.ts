@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { accessOf } from '../access/route-access.ts'
 import type { Config } from '../config/schema.ts'
 import { passwordConfirmationRequired } from '../errors.ts'
 import type { Step } from '../http/step.ts'
@@ -31,6 +32,21 @@ export function requireRecentPassword(request: FastifyRequest): void {
 export async function markConfirmed(request: FastifyRequest): Promise<void> {
   request.session.passwordConfirmedAt = request.server.clock.now()
   await request.session.save()
+}
+
+/** Requires a recent confirmation of sessions that make changes as an administrator. Tokens cannot confirm. */
+export const recentAdministrator: Step = {
+  name: 'recent administrator',
+  phase: 'preValidation',
+  answers: [423],
+  hooksFor: (route) => {
+    const access = accessOf(route)
+    if (!('administrator' in access) || access.administrator === 'reads') return null
+    const check = async (request: FastifyRequest) => {
+      if (request.caller?.kind === 'session') requireRecentPassword(request)
+    }
+    return [check]
+  },
 }
 
 /** Requires a recent confirmation on routes that declare `recentPassword`. */

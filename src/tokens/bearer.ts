@@ -1,13 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { grants, storedAbilities } from '../access/abilities.ts'
+import { hasAdminRole } from '../access/administrators.ts'
 import type { Caller, TokenCaller } from '../access/caller.ts'
 import { type BearerCheck, isJwt } from '../access/guard.ts'
 import type { TokenRow } from '../access/lookups/lookups.ts'
+import type { Config } from '../config/schema.ts'
+import { adminScope } from '../config/sections/admin.ts'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { unauthenticated } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { revokeToken } from './revoke.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
+
+/** Abilities of a token. `svc:admin` counts only while the user is an administrator: any user can name it. */
+export function abilitiesOf({ abilities }: Pick<TokenRow, 'abilities'>, user: User, config: Config): string[] {
+  const stored = storedAbilities(abilities)
+  return hasAdminRole(user, config) ? stored : stored.filter((ability) => ability !== adminScope)
+}
 
 /** Caller with an API token, limited to the token's abilities. */
 class ApiTokenCaller implements TokenCaller {
@@ -18,10 +27,12 @@ class ApiTokenCaller implements TokenCaller {
   readonly expiresAt: number | null
   readonly user: User
   readonly #row: TokenRow
+  readonly #config: Config
   #abilities: readonly string[] | undefined
 
-  constructor(row: TokenRow, user: User, expiresAt: number | null) {
+  constructor({ row, user, end: expiresAt }: LiveApiToken, config: Config) {
     this.#row = row
+    this.#config = config
     this.user = user
     this.expiresAt = expiresAt
     this.credentialId = String(row.id)
@@ -29,7 +40,7 @@ class ApiTokenCaller implements TokenCaller {
   }
 
   get abilities(): readonly string[] {
-    this.#abilities ??= storedAbilities(this.#row.abilities)
+    this.#abilities ??= abilitiesOf(this.#row, this.user, this.#config)
     return this.#abilities
   }
 
@@ -89,7 +100,7 @@ async function callerOf(bearer: string, { server: app }: Pick<FastifyRequest, 's
   const live = await liveToken(bearer, app)
   if (!live) return null
   noteUse(app, live.row)
-  return new ApiTokenCaller(live.row, live.user, live.end)
+  return new ApiTokenCaller(live, app.config.current())
 }
 
 /** Records that a token was used. */

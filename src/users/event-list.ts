@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts'
 import { maxRowId } from '../database/ids.ts'
+import { isProven } from '../event-types.ts'
 import type { Event as EventRow } from '../generated/postgresql/client.ts'
 import { userRef } from './events.ts'
 
@@ -120,12 +121,18 @@ export function newEvents(
   }
 }
 
-/** The user's events before the cursor, newest first. */
-export const listEvents = (
+/** The user's events before the cursor, newest first. Without the address and the browser of administrators. */
+export async function listEvents(
   database: Database,
   userId: number,
   page: { before: EventCursor | null; take: number },
-): Promise<ListedEvent[]> => searchEvents(database, { userId }, page)
+): Promise<ListedEvent[]> {
+  const own = userRef(userId)
+  return (await searchEvents(database, { userId }, page)).map((event) => {
+    const isOwn = event.actor === null || event.actor === own || !isProven(event.type)
+    return isOwn ? event : { ...event, ipAddress: null, userAgent: null }
+  })
+}
 
 /** Text of a cursor in an address. */
 export const cursorText = ({ createdAt, id }: ListedEvent): string => `${createdAt.getTime()}-${id}`

@@ -91,12 +91,14 @@ export async function notify(
   const [remedy, section] = remedies[kind]
   const current = config.current()
   const reviewLink = section === undefined ? null : accountLink(current, section)
+  // The address and browser of an administrator are no facts about the account.
+  const { ipAddress, userAgent } = origin.actor === null ? origin : { ipAddress: null, userAgent: null }
   // No names or client-supplied text, which an attacker could choose.
   const data = {
     kind,
     when: new Date(origin.now).toISOString(),
-    ipAddress: origin.ipAddress,
-    userAgent: origin.userAgent === null ? null : browserName(origin.userAgent),
+    ipAddress,
+    userAgent: userAgent === null ? null : browserName(userAgent),
     newEmail: newEmail === undefined ? null : masked(newEmail),
     undo: undo ?? null,
     provider: provider ?? null,

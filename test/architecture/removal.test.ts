@@ -31,11 +31,12 @@ const slices: Readonly<Record<string, Slice>> = {
   home: { words: /features\/home|'home'|\bhome: \{|text\('home\./, max: maxFiles },
   invitations: { words: /features\/invitations/, max: maxFiles },
   language: { words: /features\/language/, max: maxFiles },
-  // Two of them name the cookie of `ui_locales` and the path of the language switch, and three list personal access
-  // tokens for administrators.
-  oauth: { words: /oauth|oidc|openid/i, max: 58 },
+  // Two of them name the cookie of `ui_locales` and the path of the language switch, and the
+  // admin API and its rules have personal access tokens, clients and keys.
+  oauth: { words: /oauth|oidc|openid/i, max: 68 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
-  passkeys: { words: /passkey|webauthn/i, max: 14 },
+  // Administrators see them.
+  passkeys: { words: /passkey|webauthn/i, max: 15 },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
   // Administrators make reset links too.
   'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 14 },

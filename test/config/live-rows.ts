@@ -35,6 +35,13 @@ import {
 /** A key, another value for it, the observation, and its results before and after the change. */
 export type Row = readonly [key: string, value: unknown, look: Observation, before: unknown, after: unknown]
 
+/** The answer to a request of a user with the role `boss`. */
+const asBoss = (act: Parameters<typeof asUser>[0]): Observation =>
+  asUser(async (browser, svc) => {
+    await svc.database.prisma.user.updateMany({ data: { role: 'boss' } })
+    return act(browser, svc)
+  })
+
 const fromApp = { origin: 'https://app.example.com' }
 const cors = (header: string, origin = fromApp.origin) =>
   words(new RegExp(`"${header}":"?([^",]+)`), answered('/svc/csrf-cookie', 'headers', { origin }))
@@ -305,5 +312,7 @@ export const rows: readonly Row[] = [
   ['rate_limits.authorization', '1/1h', tries((svc) => startDevice(svc, '192.0.2.7')), 'unlimited', 1],
   ['rate_limits.authorization_total', '1/1h', tries((svc) => startDevice(svc, '192.0.2.8')), 'unlimited', 1],
   ['rate_limits.global', '1000/1m', header(({ app }) => app.inject('/health/live')), undefined, '1000'],
+  ['rate_limits.admin', '9/1m', header(async (svc) => (await signedIn(svc)).browser.get('/admin/v1/keys')), '600', '9'],
+  ['admin.roles', ['boss'], asBoss((browser) => browser.get('/admin/v1/keys')), 403, 200],
   ['guard.diagnose', false, logged(/authentication failed/), true, false],
 ]

@@ -1266,7 +1266,7 @@ export interface paths {
     "/tokens/create": {
         /**
          * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. svc mails a notice.
          */
         post: {
             requestBody: {
@@ -1282,7 +1282,7 @@ export interface paths {
     "/api/tokens/create": {
         /**
          * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. svc mails a notice.
          */
         post: {
             requestBody: {
@@ -1362,6 +1362,229 @@ export interface paths {
             };
         };
     };
+    "/admin/v1/users": {
+        /**
+         * Find users
+         * @description All filters apply. The order is by id. `text` compares without regard to case (on SQLite only for ASCII letters in names). Records the event `admin_read`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The start of the address or of the name. */
+                    text?: string;
+                    /** @description Whether to find `text` anywhere in addresses and names. Reads all users, so it is slow for many. */
+                    inside?: "true" | "false";
+                    /** @description Only the user with this address. */
+                    email?: string;
+                    /** @description Only users with a linked account at this provider. */
+                    provider?: string;
+                    /** @description Only users with this role. */
+                    role?: string;
+                    /** @description Only users in this state. */
+                    state?: "active" | "disabled" | "verified" | "unverified" | "two_factor";
+                    /** @description The `next` of the previous page. */
+                    after?: string;
+                    /** @description Maximum number of records. Default: 50. */
+                    limit?: number;
+                };
+            };
+            responses: {
+                /** @description A page of records. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminUserPage"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/users/{id}": {
+        /**
+         * Show a user
+         * @description The header `ETag` identifies the version, for `If-Match`. Records the event `admin_read`.
+         */
+        get: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                /** @description A user, as administrators see it. */
+                200: {
+                    headers: {
+                        /** @description The version of the user, for `If-Match`. */
+                        ETag?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AdminUser"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/users/{id}/details": {
+        /**
+         * Show a user with credentials, sessions, tokens, linked accounts and recent events
+         * @description At most 20 records of each kind, without secrets. Records the event `admin_read`.
+         */
+        get: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                /** @description A user with credentials, sessions, tokens, linked accounts and events. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminUserDetails"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/users/{id}/tokens": {
+        /**
+         * List the tokens of a user
+         * @description API tokens, the oldest first. The last page ends with the personal access tokens. Records the event `admin_read`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description The `next` of the previous page. */
+                    after?: string;
+                    /** @description Maximum number of records. Default: 50. */
+                    limit?: number;
+                };
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                /** @description A page of records. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminTokenPage"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/users/{id}/sessions": {
+        /**
+         * List the sessions and remembered browsers of a user
+         * @description Records the event `admin_read`.
+         */
+        get: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminSession"][];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/events": {
+        /**
+         * List security events, the newest first
+         * @description All filters apply. Records the event `admin_read`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Only events of this type. */
+                    type?: "account_claimed" | "account_unlocked" | "admin_read" | "confirmation_code_sent" | "consent_given" | "consent_revoked" | "data_exported" | "email_change_requested" | "email_change_undone" | "email_changed" | "email_verified" | "key_rotated" | "lockout" | "login" | "login_code_sent" | "login_failed" | "login_remembered" | "logout" | "passkey_deleted" | "passkey_failed" | "passkey_registered" | "passkey_renamed" | "password_changed" | "password_confirmed" | "password_reset" | "password_reset_requested" | "personal_token_created" | "personal_token_revoked" | "profile_updated" | "recovery_code_used" | "recovery_codes_generated" | "registered" | "remember_replayed" | "session_ended" | "sessions_ended" | "social_linked" | "social_login_failed" | "social_unlinked" | "stepped_up" | "token_created" | "token_revoked" | "tokens_revoked" | "two_factor_challenged" | "two_factor_confirmed" | "two_factor_disabled" | "two_factor_enabled" | "two_factor_failed" | "user_created" | "user_deleted" | "user_invited" | "user_updated" | "verification_sent";
+                    /** @description Only events of this user, who may be deleted. */
+                    user_id?: number;
+                    /** @description Only events of this OAuth client. */
+                    client_id?: string;
+                    /** @description Only events from this time on, in ISO 8601. */
+                    since?: string;
+                    /** @description Only events before this time, in ISO 8601. */
+                    until?: string;
+                    /** @description The `next` of the previous page. */
+                    after?: string;
+                    /** @description Maximum number of records. Default: 50. */
+                    limit?: number;
+                };
+            };
+            responses: {
+                /** @description A page of records. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminEventPage"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/clients": {
+        /**
+         * List the configured OAuth clients
+         * @description In the order of the configuration, without secrets.
+         */
+        get: {
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminClient"][];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/clients/{client_id}": {
+        /**
+         * Show a configured OAuth client
+         * @description All settings. `has_secret` tells whether there is a secret.
+         */
+        get: {
+            parameters: {
+                path: {
+                    /** @description The client_id. */
+                    client_id: string;
+                };
+            };
+            responses: {
+                /** @description All settings of a configured OAuth client, without its secret. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminClientDetails"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/keys": {
+        /**
+         * List the signing keys
+         * @description In the order in which they sign, without their private parts.
+         */
+        get: {
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminKey"][];
+                    };
+                };
+            };
+        };
+    };
     "/openapi.json": {
         /**
          * This description
@@ -1381,6 +1604,374 @@ export interface paths {
 }
 export interface components {
     schemas: {
+        /** @description A configured OAuth client. */
+        AdminClient: {
+            /** @description The client_id. */
+            client_id: string;
+            /** @description The name. */
+            name: string;
+            /** @description `confidential` or `public`. */
+            type: string;
+            /** @description `web` or `native`. */
+            application_type: string;
+            /** @description The authentication method at the token endpoint. */
+            authentication: string;
+            /** @description The grants. */
+            grants: string[];
+            /** @description The scopes. */
+            scopes: string[];
+            /** @description The redirect URIs. */
+            redirect_uris: string[];
+            /** @description Whether svc skips the consent page. */
+            first_party: boolean;
+        };
+        /** @description All settings of a configured OAuth client, without its secret. */
+        AdminClientDetails: {
+            /** @description The client_id. */
+            client_id: string;
+            /** @description The name. */
+            name: string;
+            /** @description `confidential` or `public`. */
+            type: string;
+            /** @description `web` or `native`. */
+            application_type: string;
+            /** @description The authentication method at the token endpoint. */
+            authentication: string;
+            /** @description The grants. */
+            grants: string[];
+            /** @description The scopes. */
+            scopes: string[];
+            /** @description The redirect URIs. */
+            redirect_uris: string[];
+            /** @description Whether svc skips the consent page. */
+            first_party: boolean;
+            /** @description Whether a secret or its hash is configured. */
+            has_secret: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A security event. */
+        AdminEvent: {
+            /** @description The id of the event. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            /** @description The type of the event. */
+            type: string;
+            /**
+             * @description The outcome.
+             * @example success
+             * @enum {string}
+             */
+            outcome: "success" | "failure";
+            /** @description Who acted, such as `user:5`, `client:robot` or `operator:ada`. */
+            actor: string | null;
+            /** @description What the event is about, such as `user:5`. */
+            target: string | null;
+            /** @description The user, who may be deleted. */
+            user_id: number | null;
+            /** @description The OAuth client. */
+            client_id: string | null;
+            /** @description The credential of the request, such as `session:<id>` or `token:5`. */
+            credential: string | null;
+            /** @description Why the administrator acted, or why svc rejected the request. */
+            reason: string | null;
+            /** @description The address of the request. */
+            ip_address: string | null;
+            /** @description The browser or program of the request. */
+            user_agent: string | null;
+            /** @description The id of the request, as in the log. */
+            request_id: string | null;
+            /** @description Facts of the event. */
+            data: {
+                [key: string]: unknown;
+            };
+            /** @description How often it happened. Only for repeated failed sign-ins. */
+            times?: number;
+            /**
+             * Format: date-time
+             * @description When it last happened. Only for repeated failed sign-ins.
+             */
+            last_at?: string;
+            /** @description Continues a list after this event. */
+            cursor: string;
+        };
+        /** @description A page of records. */
+        AdminEventPage: {
+            /** @description The records. */
+            data: components["schemas"]["AdminEvent"][];
+            /** @description The cursor of the next page, for `after`; null on the last page. */
+            next: string | null;
+        };
+        /** @description A signing key, without its private part. */
+        AdminKey: {
+            /** @description The key id. */
+            kid: string;
+            /** @description The algorithm. */
+            algorithm: string;
+            /**
+             * @description Whether the key signs, will sign, or no longer signs.
+             * @example next
+             * @enum {string}
+             */
+            state: "next" | "signing" | "retired";
+            /** @description Whether a secret of `app.secret` decrypts it. */
+            readable: boolean;
+            /**
+             * Format: date-time
+             * @description When the key was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description From when the key signs.
+             */
+            signs_from: string;
+            /**
+             * Format: date-time
+             * @description From when its successor signs.
+             */
+            retired_at: string | null;
+        };
+        /** @description A session or a remembered browser. */
+        AdminSession: {
+            /**
+             * @description A session, or a remembered browser without one.
+             * @example session
+             * @enum {string}
+             */
+            kind: "session" | "remembered";
+            /** @description The id, for `DELETE /admin/v1/sessions/{id}`. It cannot authenticate. */
+            id: string;
+            /** @description The address that the user signed in from. */
+            ip_address: string | null;
+            /** @description The browser that the user signed in with. */
+            user_agent: string | null;
+            /**
+             * Format: date-time
+             * @description When the user signed in; null for a remembered browser.
+             */
+            created_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was last used.
+             */
+            last_seen_at: string;
+        };
+        /** @description A token, without its secret. */
+        AdminToken: {
+            /**
+             * @description An API token, or a personal access token (JWT).
+             * @example api_token
+             * @enum {string}
+             */
+            kind: "api_token" | "personal_access_token";
+            /** @description The id, for `DELETE /admin/v1/tokens/{id}`. */
+            id: string;
+            /** @description The name that the user chose. */
+            name: string;
+            /** @description The abilities or scopes. `*` is every ability except `svc:admin`. */
+            abilities: string[];
+            /**
+             * Format: date-time
+             * @description When the token was created.
+             */
+            created_at: string | null;
+            /**
+             * Format: date-time
+             * @description When an API token was last used.
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description When an API token was last changed.
+             */
+            updated_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the token expires.
+             */
+            expires_at: string | null;
+        };
+        /** @description A page of records. */
+        AdminTokenPage: {
+            /** @description The records. */
+            data: components["schemas"]["AdminToken"][];
+            /** @description The cursor of the next page, for `after`; null on the last page. */
+            next: string | null;
+        };
+        /** @description A user, as administrators see it. */
+        AdminUser: {
+            /**
+             * Format: int64
+             * @description The id of the user. It never changes.
+             */
+            id: number;
+            /** @description The full name. */
+            name: string;
+            /** @description The email address. */
+            email: string;
+            /**
+             * Format: date-time
+             * @description When the user verified the address; null if not verified.
+             */
+            email_verified_at: string | null;
+            /** @description The new address, which takes effect once it is verified. Present only while a change is pending. */
+            pending_email?: string;
+            /** @description The role, which the configuration defines. */
+            role: string;
+            /** @description Whether a second factor is confirmed. */
+            two_factor_enabled: boolean;
+            /**
+             * Format: date-time
+             * @description When the account was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the account was last changed.
+             */
+            updated_at: string;
+            /** @description Whether the account is disabled. */
+            disabled: boolean;
+        };
+        /** @description A user with credentials, sessions, tokens, linked accounts and events. */
+        AdminUserDetails: {
+            /**
+             * Format: int64
+             * @description The id of the user. It never changes.
+             */
+            id: number;
+            /** @description The full name. */
+            name: string;
+            /** @description The email address. */
+            email: string;
+            /**
+             * Format: date-time
+             * @description When the user verified the address; null if not verified.
+             */
+            email_verified_at: string | null;
+            /** @description The new address, which takes effect once it is verified. Present only while a change is pending. */
+            pending_email?: string;
+            /** @description The role, which the configuration defines. */
+            role: string;
+            /** @description Whether a second factor is confirmed. */
+            two_factor_enabled: boolean;
+            /**
+             * Format: date-time
+             * @description When the account was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the account was last changed.
+             */
+            updated_at: string;
+            /** @description Whether the account is disabled. */
+            disabled: boolean;
+            /** @description Whether the user can sign in with a password. */
+            has_password: boolean;
+            /** @description At most 20 passkeys. */
+            passkeys: {
+                [key: string]: unknown;
+            }[];
+            /** @description At most 20 linked accounts. */
+            linked_accounts: {
+                /**
+                 * Format: int64
+                 * @description The id of the link.
+                 */
+                id: number;
+                /** @description The name of the provider. */
+                provider: string;
+                /** @description The id of the user at the provider. */
+                provider_id: string;
+                /** @description The address at the provider. */
+                email: string | null;
+                /** @description The name at the provider. */
+                name: string | null;
+                /**
+                 * Format: date-time
+                 * @description When the account was linked.
+                 */
+                created_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description When the user last signed in with it.
+                 */
+                last_used_at: string | null;
+            }[];
+            /** @description The latest 20 sessions. */
+            sessions: {
+                /** @description The id, for `DELETE /admin/v1/sessions/{id}`. It cannot authenticate. */
+                id: string;
+                /** @description The address that the user signed in from. */
+                ip_address: string | null;
+                /** @description The browser that the user signed in with. */
+                user_agent: string | null;
+                /**
+                 * Format: date-time
+                 * @description When the user signed in; null for a remembered browser.
+                 */
+                created_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description When it was last used.
+                 */
+                last_seen_at: string;
+            }[];
+            /** @description The first 20 API tokens. */
+            tokens: {
+                /**
+                 * Format: int64
+                 * @description The id of the token: its first part, before `|`.
+                 */
+                id: number;
+                /** @description The name that the user chose. */
+                name: string;
+                /** @description What the token may do. `*` allows everything. */
+                abilities: string[];
+                /** @description Updated at most once a minute. */
+                last_used_at: string | null;
+                /** @description Null if only the configured `expiration` limits the token. */
+                expires_at: string | null;
+                /** @description When the token was issued. */
+                created_at: string | null;
+                /** @description When the token was last changed. */
+                updated_at: string | null;
+            }[];
+            /** @description The first 20 personal access tokens. */
+            personal_access_tokens: {
+                /** @description The id of the token. */
+                id: string;
+                /** @description The name that the user chose. */
+                name: string;
+                /** @description The scopes. */
+                scopes: string[];
+                /**
+                 * Format: date-time
+                 * @description When the token was created.
+                 */
+                created_at: string;
+                /**
+                 * Format: date-time
+                 * @description When the token expires.
+                 */
+                expires_at: string;
+            }[];
+            /** @description The latest 20 events. */
+            events: components["schemas"]["AdminEvent"][];
+        };
+        /** @description A page of records. */
+        AdminUserPage: {
+            /** @description The records. */
+            data: components["schemas"]["AdminUser"][];
+            /** @description The cursor of the next page, for `after`; null on the last page. */
+            next: string | null;
+        };
         /** @description An OpenAPI 3.1 document. */
         ApiDescription: {
             [key: string]: unknown;

@@ -1,6 +1,7 @@
 import { checkFeatures } from '../features.ts'
 import type { Finding, Report } from '../findings.ts'
 import type { Config } from '../schema.ts'
+import { adminChecks } from './admin.ts'
 import { apiChecks } from './apis.ts'
 import { clientChecks } from './clients.ts'
 import { guardChecks } from './guard.ts'
@@ -14,6 +15,7 @@ export function crossFindings(config: Config): Finding[] {
   for (const check of [
     ...sectionChecks,
     ...clientChecks,
+    ...adminChecks,
     ...apiChecks,
     ...guardChecks,
     ...webhookChecks,

@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import type { Path, Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import type { Config } from '../schema.ts'
+import { adminScope } from '../sections/admin.ts'
 
 type Client = Config['clients'][number]
 type Report = (key: string | Path, message: string) => void
@@ -221,10 +222,10 @@ function scopesExist({ scopes }: Client, report: Report, config: Config): void {
   const known = new Set([...Object.keys(config.scopes), ...Object.values(config.apis).flatMap((api) => api.scopes)])
   for (const [index, scope] of scopes.entries()) {
     if (scope === '*') report(['scopes', index], 'must not be *; list each scope')
-    else if (!known.has(scope) && !OPENID_SCOPES.includes(scope)) {
+    else if (!known.has(scope) && !OPENID_SCOPES.includes(scope) && scope !== adminScope) {
       report(
         ['scopes', index],
-        `must be a key of scopes, a scope of an API in apis, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`,
+        `must be a key of scopes, a scope of an API in apis, ${adminScope}, or one of ${OPENID_SCOPES.join(', ')} (found "${scope}")`,
       )
     }
   }

@@ -105,7 +105,7 @@ const client = entry('One OAuth client.', {
   scopes: list(text({ description: 'A scope.' }), {
     default: [],
     description:
-      "Scopes of scopes and apis that the client may request, and roles if it may read the user's role. Every client may request openid, profile, email and offline_access.",
+      "Scopes of scopes and apis that the client may request, roles if it may read the user's role, and svc:admin if it may use the admin API. Every client may request openid, profile, email and offline_access.",
   }),
   first_party: flag({ default: false, description: 'Whether to skip the consent page. For your own applications.' }),
   id_token_signed_response_alg: choice(ALGORITHMS, {

@@ -38,6 +38,10 @@ export const operationSections = {
       default: '100000/1h',
       description: 'The same of each kind and client, for all addresses together, without signed-in users.',
     }),
+    admin: rate({
+      default: '600/1m',
+      description: 'Requests to the admin API, by one user or client.',
+    }),
     global: rate({
       default: null,
       description:

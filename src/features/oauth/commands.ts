@@ -1,28 +1,20 @@
 import { jsonOption, printRecord, printRows } from '../../command-output.ts'
 import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from '../../commands.ts'
 import { nearest } from '../../config/nearest.ts'
-import type { Config } from '../../config/schema.ts'
 import { randomId } from '../../crypto/random.ts'
-import { metadataOf, secretHash } from './protocol/clients.ts'
+import { clientDetails, clientFacts } from './client-facts.ts'
+import { secretHash } from './protocol/clients.ts'
 
 const options = { json: jsonOption } as const satisfies CommandOptions
 
 type Input = CommandInput<typeof options>
 
-/** The facts of a client for lists. */
-function factsOf(client: Config['clients'][number]) {
-  const { client_id, name, type, application_type, grants, scopes, redirect_uris, first_party } = client
-  const authentication = metadataOf(client).token_endpoint_auth_method
-  return { client_id, name, type, application_type, authentication, grants, scopes, redirect_uris, first_party }
-}
-
 async function list(context: CommandContext, { options: { json } }: Input): Promise<void> {
   const columns = ['client_id', 'name', 'type', 'authentication', 'grants', 'scopes'] as const
-  const rows = context.config.current().clients.map(factsOf)
+  const rows = context.config.current().clients.map(clientFacts)
   printRows(context, rows, { json, columns, empty: 'No clients are configured.' })
 }
 
-/** Shows a client as configured, with whether it has a secret instead of the secret. */
 async function show(context: CommandContext, { options: { json }, arguments: [id = ''] }: Input): Promise<void> {
   const { clients } = context.config.current()
   const client = clients.find(({ client_id }) => client_id === id)
@@ -33,9 +25,7 @@ async function show(context: CommandContext, { options: { json }, arguments: [id
     )
     throw new CommandError(`Unknown client ${id}.${near ? ` Did you mean ${near}?` : ''}`)
   }
-  const { secret, secret_hash, ...settings } = client
-  const has_secret = secret !== undefined || secret_hash !== undefined
-  printRecord(context, { ...factsOf(client), ...settings, has_secret }, json)
+  printRecord(context, clientDetails(client), json)
 }
 
 async function makeSecret({ print }: CommandContext): Promise<void> {

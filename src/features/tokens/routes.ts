@@ -84,13 +84,13 @@ const tokens: FastifyPluginAsyncTypebox<TokenOptions> = async (app, { proofs }) 
     app.post(
       path,
       {
-        config: { ...guarded, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [403] },
+        config: { ...guarded, recentPassword: ({ tokens }) => tokens.confirm_password, alsoAnswers: [403, 423] },
         schema: {
           operationId: path === '/api/tokens/create' ? 'createToken' : 'createTokenAtOldPath',
           tags: ['API tokens'],
           summary: 'Create an API token',
           description:
-            'An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). svc mails a notice.',
+            'An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. svc mails a notice.',
           body: CreateTokenBody,
           response: { 200: CreateTokenAnswer },
         },

@@ -13,6 +13,10 @@ export const tags = [
   { name: 'OpenID Connect', description: 'The endpoints of OAuth 2.0 and OpenID Connect, for any client library.' },
   { name: 'Account pages', description: 'Pages where users manage their own accounts.' },
   { name: 'Pages', description: 'Pages and forms of svc for browsers.' },
+  {
+    name: 'Administration',
+    description: 'Manage users, credentials and keys, and read the audit trail. For administrators.',
+  },
   { name: 'Guard', description: 'Decides about requests to the services behind the same proxy.' },
   { name: 'Health', description: 'Checks for load balancers, and this description.' },
   { name: 'Samples', description: 'Sample routes that show the guard. `samples: false` removes them.' },

@@ -3,26 +3,10 @@ import { jsonOption, printRows } from '../../../command-output.ts'
 import { type CommandContext, type CommandInput, type CommandOptions, command } from '../../../commands.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
-import { type KeyTimes, lineOf, rotationOf, settled, stateOf, type WantedKey } from './rotation.ts'
-import { KeySeal } from './seal.ts'
-import { listKeys } from './store.ts'
-import { type MadeKey, makeKeys } from './succession.ts'
-
-/** How to replace a key: on schedule, immediately, or immediately with all older keys deleted. */
-type Haste = 'planned' | 'now' | 'withdraw'
+import { type Haste, listedKeys, rotateKeys } from './manage.ts'
+import type { MadeKey } from './succession.ts'
 
 const date = (at: number): string => wireDate(new Date(at))
-
-/** Keys to create. With `planned`, an algorithm whose next key is already published gets none. */
-function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], haste: Haste, now: number, lead: number) {
-  return names.flatMap((algorithm): WantedKey[] => {
-    const line = lineOf(keys, algorithm)
-    if (haste === 'withdraw' || line.length === 0) return [{ algorithm, signsFrom: now, withdraws: true }]
-    if (haste === 'now') return [{ algorithm, signsFrom: now + settled, withdraws: false }]
-    const hasNext = line.some((key) => key.signsFrom > now)
-    return hasNext ? [] : [{ algorithm, signsFrom: now + lead, withdraws: false }]
-  })
-}
 
 const meanings: Readonly<Record<Haste, string>> = {
   planned: 'Until then, the previous keys sign. They stay published until everything they signed has expired.',
@@ -44,13 +28,10 @@ const rotateOptions = {
 } as const satisfies CommandOptions
 
 async function rotate(context: CommandContext, { options }: CommandInput<typeof rotateOptions>): Promise<void> {
-  const { config, database, print, now } = context
+  const { print } = context
   const haste = options.withdraw ? 'withdraw' : options.now ? 'now' : 'planned'
   const names = options.algorithm ? [options.algorithm] : algorithms
-  const settings = config.current()
-  const { lead } = rotationOf(settings)
-  const parts = { database, seal: new KeySeal(settings.app.secret), origin: originOf(context, options) }
-  const made = await makeKeys(parts, (keys) => successors(keys, names, haste, now, lead))
+  const made = await rotateKeys(context, originOf(context, options), { algorithms: names, haste })
   for (const algorithm of names) print(outcome(algorithm, made))
   if (made.length > 0) print(meanings[haste])
 }
@@ -64,23 +45,7 @@ function outcome(algorithm: Algorithm, made: readonly MadeKey[]): string {
 const listOptions = { json: jsonOption } as const satisfies CommandOptions
 
 async function list(context: CommandContext, { options }: CommandInput<typeof listOptions>): Promise<void> {
-  const { config, database, now } = context
-  const seal = new KeySeal(config.current().app.secret)
-  const keys = await listKeys(database)
-  const rows = algorithms
-    .flatMap((algorithm) => lineOf(keys, algorithm))
-    .map((key) => {
-      const { kid, algorithm, createdAt, signsFrom, retiredAt } = key
-      return {
-        kid,
-        algorithm,
-        state: stateOf(key, keys, now),
-        readable: seal.open(key) !== null,
-        created_at: date(createdAt),
-        signs_from: date(signsFrom),
-        retired_at: retiredAt === null ? null : date(retiredAt),
-      }
-    })
+  const rows = await listedKeys(context, context.now)
   const columns = ['kid', 'algorithm', 'state', 'readable', 'created_at', 'signs_from', 'retired_at'] as const
   printRows(context, rows, { json: options.json, columns, empty: 'No keys.' })
 }

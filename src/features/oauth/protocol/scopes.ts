@@ -1,4 +1,5 @@
 import type { Config } from '../../../config/schema.ts'
+import { adminScope } from '../../../config/sections/admin.ts'
 
 /** OpenID Connect scopes that every client may request. */
 export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as const
@@ -11,7 +12,8 @@ export const registeredScopes = ({ scopes, apis }: Config): Set<string> =>
   new Set([...Object.keys(scopes), ...Object.values(apis).flatMap((api) => api.scopes)])
 
 /** All scopes that clients may name; svc ignores others (OpenID Connect Core section 3.1.2.1). */
-export const knownScopes = (config: Config): Set<string> => new Set([...servedScopes, ...registeredScopes(config)])
+export const knownScopes = (config: Config): Set<string> =>
+  new Set([...servedScopes, adminScope, ...registeredScopes(config)])
 
 const scopeList = /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
-import { grants, storedAbilities } from '../../../access/abilities.ts'
+import { grants } from '../../../access/abilities.ts'
 import { isJwt } from '../../../access/guard.ts'
-import { noteUse, unexpiredToken } from '../../../tokens/bearer.ts'
+import { abilitiesOf, noteUse, unexpiredToken } from '../../../tokens/bearer.ts'
 import type { User } from '../../../users/user.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import { apiTokenOrigin, type LiveToken, personalOrigin, subjectsOf } from '../alive.ts'
@@ -99,7 +99,7 @@ async function findSubject(
   if (!found) return null
   const { row, user, end } = found
   if (!user.disabled) noteUse(app, row)
-  const abilities = storedAbilities(row.abilities)
+  const abilities = abilitiesOf(row, user, app.config.current())
   return {
     user,
     grantId: apiTokenOrigin(row.id),

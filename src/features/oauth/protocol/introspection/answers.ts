@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
-import { storedAbilities } from '../../../../access/abilities.ts'
 import { isJwt } from '../../../../access/guard.ts'
-import { type LiveApiToken, liveToken, noteUse } from '../../../../tokens/bearer.ts'
+import { abilitiesOf, type LiveApiToken, liveToken, noteUse } from '../../../../tokens/bearer.ts'
 import { claimsAbout } from '../../../../users/claims.ts'
 import type { User } from '../../../../users/user.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
@@ -106,7 +105,7 @@ export class Introspection {
   #apiToken({ row, user, since, end }: LiveApiToken): TokenState {
     const { app } = this.#parts
     noteUse(app, row)
-    const abilities = storedAbilities(row.abilities)
+    const abilities = abilitiesOf(row, user, app.config.current())
     return stateOf({
       sub: String(user.id),
       scope: scopeOf(abilities),

@@ -1,0 +1,46 @@
+import type { Path, Report } from '../findings.ts'
+import type { Config } from '../schema.ts'
+import { adminScope } from '../sections/admin.ts'
+
+/** Rules that keep users from becoming administrators by themselves. */
+export const adminChecks = [
+  newUsersAreNoAdministrators,
+  scopeIsReserved,
+  defaultTokensAreNoAdministrators,
+  clientsAreMachines,
+] as const
+
+function newUsersAreNoAdministrators({ admin, registration }: Config, report: Report): void {
+  if (!admin.roles.includes(registration.role)) return
+  report(['registration', 'role'], `must not be a role of admin.roles (found "${registration.role}")`)
+}
+
+function scopeIsReserved({ scopes }: Config, report: Report): void {
+  if (Object.hasOwn(scopes, adminScope)) report(['scopes', adminScope], 'is reserved for the admin API; remove it')
+}
+
+function defaultTokensAreNoAdministrators({ tokens }: Config, report: Report): void {
+  const index = tokens.default_abilities.indexOf(adminScope)
+  if (index >= 0)
+    report(['tokens', 'default_abilities', index], `must not be ${adminScope}, which each token must name itself`)
+}
+
+/** No user can receive a token with the scope, because no grant of a user is left. */
+function clientsAreMachines({ clients, oauth }: Config, report: Report): void {
+  for (const [at, { scopes, grants, audience }] of clients.entries()) {
+    const index = scopes.indexOf(adminScope)
+    if (index < 0) continue
+    const path: Path = ['clients', at]
+    const other = grants.find((grant) => grant !== 'client_credentials')
+    if (other !== undefined)
+      report(
+        [...path, 'grants'],
+        `must be [client_credentials] for a client with the scope ${adminScope} (found "${other}")`,
+      )
+    if (audience !== null && audience !== oauth.audience)
+      report(
+        [...path, 'audience'],
+        `must be oauth.audience for a client with the scope ${adminScope} (found "${audience}")`,
+      )
+  }
+}

@@ -1,0 +1,17 @@
+import { list, section, text } from './kinds.ts'
+
+/** Scope of clients, and ability of API tokens, that may use the admin API. `*` does not include it. */
+export const adminScope = 'svc:admin'
+
+/** Administrators. */
+export const adminSections = {
+  admin: section('The admin API below /admin/v1. docs/admin.md describes it.', {
+    roles: list(text({ maxLength: 255, description: 'A role.' }), {
+      default: [],
+      maxItems: 100,
+      example: ['admin'],
+      description:
+        'The roles of administrators. Users with one of them may use the admin API with their session, and with API tokens that name the ability svc:admin. Empty by default, so that no user may. OAuth clients need the scope svc:admin instead, and only the grant client_credentials.',
+    }),
+  }),
+}

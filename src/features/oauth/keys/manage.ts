@@ -1,0 +1,60 @@
+import type { CurrentConfig } from '../../../config/current.ts'
+import type { Database } from '../../../database/database.ts'
+import type { EventContext } from '../../../users/events.ts'
+import { wireDate } from '../../../users/wire-date.ts'
+import { type Algorithm, algorithms } from './jwk.ts'
+import { type KeyTimes, lineOf, rotationOf, settled, stateOf, type WantedKey } from './rotation.ts'
+import { KeySeal } from './seal.ts'
+import { listKeys } from './store.ts'
+import { type MadeKey, makeKeys } from './succession.ts'
+
+interface KeyParts {
+  config: CurrentConfig
+  database: Database
+}
+
+/** How to replace a key: on schedule, immediately, or immediately with all older keys deleted. */
+export type Haste = 'planned' | 'now' | 'withdraw'
+
+/** Keys to create. With `planned`, an algorithm whose next key is already published gets none. */
+function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], haste: Haste, now: number, lead: number) {
+  return names.flatMap((algorithm): WantedKey[] => {
+    const line = lineOf(keys, algorithm)
+    if (haste === 'withdraw' || line.length === 0) return [{ algorithm, signsFrom: now, withdraws: true }]
+    if (haste === 'now') return [{ algorithm, signsFrom: now + settled, withdraws: false }]
+    const hasNext = line.some((key) => key.signsFrom > now)
+    return hasNext ? [] : [{ algorithm, signsFrom: now + lead, withdraws: false }]
+  })
+}
+
+/** Replaces the signing keys of these algorithms; returns the new keys. */
+export function rotateKeys(
+  { config, database }: KeyParts,
+  origin: EventContext,
+  { algorithms: names, haste }: { algorithms: readonly Algorithm[]; haste: Haste },
+): Promise<MadeKey[]> {
+  const settings = config.current()
+  const { lead } = rotationOf(settings)
+  const parts = { database, seal: new KeySeal(settings.app.secret), origin }
+  return makeKeys(parts, (keys) => successors(keys, names, haste, origin.now, lead))
+}
+
+/** The signing keys without their private parts. */
+export async function listedKeys({ config, database }: KeyParts, now: number) {
+  const seal = new KeySeal(config.current().app.secret)
+  const keys = await listKeys(database)
+  return algorithms
+    .flatMap((algorithm) => lineOf(keys, algorithm))
+    .map((key) => {
+      const { kid, algorithm, createdAt, signsFrom, retiredAt } = key
+      return {
+        kid,
+        algorithm,
+        state: stateOf(key, keys, now),
+        readable: seal.open(key) !== null,
+        created_at: wireDate(new Date(createdAt)),
+        signs_from: wireDate(new Date(signsFrom)),
+        retired_at: retiredAt === null ? null : wireDate(new Date(retiredAt)),
+      }
+    })
+}
