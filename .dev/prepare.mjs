@@ -14,6 +14,8 @@ const windows = process.platform === 'win32'
 const localNode = join(modules, '.bin', windows ? 'node.cmd' : 'node')
 // An older Node can install, but it cannot run the server.
 const needsNode = Number(process.versions.node.split('.')[0]) < 24
+// svc traces only if a variable of OpenTelemetry names a collector.
+const traces = Object.keys(process.env).some((name) => name.startsWith('OTEL_'))
 
 const [step = 'server', ...others] = process.argv.slice(2)
 if (!['server', 'dev', 'test'].includes(step) || others.length > 0) {
@@ -28,7 +30,7 @@ function install(isDevelopment) {
   const [manifest, lock] = ['package.json', 'package-lock.json'].map((f) =>
     JSON.parse(readFileSync(join(root, f), 'utf8')),
   )
-  const server = productionPackages(manifest, lock, { node: needsNode })
+  const server = productionPackages(manifest, lock, { node: needsNode, traces })
   const wanted = isDevelopment ? lock.packages : server.lock.packages
   const stamp = stampFor(isDevelopment ? 'installed' : 'server', JSON.stringify(wanted))
   const hasNode = () => !needsNode || existsSync(localNode)
