@@ -43,9 +43,9 @@ const conditionalRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: ConditionalBody,
         response: { 200: RegisterAnswer },
       },
+      preValidation: async (request) => requireFreshPassword(request),
     },
     async (request) => {
-      requireFreshPassword(request)
       const user = requireUser(request)
       const name = browserName(request.headers['user-agent'] ?? '') ?? 'Passkey'
       const { credential } = request.body
