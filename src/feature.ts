@@ -24,6 +24,8 @@ export interface Feature {
   registrationPage?(config: Config, page: { returnTo: string | null }): PagePart
   /** Adds another way to accept an invitation to its page. */
   invitationPage?(config: Config): PagePart
+  /** Adds another way to confirm a user without a password to the confirmation page. */
+  confirmationPage?(app: Pick<FastifyInstance, 'config' | 'database'>, userId: number): Promise<PagePart>
   /** The sections that it adds to the account pages. */
   accountPages?(config: Config): readonly AccountPageName[]
   stepUp?: StepUpFactor

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { confirmButtons } from '../../src/features/social/buttons.ts'
 import type { AccountPageData } from '../../src/pages/account-page-data.ts'
 import { textsOf } from '../../src/pages/texts.ts'
 import { accessStates } from './gallery-access.ts'
@@ -58,6 +59,18 @@ export const accountStates: Readonly<Record<string, (reply: FastifyReply) => Fas
   'account-confirm-failed': (reply) =>
     reply.page('account-confirm', { ...confirm, errors: { password: ['The provided password was incorrect.'] } }),
   'account-confirm-code': (reply) => reply.page('account-confirm', { ...confirm, hasPassword: false }),
+  'account-confirm-provider': (reply) =>
+    reply.page('account-confirm', {
+      ...confirm,
+      hasPassword: false,
+      errors: { provider: [textsOf(reply.request)('account-confirm.not_confirmed')] },
+      parts: [
+        confirmButtons([
+          { id: 'google', label: 'Google' },
+          { id: 'acme', label: 'Acme & Söhne' },
+        ]),
+      ],
+    }),
   'account-confirm-sent': (reply) => reply.page('account-confirm', { ...confirm, hasPassword: false, sent: true }),
   'account-confirm-hostile': (reply) =>
     reply.page('account-confirm', {

@@ -1,9 +1,12 @@
 import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/schema.ts'
+import { confirmPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import type { TextName } from '../../pages/texts.ts'
 import { type Mark, markOf } from './marks.ts'
 import { listProviders } from './provider.ts'
+import { listLinks } from './store.ts'
 
 /** How the button of a provider looks. */
 export interface Branding {
@@ -47,6 +50,25 @@ export function signInPart(config: Config, page: { returnTo: string | null; isAn
   const social = socialLinks(config, page)
   return { template: social.length > 0 ? join(import.meta.dirname, 'pages', 'login.eta') : null, data: { social } }
 }
+
+/** The buttons on the confirmation page: linked providers that prove when their user signed in. */
+export async function confirmPart({ config, database }: Pick<FastifyInstance, 'config' | 'database'>, userId: number) {
+  const linked = new Set((await listLinks(database, userId)).map(({ provider }) => provider))
+  const providers = listProviders(config.current()).filter(({ id, provesTime }) => provesTime && linked.has(id))
+  return confirmButtons(providers)
+}
+
+/** The confirmation buttons of these providers. */
+export const confirmButtons = (providers: readonly { id: string; label: string }[]): PagePart => ({
+  template: providers.length > 0 ? join(import.meta.dirname, 'pages', 'confirm.eta') : null,
+  data: {
+    providers: providers.map(({ id, label }) => ({
+      id,
+      action: `${confirmPage}/providers/${id}`,
+      ...brandingOf({ id, label }),
+    })),
+  },
+})
 
 /** Text for the error code of a failed provider sign-in. */
 export function alertOf(code: unknown): TextName {

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { isOwnFrontEnd, linkTo, signInPage, startPage } from '../../pages/links.ts'
+import { withReturn } from '../../pages/continuation.ts'
+import { accountPage, confirmPage, isOwnFrontEnd, linkTo, signInPage, startPage } from '../../pages/links.ts'
 import type { Flow } from './state.ts'
 
 type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo'>
@@ -22,6 +23,8 @@ export const challengePage = (config: Config, { mode, returnTo }: Place): string
 export function failurePage(config: Config, place: Place | null, code: ErrorCode): string {
   const returnTo = place?.returnTo ?? null
   if (place?.mode === 'page' && place.intent === 'link' && returnTo !== null) return `${returnTo}?error=${code}`
+  if (place?.mode === 'page' && place.intent === 'confirm')
+    return withReturn(confirmPage, returnTo ?? accountPage, { error: code })
   if (place?.mode === 'page') return ownSignIn(returnTo, code)
   const isSignIn = place === null || place.intent === 'sign_in'
   if (isSignIn && config.links.login !== null) return withError(new URL(signInPage(config, returnTo ?? '/')), code)

@@ -1,10 +1,11 @@
 import type { Feature } from '../../feature.ts'
-import { alertOf, signInPart } from './buttons.ts'
+import { alertOf, confirmPart, signInPart } from './buttons.ts'
 import { socialErrors } from './failure.ts'
 import { deleteLinksOf, hasLink, listLinks } from './store.ts'
 
 export const socialFeature = {
   accountPages: ({ social }) => (Object.keys(social).length > 0 ? ['providers'] : []),
+  confirmationPage: confirmPart,
   errors: socialErrors,
   exportData: async ({ database }, userId) => ({ linked_accounts: await listLinks(database, userId) }),
   wayIn: {

@@ -11,6 +11,7 @@ import type { TokenProof } from '../../tokens/first-factor.ts'
 import { openTokenSignIns } from '../../tokens/sign-in.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 import type { ClaimAccount, Opened } from './account.ts'
+import confirmPageRoutes from './confirm-page/routes.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
 import { arrival, challengePage, failurePage } from './destination.ts'
@@ -232,6 +233,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     },
   )
 
+  await app.register(confirmPageRoutes, { begin, providerOf })
   await app.register(confirmationRoutes, { begin, providerOf })
   await app.register(linkRoutes, { begin, providerOf })
 }

@@ -11,6 +11,7 @@ import { localPath } from '../../../http/return-to.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { accountPage, confirmPage } from '../../../pages/links.ts'
 import { addPages } from '../../../pages/pages.ts'
+import { textsOf } from '../../../pages/texts.ts'
 import { findUserById } from '../../../users/users.ts'
 import { codeUserOf, confirm } from '../confirm.ts'
 import { mailCode } from '../mailed-code.ts'
@@ -48,6 +49,9 @@ const confirmationPages: FastifyPluginAsyncTypebox = async (app) => {
     const hasPassword = isPassword((await findUserById(app.database, user.id))?.password ?? null)
     const factors = []
     for (const { stepUp } of app.features) if (stepUp && (await stepUp.isEnrolled(app, user.id))) factors.push(stepUp)
+    const others = []
+    if (!hasPassword)
+      for (const { confirmationPage } of app.features) others.push(await confirmationPage?.(app, user.id))
     return reply.page(
       'account-confirm',
       {
@@ -58,7 +62,10 @@ const confirmationPages: FastifyPluginAsyncTypebox = async (app) => {
         codeAction: codePath,
         email: user.email,
         errors,
-        parts: factors.map(({ part }) => ({ ...part, data: { ...part.data, code: true } })),
+        parts: [
+          ...factors.map(({ part }) => ({ ...part, data: { ...part.data, code: true } })),
+          ...others.filter((part) => part !== undefined),
+        ],
       },
       status,
     )
@@ -73,12 +80,19 @@ const confirmationPages: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Account pages'],
         summary: 'Page: confirm that it is you',
         description: 'Asks for the password, or for a mailed code if the account has no password.',
-        querystring: Type.Object({ return_to: returnTo, sent: uncheckedText('`1`: the code was mailed.') }),
+        querystring: Type.Object({
+          return_to: returnTo,
+          sent: uncheckedText('`1`: the code was mailed.'),
+          error: uncheckedText('Set if the confirmation at a provider failed.'),
+        }),
         response: { 200: sectionAnswers[200], 303: sectionAnswers[303] },
       },
     },
-    (request, reply) =>
-      page(request, reply, { target: targetOf(request.query.return_to), sent: request.query.sent === '1' }),
+    (request, reply) => {
+      const { return_to, sent, error } = request.query
+      const failed = typeof error === 'string' ? { provider: [textsOf(request)('account-confirm.not_confirmed')] } : {}
+      return page(request, reply, { target: targetOf(return_to), sent: sent === '1' }, failed)
+    },
   )
 
   app.post(

@@ -1,36 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { callerOf } from '../../../access/caller.ts'
-import { isPassword } from '../../../crypto/password.ts'
-import { HttpError, unauthenticated } from '../../../errors.ts'
-import { findUserById } from '../../../users/users.ts'
-import { type FlowRequest, returnOf } from '../flow-request.ts'
+import { returnOf } from '../flow-request.ts'
+import type { LinkOptions } from '../links/options.ts'
 import { reportFailure } from '../log-failure.ts'
-import type { SocialProvider } from '../provider.ts'
 import { BeginBody, ProviderParams, UrlAnswer } from '../schemas.ts'
-import { isLinked } from '../store.ts'
-
-interface ConfirmationOptions {
-  providerOf: (id: string) => SocialProvider
-  /** Starts a flow and returns the URL for the browser. */
-  begin: (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    provider: SocialProvider,
-    flowRequest: FlowRequest,
-  ) => Promise<string>
-}
-
-const texts = {
-  hasPassword: 'This account has a password. Confirm it with POST /user/confirm-password.',
-  noTime: 'This provider does not prove when its user signed in. Confirm in another way.',
-  notLinked: 'No account at this provider is linked to yours.',
-} as const
-
-const refused = (why: keyof typeof texts) => new HttpError(400, 'access_denied', texts[why])
+import { confirmationFlow } from './request.ts'
 
 /** Confirmation by a new provider sign-in, for users without a password. */
-const confirmation: FastifyPluginAsyncTypebox<ConfirmationOptions> = async (app, { begin, providerOf }) => {
+const confirmation: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
   app.post(
     '/auth/:provider/confirm',
     {
@@ -49,16 +25,10 @@ const confirmation: FastifyPluginAsyncTypebox<ConfirmationOptions> = async (app,
     },
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
-      const { user, credentialId } = callerOf(request)
-      const found = user && (await findUserById(app.database, user.id))
-      if (!found) throw unauthenticated()
-      if (isPassword(found.password)) throw refused('hasPassword')
-      if (!provider.provesTime) throw refused('noTime')
-      if (!(await isLinked(app.database, found.user.id, provider.id))) throw refused('notLinked')
       const returnTo = returnOf(request.body.return_to)
-      const flowRequest = { intent: 'confirm', mode: 'browser', isAnew: true, deviceName: null, returnTo } as const
+      const flow = await confirmationFlow(request, provider, { mode: 'browser', returnTo })
       try {
-        return { url: await begin(request, reply, provider, { ...flowRequest, session: credentialId }) }
+        return { url: await begin(request, reply, provider, flow) }
       } catch (error) {
         throw await reportFailure(request, provider, error, { isRecorded: false })
       }

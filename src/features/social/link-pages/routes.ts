@@ -9,8 +9,8 @@ import { textsOf } from '../../../http/texts.ts'
 import { confirmationAge } from '../../../login/recent-password.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { confirmPage } from '../../../pages/links.ts'
-import { pageAnswers } from '../../../pages/pages.ts'
 import { brandingOf } from '../buttons.ts'
+import { continuation, continuing } from '../continue-page.ts'
 import { isSocialFailure } from '../failure.ts'
 import type { LinkOptions } from '../links/options.ts'
 import { reportFailure } from '../log-failure.ts'
@@ -23,12 +23,6 @@ const path = sectionPath('providers')
 
 /** An attacker at an unattended browser must not be able to add or remove a way to sign in. */
 const confirmed = { ...verifiedAccount, recentPassword: () => true }
-
-const continuing = {
-  description: 'A page that continues to the provider.',
-  content: pageAnswers.page.content,
-  headers: { Refresh: { type: 'string', description: 'The URL of the provider.' } },
-}
 
 /** The section with the linked provider accounts. */
 const linkPages: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
@@ -101,14 +95,12 @@ const linkPages: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, p
       const flow = { intent: 'link', mode: 'page', isAnew: false, deviceName: null, returnTo: path, session } as const
       try {
         const href = await begin(request, reply, provider, flow)
-        const text = textsOf(request)
-        const title = text('account-providers.continue', { provider: provider.label })
-        reply.header('refresh', `0; url=${href}`)
-        return reply.page('message', {
-          title,
-          message: text('account-providers.continue_hint'),
-          link: { href, label: title },
+        const { refresh, data } = continuation(textsOf(request), {
+          provider,
+          href,
+          hint: 'account-providers.continue_hint',
         })
+        return reply.header('refresh', refresh).page('message', data)
       } catch (error) {
         const { code } = await reportFailure(request, provider, error, { isRecorded: false })
         return reply.redirect(`${path}?error=${code}`, 303)

@@ -1,0 +1,63 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { ownAccount, remedyOf } from '../../../account/account-pages.ts'
+import { HttpError } from '../../../errors.ts'
+import { formType } from '../../../http/bodies.ts'
+import { uncheckedText } from '../../../http/fields.ts'
+import { textsOf } from '../../../http/texts.ts'
+import { withReturn } from '../../../pages/continuation.ts'
+import { accountPage, confirmPage } from '../../../pages/links.ts'
+import { addPages } from '../../../pages/pages.ts'
+import { confirmationFlow } from '../confirmation/request.ts'
+import { continuation, continuing } from '../continue-page.ts'
+import { returnOf } from '../flow-request.ts'
+import type { LinkOptions } from '../links/options.ts'
+import { reportFailure } from '../log-failure.ts'
+import { LinkParams } from '../schemas.ts'
+
+const Form = Type.Object(
+  { return_to: uncheckedText('The path of svc to continue to.') },
+  { title: 'ProviderConfirmationForm', additionalProperties: false },
+)
+
+/** The buttons of linked providers on the confirmation page. */
+const confirmPageRoutes: FastifyPluginAsyncTypebox<LinkOptions> = async (app, { begin, providerOf }) => {
+  await addPages(app, { redirectFor: (error, request) => remedyOf(error, request, accountPage) })
+
+  app.post(
+    `${confirmPage}/providers/:id`,
+    {
+      config: { ...ownAccount, alsoAnswers: [404] },
+      schema: {
+        operationId: 'submitProviderConfirmation',
+        tags: ['Account pages'],
+        summary: 'Form: confirm with a linked provider',
+        description: 'Like `POST /auth/{provider}/confirm`. The response is a page that continues to the provider.',
+        params: LinkParams,
+        consumes: [formType],
+        body: Form,
+        response: { 200: continuing, 303: Type.Null({ description: 'Back to the page, with `error`.' }) },
+      },
+    },
+    async (request, reply) => {
+      const provider = providerOf(request.params.id)
+      const returnTo = returnOf(request.body.return_to) ?? accountPage
+      try {
+        const flow = await confirmationFlow(request, provider, { mode: 'page', returnTo })
+        const href = await begin(request, reply, provider, flow)
+        const { refresh, data } = continuation(textsOf(request), {
+          provider,
+          href,
+          hint: 'account-confirm.provider_hint',
+        })
+        return reply.header('refresh', refresh).page('message', data)
+      } catch (error) {
+        if (error instanceof HttpError && error.statusCode === 401) throw error
+        const { code } = await reportFailure(request, provider, error, { isRecorded: false })
+        return reply.redirect(withReturn(confirmPage, returnTo, { error: code }), 303)
+      }
+    },
+  )
+}
+
+export default confirmPageRoutes

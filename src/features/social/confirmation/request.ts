@@ -1,0 +1,35 @@
+import type { FastifyRequest } from 'fastify'
+import { callerOf } from '../../../access/caller.ts'
+import { isPassword } from '../../../crypto/password.ts'
+import { HttpError, unauthenticated } from '../../../errors.ts'
+import { findUserById } from '../../../users/users.ts'
+import type { FlowRequest } from '../flow-request.ts'
+import type { SocialProvider } from '../provider.ts'
+import { isLinked } from '../store.ts'
+
+const texts = {
+  hasPassword: 'This account has a password. Confirm it with POST /user/confirm-password.',
+  noTime: 'This provider does not prove when its user signed in. Confirm in another way.',
+  notLinked: 'No account at this provider is linked to yours.',
+} as const
+
+const refused = (why: keyof typeof texts) => new HttpError(400, 'access_denied', texts[why])
+
+/**
+ * Returns the flow that confirms the user of this session at a provider. Throws 400 unless the account has no password,
+ * the provider proves the time of a sign-in, and an account there is linked.
+ */
+export async function confirmationFlow(
+  request: FastifyRequest,
+  provider: SocialProvider,
+  place: Pick<FlowRequest, 'mode' | 'returnTo'>,
+): Promise<FlowRequest> {
+  const { database } = request.server
+  const { user, credentialId } = callerOf(request)
+  const found = user && (await findUserById(database, user.id))
+  if (!found) throw unauthenticated()
+  if (isPassword(found.password)) throw refused('hasPassword')
+  if (!provider.provesTime) throw refused('noTime')
+  if (!(await isLinked(database, found.user.id, provider.id))) throw refused('notLinked')
+  return { intent: 'confirm', isAnew: true, deviceName: null, session: credentialId, ...place }
+}
