@@ -39,7 +39,7 @@ export function parseWords(
   for (const token of tokens) {
     if (token.kind === 'positional') {
       if (input.arguments.length === known.length)
-        throw new CommandError(`Unexpected argument ${token.value}.${seeHelp}`)
+        throw new CommandError(`Unexpected argument ${withoutCredentials(token.value)}.${seeHelp}`)
       input.arguments.push(token.value)
     }
     if (token.kind !== 'option') continue
@@ -62,6 +62,9 @@ export function parseWords(
   }
   return input as CommandInput
 }
+
+/** Removes user and password of a URL. */
+const withoutCredentials = (word: string): string => word.replace(/:\/\/.*@/s, '://…@')
 
 function readValue(name: string, option: CommandOption, given: string | undefined): string | number | true {
   const { value, choices, range } = option

@@ -5,6 +5,7 @@ import { searchCommands } from './admin/search-commands.ts'
 import { userCommands } from './admin/user-commands.ts'
 import type { Command } from './commands.ts'
 import { configCommands } from './config-commands.ts'
+import { dataCommands } from './data/commands.ts'
 import { doctorCommands } from './doctor/command.ts'
 import { clientCommands } from './features/oauth/commands.ts'
 import { keyCommands } from './features/oauth/keys/commands.ts'
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   ...webhookCommands,
   ...guardCommands,
   ...configCommands,
+  ...dataCommands,
   ...doctorCommands,
   ...testServerCommands,
 ]

@@ -95,10 +95,10 @@ function isEmailDomain(text: string): boolean {
 }
 
 /**
- * SQLite in memory is impossible, because svc opens several connections, and SQLite's spellings of it must not name a file.
- * A path that is a directory or a remote host is a mistake too.
+ * Tests for the URL of a database. SQLite in memory is impossible, because svc opens several connections, and SQLite's
+ * spellings of it must not name a file. A path that is a directory or a remote host is a mistake too.
  */
-function isDatabaseUrl(text: string): boolean {
+export function isDatabaseUrl(text: string): boolean {
   if (!text.startsWith('file:')) return hasProtocol(text, ['postgresql:', 'postgres:'])
   const path = text.slice('file:'.length).replace(/^\/\/(?=\/)/, '')
   const name = path.split('/').at(-1) ?? ''

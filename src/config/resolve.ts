@@ -60,7 +60,8 @@ function resolveLanguages({ i18n, theme }: Settings, cwd: string): Config['i18n'
   }
 }
 
-function resolveDatabase(url: string, cwd: string): Config['database'] {
+/** Returns the engine and the absolute path of a database. */
+export function resolveDatabase(url: string, cwd: string): Config['database'] {
   if (!url.startsWith('file:')) return { url, engine: 'postgresql', file: null }
   return { url, engine: 'sqlite', file: absolute(cwd, url.replace(/^file:(\/\/(?=\/))?/, '')) }
 }

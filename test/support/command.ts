@@ -34,6 +34,16 @@ export async function runCommand(
   return lines
 }
 
+/** Runs a command that opens the databases itself. */
+export async function runTerminalCommand(name: string, ...words: string[]): Promise<string[]> {
+  const command = commands.find((candidate) => candidate.name === name)
+  const input = command && parseWords(command, words)
+  if (!input || command.usesDatabase) throw new Error(`There is no command ${name} without a context.`)
+  const lines: string[] = []
+  await command.run({ isTerminal: false, print: (line) => void lines.push(line) }, input)
+  return lines
+}
+
 /** Runs a command on the database of an app. */
 export const runCommandOn = (svc: TestApp, name: string, ...words: string[]): Promise<string[]> =>
   runCommand(
