@@ -14,6 +14,9 @@ import { clearTwoFactor } from './users/two-factor.ts'
 import type { User } from './users/user.ts'
 import { deleteUser } from './users/users.ts'
 
+/** Tables of what ends when all users are signed out. */
+export const signedInTables = ['sessions', 'remember_tokens', 'oauth_records'] as const
+
 type AccountChange = (tx: Tx, userId: number) => Promise<void>
 
 /** Account-wide changes. */
