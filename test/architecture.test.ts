@@ -38,7 +38,7 @@ const layers: readonly (readonly string[])[] = [
   // Operations of administrators, for the command line and the admin API.
   ['admin'],
   ['app.ts'],
-  ['guard-command.ts', 'data', 'doctor', 'test-server'],
+  ['guard-command.ts', 'doctor', 'maintenance', 'test-server'],
   ['command-list.ts'],
   ['cli.ts'],
   ['hang-ups.ts', 'stop-timeout.ts'],

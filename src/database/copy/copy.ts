@@ -6,8 +6,7 @@ import { preparePostgresql } from '../postgresql.ts'
 import { prepareSqliteFile } from '../sqlite.ts'
 import { Checksum } from './checksum.ts'
 import type { CopyConnection, Place } from './connection.ts'
-import { PostgresqlCopy } from './postgresql.ts'
-import { SqliteCopy } from './sqlite.ts'
+import { openCopy } from './open.ts'
 import { DataError, type Table } from './values.ts'
 
 /** Rows per statement. */
@@ -30,11 +29,11 @@ export type Progress = (table: string, rows: number, total: number) => void | Pr
 export async function copyDatabase(from: Place, to: Place, progress: Progress): Promise<CopiedTable[]> {
   if (isSame(from, to)) throw new DataError('The source and the target are the same database.')
   if (from.file !== null && !existsSync(from.file)) throw new DataError('The source does not exist.')
-  const source = await during('source', () => open(from))
+  const source = await during('source', () => openCopy(from))
   try {
     const tables = await during('source', () => readSource(source, from))
     await during('target', () => prepare(to))
-    const target = await during('target', () => open(to))
+    const target = await during('target', () => openCopy(to))
     try {
       return await copyTables(source, target, tables, progress)
     } finally {
@@ -54,9 +53,6 @@ function realPath(file: string): string {
 
 const isSame = (from: Place, to: Place): boolean =>
   from.file !== null && to.file !== null ? realPath(from.file) === realPath(to.file) : from.url === to.url
-
-const open = async ({ engine, url, file }: Place): Promise<CopyConnection> =>
-  engine === 'sqlite' ? new SqliteCopy(file ?? '') : PostgresqlCopy.open(url)
 
 /** Says which of the two databases an error is about. */
 async function during<T>(which: 'source' | 'target', work: () => Promise<T>): Promise<T> {
@@ -91,7 +87,7 @@ async function readSource(source: CopyConnection, from: Place): Promise<Table[]>
 /** Creates or migrates an empty target. Throws a DataError if it has rows. */
 async function prepare(to: Place): Promise<void> {
   if (to.file === null || existsSync(to.file)) {
-    const target = await open(to)
+    const target = await openCopy(to)
     try {
       await target.beginRead()
       await requireEmpty(target, await target.tables())

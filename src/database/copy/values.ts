@@ -2,7 +2,7 @@
 export type Kind = 'text' | 'integer' | 'boolean' | 'date' | 'bytes'
 
 /** A column of a table. */
-export interface Column {
+interface Column {
   name: string
   kind: Kind
 }

@@ -1,0 +1,15 @@
+import { CommandError } from '../commands.ts'
+import { isDatabaseUrl } from '../config/formats.ts'
+import { resolveDatabase } from '../config/resolve.ts'
+import type { Place } from '../database/copy/connection.ts'
+
+/** Reads the URL of a database. The error never repeats the URL, which may contain a password. */
+export function placeOf(url: string, name: string): Place {
+  const isAmbiguous = !url.startsWith('file:') && URL.canParse(url) && /@/.test(url.replace(/^[^@]*@/, ''))
+  if (!isDatabaseUrl(url) || isAmbiguous) {
+    throw new CommandError(
+      `<${name}> must be file:<path> or postgresql://user:password@host:port/name. Percent-encode special characters of the password.`,
+    )
+  }
+  return resolveDatabase(url, process.cwd())
+}
