@@ -58,6 +58,17 @@ export const errorCatalogue = {
     meaning: 'The request was authenticated by a session, so it has no token to revoke.',
     remedy: 'Send the token as bearer, or revoke it by its id.',
   },
+  precondition_failed: {
+    status: 412,
+    meaning: 'The record is not the version that `If-Match` names.',
+    remedy: 'Fetch the record again, and repeat the change with its `ETag`.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    meaning:
+      'An earlier request of the caller had the same `Idempotency-Key` and another body, or its record was deleted since.',
+    remedy: 'Use a new key for each new request.',
+  },
   malformed_body: {
     status: 400,
     meaning: 'svc cannot parse the request or its body.',

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { pruneIdempotencyKeys } from './access/idempotency.ts'
 import { pruneEnded } from './access/prune.ts'
 import { pruneUsedOnce } from './access/used-once.ts'
 import { startSchedule } from './jobs/schedule.ts'
@@ -11,6 +12,7 @@ export async function pruneExpired({ database, clock, config, outbox, features }
   const settings = config.current()
   await pruneExpiredTokens(database, settings, settings.tokens.prune_after_hours, now)
   await pruneEnded(database, settings, now)
+  await pruneIdempotencyKeys(database, now)
   for (const { prune } of features) await prune?.(database, now)
   await outbox.prune()
 }

@@ -54,7 +54,7 @@ const touchDatabase = [
   /^features\/[\w-]+\/(.+\/)?store\.ts$/,
   /^database\//,
   /^jobs\/(lane|outbox|outbox-rows|outbox-state|schedule)\.ts$/,
-  /^access\/(session-store|prune|touches)\.ts$/,
+  /^access\/(session-store|idempotency|prune|touches)\.ts$/,
   /^access\/lookups\//,
   /^login\/(end-sessions|login-code-store|remember|sign-in)\.ts$/,
   /^tokens\/store\.ts$/,

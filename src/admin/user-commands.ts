@@ -37,7 +37,8 @@ async function create(context: CommandContext, { options }: CommandInput<typeof 
   const password = hashPassword(await newPassword(context))
   const role = options.role?.trim() || context.config.current().registration.role
   const facts = { name, email, role, password, verified: options.verified === true }
-  context.print(line(await attempt(addUser(context, originOf(context, options), facts))))
+  const origin = originOf(context, options)
+  context.print(line(await attempt(context.database.transaction((tx) => addUser(tx, origin, facts)))))
 }
 
 const inviteOptions = {

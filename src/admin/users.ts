@@ -13,29 +13,42 @@ import type { User } from '../users/user.ts'
 import { createUser, findUserById, type NewUser, setPassword, type UserChanges, updateUser } from '../users/users.ts'
 import type { Admin } from './admin.ts'
 
+/** Throws unless the user, whom no other transaction can change, is as expected. */
+type UserCheck = (user: User) => void
+
 /** Runs a change of one account in a transaction, with the user locked. Throws 404 for an unknown user. */
-function changeAccount<T>({ database }: Admin, userId: number, change: (tx: Tx, user: User) => Promise<T>): Promise<T> {
+function changeAccount<T>(
+  { database }: Admin,
+  userId: number,
+  change: (tx: Tx, user: User) => Promise<T>,
+  check?: UserCheck,
+): Promise<T> {
   return database.transaction(async (tx) => {
     await lockUser(database, tx, userId)
     const found = await findUserById({ prisma: tx }, userId)
     if (!found) throw notFound('User not found.')
+    check?.(found.user)
     return change(tx, found.user)
   })
 }
 
 /** Creates a user. Throws 422 if the address is taken. */
-export function addUser({ database }: Admin, origin: EventContext, facts: Omit<NewUser, 'now'>): Promise<User> {
-  return database.transaction(async (tx) => {
-    const created = await createUser(tx, { ...facts, now: origin.now })
-    if (!created) throw validationFailed({ email: ['The email has already been taken.'] })
-    await recordEvent(tx, origin, { type: 'user_created', userId: created.id })
-    return created
-  })
+export async function addUser(tx: Tx, origin: EventContext, facts: Omit<NewUser, 'now'>): Promise<User> {
+  const created = await createUser(tx, { ...facts, now: origin.now })
+  if (!created) throw validationFailed({ email: ['The email has already been taken.'] })
+  await recordEvent(tx, origin, { type: 'user_created', userId: created.id })
+  return created
 }
 
 /** Changes a user. Disabling also revokes sessions, tokens and grants. */
-export function changeUser(admin: Admin, origin: EventContext, userId: number, changes: UserChanges): Promise<User> {
-  return changeAccount(admin, userId, async (tx, before) => {
+export function changeUser(
+  admin: Admin,
+  origin: EventContext,
+  userId: number,
+  changes: UserChanges,
+  check?: UserCheck,
+): Promise<User> {
+  const change = async (tx: Tx, before: User) => {
     const updated = (await updateUser(tx, before.email, changes, origin.now)) ?? before
     const data = { changed: Object.keys(changes).join(' ') }
     await recordEvent(tx, origin, { type: 'user_updated', userId, data })
@@ -44,7 +57,8 @@ export function changeUser(admin: Admin, origin: EventContext, userId: number, c
     }
     if (changes.disabled) await accountsOf(admin).revokeAccess(tx, userId)
     return updated
-  })
+  }
+  return changeAccount(admin, userId, change, check)
 }
 
 /** Sets the password, ends the sessions, and ends the access of applications, as a password reset does. */
@@ -94,8 +108,8 @@ export function endSessions(admin: Admin, origin: EventContext, userId: number):
 }
 
 /** Deletes the account and all its data, as its user can. */
-export async function removeUser(admin: Admin, origin: EventContext, userId: number): Promise<void> {
-  await changeAccount(admin, userId, (tx, user) => accountsOf(admin).deleteAccount(tx, origin, user))
+export async function removeUser(admin: Admin, origin: EventContext, userId: number, check?: UserCheck): Promise<void> {
+  await changeAccount(admin, userId, (tx, user) => accountsOf(admin).deleteAccount(tx, origin, user), check)
 }
 
 /** Forgets the failed sign-ins of the account, so that it is no longer locked. */

@@ -17,6 +17,7 @@ export type KeyPurpose =
   | 'user-code'
   | 'confirmation-code'
   | 'login-code'
+  | 'idempotency'
 
 /** Secrets for libraries that derive their own keys. */
 type SecretPurpose = 'oauth-cookies' | 'dpop-nonce' | 'oauth-records-name'

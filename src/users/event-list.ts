@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts'
 import { maxRowId } from '../database/ids.ts'
-import { isProven } from '../event-types.ts'
+import { outcomeOf } from '../event-types.ts'
 import type { Event as EventRow } from '../generated/postgresql/client.ts'
 import { userRef } from './events.ts'
 
@@ -129,8 +129,8 @@ export async function listEvents(
 ): Promise<ListedEvent[]> {
   const own = userRef(userId)
   return (await searchEvents(database, { userId }, page)).map((event) => {
-    const isOwn = event.actor === null || event.actor === own || !isProven(event.type)
-    return isOwn ? event : { ...event, ipAddress: null, userAgent: null }
+    const isOwn = event.actor === null || event.actor === own || event.actor === 'anonymous'
+    return isOwn || outcomeOf(event.type) === 'failure' ? event : { ...event, ipAddress: null, userAgent: null }
   })
 }
 

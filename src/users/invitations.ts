@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { CurrentConfig } from '../config/current.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import type { Database, Tx } from '../database/database.ts'
+import type { Invitation as InvitationRow } from '../generated/postgresql/client.ts'
 import type { Mail } from '../mail/mail.ts'
 import { ownLink } from '../pages/links.ts'
 import { isHeldForUndo } from './email-change.ts'
@@ -71,6 +72,20 @@ export async function invite(
   return { id: Number(id), email: address, name, role, expires_at: new Date(expiresAt).toISOString() }
 }
 
+const invitationOf = ({ id, email, name, role, expiresAt }: InvitationRow): Invitation => ({
+  id: Number(id),
+  email,
+  name,
+  role,
+  expires_at: expiresAt.toISOString(),
+})
+
+/** Returns an invitation; null if it was accepted or has been deleted. */
+export async function findInvitationById({ prisma }: Database, id: number): Promise<Invitation | null> {
+  const row = await prisma.invitation.findUnique({ where: { id: BigInt(id) } })
+  return row && invitationOf(row)
+}
+
 /** Returns the invitation of a token, without using it up; null if it is unknown, expired or replaced. */
 export async function findInvitation(
   { prisma }: { prisma: Database['prisma'] | Tx },
@@ -80,9 +95,7 @@ export async function findInvitation(
   const row = await prisma.invitation.findFirst({
     where: { tokenHash: sha256Hex(token), expiresAt: { gt: new Date(now) } },
   })
-  if (!row) return null
-  const { id, email, name, role, expiresAt } = row
-  return { id: Number(id), email, name, role, expires_at: expiresAt.toISOString() }
+  return row && invitationOf(row)
 }
 
 /**

@@ -39,7 +39,7 @@ const slices: Readonly<Record<string, Slice>> = {
   passkeys: { words: /passkey|webauthn/i, max: 15 },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
   // Administrators make reset links too.
-  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 14 },
+  'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 16 },
   profile: { words: /features\/profile|profile_updated|user\/profile/, max: maxFiles },
   reference: { words: /features\/reference/, max: maxFiles },
   registration: { words: /features\/registration|registration\.enabled|registration: section/, max: maxFiles },
@@ -56,7 +56,7 @@ const slices: Readonly<Record<string, Slice>> = {
   // Five templates of its account pages, and their data. Webhooks have the user's setting.
   'two-factor': { words: /two[-_]?factor/i, max: 41 },
   // Administrators unlock accounts too.
-  unlock: { words: /unlock/i, max: 18 },
+  unlock: { words: /unlock/i, max: 19 },
 }
 
 /** Lists of all features that stay in one place, with the texts of their entries. */

@@ -1397,6 +1397,58 @@ export interface paths {
                 };
             };
         };
+        /**
+         * Create a user
+         * @description Sends no mail. Does not apply `registration.allowed_domains` and the rules of passwords. A request with the same `Idempotency-Key` and body within 24 hours returns the record of the first one, with the header `Idempotent-Replayed`.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminCreateUserRequest"];
+                };
+            };
+            responses: {
+                /** @description A user, as administrators see it. */
+                201: {
+                    headers: {
+                        /** @description The version of the user, for `If-Match`. */
+                        ETag?: string;
+                        /** @description `true` if an earlier request created the record. */
+                        "Idempotent-Replayed"?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AdminUser"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/invitations": {
+        /**
+         * Invite a person to create an account
+         * @description Mails a link that works once, for `invitations.ttl`. It replaces an earlier invitation of the address. A request with the same `Idempotency-Key` and body within 24 hours returns the record of the first one, with the header `Idempotent-Replayed`.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminInviteRequest"];
+                };
+            };
+            responses: {
+                /** @description An invitation. */
+                201: {
+                    headers: {
+                        /** @description `true` if an earlier request created the record. */
+                        "Idempotent-Replayed"?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AdminInvitation"];
+                    };
+                };
+            };
+        };
     };
     "/admin/v1/users/{id}": {
         /**
@@ -1411,17 +1463,140 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description A user, as administrators see it. */
+                200: components["responses"]["AdminUser"];
+            };
+        };
+        /**
+         * Delete a user and all data of the account
+         * @description Works as the deletion by the user. With `If-Match`, only if the user still has this version (412). Give the reason in the header `Svc-Reason`.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+        /**
+         * Change a user
+         * @description With `If-Match`, only if the user still has this version (412). Ignores other fields.
+         */
+        patch: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminUpdateUserRequest"];
+                };
+            };
+            responses: {
+                200: components["responses"]["AdminUser"];
+            };
+        };
+    };
+    "/admin/v1/users/{id}/password": {
+        /**
+         * Set the password of a user
+         * @description Ends the sessions and the access of applications, as a password reset does, and mails a notice.
+         */
+        post: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminSetPasswordRequest"];
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+    };
+    "/admin/v1/users/{id}/reset-link": {
+        /**
+         * Make a link with which a user sets a new password
+         * @description The link works once, for `passwords.reset_expires`, and replaces an earlier one. Using it marks the address as verified. 422 for a disabled account.
+         */
+        post: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminResetLinkRequest"];
+                };
+            };
+            responses: {
+                /** @description A link that sets a new password. */
                 200: {
-                    headers: {
-                        /** @description The version of the user, for `If-Match`. */
-                        ETag?: string;
-                        [name: string]: unknown;
-                    };
                     content: {
-                        "application/json": components["schemas"]["AdminUser"];
+                        "application/json": components["schemas"]["AdminResetLink"];
                     };
                 };
+            };
+        };
+    };
+    "/admin/v1/users/{id}/logout": {
+        /**
+         * End the sessions of a user, and forget the remembered browsers
+         * @description Tokens stay.
+         */
+        post: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminReason"];
+                };
+            };
+            responses: {
+                /** @description The sessions ended. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminEndedSessions"];
+                    };
+                };
+            };
+        };
+    };
+    "/admin/v1/users/{id}/unlock": {
+        /**
+         * Forget the failed sign-ins of a user, so that the account is no longer locked
+         * @description Limits of an address over all accounts (`rate_limits.login_address`) stay.
+         */
+        post: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminReason"];
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
             };
         };
     };
@@ -1474,6 +1649,21 @@ export interface paths {
                 };
             };
         };
+        /**
+         * Revoke all API tokens and personal access tokens of a user
+         * @description Takes effect with the next request. Give the reason in the header `Svc-Reason`.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The id of the user. */
+                    id: number;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
     };
     "/admin/v1/users/{id}/sessions": {
         /**
@@ -1494,6 +1684,40 @@ export interface paths {
                         "application/json": components["schemas"]["AdminSession"][];
                     };
                 };
+            };
+        };
+    };
+    "/admin/v1/tokens/{id}": {
+        /**
+         * Revoke an API token or a personal access token
+         * @description Takes effect with the next request. Give the reason in the header `Svc-Reason`.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The id. */
+                    id: string;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
+            };
+        };
+    };
+    "/admin/v1/sessions/{id}": {
+        /**
+         * End a session, or forget a remembered browser
+         * @description Takes effect with the next request. Give the reason in the header `Svc-Reason`.
+         */
+        delete: {
+            parameters: {
+                path: {
+                    /** @description The id. */
+                    id: string;
+                };
+            };
+            responses: {
+                204: components["responses"]["NoContent"];
             };
         };
     };
@@ -1585,6 +1809,27 @@ export interface paths {
             };
         };
     };
+    "/admin/v1/keys/rotate": {
+        /**
+         * Create new signing keys
+         * @description Returns the new keys. With `planned`, an algorithm whose next key is already published gets none. The server also rotates keys on schedule.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AdminRotateKeysRequest"];
+                };
+            };
+            responses: {
+                /** @description Success. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminNewKey"][];
+                    };
+                };
+            };
+        };
+    };
     "/openapi.json": {
         /**
          * This description
@@ -1650,6 +1895,31 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        AdminCreateUserRequest: {
+            /**
+             * Format: email
+             * @description The email address.
+             */
+            email: string;
+            /**
+             * Format: name
+             * @description The full name.
+             */
+            name: string;
+            /** @description Any password. Without one, use a reset link. */
+            password?: string | null;
+            /** @description The role. By default `registration.role`. */
+            role?: string | null;
+            /** @description Whether the address counts as verified. */
+            verified?: boolean;
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
+        };
+        /** @description The sessions ended. */
+        AdminEndedSessions: {
+            /** @description The number of sessions that ended. */
+            sessions: number;
+        };
         /** @description A security event. */
         AdminEvent: {
             /** @description The id of the event. */
@@ -1706,6 +1976,41 @@ export interface components {
             /** @description The cursor of the next page, for `after`; null on the last page. */
             next: string | null;
         };
+        /** @description An invitation. */
+        AdminInvitation: {
+            /**
+             * Format: int64
+             * @description The id of the invitation.
+             */
+            id: number;
+            /** @description The address that the invitation was mailed to. */
+            email: string;
+            /** @description The name; null if the person chooses it. */
+            name: string | null;
+            /** @description The role of the account. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the link expires.
+             */
+            expires_at: string;
+        };
+        AdminInviteRequest: {
+            /**
+             * Format: email
+             * @description The email address.
+             */
+            email: string;
+            /**
+             * Format: name
+             * @description The name. By default the person chooses it.
+             */
+            name?: string | null;
+            /** @description The role. By default `registration.role`. */
+            role?: string | null;
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
+        };
         /** @description A signing key, without its private part. */
         AdminKey: {
             /** @description The key id. */
@@ -1736,6 +2041,52 @@ export interface components {
              */
             retired_at: string | null;
         };
+        /** @description A new signing key. */
+        AdminNewKey: {
+            /** @description The key id. */
+            kid: string;
+            /** @description The algorithm. */
+            algorithm: string;
+            /**
+             * Format: date-time
+             * @description From when the key signs.
+             */
+            signs_from: string;
+        };
+        AdminReason: {
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
+        };
+        /** @description A link that sets a new password. */
+        AdminResetLink: {
+            /**
+             * @description The link; null if it was mailed.
+             * @example https://app.example/reset-password/0f3a…
+             */
+            link: string | null;
+        };
+        AdminResetLinkRequest: {
+            /** @description Whether to mail the link to the user instead of returning it. */
+            mail?: boolean;
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
+        };
+        AdminRotateKeysRequest: {
+            /**
+             * @description Replaces only the key of this algorithm.
+             * @example RS256
+             * @enum {string}
+             */
+            algorithm?: "RS256" | "ES256" | "EdDSA";
+            /**
+             * @description `planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates all that they signed.
+             * @example planned
+             * @enum {string}
+             */
+            when?: "planned" | "now" | "withdraw";
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
+        };
         /** @description A session or a remembered browser. */
         AdminSession: {
             /**
@@ -1760,6 +2111,12 @@ export interface components {
              * @description When it was last used.
              */
             last_seen_at: string;
+        };
+        AdminSetPasswordRequest: {
+            /** @description The new password. Any is valid. */
+            password: string;
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
         };
         /** @description A token, without its secret. */
         AdminToken: {
@@ -1802,6 +2159,29 @@ export interface components {
             data: components["schemas"]["AdminToken"][];
             /** @description The cursor of the next page, for `after`; null on the last page. */
             next: string | null;
+        };
+        AdminUpdateUserRequest: {
+            /**
+             * Format: name
+             * @description The new role.
+             */
+            role?: string;
+            /**
+             * @description Marks the address as verified.
+             * @example true
+             * @enum {boolean}
+             */
+            verified?: true;
+            /** @description Whether the account is disabled. Disabling revokes sessions, tokens and grants, which enabling does not restore. */
+            disabled?: boolean;
+            /**
+             * @description Removes the second factor.
+             * @example true
+             * @enum {boolean}
+             */
+            reset_two_factor?: true;
+            /** @description Why, for the audit trail. Without personal data. */
+            reason?: string | null;
         };
         /** @description A user, as administrators see it. */
         AdminUser: {
@@ -2831,6 +3211,17 @@ export interface components {
         };
     };
     responses: {
+        /** @description A user, as administrators see it. */
+        AdminUser: {
+            headers: {
+                /** @description The version of the user, for `If-Match`. */
+                ETag?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["AdminUser"];
+            };
+        };
         /** @description Success. */
         CreatedToken: {
             content: {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { validationFailed } from '../../errors.ts'
 import { apiSchema } from '../../http/description/described-schemas.ts'
-import { idParameter } from '../../http/fields.ts'
+import { idParameter, nullableText } from '../../http/fields.ts'
 import { isName } from '../../http/formats.ts'
 import { type EventContext, eventContext, recordEvents } from '../../users/events.ts'
 
@@ -10,6 +10,9 @@ const guard = { family: 'guard', caller: 'required' } as const
 
 /** Routes that show data. */
 export const reads = { access: { ...guard, administrator: 'reads' }, limit: 'admin' } as const
+
+/** Routes that change something. */
+export const changes = { access: { ...guard, administrator: 'changes' }, limit: 'admin' } as const
 
 /** Maximum length of a reason. */
 const maxReason = 500
@@ -44,6 +47,9 @@ export const UserParams = Type.Object({ id: idParameter('The id of the user.', '
 
 export const userIdOf = ({ params }: { params: { id: string } }): number => Number(params.id)
 
+/** Why the administrator makes a change. The header `Svc-Reason` is the alternative. */
+export const reasonField = nullableText('Why, for the audit trail. Without personal data.', { maxLength: maxReason })
+
 const reasonHeader = 'svc-reason'
 
 /** The reason in the header, which may have UTF-8. */
@@ -60,7 +66,7 @@ function headerReason({ headers }: FastifyRequest): string | null {
  * Origin of what an administrator does by this request. The user or client is the actor. Mails about it are not in the
  * language of the administrator.
  */
-function adminOrigin(request: FastifyRequest, reason: string | null = null): EventContext {
+export function adminOrigin(request: FastifyRequest, reason: string | null = null): EventContext {
   const origin = eventContext(request)
   return { ...origin, actor: origin.caller, reason: reason ?? headerReason(request), language: null }
 }

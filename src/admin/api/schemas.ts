@@ -30,6 +30,17 @@ export const AdminUser = Type.Object(
   { title: 'AdminUser', description: 'A user, as administrators see it.' },
 )
 
+export const Invitation = Type.Object(
+  {
+    id: Type.Integer({ format: 'int64', description: 'The id of the invitation.' }),
+    email: text('The address that the invitation was mailed to.'),
+    name: textOrNull('The name; null if the person chooses it.'),
+    role: text('The role of the account.'),
+    expires_at: date('When the link expires.'),
+  },
+  { title: 'AdminInvitation', description: 'An invitation.' },
+)
+
 export const AdminSession = Type.Object(
   {
     kind: choice(['session', 'remembered'], 'A session, or a remembered browser without one.'),

@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import { sha256Hex } from '../../crypto/hash.ts'
+import { HttpError } from '../../errors.ts'
 import type { User } from '../../users/user.ts'
 
 /** The header of responses with a version. */
@@ -6,3 +8,12 @@ export const etagHeaders = { ETag: { type: 'string', description: 'The version o
 
 /** Identifies a version of a user: the hash of all that changes can change. */
 export const etagOf = (user: User): string => `"${sha256Hex(JSON.stringify(user)).slice(0, 32)}"`
+
+/** Returns a check that throws 412 unless the user has a version of `If-Match` (RFC 9110 section 13.1.1). */
+export function versionCheck({ headers }: FastifyRequest): (user: User) => void {
+  const expected = headers['if-match']?.split(',').map((tag) => tag.trim())
+  return (user) => {
+    if (!expected || expected.includes('*') || expected.includes(etagOf(user))) return
+    throw new HttpError(412, 'precondition_failed', 'The user was changed meanwhile. Fetch it again.')
+  }
+}

@@ -77,6 +77,11 @@ export type LoginLimit = Prisma.LoginLimitModel
  */
 export type LoginCode = Prisma.LoginCodeModel
 /**
+ * Model IdempotencyKey
+ * A creation that a client may repeat with the same idempotency key.
+ */
+export type IdempotencyKey = Prisma.IdempotencyKeyModel
+/**
  * Model OauthRecord
  * The state of the OAuth server: sessions, grants, codes, refresh tokens, interactions.
  */

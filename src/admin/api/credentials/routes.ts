@@ -2,11 +2,25 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { notFound } from '../../../errors.ts'
 import { findUserById } from '../../../users/users.ts'
-import { sessionsOf, tokensOf } from '../../credentials.ts'
-import { idCursor, limitOf, pageQuery, reads, recordRead, UserParams, userIdOf } from '../request.ts'
+import { revokeSession, revokeToken, revokeTokensOf, sessionsOf, tokensOf } from '../../credentials.ts'
+import {
+  adminOrigin,
+  changes,
+  idCursor,
+  limitOf,
+  pageQuery,
+  reads,
+  recordRead,
+  UserParams,
+  userIdOf,
+} from '../request.ts'
 import { AdminSession, AdminToken, pageOf } from '../schemas.ts'
 
 const tags = ['Administration']
+
+const reason = 'Takes effect with the next request. Give the reason in the header `Svc-Reason`.'
+
+const CredentialParams = Type.Object({ id: Type.String({ pattern: '^[\\w-]{1,64}$', description: 'The id.' }) })
 
 /** Tokens and sessions of any user. */
 const credentials: FastifyPluginAsyncTypebox = async (app) => {
@@ -57,6 +71,63 @@ const credentials: FastifyPluginAsyncTypebox = async (app) => {
       const userId = await requireUserId(request)
       await recordRead(request, userId, 'user')
       return sessionsOf(app, userId, app.clock.now())
+    },
+  )
+
+  app.delete(
+    '/admin/v1/users/:id/tokens',
+    {
+      config: { ...changes, alsoAnswers: [404] },
+      schema: {
+        operationId: 'adminRevokeTokens',
+        tags,
+        summary: 'Revoke all API tokens and personal access tokens of a user',
+        description: reason,
+        params: UserParams,
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      await revokeTokensOf(app, adminOrigin(request), await requireUserId(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/admin/v1/tokens/:id',
+    {
+      config: { ...changes, alsoAnswers: [404] },
+      schema: {
+        operationId: 'adminRevokeToken',
+        tags,
+        summary: 'Revoke an API token or a personal access token',
+        description: reason,
+        params: CredentialParams,
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      await revokeToken(app, adminOrigin(request), request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/admin/v1/sessions/:id',
+    {
+      config: { ...changes, alsoAnswers: [404] },
+      schema: {
+        operationId: 'adminRevokeSession',
+        tags,
+        summary: 'End a session, or forget a remembered browser',
+        description: reason,
+        params: CredentialParams,
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      await revokeSession(app, adminOrigin(request), request.params.id)
+      return reply.code(204).send(null)
     },
   )
 }

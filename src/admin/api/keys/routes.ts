@@ -1,10 +1,46 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { listedKeys } from '../../../features/oauth/keys/manage.ts'
-import { reads } from '../request.ts'
+import { type Algorithm, algorithms } from '../../../features/oauth/keys/jwk.ts'
+import { type Haste, listedKeys, rotateKeys } from '../../../features/oauth/keys/manage.ts'
+import { optionalBody } from '../../../http/description/described-schemas.ts'
+import { wireDate } from '../../../users/wire-date.ts'
+import { adminOrigin, changes, reads, reasonField } from '../request.ts'
 import { AdminKey } from '../schemas.ts'
 
 const tags = ['Administration']
+
+const RotateBody = Type.Object(
+  {
+    algorithm: Type.Optional(
+      Type.Unsafe<Algorithm>({
+        type: 'string',
+        enum: [...algorithms],
+        examples: [algorithms[0]],
+        description: 'Replaces only the key of this algorithm.',
+      }),
+    ),
+    when: Type.Optional(
+      Type.Unsafe<Haste>({
+        type: 'string',
+        enum: ['planned', 'now', 'withdraw'],
+        examples: ['planned'],
+        description:
+          '`planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates all that they signed.',
+      }),
+    ),
+    reason: reasonField,
+  },
+  { title: 'AdminRotateKeysRequest', additionalProperties: false, [optionalBody]: true },
+)
+
+const NewKey = Type.Object(
+  {
+    kid: Type.String({ description: 'The key id.' }),
+    algorithm: Type.String({ description: 'The algorithm.' }),
+    signs_from: Type.String({ format: 'date-time', description: 'From when the key signs.' }),
+  },
+  { title: 'AdminNewKey', description: 'A new signing key.' },
+)
 
 /** The signing keys. */
 const keys: FastifyPluginAsyncTypebox = async (app) => {
@@ -21,6 +57,32 @@ const keys: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async () => listedKeys(app, app.clock.now()),
+  )
+
+  app.post(
+    '/admin/v1/keys/rotate',
+    {
+      config: changes,
+      schema: {
+        operationId: 'adminRotateKeys',
+        tags,
+        summary: 'Create new signing keys',
+        description:
+          'Returns the new keys. With `planned`, an algorithm whose next key is already published gets none. The server also rotates keys on schedule.',
+        body: RotateBody,
+        response: { 200: Type.Array(NewKey) },
+      },
+    },
+    async (request) => {
+      const { algorithm, when = 'planned', reason } = request.body
+      const asked = { algorithms: algorithm ? [algorithm] : algorithms, haste: when }
+      const made = await rotateKeys(app, adminOrigin(request, reason), asked)
+      return made.map(({ kid, algorithm, signsFrom }) => ({
+        kid,
+        algorithm,
+        signs_from: wireDate(new Date(signsFrom)),
+      }))
+    },
   )
 }
 

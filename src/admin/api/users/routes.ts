@@ -9,6 +9,8 @@ import { userDetails } from '../../user-details.ts'
 import { filterText, idCursor, limitOf, pageQuery, reads, recordRead, UserParams, userIdOf } from '../request.ts'
 import { AdminUser, pageOf, UserDetails } from '../schemas.ts'
 import { etagHeaders, etagOf } from '../versions.ts'
+import userChanges from './changes/routes.ts'
+import creation from './creation/routes.ts'
 
 const tags = ['Administration']
 
@@ -35,8 +37,11 @@ const FindQuery = Type.Object({
   ...pageQuery,
 })
 
-/** Users: search and details. */
+/** Users: search, details and changes. */
 const users: FastifyPluginAsyncTypebox = async (app) => {
+  await app.register(creation)
+  await app.register(userChanges)
+
   /** Returns the user that the path names. Throws 404 for an unknown one. */
   async function requireTarget(request: FastifyRequest & { params: { id: string } }): Promise<User> {
     const found = await findUserById(app.database, userIdOf(request))
