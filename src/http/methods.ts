@@ -8,6 +8,7 @@ import type {
   preParsingHookHandler,
   RouteOptions,
 } from 'fastify'
+import findMyWay from 'find-my-way'
 import { methodNotAllowed } from '../errors.ts'
 import { refuseDeep } from './input.ts'
 import { methodsOf, type Step, type StepHook } from './step.ts'
@@ -15,6 +16,8 @@ import { methodsOf, type Step, type StepHook } from './step.ts'
 /** Methods that get 405 where they have no route. Other methods get 404. */
 const answered: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY']
 const overridable = new Set(['PUT', 'PATCH', 'DELETE'])
+
+const isOverridable = (methods: ReadonlySet<string>) => [...methods].some((method) => overridable.has(method))
 
 /** Replays the body of a request that is routed a second time. */
 const replay: preParsingHookHandler = (request, _reply, payload, done) => {
@@ -40,12 +43,49 @@ function bodyMethod(body: unknown): string | null {
   return overridable.has(method) ? method : null
 }
 
+const refusal = (methods: ReadonlySet<string>) => methodNotAllowed([...methods].sort())
+
+/**
+ * Tests whether the router tries the pattern `other` for paths of the pattern `url`, after the routes of `url`: it prefers
+ * the pattern whose first different segment has no parameter.
+ */
+function isFallback(other: string, url: string): boolean {
+  const [segments, others] = [url.split('/'), other.split('/')]
+  const isOpen = (segment = '') => /[:*]/.test(segment)
+  const different = others.findIndex((segment, i) => segment !== segments[i])
+  if (!isOpen(others[different])) return false
+  const reaches =
+    segments.length === others.length || (segments.length > others.length && /\*/.test(others.at(-1) ?? ''))
+  return reaches && others.every((segment, i) => segment === segments[i] || isOpen(segment) || isOpen(segments[i]))
+}
+
+/** Finds the pattern that matches a path. The router is filled when it is first needed. */
+function lookup(methodsByUrl: ReadonlyMap<string, unknown>): (path: string) => string | null {
+  let router: ReturnType<typeof findMyWay> | undefined
+  return (path) => {
+    if (!router) {
+      router = findMyWay()
+      for (const url of methodsByUrl.keys()) router.on('GET', url, () => {}, url)
+    }
+    return router.find('GET', path)?.store ?? null
+  }
+}
+
+/** The patterns of requests whose method their path does not support. */
+const refused = new WeakMap<FastifyRequest, string>()
+
+/** Returns the pattern of the route that a request is for, or undefined if its path is unknown. */
+export function routePattern(request: FastifyRequest): string | undefined {
+  const { url = '*' } = request.routeOptions
+  return url === '*' ? refused.get(request) : url
+}
+
 interface MethodRules {
   /** Replays the body of a request that is routed a second time. */
   replayBody: Step
   /** Routes a POST again under the method in its `_method` field. */
   methodOverride: Step
-  /** Adds 405 responses. Call it after the last route. */
+  /** Adds 405 responses of paths that other routes match too. Call it after the last route. */
   complete(): void
 }
 
@@ -74,6 +114,22 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
     app.routing(raw, reply.raw)
   }
 
+  /** Tests whether a request to this URL would reach the route of another pattern, for example of `/tokens/:id`. */
+  function reachesOther(url: string, method: string): boolean {
+    return [...methodsByUrl].some(
+      ([other, methods]) =>
+        (methods.has(method) || (method === 'POST' && isOverridable(methods))) && isFallback(other, url),
+    )
+  }
+
+  const findPattern = lookup(methodsByUrl)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const url = request.is404 && answered.includes(request.method) ? findPattern(request.url) : null
+    if (url === null) return done()
+    refused.set(request, url)
+    done(refusal(methodsByUrl.get(url) ?? new Set()))
+  })
+
   app.addHook('onRoute', (route: RouteOptions) => {
     if (isComplete) return
     methodsByUrl.set(route.url, new Set([...(methodsByUrl.get(route.url) ?? []), ...methodsOf(route)]))
@@ -98,15 +154,19 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
     complete() {
       isComplete = true
       for (const [url, methods] of methodsByUrl) {
-        const refuse = () => {
-          throw methodNotAllowed([...methods].sort())
-        }
-        const isOverridden = [...methods].some((method) => overridable.has(method))
         const missing = answered.filter((method) => !methods.has(method))
-        const shared = { url, config: { access: { family: 'none' as const } }, schema: { hide: true }, handler: refuse }
-        const plain = missing.filter((method) => method !== 'POST' || !isOverridden)
-        if (plain.length > 0) app.route({ ...shared, method: plain, onRequest: refuse, exposeHeadRoute: false })
-        if (missing.includes('POST') && isOverridden) app.route({ ...shared, method: 'POST', preValidation: override })
+        const isOverridden = missing.includes('POST') && isOverridable(methods)
+        const shared = {
+          url,
+          config: { access: { family: 'none' as const } },
+          schema: { hide: true },
+          handler: () => {
+            throw refusal(methods)
+          },
+        }
+        if (isOverridden) app.route({ ...shared, method: 'POST', preValidation: override })
+        const taken = missing.filter((method) => reachesOther(url, method) && !(isOverridden && method === 'POST'))
+        if (taken.length > 0) app.route({ ...shared, method: taken, onRequest: shared.handler, exposeHeadRoute: false })
       }
     },
   }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AddressRanges } from '../http/addresses.ts'
 import { canonicalAddress } from '../http/client-address.ts'
+import { routePattern } from '../http/methods.ts'
 import { forTerminal } from './terminal.ts'
 import { sentTraceId } from './tracing/trace-id.ts'
 
@@ -45,12 +46,12 @@ export const unmatchedPath = (url: string): string =>
 export function addAccessLog(app: FastifyInstance): void {
   app.addHook('onResponse', (request: FastifyRequest, reply, done) => {
     const { method, raw } = request
-    const route = request.routeOptions.url
+    const route = routePattern(request)
     const traceId = app.tracing?.idOf(request) ?? sentTraceId(raw.headers.traceparent)
     request.log.info(
       {
         method,
-        ...(route === undefined || route === '*' ? { path: unmatchedPath(raw.url ?? '') } : { route }),
+        ...(route === undefined ? { path: unmatchedPath(raw.url ?? '') } : { route }),
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         ...(traceId === undefined ? {} : { trace_id: traceId }),

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { routePattern } from '../../http/methods.ts'
 import { version } from '../../version.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -24,9 +25,8 @@ export function addRequestMetrics(app: FastifyInstance): void {
   const { metrics } = app
   if (!metrics) return
   app.addHook('onResponse', (request, reply, done) => {
-    const { url = '*' } = request.routeOptions
     const method = methods.has(request.method) ? request.method : 'other'
-    metrics.request(method, url === '*' ? 'none' : url, reply.statusCode, reply.elapsedTime / 1000)
+    metrics.request(method, routePattern(request) ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
     done()
   })
 }
