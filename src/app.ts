@@ -73,6 +73,7 @@ import { addGracefulStop } from './http/graceful-stop.ts'
 import { openMethodRules } from './http/methods.ts'
 import { namePlugins } from './http/plugin-names.ts'
 import { serverOptions } from './http/server-options.ts'
+import { addTranslatedMessages } from './http/translated-messages.ts'
 import { addHostRule } from './http/unreadable.ts'
 import { addValidation } from './http/validation.ts'
 import { addBackground } from './jobs/background.ts'
@@ -187,6 +188,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addRequestMetrics(app)
   addForwardedWarning(app)
   addApiHeaders(app)
+  addTranslatedMessages(app)
   addHostRule(app)
   // Without Redis each replica counts `rate_limits.global` in memory: no request pays a query for it.
   const inMemory = worker?.counters ?? new MemoryCounters()

@@ -66,7 +66,7 @@ const holdReply = [
   /^admin\/api\/(.+\/)?routes\.ts$/,
   // Hooks and the framework's own errors.
   /^app\.ts$/,
-  /^http\/(api-headers|deprecation|empty-answer|error-handler|methods|vary)\.ts$/,
+  /^http\/(api-headers|deprecation|empty-answer|error-handler|methods|translated-messages|vary)\.ts$/,
   // Redirects and results of forms in the account pages.
   /^account\/(account-pages|token-form)\.ts$/,
   // They sign the browser out, or count a mail in its headers.
