@@ -1,5 +1,6 @@
 import type { Config } from '../../../config/schema.ts'
 import type { UserClaim } from '../../../config/sections/user-claims.ts'
+import type { TextLookup } from '../../../http/texts.ts'
 import { scopeOfClaim } from '../protocol/claims.ts'
 import type { Registry } from '../protocol/clients.ts'
 import type { InteractionDetails as Details } from '../protocol/oauth-server.ts'
@@ -11,9 +12,9 @@ export const scopesOf = ({ params: { scope } }: Details): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
 
 /** What the consent page lists: the requested scopes, and scopes that describe claims which the client receives. */
-export function consentScopes(details: Details, config: Config, registry: Registry) {
+export function consentScopes(details: Details, config: Config, registry: Registry, text: TextLookup) {
   const names = new Set([...scopesOf(details), ...askedClaims(details, registry), ...sentClaims(details, registry)])
-  return [...names].map((name) => ({ name, description: describeScope(config, name) }))
+  return [...names].map((name) => ({ name, description: describeScope(config, name, text) }))
 }
 
 /** Scopes for individually requested claims (OpenID Connect Core section 5.4). */

@@ -5,6 +5,7 @@ import { HttpError } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { isNavigation } from '../../../http/navigation.ts'
+import { textsOf } from '../../../http/texts.ts'
 import { keepAskedLanguage } from '../../../pages/chosen-language.ts'
 import { registrationPage, signInPage } from '../../../pages/links.ts'
 import { allowFormTarget } from '../../../pages/page-headers.ts'
@@ -219,7 +220,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       host: hostOf(redirect_uri),
       isForDevice: redirect_uri === undefined,
       user: { name: signedIn.user.name, email: signedIn.user.email },
-      scopes: consentScopes(details, config, registry),
+      scopes: consentScopes(details, config, registry, textsOf(request)),
       switchHref: switchPage(returnTo),
     })
   }

@@ -1,5 +1,6 @@
 import type { Config } from '../../../config/schema.ts'
 import { adminScope } from '../../../config/sections/admin.ts'
+import type { TextLookup } from '../../../http/texts.ts'
 
 /** OpenID Connect scopes that every client may request. */
 export const openidScopes = ['openid', 'profile', 'email', 'offline_access'] as const
@@ -26,15 +27,9 @@ export const ownScopes = ({ scopes, apis }: Config): [name: string, description:
   return Object.entries(scopes).filter(([name]) => !taken.has(name))
 }
 
-/** Scope descriptions of OpenID Connect. */
-const openidDescriptions: Readonly<Record<string, string>> = {
-  openid: 'Know who you are',
-  profile: 'Read your name',
-  email: 'Read your email address',
-  roles: 'Read your role',
-  offline_access: 'Keep access while you are away',
-}
+const isServed = (name: string): name is (typeof servedScopes)[number] =>
+  (servedScopes as readonly string[]).includes(name)
 
-/** Returns what a scope allows, in words for users. */
-export const describeScope = ({ scopes }: Config, name: string): string =>
-  openidDescriptions[name] ?? (scopes[name] || name)
+/** Returns what a scope allows, in words for users. Only svc knows its own scopes in all languages. */
+export const describeScope = ({ scopes }: Config, name: string, text: TextLookup): string =>
+  isServed(name) ? text(`scope.${name}`) : scopes[name] || name

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { requireUser } from '../../../../access/caller.ts'
 import { addAccountPages, sectionAnswers, sectionPath, verifiedAccount } from '../../../../account/account-pages.ts'
 import { ListQuery, listPage } from '../../../../account/list-page.ts'
+import { textsOf } from '../../../../http/texts.ts'
 import type { OAuthServer } from '../../protocol/oauth-server.ts'
 import { describeScope } from '../../protocol/scopes.ts'
 import { connectedApplications, disconnect } from '../authorizations.ts'
@@ -31,10 +32,11 @@ const applicationPages: FastifyPluginAsyncTypebox<{ oauthServer: OAuthServer }> 
       const config = app.config.current()
       const connected = await connectedApplications(app, oauthServer, requireUser(request).id)
       const { entries, nextHref } = listPage(path, connected, request.query.after)
+      const text = textsOf(request)
       const applications = entries.map(({ id, client, scopes, created_at, expires_at }) => ({
         action: `${path}/${id}/disconnect`,
         name: client.name,
-        scopes: scopes.map((name) => describeScope(config, name)),
+        scopes: scopes.map((name) => describeScope(config, name, text)),
         createdAt: created_at,
         expiresAt: expires_at,
       }))
