@@ -2,11 +2,14 @@ import { existsSync } from 'node:fs'
 import { loadSettings } from './boot.ts'
 import { CommandError, type CommandInput, type CommandOptions, type Terminal, terminalCommand } from './commands.ts'
 import { type Change, changesBetween } from './config/changes.ts'
-import { type Loaded, loadConfig } from './config/load.ts'
+import { configPath, type Loaded, loadConfig, runDirectory } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
+import { reloadServers, type ServerAnswer } from './control/client.ts'
+import { RunDirectory } from './control/run-directory.ts'
 import { findSnapshot, withoutSecrets } from './database/config-snapshot.ts'
 import { openDatabase } from './database/database.ts'
+import { forTerminal } from './observability/terminal.ts'
 
 async function check({ print }: Terminal): Promise<void> {
   const { file, warnings } = loadConfig()
@@ -81,6 +84,40 @@ async function diff(
   if (options['exit-code']) process.exitCode = 1
 }
 
+const reloadOptions = { json: { description: 'Print JSON, one object per server' } } as const satisfies CommandOptions
+
+async function reload({ print }: Terminal, { options }: CommandInput<typeof reloadOptions>): Promise<void> {
+  const answers = await reloadServers(new RunDirectory(runDirectory(), configPath())).catch((error: Error) => {
+    throw new CommandError(`The configuration was not reloaded: ${error.message}.`)
+  })
+  if (answers.length === 0) {
+    throw new CommandError(
+      `No running server uses ${configPath()}. Run this command where svc runs, as the same user, and with the same ` +
+        'SVC_CONFIG, SVC_RUN_DIR and working directory.',
+    )
+  }
+  for (const answer of answers) {
+    if (options.json) print(JSON.stringify(answer))
+    else printAnswer(print, answer)
+  }
+  if (answers.some(({ accepted }) => !accepted)) process.exitCode = 78
+}
+
+function printAnswer(print: Terminal['print'], answer: ServerAnswer): void {
+  const server = `svc (process ${answer.pid})`
+  if (!answer.accepted) {
+    const lines = answer.problems.map((problem) => `  ${forTerminal(problem)}`)
+    process.stderr.write(`${server} rejected the configuration and keeps the active one:\n${lines.join('\n')}\n`)
+    return
+  }
+  const { changed, waiting, warnings } = answer
+  print(
+    `${server} reloaded the configuration. ${changed.length > 0 ? `Changed: ${changed.join(', ')}` : 'No key changed.'}`,
+  )
+  if (waiting.length > 0) print(`  Restart required for: ${waiting.join(', ')}`)
+  for (const warning of warnings) process.stderr.write(`${forTerminal(warning)}\n`)
+}
+
 /** Commands for the configuration file. */
 export const configCommands = [
   terminalCommand({
@@ -97,5 +134,14 @@ export const configCommands = [
     arguments: [{ name: 'file', description: 'The changed file. By default the configured one' }],
     options: diffOptions,
     run: diff,
+  }),
+  terminalCommand({
+    name: 'config:reload',
+    summary: 'Make the running server reload its configuration',
+    details:
+      'Asks the servers on this machine that use the same configuration file, and prints what changed. Exits with 78 if a ' +
+      'server rejects the configuration, and with 1 if no server runs.',
+    options: reloadOptions,
+    run: reload,
   }),
 ]

@@ -7,6 +7,7 @@ import type { CurrentConfig } from './config/current.ts'
 import { type Loaded, loadConfig, type ReadFile } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
+import type { ReloadResult } from './control/reload-result.ts'
 import { sha256Hex } from './crypto/hash.ts'
 import { type BootFile, BootFiles } from './workers/boot-files.ts'
 
@@ -86,6 +87,7 @@ export class Reloader {
   #watched: readonly string[] = []
   #isLooking = false
   #isClosed = false
+  #whyClosed = 'svc is stopping'
   #noting: Promise<void> = Promise.resolve()
 
   constructor({ boot, files, log, note, keep }: ReloaderParts) {
@@ -103,7 +105,8 @@ export class Reloader {
     this.#noteSettings()
     const pipe = this.#files.paths.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     if (pipe !== undefined) {
-      this.#log.warn(`${pipe} is not a regular file and can be read only once; configuration reload is off`)
+      this.#whyClosed = `${pipe} is not a regular file and can be read only once; configuration reload is off`
+      this.#log.warn(this.#whyClosed)
       this.#isClosed = true
       return
     }
@@ -115,18 +118,15 @@ export class Reloader {
    * Reloads everything synchronously, so that no request sees a partial state and no second reload overlaps. `source`
    * replaces the file system.
    */
-  reload(source?: ReadFile): void {
-    if (this.#isClosed) return
+  reload(source?: ReadFile): ReloadResult {
+    if (this.#isClosed) return { accepted: false, problems: [this.#whyClosed] }
     const recorded = new BootFiles(source)
     const files = new FilesRead(recorded.read)
-    try {
-      if (this.#apply(loadConfig({ read: files.read }))) this.#keep?.(recorded.all)
-    } catch (error) {
-      if (error instanceof ConfigError) this.#refuse(error.message.split('\n'))
-      else this.#log.error({ err: error }, 'configuration reload failed, keeping the active configuration')
-    }
+    const result = this.#load(files)
+    if (result.accepted) this.#keep?.(recorded.all)
     this.#files = files
     this.#watch()
+    return result
   }
 
   /** Stops polling and waits for the current save. */
@@ -149,7 +149,7 @@ export class Reloader {
   /** Reloads if a file changed, once all files are unchanged in two consecutive reads. */
   async #lookUntilQuiet(): Promise<void> {
     for (let before = this.#files, now = before.again(); !now.isSameAs(this.#files); now = before.again()) {
-      if (now.isSameAs(before)) return this.reload()
+      if (now.isSameAs(before)) return void this.reload()
       before = now
       await sleep(quiet, undefined, { ref: false })
     }
@@ -164,23 +164,30 @@ export class Reloader {
     this.#watched = paths
   }
 
-  /** Returns whether the configuration is active. */
-  #apply(loaded: Loaded): boolean {
+  #load(files: FilesRead): ReloadResult {
+    try {
+      return this.#apply(loadConfig({ read: files.read }))
+    } catch (error) {
+      if (error instanceof ConfigError) return this.#refuse(error.message.split('\n'))
+      this.#log.error({ err: error }, 'configuration reload failed, keeping the active configuration')
+      return { accepted: false, problems: [`unexpected error, see the log (${(error as Error).message})`] }
+    }
+  }
+
+  #apply(loaded: Loaded): ReloadResult {
     const { file, isEmpty, warnings } = loaded
     // At boot this would mean a configuration without clients; in a running server the file is more likely being
     // written.
     if (this.#file !== null && (file === null || isEmpty)) {
       const reason = file === null ? 'the configuration file cannot be read (ENOENT)' : 'the file is empty'
-      this.#refuse([`${this.#file}: ${reason}`])
-      return false
+      return this.#refuse([`${this.#file}: ${reason}`])
     }
     const next = nextConfig(this.#settings, loaded)
     const keys = (reload: 'live' | 'restart') => next.changes.filter((c) => c.reload === reload).map(({ key }) => key)
     const [changed, waiting] = [keys('live'), keys('restart')]
     const names = waiting.join(', ')
     if (next.problems.length > 0) {
-      this.#refuse(next.problems, ` without the keys that need a restart (${names})`)
-      return false
+      return this.#refuse(next.problems, ` without the keys that need a restart (${names})`)
     }
     const { secret } = this.#config.current().app
     this.#config.swap({ ...next.config, app: { ...next.config.app, secret } })
@@ -191,11 +198,12 @@ export class Reloader {
     if (waiting.length > 0) this.#log.warn({ keys: waiting }, `restart required for ${names}, keeping the old values`)
     for (const warning of warnings) this.#log.warn(warning)
     if (changed.length > 0) this.#noteSettings()
-    return true
+    return { accepted: true, changed, waiting, warnings }
   }
 
-  #refuse(problems: readonly string[], beside = ''): void {
+  #refuse(problems: string[], beside = ''): ReloadResult {
     this.#log.error({ problems }, `the configuration is invalid${beside}, keeping the active configuration`)
+    return { accepted: false, problems: beside ? problems.map((problem) => `${problem} (invalid${beside})`) : problems }
   }
 
   #noteSettings(): void {

@@ -3,8 +3,10 @@ import { buildApp } from './app.ts'
 import type { BootSettings } from './boot.ts'
 import { systemClock } from './clock.ts'
 import { isLoopback } from './config/hosts.ts'
-import { logLevel, wantsTraces } from './config/load.ts'
+import { configPath, logLevel, runDirectory, wantsTraces } from './config/load.ts'
 import type { Config, Settings } from './config/schema.ts'
+import { RunDirectory } from './control/run-directory.ts'
+import { ControlServer } from './control/server.ts'
 import { keepSnapshot } from './database/config-snapshot.ts'
 import { openDatabase } from './database/database.ts'
 import type { HangUps } from './hang-ups.ts'
@@ -45,12 +47,14 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   // The primary decides what a signal to a worker means.
   const skip = worker ? (['SIGHUP', 'SIGINT', 'SIGTERM'] as const) : (['SIGHUP'] as const)
   const delay = stopTimeout(config.current())
+  let control: ControlServer | null = null
   const stopping = closeWithGrace({ delay, logger: false, onTimeout, skip: [...skip] }, async ({ err }) => {
     if (err) {
       logger.error({ err }, 'unexpected error: stopping')
       app.stopping.isReplaced = worker !== null
       worker?.leave(true)
     }
+    control?.close()
     const noted = reloader.close()
     await app.close()
     await noted
@@ -74,13 +78,15 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
   reloader.start()
   hangUps.handle(
-    () => reloader.reload(),
+    () => void reloader.reload(),
     () => {
       // The terminal is closed, so pending output would wait forever.
       output.destroy()
       process.exit()
     },
   )
+  const directory = new RunDirectory(runDirectory(), configPath())
+  if (!worker) control = await ControlServer.open(directory, async () => reloader.reload(), logger)
   if (worker && !worker.isFirst) return
   // Through the log stream, so that it does not split a log line.
   const listening = app.server.address()

@@ -1,6 +1,8 @@
 import closeWithGrace from 'close-with-grace'
 import type { BootSettings } from './boot.ts'
-import { logLevel } from './config/load.ts'
+import { configPath, logLevel, runDirectory } from './config/load.ts'
+import { RunDirectory } from './control/run-directory.ts'
+import { ControlServer } from './control/server.ts'
 import type { HangUps } from './hang-ups.ts'
 import { createLogger, standardOutput } from './observability/logging.ts'
 import { MetricsListener } from './observability/metrics/listener.ts'
@@ -35,7 +37,9 @@ export async function supervise({ boot, files, count, hangUps, isHandled }: Supe
     await listener.open({ host: server.host, port: wanted.port })
   }
   const delay = stopTimeout(boot.config.current()) + killAfter
+  let control: ControlServer | null = null
   closeWithGrace({ delay, logger: false, onTimeout: () => primary.kill(), skip: ['SIGHUP'] }, async ({ err }) => {
+    control?.close()
     if (err) log.error({ err }, 'unexpected error: stopping')
     const isComplete = await primary.stop()
     output.flushSync()
@@ -43,7 +47,7 @@ export async function supervise({ boot, files, count, hangUps, isHandled }: Supe
   })
   isHandled()
   hangUps.handle(
-    () => primary.reload(),
+    () => void primary.reload(),
     () => process.exit(),
   )
   await primary.start().catch((error) => {
@@ -52,4 +56,6 @@ export async function supervise({ boot, files, count, hangUps, isHandled }: Supe
     throw error
   })
   log.info({ workers: count }, 'workers started')
+  const directory = new RunDirectory(runDirectory(), configPath())
+  control = await ControlServer.open(directory, () => primary.reload(), log)
 }

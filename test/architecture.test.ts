@@ -11,7 +11,7 @@ const layers: readonly (readonly string[])[] = [
   ['generated', 'crypto', 'errors.ts', 'config', 'version.ts', 'clock.ts'],
   // Infrastructure, by subject.
   ['database'],
-  ['limits'],
+  ['limits', 'control'],
   ['workers'],
   ['jobs'],
   ['http'],

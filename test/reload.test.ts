@@ -106,6 +106,24 @@ t.test(
   },
 )
 
+t.test('returns what a reload did', async (t) => {
+  const file = join(temporaryDirectory(t), 'svc.yaml')
+  writeFileSync(file, named('One'))
+  const { reloader } = reloading(t, file)
+  t.same(reloader.reload(), { accepted: true, changed: [], waiting: [], warnings: [] })
+  writeFileSync(file, 'app: { name: Two }\nserver: { host: 127.0.0.2 }\ntheme: { texts: { nothing: x } }\n')
+  t.match(reloader.reload(), {
+    accepted: true,
+    changed: ['app.name', 'theme.texts.nothing'],
+    waiting: ['server.host'],
+    warnings: [/unknown text nothing/],
+  })
+  writeFileSync(file, 'nonsense: 1\n')
+  t.match(reloader.reload(), { accepted: false, problems: [/svc\.yaml:1: nonsense/] })
+  await reloader.close()
+  t.same(reloader.reload(), { accepted: false, problems: ['svc is stopping'] })
+})
+
 t.test('reads a pipe only once, and logs it', async (t) => {
   const pipe = join(temporaryDirectory(t), 'svc.yaml')
   execFileSync('mkfifo', [pipe])

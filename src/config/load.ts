@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { resolve as absolute } from 'node:path'
 import { crossFindings } from './checks/checks.ts'
 import { guardWarnings } from './checks/guard.ts'
@@ -56,6 +57,14 @@ export function loadConfig(options: Options = {}): Loaded {
   const parsed = parseConfig({ text, file, env, cwd, read })
   return { ...parsed, file: found === null ? null : file, isEmpty: text.trim() === '' }
 }
+
+/** Returns the absolute path of the configuration file, which need not exist. */
+export const configPath = (env: Env = process.env, cwd = process.cwd()): string =>
+  absolute(cwd, env.SVC_CONFIG || DEFAULT_FILE)
+
+/** Returns the directory of the control sockets: `SVC_RUN_DIR`, or one of this user for temporary files. */
+export const runDirectory = (env: Env = process.env): string =>
+  absolute(env.SVC_RUN_DIR || `${tmpdir()}/svc-${process.getuid?.() ?? 0}`)
 
 /** Returns the log level from `LOG_LEVEL`, or `info` if it is unknown. */
 export function logLevel(env: Env = process.env): string {

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import type { ReloadResult } from '../control/reload-result.ts'
 import type { Counters } from '../limits/counters.ts'
 import type { BootFile } from './boot-files.ts'
 import type { Boot, MetricsOfProcess, ToPrimary, ToWorker } from './messages.ts'
@@ -19,7 +20,7 @@ declare module 'fastify' {
 
 /** What a worker does when the primary asks for it. */
 interface Handlers {
-  reload(): void
+  reload(): ReloadResult
   stop(how: { isWhole: boolean; isWatched: boolean }): void
 }
 
@@ -49,7 +50,7 @@ export class WorkerLink {
     const counters = new SharedCounters((id, calls) => this.#send({ type: 'count', id, calls }))
     this.counters = counters
     process.on('message', (message: ToWorker) => {
-      if (message.type === 'reload') this.#handlers?.reload()
+      if (message.type === 'reload') this.#reload(message.id)
       if (message.type === 'stop') this.#handlers?.stop(message)
       if (message.type === 'counted') counters.take(message.id, message.results)
       if (message.type === 'metrics') void this.sendMetrics()
@@ -97,6 +98,11 @@ export class WorkerLink {
   /** Sends the current metrics, on request and when the worker ends. */
   async sendMetrics(): Promise<void> {
     if (this.#collect) await this.#send({ type: 'metrics', metrics: await this.#collect() })
+  }
+
+  #reload(id: number): void {
+    const result = this.#handlers?.reload()
+    if (result) void this.#send({ type: 'reload-result', id, result })
   }
 
   /** The primary may end at any time; its workers then end too. */

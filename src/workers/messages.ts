@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import type { ReloadResult } from '../control/reload-result.ts'
 import type { LimitRule } from '../limits/counters.ts'
 import type { BootFile } from './boot-files.ts'
 
@@ -27,7 +28,7 @@ export type CounterCall =
 /** Messages of the primary. */
 export type ToWorker =
   | Boot
-  | { type: 'reload' }
+  | { type: 'reload'; id: number }
   /** `isWhole`: all of svc stops. `isWatched`: a load balancer checks the readiness. */
   | { type: 'stop'; isWhole: boolean; isWatched: boolean }
   | { type: 'counted'; id: number; results: unknown[] }
@@ -40,5 +41,6 @@ export type ToPrimary =
   /** A load balancer checked the readiness. */
   | { type: 'watched' }
   | { type: 'reloaded'; files: readonly BootFile[] }
+  | { type: 'reload-result'; id: number; result: ReloadResult }
   | { type: 'count'; id: number; calls: CounterCall[] }
   | { type: 'metrics'; metrics: MetricsOfProcess }

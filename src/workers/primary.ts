@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { combined, type ReloadResult } from '../control/reload-result.ts'
 import { MemoryCounters } from '../limits/memory-counters.ts'
 import type { BootFile } from './boot-files.ts'
 import { workerArgument } from './link.ts'
@@ -42,6 +43,8 @@ interface Member {
   predecessor: Member | null
   lastMetrics: MetricsOfProcess
   metricsTaken: ((metrics: MetricsOfProcess) => void)[]
+  /** Reloads without a result so far, by id. */
+  reloads: Map<number, (result: ReloadResult | null) => void>
 }
 
 interface PrimaryParts {
@@ -76,6 +79,7 @@ export class Primary {
   #allGone = Promise.withResolvers<void>()
   #reloaded: readonly BootFile[] | null = null
   #watchedAt = Number.NEGATIVE_INFINITY
+  #reloads = 0
 
   constructor(parts: PrimaryParts) {
     this.#parts = parts
@@ -91,9 +95,20 @@ export class Primary {
     for (let number = 2; number <= this.#parts.count; number++) this.#begin({ number, crashes: 0 })
   }
 
-  /** Makes all workers reload the configuration. */
-  reload(): void {
-    for (const member of this.#members) this.#send(member, { type: 'reload' })
+  /** Makes all workers reload the configuration, and returns what they did. */
+  async reload(): Promise<ReloadResult> {
+    const id = ++this.#reloads
+    const results = [...this.#members].map((member) => {
+      const { promise, resolve } = Promise.withResolvers<ReloadResult | null>()
+      // A worker that starts reads the current files later.
+      if (member.isListening) member.reloads.set(id, resolve)
+      else resolve(null)
+      this.#send(member, { type: 'reload', id })
+      return promise
+    })
+    const answered = (await Promise.all(results)).filter((result) => result !== null)
+    if (answered.length > 0) return combined(answered)
+    return { accepted: false, problems: ['svc is starting or stopping; try again'] }
   }
 
   /** Stops all workers together. Returns whether all of them completed their requests. */
@@ -133,6 +148,7 @@ export class Primary {
       predecessor,
       lastMetrics: [],
       metricsTaken: [],
+      reloads: new Map(),
     }
     this.#members.add(member)
     worker.on('message', (message: ToPrimary) => this.#receive(member, message))
@@ -163,6 +179,10 @@ export class Primary {
   #receive(member: Member, message: ToPrimary): void {
     if (message.type === 'watched') this.#watchedAt = performance.now()
     if (message.type === 'reloaded') this.#reloaded = message.files
+    if (message.type === 'reload-result') {
+      member.reloads.get(message.id)?.(message.result)
+      member.reloads.delete(message.id)
+    }
     if (message.type === 'metrics') {
       member.lastMetrics = message.metrics
       for (const take of member.metricsTaken.splice(0)) take(message.metrics)
@@ -194,6 +214,7 @@ export class Primary {
     this.#members.delete(member)
     this.#parts.metrics?.keep(member.lastMetrics)
     for (const take of member.metricsTaken.splice(0)) take([])
+    for (const take of member.reloads.values()) take(null)
     if (code !== 0 && this.#isStopping && member.isListening) this.#hasFailed = true
     if (this.#isStopping) {
       this.#started.resolve()

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Settings } from '../support/app.ts'
 import { ada, startWithAda } from '../support/listening.ts'
 import { Scrape } from '../support/metrics.ts'
-import { freePort, type Running, startMain } from '../support/process.ts'
+import { freePort, type Running, runCli, startMain } from '../support/process.ts'
 import { machineToken, replaceFile, robot, settingsOf } from '../support/reloading.ts'
 import { sendRequest } from '../support/remote.ts'
 import { until } from '../support/until.ts'
@@ -75,8 +75,14 @@ t.test('loses no request while workers are replaced, reloaded and stopped, and f
   }
   t.same(Object.keys(load.outcomes()), ['200'], 'during reloads')
 
+  const reload = () => runCli(['config:reload', '--json'], svc)
+  t.match(JSON.parse((await reload()).stdout), { pid: svc.child.pid, accepted: true, changed: [] })
   replaceFile(svc, 'nonsense: 1\n')
   await until(() => linesWith(svc, { msg: invalid }) === 2)
+  const rejected = await reload()
+  t.equal(rejected.code, 78)
+  t.match(JSON.parse(rejected.stdout), { accepted: false, problems: [/nonsense/] })
+  t.equal(JSON.parse(rejected.stdout).problems.length, 1, 'once for all workers')
   process.kill(workersOf(svc)[0] ?? 0, 'SIGKILL')
   await until(() => linesWith(svc, { msg: crashed }) === 1)
   await until(() => [1, 2].reduce((sum, worker) => sum + linesWith(svc, listens(worker, svc)), 0) === 5)
