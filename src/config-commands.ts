@@ -12,9 +12,9 @@ import { openDatabase } from './database/database.ts'
 import { forTerminal } from './observability/terminal.ts'
 
 async function check({ print }: Terminal): Promise<void> {
-  const { file, warnings } = loadConfig()
+  const { file, others, warnings } = loadConfig()
   for (const warning of warnings) process.stderr.write(`${warning}\n`)
-  print(`${file ?? 'No configuration file (all defaults)'}: valid`)
+  print(`${[file ?? 'No configuration file (all defaults)', ...others].join(', ')}: valid`)
 }
 
 /** Configuration to compare with. */

@@ -1,9 +1,10 @@
-import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
+import { statSync, unwatchFile, watchFile } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { BootSettings } from './boot.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { CurrentConfig } from './config/current.ts'
+import { readSource, watchedPath } from './config/files.ts'
 import { type Loaded, loadConfig, type ReadFile } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
@@ -22,7 +23,7 @@ export class FilesRead {
   readonly #held = new Map<string, string>()
   readonly #source: ReadFile
 
-  constructor(source: ReadFile = (path) => readFileSync(path, 'utf8')) {
+  constructor(source: ReadFile = readSource) {
     this.#source = source
   }
 
@@ -137,7 +138,7 @@ export class Reloader {
   }
 
   readonly #look = (): void => {
-    if (this.#isLooking) return
+    if (this.#isLooking || this.#isClosed) return
     this.#isLooking = true
     this.#lookUntilQuiet()
       .catch((error) => this.#log.error({ err: error }, 'cannot read the configuration files'))
@@ -156,11 +157,12 @@ export class Reloader {
   }
 
   #watch(): void {
-    const { paths } = this.#files
+    const paths = [...new Set(this.#files.paths.map(watchedPath))]
     for (const path of this.#watched) if (!paths.includes(path)) unwatchFile(path, this.#look)
-    for (const path of paths) {
-      if (!this.#watched.includes(path)) watchFile(path, { interval: lookEvery, persistent: false }, this.#look)
-    }
+    const added = paths.filter((path) => !this.#watched.includes(path))
+    for (const path of added) watchFile(path, { interval: lookEvery, persistent: false }, this.#look)
+    // A watcher misses changes before its first look at the file.
+    if (added.length > 0) setTimeout(this.#look, lookEvery).unref()
     this.#watched = paths
   }
 

@@ -1,7 +1,7 @@
 // engine: none
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -105,6 +105,26 @@ t.test(
     t.equal(lines.length, 4)
   },
 )
+
+t.test('notices new, changed and removed files of the directory of clients', async (t) => {
+  const folder = temporaryDirectory(t)
+  const file = join(folder, 'svc.yaml')
+  mkdirSync(join(folder, 'clients.d'))
+  writeFileSync(file, 'clients_directory: clients.d\n')
+  const { reloader, config, logged } = reloading(t, file)
+  reloader.start()
+  const team = join(folder, 'clients.d/team.yaml')
+  writeFileSync(team, 'client_id: team\ntype: public\ngrants: [device_code]\n')
+  t.match(await logged(1), { level: 30, changed: ['clients.team'] })
+  writeFileSync(team, 'client_id: team\ntype: public\nname: Team\ngrants: [device_code]\n')
+  t.match(await logged(2), { level: 30, changed: ['clients.team.name'] })
+  writeFileSync(team, '')
+  t.match(await logged(3), { level: 50, problems: [/team\.yaml:1: the file is empty$/] })
+  t.equal(config.current().clients.length, 1)
+  unlinkSync(team)
+  t.match(await logged(4), { level: 30, changed: ['clients.team'] })
+  t.same(config.current().clients, [])
+})
 
 t.test('returns what a reload did', async (t) => {
   const file = join(temporaryDirectory(t), 'svc.yaml')

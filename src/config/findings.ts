@@ -5,13 +5,15 @@ export type Path = readonly (string | number)[]
 export interface Finding {
   path: Path
   message: string
+  /** The earlier value that this one repeats. */
+  first?: Path
 }
 
 /** Returns the line of a value in the file, or null if the file does not have it. */
 export type LineOf = (path: Path) => number | null
 
 /** Collects the problems that checks report. */
-export type Report = (path: Path, message: string) => void
+export type Report = (path: Path, message: string, first?: Path) => void
 
 /** Formats a path as a JSON pointer. */
 export function pointer(path: Path): string {

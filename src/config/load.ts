@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve as absolute } from 'node:path'
 import { crossFindings } from './checks/checks.ts'
@@ -6,13 +5,14 @@ import { guardWarnings } from './checks/guard.ts'
 import { ConfigError, describe, type Problem } from './config-error.ts'
 import { convertUnits } from './convert.ts'
 import { deepFreeze } from './current.ts'
-import { readDocument } from './document.ts'
 import { overlay } from './environment.ts'
-import { areRelated, type Finding, type LineOf, pointer, printed } from './findings.ts'
+import { readSource } from './files.ts'
+import { areRelated, type Finding, type LineOf, type Path, pointer, printed } from './findings.ts'
 import { productionFindings, unstatedEnvironment } from './production.ts'
 import { resolveConfig } from './resolve.ts'
 import { type Config, rootSchema, type Settings } from './schema.ts'
 import { settle } from './settle.ts'
+import { type Place, readSources } from './sources.ts'
 import type { Env } from './substitute.ts'
 import { createValidator } from './validate.ts'
 import { warningsOf } from './warnings.ts'
@@ -41,15 +41,21 @@ export interface Loaded {
   /** Whether the file is empty. */
   isEmpty: boolean
   lineOf: LineOf
+  /** Where a value was set; null for a default. */
+  originOf: (path: Path) => Origin | null
+  /** Names of the files besides the main one. */
+  others: string[]
   warnings: string[]
 }
 
-const readUtf8: ReadFile = (path) => readFileSync(path, 'utf8')
+/** Where a value was set: in a file, perhaps with variables, or by an environment variable. */
+type Origin = (Place & { usesEnvironment: boolean }) | { variable: string }
+
 const validate = createValidator(rootSchema)
 
 /** Loads the configuration from the environment and the file it names. Throws a ConfigError with all problems. */
 export function loadConfig(options: Options = {}): Loaded {
-  const { env = process.env, cwd = process.cwd(), read = readUtf8 } = options
+  const { env = process.env, cwd = process.cwd(), read = readSource } = options
   const named = options.file ?? (env.SVC_CONFIG || undefined)
   const file = named ?? DEFAULT_FILE
   const found = readText(file, (path) => read(absolute(cwd, path)), named !== undefined)
@@ -93,9 +99,9 @@ interface Given {
 }
 
 /** Parses and validates a configuration text, with the environment, into a frozen snapshot. */
-export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): Omit<Loaded, 'file' | 'isEmpty'> {
-  const source = readDocument(text, env)
-  if (source.syntax.length > 0) throw new ConfigError(source.syntax.map((problem) => ({ file, key: '', ...problem })))
+export function parseConfig({ text, file, env, cwd, read = readSource }: Given): Omit<Loaded, 'file' | 'isEmpty'> {
+  const source = readSources({ text, file, env, cwd, read })
+  if (source.syntax.length > 0) throw new ConfigError(source.syntax)
   const { value: raw, names } = overlay(source.value, env)
   const settled = settle(
     raw,
@@ -105,26 +111,36 @@ export function parseConfig({ text, file, env, cwd, read = readUtf8 }: Given): O
   )
   const validated = validate(settled.value ?? {})
   const settings = deepFreeze(convertUnits(validated.value, rootSchema) as Settings)
-  const lineOf: LineOf = (path) => source.lines.get(pointer(path)) ?? null
+  const lineOf: LineOf = (path) => source.places.get(pointer(path))?.line ?? null
   const config = deepFreeze(resolveConfig(settings, cwd, lineOf))
   const unread = [...source.findings, ...settled.findings]
   // An unreadable value is reported once, without the errors that follow from it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
   const findings = [...broken, ...unrelated([...unstatedEnvironment(settings), ...findingsOf(config)], broken)]
-  const place = { file, lines: source.lines, names }
-  const problems = [
-    ...findings.map((finding) => toProblem(finding, place)),
-    ...source.duplicates.map(({ path, line, message }) => ({ file, line, key: printed(path), message })),
-  ]
-  if (problems.length > 0) throw new ConfigError(problems.sort((first, second) => first.line - second.line))
-  const warnings = guardWarnings(config).map((finding) => describe(toProblem(finding, place)))
+  const places = { file, places: source.places, names }
+  const problems = [...findings.map((finding) => toProblem(finding, places)), ...source.problems]
+  if (problems.length > 0) throw new ConfigError(inOrder(problems, [file, ...source.others]))
+  const warnings = guardWarnings(config).map((finding) => describe(toProblem(finding, places)))
+  const originOf = (path: Path): Origin | null => {
+    const place = pointer(path)
+    const variable = [...names].find(([name]) => place === name || place.startsWith(`${name}/`))?.[1]
+    if (variable !== undefined) return { variable }
+    const found = source.places.get(place)
+    return found ? { ...found, usesEnvironment: source.substituted.has(place) } : null
+  }
   return {
     config,
     settings,
     lineOf,
+    originOf,
+    others: source.others,
     warnings: [...warnings, ...warningsOf(config)],
   }
 }
+
+/** Sorts problems by file and line. */
+const inOrder = (problems: readonly Problem[], files: readonly string[]): Problem[] =>
+  problems.toSorted((one, other) => files.indexOf(one.file) - files.indexOf(other.file) || one.line - other.line)
 
 /** Returns problems between keys that are valid on their own. */
 export const findingsOf = (config: Config): Finding[] => [...crossFindings(config), ...productionFindings(config)]
@@ -150,21 +166,23 @@ function isUnder(place: string, names: ReadonlyMap<string, string>): boolean {
   return [...names.keys()].some((name) => place === name || place.startsWith(`${name}/`))
 }
 
-/** Positions of values by JSON pointer: lines of the file, and variables of the environment. */
+/** Places of values by JSON pointer: in files, and variables of the environment. */
 interface Places {
   file: string
-  lines: ReadonlyMap<string, number>
+  places: ReadonlyMap<string, Place>
   names: ReadonlyMap<string, string>
 }
 
-function toProblem({ path, message }: Finding, { file, lines, names }: Places): Problem {
+function toProblem({ path, message, first }: Finding, { file, places, names }: Places): Problem {
+  const known = first && places.get(pointer(first))
+  const text = known ? `${message} (first in ${known.file}:${known.line})` : message
   // A missing key is reported at the nearest enclosing position.
   for (let length = path.length; length >= 0; length--) {
     const place = pointer(path.slice(0, length))
     const name = names.get(place)
-    if (name !== undefined) return { file: 'environment', line: 0, key: name, message }
-    const line = lines.get(place)
-    if (line !== undefined) return { file, line, key: printed(path), message }
+    if (name !== undefined) return { file: 'environment', line: 0, key: name, message: text }
+    const found = places.get(place)
+    if (found !== undefined) return { ...found, key: printed(path), message: text }
   }
-  return { file, line: 1, key: printed(path), message }
+  return { file, line: 1, key: printed(path), message: text }
 }

@@ -6,6 +6,7 @@ import { accountSections } from './sections/accounts.ts'
 import { adminSections } from './sections/admin.ts'
 import { appearanceSections } from './sections/appearance.ts'
 import type { DeepReadonly } from './sections/feature-section.ts'
+import { fileSections } from './sections/files.ts'
 import { oauthSections } from './sections/oauth.ts'
 import { operationSections } from './sections/operation.ts'
 import { serverSections } from './sections/server.ts'
@@ -14,6 +15,7 @@ import type { Schema } from './walk.ts'
 /** Schema of the configuration file: the source of validation, defaults, types and editor hints. */
 export const configSchema = Type.Object(
   {
+    ...fileSections,
     ...serverSections,
     ...accessSections,
     ...accountSections,

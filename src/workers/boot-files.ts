@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readSource } from '../config/files.ts'
 
 /** What reading a file returned or threw. */
 export type BootFile = { path: string; text: string } | { path: string; message: string; code: string }
@@ -11,7 +11,7 @@ export class BootFiles {
   readonly all: BootFile[] = []
   readonly #source: (path: string) => string
 
-  constructor(source = (path: string): string => readFileSync(path, 'utf8')) {
+  constructor(source = readSource) {
     this.#source = source
   }
 
@@ -33,7 +33,7 @@ export const readRecorded =
   (files: readonly BootFile[]) =>
   (path: string): string => {
     const file = files.find((each) => each.path === path)
-    if (!file) return readFileSync(path, 'utf8')
+    if (!file) return readSource(path)
     if ('text' in file) return file.text
     throw Object.assign(new Error(file.message), { code: file.code })
   }

@@ -10,6 +10,9 @@ import { buildReloading } from './reloading-app.ts'
 
 /** Keys without a row. `kept.test.ts` covers them too: none is read at boot or from a replaced configuration. */
 const unseen = [
+  // test/config/files.test.ts and test/reload.test.ts
+  'include',
+  'clients_directory',
   'tokens.prune_after_hours',
   'passwords.reset_revokes_tokens',
   'two_factor.window',

@@ -115,11 +115,13 @@ t.test('describes the purpose of every key and when a change applies', (t) => {
 
 t.test('accepts a file that uses every section', (t) => {
   const text = read('config/examples/full.yaml')
-  const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, SECRET] as const)
+  const parts = [text, read('config/examples/webhooks.yaml'), read('config/examples/clients.d/reports.yaml')]
+  const names = [...parts.join('').matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, SECRET] as const)
   const env = { ...Object.fromEntries(names), SVC_CONFIG: 'config/examples/full.yaml' }
   const { config, warnings } = loadConfig({ env, cwd: new URL('.', root).pathname })
   t.equal(config.app.environment, 'production')
-  t.equal(config.clients.length, 7)
+  t.equal(config.clients.length, 9)
+  t.equal(config.webhooks.length, 2)
   t.same(warnings, [])
   const used = parseDocument(text).toJS() as Record<string, unknown>
   t.strictSame(Object.keys(used).sort(), Object.keys(schema.properties ?? {}).sort())

@@ -79,7 +79,9 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
       const env = Object.fromEntries(
         container.env.map(({ name, value }: Resource) => [name, value ?? given[name] ?? `unknown variable ${name}`]),
       )
-      const file = only(all, 'ConfigMap').data['svc.yaml'].replaceAll('/run/secrets/', `${folder}/`)
+      const file = only(all, 'ConfigMap')
+        .data['svc.yaml'].replaceAll('/run/secrets/', `${folder}/`)
+        .replaceAll('/etc/svc-clients', folder)
       const { config } = parseConfig({ text: file, file: 'svc.yaml', env, cwd: folder })
       t.equal(config.app.environment, 'production')
       t.equal(config.database.engine, values.endsWith('embedded.yaml') ? 'sqlite' : 'postgresql')
@@ -169,6 +171,19 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.equal(sumOf(['--set', 'replicas=5']), before)
     t.not(sumOf(['--set', 'config.session.lifetime=60']), before)
     t.equal(sumOf(['--set', 'reload=true']), undefined)
+  })
+
+  t.test('mounts the ConfigMaps of other teams as the directory of clients', async (t) => {
+    const all = resources(set('full'))
+    const { containers, volumes } = only(all, 'Deployment').spec.template.spec
+    const { mountPath } = containers[0].volumeMounts.find(({ name }: Resource) => name === 'clients')
+    t.equal(parse(only(all, 'ConfigMap').data['svc.yaml']).clients_directory, mountPath)
+    t.strictSame(volumes.find(({ name }: Resource) => name === 'clients').projected.sources, [
+      { configMap: { name: 'reports-clients' } },
+      { configMap: { name: 'shop-clients' } },
+    ])
+    t.match(refused(set('full'), ['--set', 'config.clients_directory=x']), /use one of them/)
+    t.notMatch(template(set('postgresql')).stdout, /clients_directory|svc-clients/)
   })
 
   t.test('adds the dashboards to a ConfigMap unchanged', async (t) => {

@@ -37,6 +37,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* The configuration, with the directory of the clients in other ConfigMaps. */}}
+{{- define "svc.config" -}}
+{{- if .Values.clientConfigMaps -}}
+{{- toYaml (merge (dict "clients_directory" "/etc/svc-clients") .Values.config) -}}
+{{- else -}}
+{{- toYaml .Values.config -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The port of config.metrics, or nothing. */}}
 {{- define "svc.metricsPort" -}}
 {{- with .Values.config.metrics }}{{ with .port }}{{ int . }}{{ end }}{{ end -}}
@@ -72,6 +81,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- if and (eq (toString (dig "server" "workers" 1 .Values.config)) "auto") (not (dig "limits" "cpu" "" .Values.resources)) -}}
 {{- fail "config.server.workers: auto needs resources.limits.cpu; without a limit svc starts a worker for each CPU of the node" -}}
+{{- end -}}
+{{- if and .Values.clientConfigMaps (dig "clients_directory" "" .Values.config) -}}
+{{- fail "clientConfigMaps sets config.clients_directory; use one of them" -}}
 {{- end -}}
 {{- if and .Values.serviceMonitor.enabled (not (include "svc.metricsPort" .)) -}}
 {{- fail "serviceMonitor.enabled needs config.metrics.port" -}}

@@ -11,7 +11,7 @@ import { webhookChecks } from './webhooks.ts'
 /** Returns all problems between keys that are valid on their own. */
 export function crossFindings(config: Config): Finding[] {
   const findings: Finding[] = []
-  const report: Report = (path, message) => findings.push({ path, message })
+  const report: Report = (path, message, first) => findings.push({ path, message, ...(first && { first }) })
   for (const check of [
     ...sectionChecks,
     ...clientChecks,

@@ -47,7 +47,8 @@ function idsAreUnique({ clients }: Config, sink: Sink): void {
   for (const [index, id] of ids.entries()) {
     const first = ids.indexOf(id)
     if (first === index) continue
-    sink(['clients', index, 'client_id'], `must be unique; clients[${first}] already uses it (found "${id}")`)
+    const message = `must be unique; clients[${first}] already uses it (found "${id}")`
+    sink(['clients', index, 'client_id'], message, ['clients', first, 'client_id'])
   }
 }
 

@@ -1,4 +1,5 @@
 import { ALGORITHMS, clients } from './clients.ts'
+import { clientsDirectory } from './files.ts'
 import { choice, duration, entry, flag, list, named, nullable, section, text } from './kinds.ts'
 import { userClaims } from './user-claims.ts'
 
@@ -54,6 +55,7 @@ export const oauthSections = {
     },
   ),
   clients,
+  clients_directory: clientsDirectory,
   oauth: section('The OAuth server.', {
     access_token_ttl: duration({
       default: '15m',
