@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs'
 import { loadSettings } from './boot.ts'
+import { jsonOption, printRows } from './command-output.ts'
 import { CommandError, type CommandInput, type CommandOptions, type Terminal, terminalCommand } from './commands.ts'
 import { type Change, changesBetween } from './config/changes.ts'
 import { configPath, type Loaded, loadConfig, runDirectory } from './config/load.ts'
 import { nextConfig } from './config/next.ts'
 import type { Settings } from './config/schema.ts'
+import { type ShownValue, shownValues } from './config/shown.ts'
 import { reloadServers, type ServerAnswer } from './control/client.ts'
 import { RunDirectory } from './control/run-directory.ts'
 import { findSnapshot, withoutSecrets } from './database/config-snapshot.ts'
@@ -84,6 +86,40 @@ async function diff(
   if (options['exit-code']) process.exitCode = 1
 }
 
+const showOptions = {
+  json: jsonOption,
+  all: { description: 'Also values that were not set' },
+} as const satisfies CommandOptions
+
+function show(terminal: Terminal, { options, arguments: [below] }: CommandInput<typeof showOptions>): void {
+  const loaded = loadConfig()
+  for (const warning of loaded.warnings) process.stderr.write(`${forTerminal(warning)}\n`)
+  const isBelow = (key: string) => below === undefined || key === below || /^[.[]/.test(key.slice(below.length))
+  const named = shownValues(loaded).filter(({ key }) => key.startsWith(below ?? '') && isBelow(key))
+  if (below !== undefined && named.length === 0) throw new CommandError(`${below} is not a key of the configuration.`)
+  // A named section without values of its own shows its defaults.
+  const set = named.filter(({ source }) => source !== 'default')
+  const shown = options.all || below !== undefined ? named : set
+  printRows(terminal, shown.map(options.json || !terminal.isTerminal ? (row) => row : forTable), {
+    json: options.json,
+    columns: ['key', 'value', 'source'],
+    empty: 'No value is set (all defaults).',
+  })
+}
+
+const forTable = ({ key, value, isSecret, source, file, line, variable }: ShownValue): ShownValue => ({
+  key,
+  value: isSecret ? '(secret)' : typeof value === 'string' ? value : JSON.stringify(value),
+  isSecret,
+  source:
+    file === null
+      ? [source, variable].filter(Boolean).join(' ')
+      : `${file}:${line}${variable ? ' with variables' : ''}`,
+  file,
+  line,
+  variable,
+})
+
 const reloadOptions = { json: { description: 'Print JSON, one object per server' } } as const satisfies CommandOptions
 
 async function reload({ print }: Terminal, { options }: CommandInput<typeof reloadOptions>): Promise<void> {
@@ -134,6 +170,16 @@ export const configCommands = [
     arguments: [{ name: 'file', description: 'The changed file. By default the configured one' }],
     options: diffOptions,
     run: diff,
+  }),
+  terminalCommand({
+    name: 'config:show',
+    summary: 'Show the configuration without secrets, and where each value was set',
+    details:
+      'Reads the configuration file, the files that it names, and the environment, as a server that starts now. Prints values ' +
+      'that are not defaults. config:diff shows what a running server uses.',
+    arguments: [{ name: 'key', description: 'Show all values of this key or section, such as oauth or clients[0]' }],
+    options: showOptions,
+    run: async (terminal, input) => show(terminal, input),
   }),
   terminalCommand({
     name: 'config:reload',

@@ -66,12 +66,14 @@ function entriesOf(value: unknown, schema: Schema): Record<string, unknown> | un
 const defaultOf = (schema: Schema): unknown =>
   'default' in schema ? convertUnits(structuredClone(schema.default), schema) : undefined
 
-function holdsSecret(schema: Schema): boolean {
+/** Tests whether a value of the schema contains a secret. */
+export function holdsSecret(schema: Schema): boolean {
   const parts = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])]
   return schema['x-svc-secret'] === true || parts.some(holdsSecret)
 }
 
-function textOf(value: unknown, schema: Schema): string {
+/** Formats a value as in the file. */
+export function textOf(value: unknown, schema: Schema): string {
   if (value === null) return 'null'
   if (schema['x-svc-kind'] === 'duration') return durationText(Number(value))
   // Sound: the schema allows only rates here.

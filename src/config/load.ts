@@ -123,10 +123,11 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   const warnings = guardWarnings(config).map((finding) => describe(toProblem(finding, places)))
   const originOf = (path: Path): Origin | null => {
     const place = pointer(path)
-    const variable = [...names].find(([name]) => place === name || place.startsWith(`${name}/`))?.[1]
+    const variable = [...names].find(([name]) => isUnder(place, new Map([[name, '']])))?.[1]
     if (variable !== undefined) return { variable }
     const found = source.places.get(place)
-    return found ? { ...found, usesEnvironment: source.substituted.has(place) } : null
+    const isIn = (each: string) => each === place || each.startsWith(`${place}/`)
+    return found ? { ...found, usesEnvironment: [...source.substituted].some(isIn) } : null
   }
   return {
     config,

@@ -24,7 +24,7 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
     validateSchema: false,
     meta: false,
   })
-  for (const word of ['kind', 'secret', 'fileable', 'expected', 'names', 'reload', 'entries'])
+  for (const word of ['kind', 'secret', 'url', 'fileable', 'expected', 'names', 'reload', 'entries'])
     ajv.addKeyword(`x-svc-${word}`)
   for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
   for (const { name, matches } of [...featureFormats, ...guardFormats]) ajv.addFormat(name, matches)

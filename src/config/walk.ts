@@ -16,6 +16,9 @@ export interface Schema {
   maxLength?: number
   'x-svc-kind'?: 'duration' | 'rate'
   'x-svc-secret'?: boolean
+  /** A URL with credentials. */
+  'x-svc-url'?: boolean
+  additionalProperties?: boolean
   'x-svc-fileable'?: boolean
   'x-svc-expected'?: string
   'x-svc-names'?: string

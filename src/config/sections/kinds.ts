@@ -90,6 +90,7 @@ export function secret(key: Omit<Key<string>, 'default'>) {
 export function secretUrl(key: Key<string> & { format: FormatName }) {
   return Type.Unsafe<string>({
     ...fileable,
+    'x-svc-url': true,
     ...annotated({ ...key, expected: formats[key.format].expected, hidden: true }),
   })
 }
