@@ -18,6 +18,7 @@ import type { CurrentConfig } from './config/current.ts'
 import type { Database } from './database/database.ts'
 import { openRedis, type Redis } from './database/redis.ts'
 import { notFound } from './errors.ts'
+import { addEventExport } from './event-export/exporter.ts'
 import { features } from './feature-list.ts'
 import account from './features/account/routes.ts'
 import sessionPages from './features/active-sessions/pages/routes.ts'
@@ -279,6 +280,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   )
   methods.complete()
   startUpkeep(app)
+  addEventExport(app)
   startMetrics(app)
   return app
 }

@@ -37,6 +37,7 @@ const layers: readonly (readonly string[])[] = [
   ['accounts.ts', 'gauges.ts', 'pipeline.ts', 'upkeep.ts', 'reload.ts', 'config-commands.ts', 'feature-list.ts'],
   // Operations of administrators, for the command line and the admin API.
   ['admin'],
+  ['event-export'],
   ['app.ts'],
   ['guard-command.ts', 'doctor', 'maintenance', 'test-server'],
   ['command-list.ts'],

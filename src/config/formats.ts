@@ -41,6 +41,11 @@ export const formats = {
   },
   'redis-url': { expected: 'redis://… or rediss://…', matches: (text) => hasProtocol(text, ['redis:', 'rediss:']) },
   'mail-url': { expected: 'log:, file:<directory> or smtp(s)://user:password@host:port', matches: isMailUrl },
+  'export-target': {
+    expected:
+      'stdout:, file:<path>, syslog+tls://host:port, syslog+tcp://host:port, syslog+udp://host:port or syslog+unix:<absolute path>',
+    matches: isExportTarget,
+  },
   mailbox: { expected: 'an address such as svc <no-reply@example.com>', matches: isMailbox },
   link: {
     expected: 'a path that begins with a single slash, {frontend_url}/…, or an http or https URL',
@@ -108,6 +113,13 @@ export function isDatabaseUrl(text: string): boolean {
 
 function isMailUrl(text: string): boolean {
   return text === 'log:' || /^file:.+/.test(text) || hasProtocol(text, ['smtp:', 'smtps:'])
+}
+
+function isExportTarget(text: string): boolean {
+  if (text === 'stdout:' || /^(file:(?!\/\/)|syslog\+unix:\/(?!\/))[^\p{Cc}]+$/u.test(text)) return true
+  const url = URL.parse(text)
+  const isSyslog = /^syslog\+(udp|tcp|tls):\/\/[^/?#@]+\/?$/.test(text)
+  return isSyslog && url !== null && url.hostname !== '' && isPort(url.port || undefined)
 }
 
 function isMailbox(text: string): boolean {

@@ -27,6 +27,10 @@ export function resolveConfig(settings: Settings, cwd: string, lineOf: LineOf): 
       ...settings.mail,
       url: settings.mail.url.replace(/^file:(.+)$/, (_, path) => `file:${absolute(cwd, path)}`),
     },
+    audit: {
+      ...settings.audit,
+      export: settings.audit.export?.replace(/^file:(.+)$/, (_, path) => `file:${absolute(cwd, path)}`) ?? null,
+    },
     links: resolveLinks(settings.links, frontend.origin),
     templates: {
       mail: settings.templates.mail && absolute(cwd, settings.templates.mail),

@@ -58,7 +58,8 @@ const whereOf = ({ type, userId, clientId, since, until }: EventFilter) => ({
   createdAt: { ...(since ? { gte: since } : {}), ...(until ? { lt: until } : {}) },
 })
 
-function toEvent({ userId, target, data, repeats, lastAt, ...row }: EventRow): ListedEvent {
+/** Returns an event from its row. */
+export function toEvent({ userId, target, data, repeats, lastAt, ...row }: EventRow): ListedEvent {
   return {
     ...row,
     userId: userId === null ? null : Number(userId),

@@ -29,6 +29,8 @@ const unseen = [
   'rate_limits.exempt',
   'outbound.allow_private',
   'audit.retention',
+  // test/event-export
+  'audit.export',
   'webhooks',
 ]
 

@@ -69,6 +69,14 @@ export const operationSections = {
   }),
   audit: section('The audit trail of security events.', {
     retention: duration({ default: '400d', description: 'How long svc keeps an event.' }),
+    export: nullable(
+      text({
+        format: 'export-target',
+        example: 'syslog+tls://logs.example.com:6514',
+        description:
+          'Where svc also writes each event: stdout:, file:<path> (JSON lines), or a syslog receiver (RFC 5424): syslog+tls://host:port, syslog+tcp://…, syslog+udp://… or syslog+unix:<path of a stream socket>. docs/observability.md explains the format and the guarantees.',
+      }),
+    ),
   }),
   webhooks: list(
     entry('A receiver of webhooks.', {

@@ -85,6 +85,13 @@ export class Metrics {
   readonly #tokens = this.#counter('svc_tokens_issued_total', 'Issued tokens by kind and grant.', ['kind', 'grant'])
   readonly #refusals = this.#counter('svc_token_requests_refused_total', 'Rejected token requests.', ['grant', 'error'])
 
+  readonly #exported = this.#counter('svc_events_exported_total', 'Security events that were exported.', [])
+  readonly #exportFailures = this.#counter(
+    'svc_event_export_failures_total',
+    'Failed attempts to export security events.',
+    [],
+  )
+
   readonly #histograms = [this.#requests, this.#guard, this.#lookups, this.#batches, this.#hashingWait, this.#hashing]
 
   constructor(facts: Record<string, string>) {
@@ -145,6 +152,16 @@ export class Metrics {
     const channel = text(data.channel)
     if (channel !== undefined) this.login(channel, 'succeeded')
     this.token('api_token', channel === undefined ? 'created' : 'sign_in')
+  }
+
+  /** Counts events that were exported. */
+  eventsExported(count: number): void {
+    this.#exported.inc(count)
+  }
+
+  /** Counts a failed attempt to export events. */
+  eventExportFailed(): void {
+    this.#exportFailures.inc()
   }
 
   /** Adds a gauge that is read on each scrape; a failed read has no value. */
