@@ -1,8 +1,5 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module'
-import { join } from 'node:path'
+import { enableInstalledCache } from './compile-cache.ts'
 
-// Compiling the modules takes half of the start. The cache belongs to this installation: in the directory for temporary
-// files, other users of the machine could replace it. Without write permission, svc starts without a cache.
-enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/svc'))
+enableInstalledCache()
 await import('./start.ts')
