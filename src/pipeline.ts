@@ -6,7 +6,7 @@ import { csrf } from './access/csrf.ts'
 import type { openCallers } from './access/find-caller.ts'
 import { verifiedAddress } from './access/verified-address.ts'
 import { deprecation } from './http/deprecation.ts'
-import { bodyRules } from './http/input.ts'
+import { bodyRules, isObjectBody } from './http/input.ts'
 import type { openMethodRules } from './http/methods.ts'
 import { methodsOf, phases, type Step } from './http/step.ts'
 import { recentAdministrator, recentPassword } from './login/recent-password.ts'
@@ -62,7 +62,7 @@ const validateBody: Step = {
   name: 'validate body',
   phase: 'preValidation',
   answers: [422],
-  hooksFor: ({ schema }) => (schema?.body ? [] : null),
+  hooksFor: ({ schema }) => (isObjectBody(schema?.body) ? [] : null),
 }
 
 /**

@@ -1,6 +1,7 @@
 import { hashSync, verifySync } from '@node-rs/argon2'
 import { verifySync as verifyBcrypt } from '@node-rs/bcrypt'
 import { randomId } from './random.ts'
+import { slowCostOf, verifySlowHash } from './slow-hash.ts'
 
 /** argon2id (2 in the library) with 19 MiB, two passes and one lane: OWASP's first recommendation. */
 const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
@@ -18,7 +19,7 @@ export function costOf(stored: string): string | null {
   const [, bcrypt] = /^\$2[abxy]\$(\d\d)\$[./\w]{53}$/.exec(stored) ?? []
   if (bcrypt) return `$2b$${bcrypt}$`
   const [, argon2] = /^(\$argon2id?\$(?:v=\d+\$)?m=\d+,t=\d+,p=\d+\$)[\w+/]+\$[\w+/]+$/.exec(stored) ?? []
-  return argon2 ?? null
+  return argon2 ?? slowCostOf(stored)
 }
 
 /** A hash of this cost that matches no password. */
@@ -49,12 +50,13 @@ export const isPassword = (stored: string | null): stored is string => stored !=
 export const hashPassword = (password: string): string => hashSync(password, parameters)
 
 /**
- * Checks a password against an argon2id, argon2i or bcrypt (`$2y$`, `$2a$`, `$2b$`) hash. An unreadable hash matches
- * nothing.
+ * Checks a password against an argon2id, argon2i, bcrypt (`$2y$`, `$2a$`, `$2b$`), scrypt or PBKDF2 hash. An unreadable
+ * hash matches nothing.
  */
 export function verifyPassword(stored: string, password: string): boolean {
   try {
-    return stored.startsWith('$2') ? verifyBcrypt(password, stored) : verifySync(stored, password)
+    if (stored.startsWith('$2')) return verifyBcrypt(password, stored)
+    return stored.startsWith('$argon2') ? verifySync(stored, password) : verifySlowHash(stored, password)
   } catch {
     return false
   }

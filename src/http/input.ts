@@ -62,10 +62,13 @@ async function normaliseBody(request: FastifyRequest): Promise<void> {
   new Normaliser().normalise(request.body, '', '', 0)
 }
 
+/** Tests for a body with fields. A route of another media type declares `content`, and checks its body itself. */
+export const isObjectBody = (schema: unknown): boolean => Boolean(schema) && !('content' in Object(schema))
+
 /** Trims strings and rejects invalid characters, on routes with a body schema. */
 export const bodyRules: Step = {
   name: 'body rules',
   phase: 'preValidation',
   answers: [400, 422],
-  hooksFor: ({ schema }) => (schema?.body ? [normaliseBody] : null),
+  hooksFor: ({ schema }) => (isObjectBody(schema?.body) ? [normaliseBody] : null),
 }

@@ -1622,6 +1622,28 @@ export interface paths {
             };
         };
     };
+    "/admin/v1/users/import": {
+        /**
+         * Import users as JSON lines
+         * @description Each line is an object with `email`, `name`, and optionally `role`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; 5 kinds of hashes. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/x-ndjson": string;
+                    "application/jsonl": string;
+                };
+            };
+            responses: {
+                /** @description The result for each line. */
+                200: {
+                    content: {
+                        "application/json": components["schemas"]["AdminImport"];
+                    };
+                };
+            };
+        };
+    };
     "/admin/v1/users/{id}/tokens": {
         /**
          * List the tokens of a user
@@ -1975,6 +1997,34 @@ export interface components {
             data: components["schemas"]["AdminEvent"][];
             /** @description The cursor of the next page, for `after`; null on the last page. */
             next: string | null;
+        };
+        /** @description The result for each line. */
+        AdminImport: {
+            /** @description How many users svc created. */
+            created: number;
+            /** @description How many lines have an address with an account, which stays as it is. */
+            exists: number;
+            /** @description How many lines are invalid. */
+            invalid: number;
+            /** @description One entry for each line, in order. */
+            lines: components["schemas"]["AdminImportLine"][];
+        };
+        /** @description What happened to a line. */
+        AdminImportLine: {
+            /** @description The number of the line, from 1. */
+            line: number;
+            /**
+             * @description What happened.
+             * @example created
+             * @enum {string}
+             */
+            status: "created" | "exists" | "invalid";
+            /** @description The id of the new user. */
+            id: number | null;
+            /** @description Messages by field. */
+            errors?: {
+                [key: string]: string[];
+            };
         };
         /** @description An invitation. */
         AdminInvitation: {

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { validationFailed } from '../../errors.ts'
 import { apiSchema } from '../../http/description/described-schemas.ts'
 import { idParameter, nullableText } from '../../http/fields.ts'
-import { isName } from '../../http/formats.ts'
+import { withoutControls } from '../../http/formats.ts'
 import { type EventContext, eventContext, recordEvents } from '../../users/events.ts'
 
 const guard = { family: 'guard', caller: 'required' } as const
@@ -52,14 +51,13 @@ export const reasonField = nullableText('Why, for the audit trail. Without perso
 
 const reasonHeader = 'svc-reason'
 
-/** The reason in the header, which may have UTF-8. */
+/** The reason in the header, which may have UTF-8. svc cuts a longer one. */
 function headerReason({ headers }: FastifyRequest): string | null {
   const value = headers[reasonHeader]
   if (typeof value !== 'string') return null
   const decoded = Buffer.from(value, 'latin1').toString('utf8')
-  const reason = (decoded.isWellFormed() && !decoded.includes('\u{FFFD}') ? decoded : value).trim()
-  if (reason.length <= maxReason && isName(reason)) return reason || null
-  throw validationFailed({ reason: [`The reason field must be one line of at most ${maxReason} characters.`] })
+  const reason = decoded.includes('\u{FFFD}') ? value : decoded
+  return withoutControls(reason).trim().slice(0, maxReason) || null
 }
 
 /**

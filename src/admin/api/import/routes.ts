@@ -1,0 +1,165 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { importedHash } from '../../../crypto/imported-hash.ts'
+import { type FieldErrors, HttpError } from '../../../errors.ts'
+import { checkBody } from '../../../http/check-body.ts'
+import { emailField } from '../../../http/fields.ts'
+import { nameField } from '../../../http/validation.ts'
+import { type ImportLine, importUsers, type LineReport } from '../../import.ts'
+import { adminOrigin, changes } from '../request.ts'
+
+const mediaTypes = ['application/x-ndjson', 'application/jsonl']
+
+const maxLines = 10_000
+const maxBytes = 10 * 1024 * 1024
+
+/** Maximum number of algorithms and costs in one import: each makes every sign-in slower until all users signed in. */
+const maxCosts = 5
+
+const Line = Type.Object(
+  {
+    email: emailField(),
+    name: Type.String(nameField),
+    role: Type.Optional(Type.String({ minLength: 1, maxLength: 255, format: 'name' })),
+    verified: Type.Optional(Type.Boolean()),
+    disabled: Type.Optional(Type.Boolean()),
+    password_hash: Type.Optional(
+      Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, maxLength: 512 }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const Report = Type.Object(
+  {
+    created: Type.Integer({ description: 'How many users svc created.' }),
+    exists: Type.Integer({ description: 'How many lines have an address with an account, which stays as it is.' }),
+    invalid: Type.Integer({ description: 'How many lines are invalid.' }),
+    lines: Type.Array(
+      Type.Object(
+        {
+          line: Type.Integer({ description: 'The number of the line, from 1.' }),
+          status: Type.Unsafe<LineReport['status']>({
+            type: 'string',
+            enum: ['created', 'exists', 'invalid'],
+            examples: ['created'],
+            description: 'What happened.',
+          }),
+          id: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'The id of the new user.' }),
+          errors: Type.Optional(
+            Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Messages by field.' }),
+          ),
+        },
+        { title: 'AdminImportLine', description: 'What happened to a line.' },
+      ),
+      { description: 'One entry for each line, in order.' },
+    ),
+  },
+  { title: 'AdminImport', description: 'The result for each line.' },
+)
+
+const example = '{"email":"ada@example.com","name":"Ada","verified":true,"password_hash":"$2y$10$…"}\n'
+
+/** Checks one line. Throws 422 with the messages of its fields. */
+function parsed(request: FastifyRequest, text: string): Static<typeof Line> {
+  let fields: unknown
+  try {
+    fields = JSON.parse(text)
+  } catch {
+    fields = null
+  }
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) {
+    throw new HttpError(422, 'validation_failed', '', { errors: { line: ['The line must be a JSON object.'] } })
+  }
+  if (Object.values(fields).some((value) => typeof value === 'string' && !value.isWellFormed())) {
+    throw new HttpError(422, 'validation_failed', '', { errors: { line: ['The line has invalid characters.'] } })
+  }
+  return checkBody(request, Line, fields)
+}
+
+/** Reads the lines: those that are valid, and the reports of the others. */
+function readLines(request: FastifyRequest, text: string) {
+  const { role: defaultRole } = request.server.config.current().registration
+  const costs = new Set<string>()
+  const valid: ImportLine[] = []
+  const invalid: LineReport[] = []
+  const refuse = (line: number, errors: FieldErrors) => invalid.push({ line, status: 'invalid', id: null, errors })
+  for (const [index, content] of text.split('\n').entries()) {
+    const line = index + 1
+    if (content.trim() === '') continue
+    if (valid.length + invalid.length === maxLines) {
+      throw new HttpError(413, 'body_too_large', `An import can have at most ${maxLines} lines.`)
+    }
+    try {
+      const {
+        password_hash,
+        role = defaultRole,
+        verified = false,
+        disabled = false,
+        email,
+        name,
+      } = parsed(request, content)
+      const found = password_hash == null ? null : importedHash(password_hash)
+      if (password_hash != null && !found) {
+        refuse(line, {
+          password_hash: ['The password hash must be argon2, bcrypt, scrypt or PBKDF2 with usual costs.'],
+        })
+        continue
+      }
+      if (found && costs.add(found.cost).size > maxCosts) {
+        costs.delete(found.cost)
+        refuse(line, { password_hash: [`An import can have at most ${maxCosts} kinds of hashes.`] })
+        continue
+      }
+      valid.push({
+        line,
+        user: { email: email.trim(), name: name.trim(), role, verified, disabled, password: found?.hash ?? null },
+      })
+    } catch (error) {
+      if (!(error instanceof HttpError) || !error.errors) throw error
+      refuse(line, error.errors)
+    }
+  }
+  return { valid, invalid }
+}
+
+/** Import of users from another server, with their password hashes. */
+const imports: FastifyPluginAsyncTypebox = async (app) => {
+  app.addContentTypeParser(mediaTypes, { parseAs: 'string', bodyLimit: maxBytes }, (_request, body, done) =>
+    done(null, body),
+  )
+
+  app.post(
+    '/admin/v1/users/import',
+    {
+      config: changes,
+      schema: {
+        operationId: 'adminImportUsers',
+        tags: ['Administration'],
+        summary: 'Import users as JSON lines',
+        description: `Each line is an object with \`email\`, \`name\`, and optionally \`role\`, \`verified\`, \`disabled\` and \`password_hash\`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most ${maxLines} lines and 10 MB; ${maxCosts} kinds of hashes. Users with an account stay as they are, so an import can be repeated. Give the reason in the header \`Svc-Reason\`.`,
+        body: {
+          content: Object.fromEntries(
+            mediaTypes.map((type) => [type, { schema: { type: 'string', examples: [example] } }]),
+          ),
+        },
+        response: { 200: Report },
+      },
+    },
+    async (request) => {
+      const { body } = request as { body: unknown }
+      if (typeof body !== 'string') {
+        throw new HttpError(415, 'unsupported_media_type', `Send JSON lines as ${mediaTypes[0]}.`)
+      }
+      const { valid, invalid } = readLines(request, body)
+      const imported = await importUsers(app, adminOrigin(request), valid)
+      app.hashing.expect(valid.flatMap(({ user }) => user.password ?? []))
+      const lines = [...imported, ...invalid].sort((a, b) => a.line - b.line)
+      const count = (status: LineReport['status']) => lines.filter((one) => one.status === status).length
+      return { created: count('created'), exists: count('exists'), invalid: count('invalid'), lines }
+    },
+  )
+}
+
+export default imports

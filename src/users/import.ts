@@ -1,0 +1,41 @@
+import type { Tx } from '../database/database.ts'
+import { canonicalEmail } from './user.ts'
+
+/** A user of another server. */
+export interface ImportedUser {
+  email: string
+  name: string
+  password: string | null
+  role: string
+  verified: boolean
+  disabled: boolean
+}
+
+/**
+ * Creates the users whose addresses are free, and returns the id of each by address. An address that an undo link may
+ * give back counts as taken.
+ */
+export async function insertUsers(tx: Tx, users: readonly ImportedUser[], now: number): Promise<Map<string, number>> {
+  const date = new Date(now)
+  const emails = users.map(({ email }) => canonicalEmail(email))
+  const known = await tx.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
+  const held = await tx.emailChange.findMany({
+    where: { oldEmail: { in: emails }, appliedAt: { not: null }, expiresAt: { gt: date } },
+    select: { oldEmail: true },
+  })
+  const taken = new Set([...known.map(({ email }) => email), ...held.map(({ oldEmail }) => oldEmail)])
+  const rows = users
+    .map(({ email, name, password, role, verified, disabled }) => ({
+      email: canonicalEmail(email),
+      name,
+      password,
+      role,
+      emailVerifiedAt: verified ? date : null,
+      disabledAt: disabled ? date : null,
+      createdAt: date,
+      updatedAt: date,
+    }))
+    .filter(({ email }) => !taken.has(email))
+  const created = await tx.user.createManyAndReturn({ data: rows, select: { id: true, email: true } })
+  return new Map(created.map(({ id, email }) => [email, Number(id)]))
+}
