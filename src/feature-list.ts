@@ -1,6 +1,7 @@
 import type { Feature } from './feature.ts'
 import { sessionFeature } from './features/active-sessions/feature.ts'
 import { activityFeature } from './features/activity/feature.ts'
+import { emailChangeFeature } from './features/email-change/feature.ts'
 import { emailCodeFeature } from './features/email-code/feature.ts'
 import { invitationFeature } from './features/invitations/feature.ts'
 import { oauthFeature } from './features/oauth/feature.ts'
@@ -18,6 +19,7 @@ export const features: readonly Feature[] = [
   emailCodeFeature,
   invitationFeature,
   profileFeature,
+  emailChangeFeature,
   twoFactorFeature,
   sessionFeature,
   oauthFeature,

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
-import type { Tx } from '../database/database.ts'
+import type { Database, Tx } from '../database/database.ts'
 import { ownLink } from '../pages/links.ts'
 import type { User } from './user.ts'
+import { wireDate } from './wire-date.ts'
 
 /** How long an address change can be undone, in milliseconds. */
 const undoTime = 7 * 86_400_000
@@ -124,3 +125,15 @@ export function undoLink(app: Pick<FastifyInstance, 'config'>, change: Undoable)
 /** Tests the signature of an undo link. */
 export const isUndoSignature = (app: Pick<FastifyInstance, 'config'>, change: Undoable, signature: string): boolean =>
   keysOf(app).some((key) => constantTimeEqual(key.sign(signedText(change)), signature))
+
+/** The user's pending changes, and those that can be undone, oldest first. */
+export async function listEmailChanges({ prisma }: Database, userId: number) {
+  const rows = await prisma.emailChange.findMany({ where: { userId: BigInt(userId) }, orderBy: { id: 'asc' } })
+  return rows.map((row) => ({
+    old_email: row.oldEmail,
+    new_email: row.newEmail,
+    requested_at: wireDate(row.createdAt),
+    applied_at: wireDate(row.appliedAt),
+    expires_at: wireDate(row.expiresAt),
+  }))
+}

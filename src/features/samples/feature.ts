@@ -1,4 +1,7 @@
 import type { Feature } from '../../feature.ts'
-import { deleteSamples } from './store.ts'
+import { deleteSamples, exportSamples } from './store.ts'
 
-export const sampleFeature = { deleteDataOf: deleteSamples } satisfies Feature
+export const sampleFeature = {
+  deleteDataOf: deleteSamples,
+  exportData: ({ database }, userId) => exportSamples(database, userId),
+} satisfies Feature

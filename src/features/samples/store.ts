@@ -38,6 +38,20 @@ export async function createTask({ prisma }: Database, title: string, userId: nu
   return { id: Number(row.id), title: row.title }
 }
 
+/** Maximum number of exported rows of each kind. */
+const maxExported = 10_000
+
+/** The user's samples, for the export. Kinds without rows are left out, because most installations have none. */
+export async function exportSamples({ prisma }: Database, userId: number) {
+  const owned = { where: { userId: BigInt(userId) }, orderBy: { id: 'asc' }, take: maxExported } as const
+  const servers = await prisma.sampleServer.findMany(owned)
+  const tasks = await prisma.sampleTask.findMany(owned)
+  return {
+    ...(servers.length > 0 && { sample_servers: servers.map(({ id, name }) => ({ id: Number(id), name })) }),
+    ...(tasks.length > 0 && { sample_tasks: tasks.map(({ id, title }) => ({ id: Number(id), title })) }),
+  }
+}
+
 /** Deletes the user's samples. */
 export async function deleteSamples(tx: Tx, userId: number): Promise<void> {
   const owned = { where: { userId: BigInt(userId) } }

@@ -59,6 +59,17 @@ async function fill(svc: TestApp, userId: number): Promise<void> {
       lastUsedAt: now,
     },
   })
+  await prisma.emailChange.create({
+    data: {
+      ...owner,
+      oldEmail: `old-${userId}@example.com`,
+      newEmail: `new-${userId}@example.com`,
+      createdAt: now,
+      expiresAt: now,
+    },
+  })
+  await prisma.sampleServer.create({ data: { ...owner, id: BigInt(userId), name: `server-${userId}` } })
+  await prisma.sampleTask.create({ data: { ...owner, title: `task-${userId}` } })
   await prisma.rememberToken.create({
     data: {
       ...owner,
@@ -105,6 +116,11 @@ t.test('downloads the data of the user, without secrets and data of others', asy
     passkeys: [{ name: 'My key' }],
     linked_accounts: [{ provider: 'github', provider_id: `github-${user.id}` }],
     applications: [{ client: { id: 'web' }, scopes: ['openid', 'orders:read'] }],
+    email_changes: [
+      { old_email: `old-${user.id}@example.com`, new_email: `new-${user.id}@example.com`, applied_at: null },
+    ],
+    sample_servers: [{ id: user.id, name: `server-${user.id}` }],
+    sample_tasks: [{ title: `task-${user.id}` }],
     personal_access_tokens: [{ name: 'Report', scopes: ['orders:read'] }],
   })
   t.ok(data.events.some(({ type }: { type: string }) => type === 'login'))
@@ -112,7 +128,10 @@ t.test('downloads the data of the user, without secrets and data of others', asy
     t.not(hidden, '')
     t.notOk(answer.body.includes(hidden), hidden.slice(0, 30))
   }
-  for (const foreign of [stranger.user.email, `github-${stranger.user.id}`])
+  for (const foreign of [
+    stranger.user.email,
+    ...['github-', 'old-', 'server-', 'task-'].map((kind) => kind + stranger.user.id),
+  ])
     t.notOk(answer.body.includes(foreign), 'data of other users')
 })
 
