@@ -34,6 +34,7 @@ export function testSettings({ file, port, folder }: Given): CurrentConfig {
     database: { url: `file:${join(folder, 'svc.db')}` },
     redis: { ...redis, url: null },
     mail: { ...settings.mail, url: 'log:' },
+    audit: { ...settings.audit, export: null },
     // Cookies of another domain, or only for https, would not arrive.
     session: {
       ...session,
