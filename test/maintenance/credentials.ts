@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { openCopy } from '../../src/database/copy/open.ts'
 import { Prisma } from '../../src/generated/postgresql/client.ts'
 import { Visitor, withPasskey } from '../features/passkeys/visitor.ts'
 import type { TestApp } from '../support/app.ts'
@@ -79,7 +80,8 @@ export async function useCredentials(t: Test, svc: TestApp, issued: Credentials)
 const odd = `ö"'\\ \n😀 {"a": [1]}\t%_`
 
 /** Writes rows with odd values into the tables that the credentials left empty. */
-export async function fillTables({ database: { prisma } }: TestApp, userId: number): Promise<void> {
+export async function fillTables(svc: TestApp, userId: number): Promise<void> {
+  const { prisma } = svc.database
   const [user, big, date] = [BigInt(userId), 2n ** 63n - 1n, new Date('1969-12-31T23:59:59.001Z')]
   const later = new Date('2099-02-28T00:00:00.120Z')
   const dates = { createdAt: date, expiresAt: later }
@@ -107,6 +109,23 @@ export async function fillTables({ database: { prisma } }: TestApp, userId: numb
     data: { kind: 'none', payload: odd, availableAt: later, failedAt: date, createdAt: date },
   })
   await prisma.job.upsert({ where: { name: odd }, create: { name: odd, lastRunAt: date }, update: {} })
+  await fillEmptyTables(svc, userId)
+}
+
+const anyValue = { text: odd, integer: '2147483647', boolean: '1', date: '-59001', bytes: '00ff' } as const
+
+/** Writes a row into each table that has none yet. */
+async function fillEmptyTables({ where }: TestApp, userId: number): Promise<void> {
+  const engine = where.file ? 'sqlite' : 'postgresql'
+  const connection = await openCopy({ engine, url: where.url, file: where.file ?? null })
+  const tables = await connection.tables()
+  await connection.beginWrite(tables)
+  for (const table of tables) {
+    const row = table.columns.map(({ name, kind }) => (name === 'user_id' ? String(userId) : anyValue[kind]))
+    if ((await connection.count(table)) === 0) await connection.insert(table, [row])
+  }
+  await connection.commit()
+  await connection.close()
 }
 
 /** All rows of all models, as the database client reads them; fails on a table without rows. */
