@@ -27,7 +27,7 @@ export default class FileReporter extends Transform {
       const seconds = (Number(time ?? 0) / 1000).toFixed(1)
       if (!not) this.#block = []
       this.#failed = Boolean(not)
-      this.push(`  ${not ? 'FAILED' : 'ok    '}  ${file.replace('.tap/groups/', '')}  ${seconds} s\n`)
+      this.push(`  ${not ? 'FAILED' : 'ok    '}  ${file.replace(/^.tap\/groups\/\d\//, '')}  ${seconds} s\n`)
     } else if (/^(TAP version|\d+\.\.\d+)/.test(line)) {
       this.#printBlock()
     } else if (/^# Subtest: /.test(line)) {

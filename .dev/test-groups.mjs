@@ -7,31 +7,40 @@ import { pathToFileURL } from 'node:url'
 /** Limits the time that one process takes, and what a crash hides. */
 const FILES_PER_PROCESS = 8
 
+/** Files that start browsers, servers or compilers. They run first, so that none of them keeps one core busy at the end. */
+const slow =
+  /^(packages\/client|test\/(faults|generators|guides|journeys|maintenance|pages|process|security)\/|test\/gallery)/
+
 /**
- * Returns the files to give to tap: test files that run alone, and written files that import several of them. `folder`
- * is emptied first. The groups keep to one folder directly below `test`.
+ * Returns the files to give to tap, which runs them in the order of their paths: written files that import one or several
+ * test files. `folder` is emptied first. The groups keep to one folder directly below `test`.
  */
 export function groupFiles(files, { root, folder }) {
   rmSync(folder, { recursive: true, force: true })
-  const alone = files.filter(runsAlone)
   const groups = []
-  for (const file of files.filter((candidate) => !runsAlone(candidate))) {
+  for (const file of files) {
     const last = groups.at(-1)
-    const fits = last && last.length < FILES_PER_PROCESS && area(last[0], root) === area(file, root)
-    if (fits) last.push(file)
-    else groups.push([file])
+    if (last && !last.alone && !runsAlone(file) && last.files.length < last.most && last.area === area(file, root))
+      last.files.push(file)
+    else groups.push(groupOf(file, root))
   }
-  return [...groups.map((group) => (group.length === 1 ? group[0] : written(group, { root, folder }))), ...alone]
+  return groups.map((group) => written(group, { root, folder }))
+}
+
+function groupOf(file, root) {
+  const isSlow = slow.test(relative(root, file))
+  const most = isSlow ? FILES_PER_PROCESS / 4 : FILES_PER_PROCESS
+  return { files: [file], alone: runsAlone(file), most, area: area(file, root), order: isSlow ? '1' : '2' }
 }
 
 const runsAlone = (file) => /^\/\/ process: own$/m.test(readFileSync(file, 'utf8').slice(0, 500))
 
 const area = (file, root) => relative(root, file).split('/').slice(0, 2).join('/')
 
-function written(group, { root, folder }) {
-  const names = group.map((file) => relative(root, file).replace(/\.test\.ts$/, ''))
-  const path = join(folder, `${names[0]} and ${names.length - 1} more.test.mjs`)
+function written({ files, order }, { root, folder }) {
+  const [first, ...others] = files.map((file) => relative(root, file).replace(/\.test\.ts$/, ''))
+  const path = join(folder, order, `${first}${others.length > 0 ? ` and ${others.length} more` : ''}.test.mjs`)
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, group.map((file) => `await import('${pathToFileURL(file)}')\n`).join(''))
+  writeFileSync(path, files.map((file) => `await import('${pathToFileURL(file)}')\n`).join(''))
   return path
 }
