@@ -9,7 +9,7 @@ import type {
   RouteOptions,
 } from 'fastify'
 import findMyWay from 'find-my-way'
-import { methodNotAllowed } from '../errors.ts'
+import { methodNotAllowed, notFound } from '../errors.ts'
 import { refuseDeep } from './input.ts'
 import { methodsOf, type Step, type StepHook } from './step.ts'
 
@@ -64,7 +64,8 @@ function lookup(methodsByUrl: ReadonlyMap<string, unknown>): (path: string) => s
   let router: ReturnType<typeof findMyWay> | undefined
   return (path) => {
     if (!router) {
-      router = findMyWay()
+      // A path with an overlong parameter is known too.
+      router = findMyWay({ maxParamLength: Number.MAX_SAFE_INTEGER })
       for (const url of methodsByUrl.keys()) router.on('GET', url, () => {}, url)
     }
     return router.find('GET', path)?.store ?? null
@@ -124,8 +125,10 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
 
   const findPattern = lookup(methodsByUrl)
   app.addHook('onRequest', (request, _reply, done) => {
-    const url = request.is404 && answered.includes(request.method) ? findPattern(request.url) : null
-    if (url === null) return done()
+    if (!request.is404) return done()
+    const url = answered.includes(request.method) ? findPattern(request.url) : null
+    // Before the body is read.
+    if (url === null) return done(notFound())
     refused.set(request, url)
     done(refusal(methodsByUrl.get(url) ?? new Set()))
   })

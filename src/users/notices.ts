@@ -5,7 +5,7 @@ import { limitedAddress } from '../http/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
 import { accountLink, forgotPage, helpLink, ownLink } from '../pages/links.ts'
 import { browserName } from './browser-name.ts'
-import type { EventContext } from './events.ts'
+import { type EventContext, userRef } from './events.ts'
 import type { User } from './user.ts'
 
 /** Account changes that svc notifies the user of. */
@@ -92,7 +92,8 @@ export async function notify(
   const current = config.current()
   const reviewLink = section === undefined ? null : accountLink(current, section)
   // The address and browser of an administrator are no facts about the account.
-  const { ipAddress, userAgent } = origin.actor === null ? origin : { ipAddress: null, userAgent: null }
+  const isOwn = origin.actor === null || origin.actor === userRef(user.id)
+  const { ipAddress, userAgent } = isOwn ? origin : { ipAddress: null, userAgent: null }
   // No names or client-supplied text, which an attacker could choose.
   const data = {
     kind,

@@ -92,8 +92,13 @@ function generateClients({ packages, python, openApiGenerator, javaLibraries }: 
 
   t.test('gives openapi-python-client modules that import', async (t) => {
     // The generator knows only common media types.
-    const overrides = '{ application/statuslist+jwt: text/plain, image/vnd.microsoft.icon: application/octet-stream }'
-    writeFileSync(join(folder, 'python.yaml'), `content_type_overrides: ${overrides}\n`)
+    const overrides = {
+      'application/statuslist+jwt': 'text/plain',
+      'image/vnd.microsoft.icon': 'application/octet-stream',
+      'application/x-ndjson': 'application/octet-stream',
+      'application/jsonl': 'application/octet-stream',
+    }
+    writeFileSync(join(folder, 'python.yaml'), `content_type_overrides: ${JSON.stringify(overrides)}\n`)
     const args = ['generate', '--path', description, '--output-path', 'svc_client', '--meta', 'none']
     args.push('--config', 'python.yaml')
     const env = { PATH: `${join(python, '..')}:${process.env.PATH}` }

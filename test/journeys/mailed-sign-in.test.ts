@@ -51,6 +51,7 @@ if (hasChromium(t)) {
       t.match(await other.textContent('h1'), 'Enter the code in the other browser')
       const tab = await browser.newPage()
       await tab.goto(url)
+      await tab.waitForSelector('#email-code-enter:focus')
       await tab.keyboard.press('Enter')
       await tab.waitForSelector('#sign-out')
       t.match(await tab.textContent('#user-email'), ada.email)

@@ -12,20 +12,20 @@ const tags = ['Administration']
 const unknown = { ...changes, alsoAnswers: [404] }
 const versioned = { ...changes, alsoAnswers: [404, 412] }
 
-const isTrue = (description: string) =>
-  Type.Optional(Type.Unsafe<true>({ type: 'boolean', enum: [true], examples: [true], description }))
+/** Generators of clients cannot express that only `true` is valid. */
+const isTrue = (description: string) => Type.Optional(Type.Boolean({ examples: [true], description }))
 
 const UpdateBody = Type.Object(
   {
     role: Type.Optional(Type.String({ minLength: 1, maxLength: 255, format: 'name', description: 'The new role.' })),
-    verified: isTrue('Marks the address as verified.'),
+    verified: isTrue('Marks the address as verified. `false` is invalid.'),
     disabled: Type.Optional(
       Type.Boolean({
         description:
           'Whether the account is disabled. Disabling revokes sessions, tokens and grants, which enabling does not restore.',
       }),
     ),
-    reset_two_factor: isTrue('Removes the second factor.'),
+    reset_two_factor: isTrue('Removes the second factor. `false` is invalid.'),
     reason: reasonField,
   },
   { title: 'AdminUpdateUserRequest', additionalProperties: false },
@@ -85,8 +85,15 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { reason, reset_two_factor, ...asked } = request.body
-      const wanted: UserChanges = { ...asked, ...(reset_two_factor ? { resetTwoFactor: true } : {}) }
+      const { reason, verified, reset_two_factor, ...asked } = request.body
+      for (const [name, value] of Object.entries({ verified, reset_two_factor })) {
+        if (value === false) throw validationFailed({ [name]: [`The ${name} field can only be true.`] })
+      }
+      const wanted: UserChanges = {
+        ...asked,
+        ...(verified ? { verified } : {}),
+        ...(reset_two_factor ? { resetTwoFactor: true } : {}),
+      }
       if (Object.keys(wanted).length === 0) {
         throw validationFailed({ role: ['One of role, verified, disabled and reset_two_factor is required.'] })
       }
