@@ -37,8 +37,8 @@ t.test('writes the headers and the 429 of limits in one place', async (t) => {
   ])
 })
 
-t.test('counts only in the counters, which app, cli and the primary process open', async (t) => {
-  t.same(outside(/new (Database|Memory|Redis)Counters\(/), ['app.ts', 'cli.ts', 'workers/primary.ts'])
+t.test('counts only in the counters, which the app, the commands and the primary process open', async (t) => {
+  t.same(outside(/new (Database|Memory|Redis)Counters\(/), ['app.ts', 'run-command.ts', 'workers/primary.ts'])
   // It holds no counts: it remembers which counters to query. Anything else would decide on one replica only.
   t.same(outside(/new Map<string, number>/), ['features/oauth/protocol/client-limits.ts'])
   // Pruning deletes expired rows of every kernel table.

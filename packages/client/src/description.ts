@@ -2217,19 +2217,17 @@ export interface components {
              */
             role?: string;
             /**
-             * @description Marks the address as verified.
+             * @description Marks the address as verified. `false` is invalid.
              * @example true
-             * @enum {boolean}
              */
-            verified?: true;
+            verified?: boolean;
             /** @description Whether the account is disabled. Disabling revokes sessions, tokens and grants, which enabling does not restore. */
             disabled?: boolean;
             /**
-             * @description Removes the second factor.
+             * @description Removes the second factor. `false` is invalid.
              * @example true
-             * @enum {boolean}
              */
-            reset_two_factor?: true;
+            reset_two_factor?: boolean;
             /** @description Why, for the audit trail. Without personal data. */
             reason?: string | null;
         };
