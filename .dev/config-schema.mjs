@@ -1,8 +1,9 @@
-// Writes config/svc.yaml, config/svc.schema.json, which editors use for it, and docs/configuration.md. With --check it
-// writes nothing and fails if one of them is stale.
+// Writes config/svc.yaml, config/svc.schema.json, which editors use for it, docs/configuration.md, and the part `config` of
+// the Helm chart's schema. With --check it writes nothing and fails if one of them is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { VARIABLES } from '../src/config/environment.ts'
 import { configSchema } from '../src/config/schema.ts'
+import { chartSchemaOf } from './chart-schema.mjs'
 import { manualOf } from './config-manual.mjs'
 import { referenceOf } from './config-reference.mjs'
 
@@ -46,10 +47,12 @@ function mapValues(object, change) {
 
 const plain = JSON.parse(JSON.stringify(configSchema))
 const schema = { $schema: 'http://json-schema.org/draft-07/schema#', ...forEditors(plain), type: 'object' }
+const chart = 'helm/svc/values.schema.json'
 const files = {
   'config/svc.yaml': manualOf(plain, VARIABLES),
   'config/svc.schema.json': `${JSON.stringify(schema, null, 2)}\n`,
   'docs/configuration.md': referenceOf(plain),
+  [chart]: chartSchemaOf(plain, JSON.parse(readFileSync(new URL(`../${chart}`, import.meta.url), 'utf8'))),
 }
 
 for (const [path, text] of Object.entries(files)) {

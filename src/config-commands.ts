@@ -15,7 +15,7 @@ import { forTerminal } from './observability/terminal.ts'
 
 async function check({ print }: Terminal): Promise<void> {
   const { file, others, warnings } = loadConfig()
-  for (const warning of warnings) process.stderr.write(`${warning}\n`)
+  for (const warning of warnings) process.stderr.write(`${forTerminal(warning)}\n`)
   print(`${[file ?? 'No configuration file (all defaults)', ...others].join(', ')}: valid`)
 }
 
@@ -159,7 +159,9 @@ export const configCommands = [
   terminalCommand({
     name: 'config:check',
     summary: 'Validate the configuration',
-    details: 'Prints every error with its line, and exits with 78 if there are any.',
+    details:
+      'Prints every error with its line, and exits with 78 if there are any. Warns about probable mistakes, such as texts and ' +
+      'templates with unknown names.',
     options: {},
     run: check,
   }),

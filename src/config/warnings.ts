@@ -1,5 +1,6 @@
 import { isMessageName } from '../languages/messages.ts'
 import { textsWithPaths } from './own-messages.ts'
+import { templateWarnings } from './own-templates.ts'
 import { type Config, rootSchema } from './schema.ts'
 
 /** Returns warnings about valid values that are probably mistakes. */
@@ -7,6 +8,7 @@ export const warningsOf = (config: Config): string[] => [
   ...portWarnings(config),
   ...credentialWarnings(config),
   ...messageWarnings(config),
+  ...templateWarnings(config),
 ]
 
 /** A changed port needs a matching `app.url`; otherwise links and same-origin pages break. */

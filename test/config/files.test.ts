@@ -164,3 +164,49 @@ t.test('config:check reads all files', async (t) => {
     stderr: /^etc\/clients\.d\/team\.yaml:1: clients\[0\]\.client_id: must not begin/,
   })
 })
+
+t.test('config:check reports templates, texts and events with unknown names', async (t) => {
+  const cwd = folderOf(t, {
+    'svc.yaml': `templates: { pages: pages, mail: mail }
+theme: { texts: { login.tilte: Hello } }
+`,
+  })
+  for (const [name, text] of Object.entries({
+    'pages/login.eta': 'x',
+    'pages/logn.eta': 'x',
+    'pages/style.css': 'x',
+    'pages/README.md': 'x',
+    'pages/.keep': '',
+    'mail/layout.html.eta': 'x',
+    'mail/verify-email.txt': 'x',
+    'mail/newsletter.png': 'x',
+  })) {
+    mkdirSync(join(cwd, name, '..'), { recursive: true })
+    writeFileSync(join(cwd, name), text)
+  }
+  const check = () => runCli(['config:check'], { cwd, env: { SVC_CONFIG: 'etc/svc.yaml' } })
+  const { code, stderr } = await check()
+  t.equal(code, 0)
+  t.match(stderr.trim().split('\n'), [
+    'theme.texts contains the unknown text login.tilte',
+    /^templates\.mail: svc does not use the file newsletter\.png in .*\/mail; use the names .* confirmation-code\.html\.eta$/,
+    /^templates\.mail: svc does not use the file verify-email\.txt in .*; did you mean verify-email\.txt\.eta\?$/,
+    /^templates\.pages: svc does not use the file logn\.eta in .*\/pages; did you mean login\.eta\?$/,
+  ])
+  t.equal(stderr.trim().split('\n').length, 4)
+  writeFileSync(
+    join(cwd, 'etc/svc.yaml'),
+    'webhooks: [{ url: https://hooks.example.com, secret: s, events: [user.logn] }]\n',
+  )
+  t.match(await check(), {
+    code: 78,
+    stderr: /webhooks\[0\]\.events\[0\]: must name an event .*did you mean user\.login\?/,
+  })
+})
+
+t.test('accepts one directory for the templates of pages and of mails', async (t) => {
+  const cwd = folderOf(t, { 'svc.yaml': 'templates: { pages: own, mail: own }\n' })
+  mkdirSync(join(cwd, 'own'))
+  for (const name of ['login.eta', 'verify-email.txt.eta']) writeFileSync(join(cwd, 'own', name), 'x')
+  t.same(load(cwd).warnings, [])
+})

@@ -41,6 +41,7 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
   const schemaFiles = join(schemas, '{{.ResourceKind}}{{.KindSuffix}}.json')
   const validate = (text: string) =>
     run(kubeconform, ['-strict', '-output', 'json', '-summary', '-schema-location', schemaFiles], text)
+  const required = ['--set', 'config.app.url=https://auth.example.com,resources.limits.cpu=2']
   const set = (name: string) => join(chart, 'ci', `${name}.yaml`)
   const refused = (values: string, options: string[]) => {
     const { status, stderr } = template(values, options)
@@ -161,6 +162,32 @@ function checkChart({ helm, kubeconform, schemas }: ChartTools): void {
     t.equal(refused(set('postgresql'), [...auto, '--set', 'resources.limits.cpu=2']), 'accepted')
     t.match(refused(set('postgresql'), ['--set', 'replica=3']), /replica/)
     t.match(refused(set('postgresql'), ['--set', 'terminationGracePeriodSeconds=5']), /terminationGracePeriodSeconds/)
+  })
+
+  t.test('rejects unknown keys and wrong types in the configuration', async (t) => {
+    const postgresql = (...options: string[]) => refused(set('postgresql'), options)
+    for (const [value, reason] of [
+      ['config.sesion.lifetime=60', /sesion/],
+      ['config.session.lifetme=60', /lifetme/],
+      ['config.clients[0].cleint_id=web', /cleint_id/],
+      ['config.social.google.secret=x', /secret/],
+      ['config.guard.rules[0].acess=public', /acess/],
+      ['config.metrics.port=true', /metrics\/port/],
+      ['config.server.port=high', /server\/port/],
+      ['config.app.environment=staging', /environment/],
+      ['config.clients=web', /clients/],
+      ['config.theme.colors.acent=red', /acent/],
+    ] as const) {
+      t.match(postgresql('--set', value), reason, value)
+    }
+    for (const value of [
+      { server: { port: `\${PORT}`, workers: 'auto', trust_proxy: `\${PROXIES}` } },
+      { app: { environment: `\${ENVIRONMENT:-production}`, secret: { file: '/run/secrets/svc/secret' } } },
+      { session: null, social: { google: { client_id: 'x', client_secret: { file: '/run/secrets/svc/google' } } } },
+      { clients: [{ client_id: 'web', first_party: `\${FIRST_PARTY}`, scopes: ['openid'] }], test_page: false },
+    ]) {
+      t.equal(postgresql('--set-json', `config=${JSON.stringify(value)}`, ...required), 'accepted')
+    }
   })
 
   t.test('restarts the pods on a change of the configuration, or lets them reload it', async (t) => {
