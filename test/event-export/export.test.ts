@@ -1,66 +1,17 @@
 import { createSocket } from 'node:dgram'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { recordEvents, systemOrigin } from '../../src/users/events.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { temporaryDirectory } from '../support/process.ts'
 import { until } from '../support/until.ts'
-
-/** Records an event for each name. */
-async function record(svc: TestApp, ...names: string[]): Promise<void> {
-  const origin = { ...systemOrigin({ now: svc.clock.now(), webhooks: svc.app.webhooks }), ipAddress: '192.0.2.7' }
-  for (const name of names) {
-    svc.clock.advance(10)
-    await recordEvents(
-      svc.database,
-      { ...origin, now: svc.clock.now(), userAgent: `curl ${name}\n<34>1 forged \u2028\u202e"]` },
-      { type: 'login', userId: null, data: { name } },
-    )
-  }
-  svc.clock.advance(2_000)
-}
+import { Receiver } from './receiver.ts'
+import { record } from './record.ts'
 
 const namesIn = (records: readonly { data: { name?: string } }[]) => records.map(({ data }) => data.name)
 const exportNow = (svc: TestApp) => svc.app.eventExporter.run()
 const waiting = (svc: TestApp) => svc.database.prisma.event.count({ where: { exportedAt: null } })
-
-/** A syslog receiver for streams. It checks the lengths of the messages. */
-class Receiver {
-  readonly messages: string[] = []
-  readonly sockets = new Set<Socket>()
-  readonly server: Server
-  constructor() {
-    this.server = createServer((socket) => {
-      this.sockets.add(socket)
-      let text = ''
-      socket.on('error', () => undefined)
-      socket.setEncoding('utf8').on('data', (part) => {
-        text += part
-        for (let match = /^(\d+) /.exec(text); match; match = /^(\d+) /.exec(text)) {
-          const begin = match[0].length
-          const end = begin + Number(match[1])
-          if (text.length < end) break
-          this.messages.push(text.slice(begin, end))
-          text = text.slice(end)
-        }
-      })
-    })
-  }
-  listen = (where: number) => new Promise<void>((resolve) => this.server.listen(where, '127.0.0.1', resolve))
-  get port() {
-    return (this.server.address() as AddressInfo).port
-  }
-  async close(): Promise<void> {
-    for (const socket of this.sockets) socket.destroy()
-    this.sockets.clear()
-    await new Promise((resolve) => this.server.close(resolve))
-  }
-  get records() {
-    return this.messages.map((message) => JSON.parse(message.slice(message.indexOf('] {') + 2)))
-  }
-}
 
 async function appFor(t: Test, target: string, other?: TestApp): Promise<TestApp> {
   const svc = await buildTestApp(t, {

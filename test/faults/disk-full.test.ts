@@ -1,10 +1,10 @@
 // engine: none
-import { execFileSync, spawnSync } from 'node:child_process'
-import { appendFileSync, mkdirSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Running, runCli, startMain, temporaryDirectory } from '../support/process.ts'
 import { sendRequest } from '../support/remote.ts'
+import { smallDisk } from '../support/small-disk.ts'
 import { until } from '../support/until.ts'
 import { isLongRun, Writers, writer } from './writers.ts'
 
@@ -62,30 +62,10 @@ t.test('recovers from a file that reaches its maximum size', async (t) => {
   })
 })
 
-/** A small disk for the test; null where the system does not allow mounting one. */
-function smallDisk(t: Test): string | null {
-  const folder = join(temporaryDirectory(t), 'disk')
-  mkdirSync(folder)
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder]).status !== 0) return null
-  t.teardown(() => spawnSync('umount', ['--lazy', folder]))
-  return folder
-}
-
 t.test('recovers from a full disk', async (t) => {
   const disk = smallDisk(t)
   if (disk === null)
     return void t.pass('Only root may mount a small disk; the test above limits the file instead.', { skip: true })
-  const svc = await start(t, join(disk, 'svc.db'))
-  const ballast = join(disk, 'ballast')
-  await fillUp(t, svc, {
-    take: () => {
-      const chunk = Buffer.alloc(4096)
-      try {
-        for (;;) appendFileSync(ballast, chunk)
-      } catch {
-        // The disk is full.
-      }
-    },
-    give: () => rmSync(ballast),
-  })
+  const svc = await start(t, join(disk.folder, 'svc.db'))
+  await fillUp(t, svc, { take: disk.fill, give: disk.empty })
 })

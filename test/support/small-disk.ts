@@ -1,0 +1,41 @@
+import { spawnSync } from 'node:child_process'
+import { appendFileSync, mkdirSync, rmSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { temporaryDirectory } from './process.ts'
+
+const page = 4096
+
+/** A disk of 24 MB that a test can fill. */
+export interface SmallDisk {
+  folder: string
+  /** Fills the disk, except for a number of pages of 4 KB. */
+  fill(free?: number): void
+  empty(): void
+}
+
+/** Mounts a small disk for the test; null where the system does not allow it. */
+export function smallDisk(t: Test): SmallDisk | null {
+  const folder = join(temporaryDirectory(t), 'disk')
+  mkdirSync(folder)
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder]).status !== 0) return null
+  t.teardown(() => spawnSync('umount', ['--lazy', folder]))
+  const ballast = join(folder, 'ballast')
+  return {
+    folder,
+    fill: (free = 0) => {
+      const chunk = Buffer.alloc(page)
+      let size = 0
+      try {
+        for (;;) {
+          appendFileSync(ballast, chunk)
+          size += page
+        }
+      } catch {
+        // The disk is full.
+      }
+      if (free > 0) truncateSync(ballast, size - free * page)
+    },
+    empty: () => rmSync(ballast),
+  }
+}
