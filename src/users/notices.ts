@@ -92,7 +92,7 @@ export async function notify(
   const current = config.current()
   const reviewLink = section === undefined ? null : accountLink(current, section)
   // The address and browser of an administrator are no facts about the account.
-  const isOwn = origin.actor === null || origin.actor === userRef(user.id)
+  const isOwn = origin.actor === null || ['system', userRef(user.id)].includes(origin.actor)
   const { ipAddress, userAgent } = isOwn ? origin : { ipAddress: null, userAgent: null }
   // No names or client-supplied text, which an attacker could choose.
   const data = {

@@ -37,6 +37,9 @@ const settings = {
 /** Operations that end the bearer of the requests that follow. */
 const endsBearer = ['logout', 'revokeTokens', 'revokeCurrentToken']
 
+/** Operations that both configurations turn off. */
+const disabled = ['adminImportUsers']
+
 type Description = { paths: Record<string, Record<string, { operationId: string; security: object[] }>> }
 
 t.test('answers generated requests as the API description says', async (t) => {
@@ -54,7 +57,7 @@ t.test('answers generated requests as the API description says', async (t) => {
     operations
       .filter(({ security }) => security.some((schemes) => scheme in schemes))
       .map(({ operationId }) => operationId)
-      .filter((id) => !endsBearer.includes(id))
+      .filter((id) => ![...endsBearer, ...disabled].includes(id))
 
   /** Runs Schemathesis with a configuration, on all operations or on some, and returns its output. */
   async function generate(t: Test, file: string, env: Record<string, string>, only: string[] = []): Promise<string> {
@@ -106,6 +109,6 @@ t.test('answers generated requests as the API description says', async (t) => {
     t.equal((await browser.signIn('ada@example.com', 'correct horse')).statusCode, 200)
     const cookie = async (name: string) => decodeURIComponent((await browser.cookie(name)) ?? '')
     const env = { SVC_SESSION: await cookie('svc_session'), SVC_XSRF: await cookie('XSRF-TOKEN') }
-    t.match(await generate(t, 'schemathesis.toml', env), /Tested: 1\d\d/)
+    t.match(await generate(t, 'schemathesis.toml', env), /Tested: 2\d\d/)
   })
 })
