@@ -8,7 +8,7 @@ import { type Asking, takeChallenges } from './challenges/store.ts'
 import { attestationOf, credentialRefused } from './credential.ts'
 import { failed, logRefusal } from './failure.ts'
 import { askingOf } from './options.ts'
-import { hasPasskey, insertPasskey } from './store.ts'
+import { countPasskeys, hasPasskey, insertPasskey } from './store.ts'
 import { verifyAttestation } from './verification.ts'
 
 /**
@@ -37,6 +37,9 @@ export async function attestedPasskey(
   return { passkey: { ...passkey, now: clock.now() }, userVerified: verified.userVerified }
 }
 
+/** Maximum number of passkeys of a user. Lists and the options of a registration contain all of them. */
+const maxPasskeys = 100
+
 /**
  * Registers a passkey for the user, by default in their session, and returns its id. Throws 422 for any error. Always
  * uses up the challenges first.
@@ -57,6 +60,10 @@ export async function registerPasskey(
   const id = await database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)
     if (asking.ceremony === 'conditional' && (await hasPasskey({ prisma: tx }, user.id))) throw forbidden()
+    // The user is locked, so concurrent registrations count one after the other.
+    if ((await countPasskeys(tx, user.id)) >= maxPasskeys) {
+      throw credentialRefused(`This account already has ${maxPasskeys} passkeys. Delete one first.`)
+    }
     const inserted = await insertPasskey(tx, passkey)
     if (inserted === null) return null
     const data = { passkey_id: Number(inserted), backed_up: passkey.backedUp }

@@ -92,6 +92,10 @@ export async function listPasskeys({ prisma }: Database, userId: number): Promis
 export const hasPasskey = async ({ prisma }: { prisma: Database['prisma'] | Tx }, userId: number): Promise<boolean> =>
   (await prisma.passkey.findFirst({ where: { userId: BigInt(userId) }, select: { id: true } })) !== null
 
+/** Returns the number of the user's passkeys. */
+export const countPasskeys = (tx: Tx, userId: number): Promise<number> =>
+  tx.passkey.count({ where: { userId: BigInt(userId) } })
+
 /** Returns the id and transports of the user's credentials, for the browser. */
 export async function listCredentials(
   { prisma }: Database,

@@ -172,3 +172,33 @@ t.test('requires only a name', async (t) => {
   }
   t.equal((await visitor.answer('register', credential, { name: 'é'.repeat(255) })).statusCode, 200)
 })
+
+t.test('limits a user to 100 passkeys, also with parallel requests', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { user, visitor } = await signedIn(svc)
+  const second = new Visitor(svc.browser())
+  await second.browser.signIn(user.email)
+  const { prisma } = svc.database
+  const date = new Date(svc.clock.now())
+  await prisma.passkey.createMany({
+    data: Array.from({ length: 99 }, (_, index) => ({
+      userId: BigInt(user.id),
+      name: `Phone ${index}`,
+      credentialId: randomBytes(16).toString('base64url'),
+      publicKey: '',
+      transports: '[]',
+      createdAt: date,
+      updatedAt: date,
+    })),
+  })
+  const answers = await Promise.all([visitor, second].map((each) => each.register(new Authenticator())))
+  t.same(answers.map(({ statusCode }) => statusCode).sort(), [200, 422])
+  t.strictSame(answers.find(({ statusCode }) => statusCode === 422)?.json(), refusal(texts.limit))
+  t.equal(await prisma.passkey.count({ where: { userId: BigInt(user.id) } }), 100)
+  t.equal((await eventsOf(svc, 'passkey_registered')).length, 1)
+
+  const [oldest] = (await visitor.browser.get('/user/passkeys')).json()
+  t.equal((await visitor.browser.delete(`/user/passkeys/${oldest.id}`)).statusCode, 200)
+  t.equal((await visitor.register(new Authenticator())).statusCode, 200)
+  t.equal((await (await signedIn(svc)).visitor.register(new Authenticator())).statusCode, 200, 'counts for each user')
+})

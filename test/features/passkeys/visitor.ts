@@ -115,6 +115,7 @@ export const texts = {
   refused: 'Unable to verify passkey. Please try again.',
   notRegistered: 'Unable to register passkey. Please try again.',
   taken: 'This passkey is already registered.',
+  limit: 'This account already has 100 passkeys. Delete one first.',
   disabled: 'Unable to sign in with this account.',
 }
 
