@@ -11,6 +11,7 @@ import { keyCommands } from './features/oauth/keys/commands.ts'
 import { tokenCommands } from './features/tokens/commands.ts'
 import { guardCommands } from './guard-command.ts'
 import { dataCommands } from './maintenance/commands.ts'
+import { importCommands } from './maintenance/laravel/command.ts'
 import { testServerCommands } from './test-server/command.ts'
 import { webhookCommands } from './webhooks/commands.ts'
 
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   ...guardCommands,
   ...configCommands,
   ...dataCommands,
+  ...importCommands,
   ...doctorCommands,
   ...testServerCommands,
 ]

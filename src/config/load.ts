@@ -78,6 +78,12 @@ export function logLevel(env: Env = process.env): string {
   return ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].includes(level) ? level : 'info'
 }
 
+/** Returns the keys of a Laravel application to import from, and the password of its database, from the environment. */
+export const importSecrets = (env: Env = process.env): { appKey: string | null; password: string | null } => ({
+  appKey: env.LARAVEL_APP_KEY || null,
+  password: env.MYSQL_PWD || null,
+})
+
 /** Returns whether to send traces, from OpenTelemetry's variables. Throws a ConfigError if they are invalid. */
 export function wantsTraces(env: Env = process.env): boolean {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return false

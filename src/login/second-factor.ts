@@ -65,6 +65,11 @@ export class SecondFactor {
     return { secret: this.#seal(userId, secret), recoveryCodes: this.freshRecoveryCodes(userId) }
   }
 
+  /** Encrypts the factor of a user of another application. */
+  kept(userId: number, secret: string, recoveryCodes: readonly string[]): FreshFactor {
+    return { secret: this.#seal(userId, secret), recoveryCodes: this.#seal(userId, JSON.stringify(recoveryCodes)) }
+  }
+
   /** Creates eight recovery codes, encrypted. */
   freshRecoveryCodes(userId: number): string {
     return this.#seal(userId, JSON.stringify(Array.from({ length: 8 }, recoveryCode)))

@@ -1,8 +1,10 @@
 import { storedAbilities } from '../access/abilities.ts'
 import type { Database, Tx } from '../database/database.ts'
-import { maxRowId } from '../database/ids.ts'
+import { maxRowId, skipIds } from '../database/ids.ts'
 import type { PersonalAccessToken } from '../generated/postgresql/client.ts'
+import type { Found } from '../users/import-part.ts'
 import { wireDate } from '../users/wire-date.ts'
+import type { ImportedToken } from './imported-token.ts'
 import type { ApiToken } from './token-schema.ts'
 import { newSecret, secretHash } from './token-string.ts'
 
@@ -103,4 +105,31 @@ export async function ownerOfToken({ prisma }: Database, id: bigint): Promise<nu
   if (id > maxRowId) return null
   const row = await prisma.personalAccessToken.findFirst({ where: { id, tokenableType: 'user' } })
   return row && Number(row.tokenableId)
+}
+
+/** Looks up imported tokens by id and hash, in their order. */
+export async function findImported(tx: Tx, tokens: readonly ImportedToken[]): Promise<Found[]> {
+  const where = {
+    OR: [{ id: { in: tokens.map(({ id }) => id) } }, { token: { in: tokens.map(({ token }) => token) } }],
+  }
+  const rows = await tx.personalAccessToken.findMany({ where, select: { id: true, token: true } })
+  const byId = new Map(rows.map((row) => [row.id, row.token]))
+  const hashes = new Set(rows.map(({ token }) => token))
+  return tokens.map(({ id, token }) => {
+    const known = byId.get(id)
+    if (known === token) return 'present'
+    if (known !== undefined) return { conflict: 'svc has another token with this id' }
+    return hashes.has(token) ? { conflict: 'svc has this token under another id' } : 'new'
+  })
+}
+
+/** Stores tokens with their ids, which are part of their plain text. */
+export async function insertImported(
+  tx: Tx,
+  tokens: readonly ImportedToken[],
+  { engine }: Pick<Database, 'engine'>,
+): Promise<void> {
+  const data = tokens.map(({ userId, ...token }) => ({ ...token, tokenableType: 'user', tokenableId: userId }))
+  await tx.personalAccessToken.createMany({ data })
+  await skipIds(tx, engine, 'personal_access_tokens')
 }

@@ -11,6 +11,15 @@ export interface ImportedUser {
   disabled: boolean
 }
 
+/** Returns those of the addresses that an undo link may give back to their former users. */
+export async function heldAddresses(tx: Tx, emails: string[], now: number): Promise<string[]> {
+  const held = await tx.emailChange.findMany({
+    where: { oldEmail: { in: emails }, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } },
+    select: { oldEmail: true },
+  })
+  return held.map(({ oldEmail }) => oldEmail)
+}
+
 /**
  * Creates the users whose addresses are free, and returns the id of each by address. An address that an undo link may
  * give back counts as taken.
@@ -19,11 +28,7 @@ export async function insertUsers(tx: Tx, users: readonly ImportedUser[], now: n
   const date = new Date(now)
   const emails = users.map(({ email }) => canonicalEmail(email))
   const known = await tx.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
-  const held = await tx.emailChange.findMany({
-    where: { oldEmail: { in: emails }, appliedAt: { not: null }, expiresAt: { gt: date } },
-    select: { oldEmail: true },
-  })
-  const taken = new Set([...known.map(({ email }) => email), ...held.map(({ oldEmail }) => oldEmail)])
+  const taken = new Set([...known.map(({ email }) => email), ...(await heldAddresses(tx, emails, now))])
   const rows = users
     .map(({ email, name, password, role, verified, disabled }) => ({
       email: canonicalEmail(email),

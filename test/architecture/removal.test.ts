@@ -35,8 +35,8 @@ const slices: Readonly<Record<string, Slice>> = {
   // admin API and its rules have personal access tokens, clients and keys.
   oauth: { words: /oauth|oidc|openid/i, max: 68 },
   // The list of the account pages and settings of apps name it too. It has three templates, with their data.
-  // Administrators see them.
-  passkeys: { words: /passkey|webauthn/i, max: 15 },
+  // Administrators see them. The import from Laravel lists them.
+  passkeys: { words: /passkey|webauthn/i, max: 16 },
   'password-confirmation': { words: /password-confirmation|confirm-password/, max: maxFiles },
   // Administrators make reset links too.
   'password-reset': { words: /password[-_. ]?reset|reset[-_. ]?password/i, max: 16 },
@@ -47,14 +47,14 @@ const slices: Readonly<Record<string, Slice>> = {
   'sign-in-page': { words: /sign-?in-?page/i, max: 15 },
   social: {
     words: /social|identity provider|sign-in provider|provider sign-in|provider_(failed|error)|data\.provider|'fed'/i,
-    // Administrators find users by their provider, and see their links.
-    max: 8,
+    // Administrators find users by their provider, and see their links. The import from Laravel lists them.
+    max: 9,
   },
   'spa-session': { max: maxFiles },
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
-  // Five templates of its account pages, and their data. Webhooks have the user's setting.
-  'two-factor': { words: /two[-_]?factor/i, max: 41 },
+  // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.
+  'two-factor': { words: /two[-_]?factor/i, max: 44 },
   // Administrators unlock accounts too.
   unlock: { words: /unlock/i, max: 19 },
 }

@@ -1,4 +1,4 @@
-import { generateSync } from 'otplib'
+import { createGuardrails, generateSync } from 'otplib'
 import type { Test } from 'tap'
 import type { User } from '../../src/users/user.ts'
 import { deviceSignIn } from './accounts.ts'
@@ -6,9 +6,12 @@ import { buildTestApp, type TestApp } from './app.ts'
 import type { Browser } from './browser.ts'
 import { minute } from './clock.ts'
 
+/** Laravel's secrets have 10 bytes. */
+const guardrails = createGuardrails({ MIN_SECRET_BYTES: 10 })
+
 /** The code of an authenticator app this many steps of 30 seconds away from the clock's time. */
 export const codeAt = (secret: string, now: number, steps = 0): string =>
-  generateSync({ secret, epoch: Math.floor(now / 1000) + 30 * steps })
+  generateSync({ secret, epoch: Math.floor(now / 1000) + 30 * steps, guardrails })
 
 /** A code that matches none of the steps around the clock's time. */
 export function wrongCode(secret: string, now: number): string {

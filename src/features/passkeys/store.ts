@@ -4,6 +4,7 @@ import type { Database, Tx } from '../../database/database.ts'
 import { maxRowId } from '../../database/ids.ts'
 import { unauthenticated } from '../../errors.ts'
 import type { Passkey } from '../../generated/postgresql/client.ts'
+import type { Found, ImportItem } from '../../users/import-part.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { PasskeyRecord } from './schemas.ts'
 
@@ -158,4 +159,68 @@ export async function deletePasskey(tx: Tx, { id, userId }: { id: bigint; userId
 export async function deletePasskeysOf(tx: Tx, userId: number, since?: Date): Promise<void> {
   const recent = since ? { createdAt: { gte: since } } : {}
   await tx.passkey.deleteMany({ where: { userId: BigInt(userId), ...recent } })
+}
+
+/** A passkey of another application on the same domain. */
+export interface ImportedPasskey extends ImportItem {
+  name: string
+  credentialId: string
+  publicKey: string
+  counter: number
+  transports: readonly string[]
+  backedUp: boolean
+  /** User handle of the authenticator, base64url. */
+  handle: string
+  lastUsedAt: Date | null
+  updatedAt: Date | null
+}
+
+/** Looks up imported passkeys and their user handles, in their order. A user has one handle, and no other user has it. */
+export async function findImported(tx: Tx, passkeys: readonly ImportedPasskey[]): Promise<Found[]> {
+  const rows = await tx.passkey.findMany({
+    where: { credentialId: { in: passkeys.map(({ credentialId }) => credentialId) } },
+    select: { credentialId: true, userId: true },
+  })
+  const owners = new Map(rows.map((row) => [row.credentialId, row.userId]))
+  const users = await tx.user.findMany({
+    where: {
+      OR: [
+        { id: { in: passkeys.map(({ userId }) => userId) } },
+        { passkeyHandle: { in: passkeys.map(({ handle }) => handle) } },
+      ],
+    },
+    select: { id: true, passkeyHandle: true },
+  })
+  const handles = new Map<bigint, string>()
+  for (const { id, passkeyHandle } of users) if (passkeyHandle !== null) handles.set(id, passkeyHandle)
+  const holders = new Map([...handles].map(([id, handle]) => [handle, id]))
+  return passkeys.map(({ credentialId, userId, handle }) => {
+    const owner = owners.get(credentialId)
+    if (owner !== undefined) return owner === userId ? 'present' : { conflict: 'svc has this passkey for another user' }
+    const holder = holders.get(handle) ?? userId
+    const current = handles.get(userId) ?? handle
+    if (holder !== userId || current !== handle) return { conflict: 'its user handle differs from that in svc' }
+    owners.set(credentialId, userId)
+    handles.set(userId, handle)
+    holders.set(handle, userId)
+    return 'new'
+  })
+}
+
+/** Stores passkeys, and the user handles that their authenticators have. */
+export async function insertImported(
+  tx: Tx,
+  passkeys: readonly ImportedPasskey[],
+  { now }: { now: number },
+): Promise<void> {
+  for (const { userId, handle } of passkeys)
+    await tx.user.updateMany({ where: { id: userId, passkeyHandle: null }, data: { passkeyHandle: handle } })
+  const data = passkeys.map(({ handle: _, counter, transports, createdAt, updatedAt, ...passkey }) => ({
+    ...passkey,
+    counter: BigInt(counter),
+    transports: JSON.stringify(transports),
+    createdAt: createdAt ?? new Date(now),
+    updatedAt: updatedAt ?? new Date(now),
+  }))
+  await tx.passkey.createMany({ data })
 }

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Database, Tx } from '../../database/database.ts'
 import { maxRowId } from '../../database/ids.ts'
+import type { Found, ImportItem } from '../../users/import-part.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { SocialProfile } from './profile.ts'
 import type { SocialAccountRecord } from './schemas.ts'
@@ -84,4 +85,41 @@ export async function deleteLink(tx: Tx, { id, userId }: { id: bigint; userId: n
 export async function deleteLinksOf(tx: Tx, userId: number, since?: Date): Promise<void> {
   const recent = since ? { createdAt: { gte: since } } : {}
   await tx.socialAccount.deleteMany({ where: { userId: BigInt(userId), ...recent } })
+}
+
+/** A link of another application to an identity. */
+export interface ImportedLink extends ImportItem {
+  provider: string
+  issuer: string
+  providerId: string
+  email: string | null
+  name: string | null
+  avatar: string | null
+  updatedAt: Date | null
+}
+
+const keyOf = ({ provider, issuer, providerId }: Pick<ImportedLink, 'provider' | 'issuer' | 'providerId'>): string =>
+  JSON.stringify([provider, issuer, providerId])
+
+/** Looks up imported links, in their order. */
+export async function findImported(tx: Tx, links: readonly ImportedLink[]): Promise<Found[]> {
+  const rows = await tx.socialAccount.findMany({
+    where: { providerId: { in: links.map(({ providerId }) => providerId) } },
+    select: { provider: true, issuer: true, providerId: true, userId: true },
+  })
+  const owners = new Map(rows.map((row) => [keyOf(row), row.userId]))
+  return links.map((link) => {
+    const owner = owners.get(keyOf(link))
+    owners.set(keyOf(link), owner ?? link.userId)
+    if (owner === undefined) return 'new'
+    return owner === link.userId ? 'present' : { conflict: 'another user of svc has this account' }
+  })
+}
+
+/** Stores links. */
+export async function insertImported(tx: Tx, links: readonly ImportedLink[], { now }: { now: number }): Promise<void> {
+  const date = new Date(now)
+  await tx.socialAccount.createMany({
+    data: links.map((link) => ({ ...link, createdAt: link.createdAt ?? date, updatedAt: link.updatedAt ?? date })),
+  })
 }
