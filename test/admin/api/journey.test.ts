@@ -27,6 +27,7 @@ t.test('an administrator creates, changes, locks out and deletes a user', async 
   t.not(updated.etag, version)
   await ok(call('PATCH', path, { role: 'other' }, { 'if-match': version }), 412)
   await ok(call('PATCH', path, { role: 'editor' }, { 'if-match': `W/${updated.etag}` }), 412)
+  await ok(call('PATCH', path, { role: 'other' }, { 'if-match': version, accept: 'application/problem+json' }), 412)
   t.match(await events('user_updated'), [by])
 
   await ok(call('POST', `${path}/password`, { password: 'second horse', ...why }), 204)

@@ -93,6 +93,8 @@ t.test('stores pending notifications without plain-text secrets, and drops those
   await svc.app.outbox.deliverDue()
   const [row] = await svc.database.prisma.outbox.findMany()
   t.notMatch(row?.payload, sid)
+  // It would deliver the notification again when it looks for due ones.
+  await svc.app.close()
   const clients = settings.clients.filter(({ client_id }) => client_id !== 'web')
   const later = await buildTestApp(t, { settings: { ...settings, clients }, clock, database: svc.where })
   travel(svc, minute)
