@@ -43,7 +43,7 @@ t.test('can import every module that the server imports, at start or later', asy
       .filter((file) => file.endsWith('.js'))
       .flatMap((file) => [
         ...readFileSync(file, 'utf8').matchAll(
-          /(?:\bfrom|\bimport|\bimport\(|import\.meta\.url\)(?:\.resolve)?\() ?['"]([^'".][^'"]*)['"]/g,
+          /(?:\bfrom|\bimport|\bimport\(|import\.meta\.url\)(?:\.resolve)?\() ?['"]([^'".\s][^'"\s]*)['"]/g,
         ),
       ])
       .map(([, name = '']) => name)
@@ -117,10 +117,11 @@ t.test('runs read-only as an unprivileged user, and stops on SIGTERM', async (t)
     t.equal((await sendRequest(svc.url, { url: path })).statusCode, 200, path)
   }
   t.ok(existsSync(join(data, 'svc.db')), 'the database is on the volume')
-  const [, backup = ''] = /^docker exec svc node --eval '(.*)'$/m.exec(read('docs/deployment.md')) ?? []
-  t.match(await run(['node', '--eval', backup], inside), { code: 0 }, 'a copy is made while it runs')
+  const [, backup = ''] = /docker exec svc (svc backup [\w./]+)/.exec(read('docs/backup.md')) ?? []
+  t.match(await run(backup.split(' '), inside), { code: 0 }, 'a copy is made while it runs')
   const look = 'console.log(new (require("libsql"))("data/backup.db").prepare("SELECT email FROM users").all())'
   t.match(await run(['node', '--eval', look], inside), { code: 0, output: 'ada@example.com' })
+  t.match(await run(['svc', 'config:reload'], inside), { code: 0 })
   const ended = await svc.stop()
   t.equal(ended.code, 0, 'SIGTERM', { output: ended.output })
   t.notMatch(ended.output, /"level":[456]0/)
@@ -154,7 +155,8 @@ async function configure(): Promise<Record<string, string>> {
     mail: { url: 'smtp://mail.example.com:587' },
   }
   writeFileSync(file, JSON.stringify(settings))
-  return { ...env, SVC_CONFIG: file, PORT: String(await freePort()) }
+  // Only the volume is writable here. Containers have a temporary file system as well.
+  return { ...env, SVC_CONFIG: file, SVC_RUN_DIR: join(data, 'run'), PORT: String(await freePort()) }
 }
 
 async function boot(t: Test, settings: Record<string, string>): Promise<Running & { url: string }> {
