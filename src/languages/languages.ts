@@ -39,11 +39,22 @@ function scriptOf(tag: string): string | null {
 
 const ownScripts = new Map(languages.map((language) => [language, scriptOf(language)]))
 
-/** Returns the first wanted language that is offered, in any region. */
+const languageOfScript = (script: string): string => script.slice(0, script.indexOf('-'))
+
+/**
+ * Returns the first wanted language that is offered, in any region. Without one, returns the first that is offered in
+ * another script: a reader of traditional Chinese gets simplified Chinese before `i18n.default`.
+ */
 export function matchLanguage(wanted: readonly string[], offered: readonly Language[]): Language | null {
-  for (const tag of wanted) {
-    const script = scriptOf(tag)
-    const found = script === null ? undefined : offered.find((language) => ownScripts.get(language) === script)
+  const scripts = wanted.map(scriptOf).filter((script) => script !== null)
+  const offeredAs = (matches: (own: string) => boolean) =>
+    offered.find((language) => matches(ownScripts.get(language) ?? ''))
+  for (const script of scripts) {
+    const found = offeredAs((own) => own === script)
+    if (found !== undefined) return found
+  }
+  for (const script of scripts) {
+    const found = offeredAs((own) => languageOfScript(own) === languageOfScript(script))
     if (found !== undefined) return found
   }
   return null

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { languages } from '../../src/languages/languages.ts'
-import { argumentsOf, catalogueOf } from '../../src/languages/messages.ts'
+import { type Language, languages } from '../../src/languages/languages.ts'
+import { argumentsOf, catalogueOf, formatText } from '../../src/languages/messages.ts'
 import { root } from '../support/sources.ts'
 
 const english = catalogueOf('en')
@@ -47,3 +47,39 @@ for (const language of languages.filter((tag) => tag !== 'en')) {
     }
   })
 }
+
+/** What a text must not contain once its arguments are filled. */
+const mistakes: Partial<Record<Language, RegExp>> = {
+  en: /"|\.\.\.| {2}/,
+  de: /["”]/,
+  fr: /[ \w][:;?!»]|«[ \w]/,
+  es: /^[^¿]*\?|^[^¡]*!/,
+  ja: /[,;?!]|[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}][.:]/u,
+  'zh-Hans': /[,;?!]|\p{sc=Han}[.:]/u,
+  ar: /[,;?]/,
+}
+
+t.test('has every plural form, and the typography of each language', async (t) => {
+  for (const language of languages) {
+    const rules = new Intl.PluralRules(language)
+    const categories = [...new Set(Array.from({ length: 200 }, (_value, count) => rules.select(count)))]
+    const catalogue = Object.entries(catalogueOf(language))
+    const incomplete = catalogue.filter(([, text]) =>
+      [...text.matchAll(/, plural,(?: \w+ \{[^{}]*\})+/g)].some(([forms]) =>
+        categories.some((category) => !forms.includes(` ${category} {`)),
+      ),
+    )
+    t.same(incomplete, [], `plural forms in ${language}`)
+    const filled = catalogue.map(([name, text]) => [
+      name,
+      formatText(language, text, Object.fromEntries(argumentsOf(text).map((argument) => [argument, 5]))),
+    ])
+    const wrong =
+      language === 'en' ? mistakes.en : new RegExp(`"|\\w'\\w|\\.\\.\\.|  |${mistakes[language]?.source ?? '^$'}`, 'u')
+    t.same(
+      filled.filter(([, text = '']) => wrong?.test(text)),
+      [],
+      `typography in ${language}`,
+    )
+  }
+})

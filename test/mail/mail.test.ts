@@ -40,12 +40,12 @@ t.test('sends a mail with its text, HTML and required headers', async (t) => {
   t.ok(mail?.html.includes('Ada &amp; Söhne'))
   t.match(
     mail?.html,
-    /<html lang="en" dir="ltr">[\s\S]+The link works for 60 minutes\.[\s\S]+https:\/\/id\.example\.com/,
+    /<html lang="en" dir="ltr">[\s\S]+The link is valid for 60 minutes\.[\s\S]+https:\/\/id\.example\.com/,
   )
 
   await queue(svc, { ...verification, template: 'reset-password' })
   const reset = (await svc.mailbox.to(to)).at(-1)
-  t.match(reset, { subject: 'Reset your password', text: /60 minutes, and once/, html: /Choose a new password/ })
+  t.match(reset, { subject: 'Reset your password', text: /60 minutes and works once/, html: /Choose a new password/ })
 })
 
 t.test('names event, time and device in a notice, without personal data', async (t) => {
@@ -73,18 +73,18 @@ t.test('names event, time and device in a notice, without personal data', async 
     new_sign_in: 'New sign-in to your account',
     two_factor_enabled: 'Two-factor authentication was turned on',
     two_factor_disabled: 'Two-factor authentication was turned off',
-    recovery_codes_generated: 'New recovery codes were generated',
+    recovery_codes_generated: 'New recovery codes were created',
     recovery_code_used: 'A recovery code was used',
     passkey_added: 'A passkey was added',
     passkey_removed: 'A passkey was removed',
-    remember_replayed: 'A remembered browser was signed out',
-    social_linked: 'A sign-in provider was connected',
-    social_unlinked: 'A sign-in provider was disconnected',
+    remember_replayed: 'A remembered device was signed out',
+    social_linked: 'An account at another provider was linked',
+    social_unlinked: 'An account at another provider was unlinked',
     token_created: 'A new API token was created',
     personal_token_created: 'A new personal access token was created',
     two_factor_reset: 'An administrator removed two-factor authentication',
     account_deleted: 'Your account was deleted',
-    application_authorized: 'An application was given access to your account',
+    application_authorized: 'An app was given access to your account',
     data_exported: 'Your data was exported',
   }
   const kinds: NoticeKind[] = Object.keys(subjects).filter((kind): kind is NoticeKind => kind in subjects)
@@ -177,7 +177,7 @@ t.test('overrides templates file by file, and delays mails, but no answers, whil
   write('verify-email.txt.eta', 'Subject: Bestätige <%= it.data.link %>\n\nHallo von <%= it.app.url %>\n')
   t.match(await arrives(), {
     subject: `Bestätige ${link}`,
-    text: /^Hallo von http:\/\/localhost:8000\n\nsvc sent this mail\. Replies are not read\. http:\/\/localhost:8000\n/,
+    text: /^Hallo von http:\/\/localhost:8000\n\nsvc sent this email\. Replies are not read\. http:\/\/localhost:8000\n/,
     html: /<h1[^>]*>Bestätige https/,
   })
   write('layout.html.eta', '<p><%= it.subject %></p><%~ it.body %>')

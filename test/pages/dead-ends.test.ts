@@ -58,12 +58,7 @@ t.test('says first what a person can do about an invalid authorization request',
   const query = new URLSearchParams(request('unknown')).toString()
   const { body, statusCode } = await svc.app.inject({ url: `/oauth/authorize?${query}`, headers: html })
   t.equal(statusCode, 400)
-  const order = [
-    'The application sent an invalid request',
-    'Go back to the application',
-    'invalid_client',
-    'Request ID',
-  ]
+  const order = ['The app sent an invalid request', 'Go back to the app', 'invalid_client', 'Request ID']
   const places = order.map((text) => body.indexOf(text))
   t.notOk(places.includes(-1), body)
   t.strictSame(
@@ -120,5 +115,5 @@ t.test('says why a verification link asks to sign in', async (t) => {
   t.strictSame(redirectOf(signedIn), [303, `/email/verify/${id}/abc`])
   const refused = await visitor.open(`/email/verify/${id}/abc`)
   t.equal(refused.statusCode, 403)
-  t.match(refused.body, /href="\/oauth\/verify-email">Send the mail again</)
+  t.match(refused.body, /href="\/oauth\/verify-email">Send the email again</)
 })

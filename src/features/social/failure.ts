@@ -76,7 +76,7 @@ const failures: Record<SocialFailure, Failure> = {
   },
   email_domain_not_allowed: {
     status: 422,
-    message: 'New accounts need an email address of another domain.',
+    message: 'New accounts cannot use an email address at this domain.',
     meaning: 'The identity has no account, and `registration.allowed_domains` does not have the domain of its address.',
     remedy: 'Use an identity with an address of an allowed domain, or ask the operator for an invitation.',
   },

@@ -18,7 +18,7 @@ t.test('sends the verification mail again from the page that the start page link
   t.match(page.body, email)
   t.equal((await svc.mailbox.to(email)).length, 0, 'showing the page sends nothing')
   t.strictSame(redirectOf(await submit(visitor)), [303, `${path}?sent=1`])
-  t.match((await visitor.open(`${path}?sent=1`)).body, 'The mail is on its way.')
+  t.match((await visitor.open(`${path}?sent=1`)).body, 'The email is on its way.')
   const link = await svc.mailbox.find(email, /(\/email\/verify\/\S+)/)
   t.equal((await visitor.open(link)).statusCode, 302)
   t.strictSame(redirectOf(await visitor.open(path)), [303, '/'], 'a verified user continues')

@@ -14,7 +14,7 @@ t.test('creates an account with a verified address, also while registration is d
   t.match(JSON.parse(printed[0] ?? ''), { email, name: null, role: 'editor', expires_at: String })
   const [mail] = await svc.mailbox.to(email)
   t.equal(mail?.subject, 'You are invited to svc')
-  t.match(mail?.text, 'The link works for 7 days, and once.')
+  t.match(mail?.text, 'The link is valid for 7 days and works once.')
   t.equal(await svc.database.prisma.user.count(), 0)
   const link = await svc.mailbox.find(email, /http:\/\/localhost:8000(\S+)/)
   t.notMatch(printed.join(), tokenOf(link))
@@ -55,7 +55,7 @@ t.test('works once, and leaves nothing in the database that opens the link', asy
 t.test('rejects expired and replaced invitations, and deletes them', async (t) => {
   const svc = await buildTestApp(t, { settings: { invitations: { ttl: '30h' } } })
   const first = await invited(svc, email)
-  t.match((await svc.mailbox.to(email))[0]?.text, 'The link works for 30 hours')
+  t.match((await svc.mailbox.to(email))[0]?.text, 'The link is valid for 30 hours')
   const second = await invited(svc, email)
   t.not(first, second)
   t.equal(await svc.database.prisma.invitation.count(), 1)

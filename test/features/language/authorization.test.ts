@@ -18,7 +18,7 @@ t.test(
     const refused = await person.press(signIn, { ...credentials(email), password: 'wrong' })
     t.match(refused.answer.body, 'E-Mail-Adresse oder Passwort ist falsch.')
     const consent = await person.press(signIn, credentials(email))
-    t.equal(consent.page, 'Autorisieren')
+    t.equal(consent.page, 'Zugriff zulassen')
     t.match(consent.answer.body, 'möchte auf Ihr Konto zugreifen')
 
     const { _token = '' } = hiddenFields(consent.answer.body)

@@ -58,7 +58,7 @@ t.test('ends the device and notifies the user when a replaced cookie is presente
   const mails = await svc.mailbox.to(user.email)
   t.strictSame(
     mails.map(({ subject }) => subject),
-    ['A remembered browser was signed out'],
+    ['A remembered device was signed out'],
   )
   t.equal(await svc.database.prisma.event.count({ where: { type: 'remember_replayed' } }), 1)
 })

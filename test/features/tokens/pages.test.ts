@@ -109,7 +109,7 @@ t.test('offers only lifetimes within the maximum age of tokens', async (t) => {
     [...body.matchAll(/<option value="(\d*)"/g)].map(([, days]) => days),
     ['7', '30', ''],
   )
-  t.match(body, 'The maximum, on ')
+  t.match(body, 'Maximum: ')
   t.equal((await browser.send(newPath, { name: 'x', 'abilities[]': '*', lifetime: '90' }, 'name')).statusCode, 422)
   await create(t, browser, { name: 'Short', 'abilities[]': '*', lifetime: '' })
   t.match((await browser.open(path)).body, 'Expires on ', 'the maximum age counts')

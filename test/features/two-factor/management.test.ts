@@ -123,7 +123,7 @@ t.test('replaces all recovery codes, and rejects the old ones', async (t) => {
   const svc = await buildTestApp(t)
   const { browser, email, recoveryCodes, user } = await enableTwoFactor(svc)
   t.equal((await browser.post(recovery)).body, '""')
-  t.match((await svc.mailbox.to(email)).at(-1)?.subject, 'New recovery codes were generated')
+  t.match((await svc.mailbox.to(email)).at(-1)?.subject, 'New recovery codes were created')
   const { prisma } = svc.database
   t.equal(await prisma.event.count({ where: { type: 'recovery_codes_generated', userId: BigInt(user.id) } }), 1)
   const fresh: string[] = (await browser.get(recovery)).json()

@@ -79,7 +79,7 @@ t.test('counts only codes that the user received and has not used', async (t) =>
   }
   const low = (await browser.open(section)).body
   t.match(low, 'Unused codes: 2')
-  t.match(low, 'Few codes are left.')
+  t.match(low, 'You have few codes left.')
   // The API shows the replacements, and they work.
   const current: string[] = (await browser.browser.get('/user/two-factor-recovery-codes')).json()
   t.equal(current.length, 8)

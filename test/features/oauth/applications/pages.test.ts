@@ -16,7 +16,7 @@ t.test('lists connected apps with what they may do, and disconnects one', async 
   const { body } = await browser.open(path)
   for (const words of ['The Web Shop', 'Know who you are', 'See your orders', 'Connected since ']) t.match(body, words)
   const german = await browser.open(path, { 'accept-language': 'de' })
-  for (const words of ['Wissen, wer Sie sind', 'See your orders']) t.match(german.body, words)
+  for (const words of ['Sie identifizieren', 'See your orders']) t.match(german.body, words)
   t.notMatch(body, 'Change your orders')
   const actions = formsOn(body, forms)
   t.equal(actions.length, 1, 'clients that never ask are not listed')
