@@ -1,7 +1,9 @@
 import type { Terminal } from './commands.ts'
 
 /** Option of commands that print records. */
-export const jsonOption = { description: 'Print JSON, one object per line. The default if the output is no terminal' }
+export const jsonOption = {
+  description: 'Print JSON, one object per line. The default if the output is not a terminal',
+}
 
 /** Maximum width of a cell. */
 const maxWidth = 60

@@ -75,7 +75,7 @@ export interface CommandContext extends Terminal {
   features: readonly Feature[]
   /** Name of the operating system user who runs the command, for the audit trail. */
   operator: string
-  /** Asks a question on the terminal; null if standard input is no terminal. */
+  /** Asks a question on the terminal; null if standard input is not a terminal. */
   ask(question: string): Promise<string | null>
   /** Reads the password: without echo on a terminal, otherwise one line of standard input. */
   readPassword(): Promise<string>

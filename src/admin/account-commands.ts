@@ -11,7 +11,7 @@ const options = { ...userOptions, ...reasonOption } as const
 async function confirmDeletion({ ask }: CommandContext, { email }: User, isConfirmed: boolean): Promise<void> {
   if (isConfirmed) return
   const typed = await ask(`This deletes ${email} and all its data. Type the address to continue: `)
-  if (typed === null) throw new CommandError('Deleting a user requires --yes if standard input is no terminal.')
+  if (typed === null) throw new CommandError('Deleting a user requires --yes if standard input is not a terminal.')
   if (canonicalEmail(typed) !== email) throw new CommandError('The address does not match. Nothing was deleted.')
 }
 
@@ -76,7 +76,7 @@ export const accountCommands = [
     name: 'user:delete',
     summary: 'Delete a user and all data of the account',
     details:
-      'Works as the deletion by the user: revokes everything, removes personal data from the audit trail, and mails a notice to a verified address. Asks for confirmation.',
+      'Works like a deletion by the user: revokes everything, removes personal data from the audit trail, and mails a notice to a verified address. Asks for confirmation.',
     options: { ...options, yes: { description: 'Do not ask for confirmation' } },
     run: async (context, { options: given }) => {
       const user = await requireTarget(context, given)

@@ -55,7 +55,7 @@ export const credentialCommands = [
   command({
     name: 'session:revoke',
     summary: 'End a session, or forget a remembered browser',
-    details: 'user:logout ends all of a user.',
+    details: 'user:logout ends all sessions of a user.',
     arguments: [{ name: 'id', description: 'The id from session:list', required: true }],
     options: reasonOption,
     run: async (context, { options, arguments: [id = ''] }) => {

@@ -43,7 +43,7 @@ export const searchCommands = [
     name: 'user:find',
     summary: 'Find users',
     details:
-      'Finds users whose address or name starts with the text, without regard to case (on SQLite only for ASCII letters in names). Indexes serve this. All options narrow the result. The order is by id, and the last id is the cursor of the next page.',
+      'Finds users whose address or name starts with the text, without regard to case (on SQLite only for ASCII letters in names). The search uses indexes. All options narrow the result. The order is by id, and the last id is the cursor of the next page.',
     arguments: [{ name: 'text', description: 'Start of the address or of the name' }],
     options: findOptions,
     run: find,

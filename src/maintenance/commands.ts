@@ -129,7 +129,7 @@ export const dataCommands = [
     name: 'restore',
     summary: 'Replace the embedded database by a backup',
     details:
-      'Checks the backup first: integrity, and that this version knows its schema. Refuses while svc runs on the database. Keeps the former database beside it. Credentials that were revoked since the backup work again: see docs/backup.md.',
+      'Checks the backup first: integrity, and that this version knows its schema. Refuses to run while svc uses the database. Keeps the old database beside it. Credentials that were revoked since the backup work again: see docs/backup.md.',
     arguments: [{ name: 'file', required: true, description: 'The backup' }],
     options: restoreOptions,
     run: runRestore,

@@ -1468,7 +1468,7 @@ export interface paths {
         };
         /**
          * Delete a user and all data of the account
-         * @description Works as the deletion by the user. With `If-Match`, only if the user still has this version (412). Give the reason in the header `Svc-Reason`.
+         * @description Works like a deletion by the user. With `If-Match`, only if the user still has this version (412). Give the reason in the header `Svc-Reason`.
          */
         delete: {
             parameters: {

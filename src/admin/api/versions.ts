@@ -14,6 +14,6 @@ export function versionCheck({ headers }: FastifyRequest): (user: User) => void 
   const expected = headers['if-match']?.split(',').map((tag) => tag.trim())
   return (user) => {
     if (!expected || expected.includes('*') || expected.includes(etagOf(user))) return
-    throw new HttpError(412, 'precondition_failed', 'The user was changed meanwhile. Fetch it again.')
+    throw new HttpError(412, 'precondition_failed', 'The user changed after you fetched it. Fetch it again.')
   }
 }

@@ -48,7 +48,7 @@ export const accountSections = {
     email_code: flag({
       default: false,
       description:
-        'Whether users can sign in with a code or link that svc mails to them. Accounts with a second factor still need it. Whoever reads the mailbox can sign in, as with a password reset.',
+        'Whether users can sign in with a code or link that svc mails to them. Accounts with a second factor still need it. Anyone who can read the mailbox can sign in, as with a password reset.',
     }),
   }),
   passwords: section('Passwords.', {

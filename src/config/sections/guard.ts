@@ -45,7 +45,7 @@ const rule = entry(
       }),
     ),
     hosts: nullable(
-      list(text({ format: hostFormat, description: 'A host. *. at the beginning stands for one label.' }), {
+      list(text({ format: hostFormat, description: 'A host. *. at the beginning matches one label.' }), {
         minItems: 1,
         example: ['api.example.com'],
         description: 'The hosts that clients ask for. By default all.',

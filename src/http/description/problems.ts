@@ -107,7 +107,7 @@ const problemResponses: Readonly<Record<number, SharedResponse>> = {
     headers: { Allow: { type: 'string', description: 'The supported methods.' } },
   },
   409: { name: 'Conflict', description: 'The state of the account does not allow the request.', schema: Problem },
-  412: { name: 'PreconditionFailed', description: 'The record was changed meanwhile.', schema: Problem },
+  412: { name: 'PreconditionFailed', description: 'The record changed after the client fetched it.', schema: Problem },
   413: { name: 'BodyTooLarge', description: 'The request body is too large.', schema: Problem },
   415: { name: 'UnsupportedMediaType', description: 'The content type is not supported.', schema: Problem },
   419: { name: 'CsrfMismatch', description: 'The CSRF token is missing or invalid.', schema: Problem },

@@ -22,7 +22,8 @@ const rotateOptions = {
   algorithm: { value: 'algorithm', choices: algorithms, description: 'Replace only the key of this algorithm' },
   now: { description: 'Sign with the new keys after 30 seconds', excludes: 'withdraw' },
   withdraw: {
-    description: 'Sign with the new keys immediately and delete the older ones, which invalidates all they signed',
+    description:
+      'Sign with the new keys immediately and delete the older ones, which invalidates everything that they signed',
   },
   ...reasonOption,
 } as const satisfies CommandOptions

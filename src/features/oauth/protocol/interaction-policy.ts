@@ -31,7 +31,7 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
   if (config.registration.enabled) policy.add(new Prompt({ name: 'create', requestable: true }), 0)
   // The user signs in if svc's session and the library's belong to different users.
   login?.checks.add(
-    new Check('other_user', 'the browser is signed in as somebody else, or as nobody', 'login_required', (ctx) => {
+    new Check('other_user', 'the browser is signed in as another user, or not at all', 'login_required', (ctx) => {
       const { signedIn } = handedOf(ctx.req)
       const { session } = ctx.oidc
       if (session?.accountId === undefined) return NO_NEED_TO_PROMPT

@@ -113,7 +113,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Delete a user and all data of the account',
         description:
-          'Works as the deletion by the user. With `If-Match`, only if the user still has this version (412). Give the reason in the header `Svc-Reason`.',
+          'Works like a deletion by the user. With `If-Match`, only if the user still has this version (412). Give the reason in the header `Svc-Reason`.',
         params: UserParams,
         response: { 204: Type.Null() },
       },
