@@ -83,7 +83,7 @@ import type { Counters } from './limits/counters.ts'
 import { DatabaseCounters } from './limits/database-counters.ts'
 import { MemoryCounters } from './limits/memory-counters.ts'
 import { RedisCounters } from './limits/redis-counters.ts'
-import { PasswordHashing } from './login/hashing.ts'
+import { type HashingThreads, PasswordHashing } from './login/hashing.ts'
 import { LoginCodes } from './login/login-codes.ts'
 import { LoginLimiter } from './login/login-limiter.ts'
 import { RememberTokens } from './login/remember.ts'
@@ -135,6 +135,8 @@ export interface AppParts {
   traces?: boolean
   /** Replaces the transport of `mail.url`, for the test server. */
   openTransport?: OpenTransport
+  /** Hashing threads that several apps in one process share. */
+  hashing?: HashingThreads
   /** The connection of a worker to the primary; null if this process is the only one. */
   worker?: WorkerLink | null
 }
@@ -159,7 +161,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await addTracing(app, parts.traces)
   const lookups = await openLookups(app)
   app.decorate('lookups', lookups)
-  app.decorate('hashing', new PasswordHashing(hashingThreads(worker), app))
+  app.decorate('hashing', new PasswordHashing({ threads: hashingThreads(worker), watch: app, shared: parts.hashing }))
   app.hashing.expect(await legacyHashes(database))
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)

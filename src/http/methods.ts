@@ -45,18 +45,16 @@ function bodyMethod(body: unknown): string | null {
 
 const refusal = (methods: ReadonlySet<string>) => methodNotAllowed([...methods].sort())
 
+const isOpen = (segment = '') => /[:*]/.test(segment)
+
 /**
  * Tests whether the router tries the pattern `other` for paths of the pattern `url`, after the routes of `url`: it prefers
- * the pattern whose first different segment has no parameter.
+ * the pattern whose first different segment has no parameter. Both are split at slashes.
  */
-function isFallback(other: string, url: string): boolean {
-  const [segments, others] = [url.split('/'), other.split('/')]
-  const isOpen = (segment = '') => /[:*]/.test(segment)
-  const different = others.findIndex((segment, i) => segment !== segments[i])
-  if (!isOpen(others[different])) return false
-  const reaches =
-    segments.length === others.length || (segments.length > others.length && /\*/.test(others.at(-1) ?? ''))
-  return reaches && others.every((segment, i) => segment === segments[i] || isOpen(segment) || isOpen(segments[i]))
+function isFallback(other: readonly string[], url: readonly string[]): boolean {
+  if (!isOpen(other[other.findIndex((segment, i) => segment !== url[i])])) return false
+  const reaches = url.length === other.length || (url.length > other.length && /\*/.test(other.at(-1) ?? ''))
+  return reaches && other.every((segment, i) => segment === url[i] || isOpen(segment) || isOpen(url[i]))
 }
 
 /** Finds the pattern that matches a path. The router is filled when it is first needed. */
@@ -115,12 +113,17 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
     app.routing(raw, reply.raw)
   }
 
-  /** Tests whether a request to this URL would reach the route of another pattern, for example of `/tokens/:id`. */
-  function reachesOther(url: string, method: string): boolean {
-    return [...methodsByUrl].some(
-      ([other, methods]) =>
-        (methods.has(method) || (method === 'POST' && isOverridable(methods))) && isFallback(other, url),
-    )
+  /** Returns a test whether a request to a URL would reach the route of another pattern, for example of `/tokens/:id`. */
+  function otherRoutes(): (url: string) => (method: string) => boolean {
+    const open = [...methodsByUrl]
+      .filter(([url]) => isOpen(url))
+      .map(([url, methods]) => ({ other: url.split('/'), methods }))
+    return (url) => {
+      const segments = url.split('/')
+      const fallbacks = open.filter(({ other }) => isFallback(other, segments))
+      return (method) =>
+        fallbacks.some(({ methods }) => methods.has(method) || (method === 'POST' && isOverridable(methods)))
+    }
   }
 
   const findPattern = lookup(methodsByUrl)
@@ -156,7 +159,9 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
     },
     complete() {
       isComplete = true
+      const othersOf = otherRoutes()
       for (const [url, methods] of methodsByUrl) {
+        const reachesOther = othersOf(url)
         const missing = answered.filter((method) => !methods.has(method))
         const isOverridden = missing.includes('POST') && isOverridable(methods)
         const shared = {
@@ -168,7 +173,7 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
           },
         }
         if (isOverridden) app.route({ ...shared, method: 'POST', preValidation: override })
-        const taken = missing.filter((method) => reachesOther(url, method) && !(isOverridden && method === 'POST'))
+        const taken = missing.filter((method) => reachesOther(method) && !(isOverridden && method === 'POST'))
         if (taken.length > 0) app.route({ ...shared, method: taken, onRequest: shared.handler, exposeHeadRoute: false })
       }
     },

@@ -36,6 +36,30 @@ const queueIsFull = (): HttpError => unavailable('password hashing queue is full
 /** Receivers of metrics and traces. */
 type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
 
+const unwatched: Watch = { metrics: null, tracing: null }
+
+/** Threads that hash passwords. */
+export type HashingThreads = Piscina<HashingTask, Hashed>
+
+/** Opens the threads. They start when needed, and end when idle. */
+export const openHashingThreads = (threads: number): HashingThreads =>
+  new Piscina({
+    filename: worker,
+    minThreads: 0,
+    maxThreads: threads,
+    idleTimeout,
+    niceIncrement: niceness,
+    recordTiming: false,
+    resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
+  })
+
+interface HashingOptions {
+  threads?: number
+  watch?: Watch
+  /** Threads that several apps share, and that stay open. Default: threads of its own. */
+  shared?: HashingThreads | undefined
+}
+
 /** A check that waits for a thread. */
 interface Waiter {
   begin(): void
@@ -47,7 +71,8 @@ interface Waiter {
  * memory. Queued checks take turns by lane, so that one address cannot block the others.
  */
 export class PasswordHashing {
-  readonly #pool: Piscina<HashingTask, Hashed>
+  readonly #pool: HashingThreads
+  readonly #ownsPool: boolean
   readonly #queue: FairQueue<Waiter>
   readonly #threads: number
   readonly #watch: Watch
@@ -57,20 +82,13 @@ export class PasswordHashing {
   #running = 0
   #heldBack = 0
 
-  constructor(threads = hashingThreads(null), watch: Watch = { metrics: null, tracing: null }) {
+  constructor({ threads = hashingThreads(null), watch = unwatched, shared }: HashingOptions = {}) {
     setMaxListeners(maxHeldBack, this.#closing.signal)
     this.#threads = threads
     this.#watch = watch
     this.#queue = new FairQueue({ all: threads * waitersPerThread, lane: threads * waitersPerLane })
-    this.#pool = new Piscina({
-      filename: worker,
-      minThreads: 0,
-      maxThreads: threads,
-      idleTimeout,
-      niceIncrement: niceness,
-      recordTiming: false,
-      resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
-    })
+    this.#pool = shared ?? openHashingThreads(threads)
+    this.#ownsPool = shared === undefined
   }
 
   /** Number of queued checks. */
@@ -118,11 +136,11 @@ export class PasswordHashing {
     return fits === true && isPassword(stored) && password !== ''
   }
 
-  /** Finishes running checks and stops the threads. */
+  /** Finishes running checks, and stops the threads unless other apps share them. */
   async close(): Promise<void> {
     this.#closing.abort()
     while (this.#unfinished.size > 0) await Promise.allSettled(this.#unfinished)
-    await this.#pool.close()
+    if (this.#ownsPool) await this.#pool.close()
   }
 
   async #run(task: HashingTask, lane: Lane): Promise<string | boolean> {

@@ -8,7 +8,7 @@ import { Browser } from '../support/browser.ts'
 
 /** Occupies all places of these lanes until the answer frees them. */
 function flood(t: Test, svc: TestApp, lanes: readonly Lane[]): () => Promise<void> {
-  const hashing = new PasswordHashing(1)
+  const hashing = new PasswordHashing({ threads: 1 })
   svc.app.hashing = hashing
   t.teardown(() => hashing.close())
   const waiting: Promise<unknown>[] = []

@@ -7,7 +7,7 @@ const lane = { kind: 'address', key: '192.0.2.1' } as const
 
 /** A pool that ends with its test. */
 function open(t: Test, threads = 1): PasswordHashing {
-  const hashing = new PasswordHashing(threads)
+  const hashing = new PasswordHashing({ threads })
   t.teardown(() => hashing.close())
   return hashing
 }
@@ -48,7 +48,7 @@ t.test('fills only the lane of the address, and frees every thread again', async
 })
 
 t.test('waits for queued checks on close', async (t) => {
-  const hashing = new PasswordHashing(1)
+  const hashing = new PasswordHashing({ threads: 1 })
   const work = Array.from({ length: 5 }, () => hashing.verify('x', 'x', lane))
   let finished = 0
   for (const check of work) check.then(() => finished++)

@@ -199,7 +199,7 @@ t.test('answers 503 while the hashing queue is full, and counts nothing', async 
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const token = await svc.createToken(await svc.createUser())
-  const hashing = new PasswordHashing(1)
+  const hashing = new PasswordHashing({ threads: 1 })
   svc.app.hashing = hashing
   const waiting: Promise<unknown>[] = []
   let isFlooded = true

@@ -17,7 +17,7 @@ const settled = async ({ database }: TestApp, count: number) => {
 
 t.test('rejects requests on a full queue before it counts or looks up anything', async (t) => {
   const svc = await buildTestApp(t)
-  const hashing = new PasswordHashing(1)
+  const hashing = new PasswordHashing({ threads: 1 })
   t.teardown(() => hashing.close())
   svc.app.hashing = hashing
   const waiting: Promise<string>[] = []

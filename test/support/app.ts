@@ -7,6 +7,7 @@ import { CurrentConfig } from '../../src/config/current.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { hashPassword } from '../../src/crypto/password.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
+import { openHashingThreads } from '../../src/login/hashing.ts'
 import { createLogger } from '../../src/observability/logging.ts'
 import { createToken } from '../../src/tokens/store.ts'
 import type { User } from '../../src/users/user.ts'
@@ -66,6 +67,9 @@ compareAnswers()
 const password = 'correct horse'
 const passwordHash = hashPassword(password)
 let users = 0
+
+/** Threads for all apps of a process: starting some for each app would take a third of its time. */
+const hashing = openHashingThreads(2)
 
 /** Mail arrives over SMTP, unless a test is about another transport; the replicas on one database share a receiver. */
 const receivers = new Map<string, SmtpReceiver>()
@@ -132,7 +136,7 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   const logs: string[] = []
   const logger = createLogger('trace', { write: (line: string) => void logs.push(line) })
   const database = await openDatabase({ ...config.current().database, file: where.file, logger })
-  const app = await buildApp({ config, database, clock, logger, traces: options.traces ?? false })
+  const app = await buildApp({ config, database, clock, logger, traces: options.traces ?? false, hashing })
   awaitReplicas(t, app, where.url)
   await app.ready()
   t.teardown(async () => {
