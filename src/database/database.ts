@@ -37,7 +37,27 @@ export interface DatabaseOptions {
   logger?: MigrationLog | undefined
   /** Connections to PostgreSQL for transactions. Default: 10. */
   connections?: number
+  /** Default: a new client. */
+  openClient?: OpenClient
 }
+
+/** Options of a client. */
+export interface ClientOptions {
+  adapter: NonNullable<Prisma.PrismaClientOptions['adapter']>
+  errorFormat: 'minimal'
+  transactionOptions: typeof TRANSACTION_LIMITS
+}
+
+/** Returns a client of a generated class. */
+export type OpenClient = <C>(Client: new (options: ClientOptions) => C, options: ClientOptions) => C
+
+const newClient: OpenClient = (Client, options) => new Client(options)
+
+const clientOptions = (adapter: ClientOptions['adapter']): ClientOptions => ({
+  adapter,
+  errorFormat: 'minimal',
+  transactionOptions: TRANSACTION_LIMITS,
+})
 
 // SQLite runs transactions one after another, so the wait must cover a burst.
 const TRANSACTION_LIMITS = { maxWait: 10_000, timeout: 10_000 }
@@ -58,7 +78,7 @@ export function openSqliteReader(file: string): Sqlite.Database {
   return db
 }
 
-async function openSqlite({ url, file, logger }: DatabaseOptions): Promise<Database> {
+async function openSqlite({ url, file, logger, openClient = newClient }: DatabaseOptions): Promise<Database> {
   const path = resolve(file ?? url.replace(/^file:/, ''))
   const [{ PrismaClient }, { SqliteAdapter }, { prepareSqliteFile }] = await Promise.all([
     import('../generated/sqlite/client.ts'),
@@ -66,30 +86,23 @@ async function openSqlite({ url, file, logger }: DatabaseOptions): Promise<Datab
     import('./sqlite.ts'),
   ])
   await prepareSqliteFile(path, logger)
-  const client = new PrismaClient({
-    adapter: new SqliteAdapter(path),
-    errorFormat: 'minimal',
-    transactionOptions: TRANSACTION_LIMITS,
-  })
+  const client = openClient(PrismaClient, clientOptions(new SqliteAdapter(path)))
   // Sound: both clients are generated from the same models, which use no engine-specific types.
   const prisma = client as unknown as PrismaClient
   await prisma.$connect()
   return { engine: 'sqlite', file: path, ...operations(prisma, logger), close: () => prisma.$disconnect() }
 }
 
-async function openPostgresql({ url, logger, connections = 10 }: DatabaseOptions): Promise<Database> {
+async function openPostgresql(options: DatabaseOptions): Promise<Database> {
   const [{ PrismaClient }, { PrismaPg }, { openPostgresqlPool, preparePostgresql }] = await Promise.all([
     import('../generated/postgresql/client.ts'),
     import('@prisma/adapter-pg'),
     import('./postgresql.ts'),
   ])
+  const { url, logger, connections = 10, openClient = newClient } = options
   await preparePostgresql(url, logger)
   const pool = openPostgresqlPool(url, { log: logger, max: connections })
-  const prisma = new PrismaClient({
-    adapter: new PrismaPg(pool),
-    errorFormat: 'minimal',
-    transactionOptions: TRANSACTION_LIMITS,
-  })
+  const prisma = openClient(PrismaClient, clientOptions(new PrismaPg(pool)))
   await prisma.$connect()
   const close = async () => {
     await prisma.$disconnect()

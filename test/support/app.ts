@@ -17,6 +17,7 @@ import { Browser, type BrowserOptions } from './browser.ts'
 import { TestClock } from './clock.ts'
 import { Mailbox } from './mailbox.ts'
 import { createTestDatabase } from './postgresql.ts'
+import { releaseClient, reuseClient } from './prisma-clients.ts'
 import { SmtpReceiver } from './smtp.ts'
 
 /** Any part of the YAML file, as an object. */
@@ -135,13 +136,19 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
   const clock = options.clock ?? new TestClock()
   const logs: string[] = []
   const logger = createLogger('trace', { write: (line: string) => void logs.push(line) })
-  const database = await openDatabase({ ...config.current().database, file: where.file, logger })
+  const database = await openDatabase({
+    ...config.current().database,
+    file: where.file,
+    logger,
+    openClient: reuseClient,
+  })
   const app = await buildApp({ config, database, clock, logger, traces: options.traces ?? false, hashing })
   awaitReplicas(t, app, where.url)
   await app.ready()
   t.teardown(async () => {
     await app.close()
     await database.close()
+    releaseClient(database.prisma)
     await own?.release()
   })
   return {
