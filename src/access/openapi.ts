@@ -56,7 +56,7 @@ const html = { content: { 'text/html': { schema: { type: 'string' } } } }
 const page = { description: '#Page An HTML page.', ...html }
 /** The answer of `strict-cookies.ts`. */
 const reloadPage = {
-  description: '#Reload With strict cookies, a page that opens the same address again when another site links to it.',
+  description: '#Reload With strict cookies, a page that loads the same address again, after a link from another site.',
   ...html,
 }
 

@@ -300,7 +300,7 @@ export interface paths {
     "/two-factor-challenge": {
         /**
          * Complete a sign-in with its second factor
-         * @description After `/login` answered `two_factor: true`. A wrong code leaves the sign-in waiting, for ten minutes.
+         * @description After `/login` answered `two_factor: true`. After a wrong code, the user can try again, for ten minutes.
          */
         post: {
             requestBody: {
@@ -611,7 +611,7 @@ export interface paths {
     "/account/two-factor/recovery-codes/download": {
         /**
          * Form: download the recovery codes
-         * @description Only the page that shows the codes can: the form contains them. 422 if they are no longer valid.
+         * @description Only the page that shows the codes can call it, because its form contains them. 422 if they are no longer valid.
          */
         post: {
             requestBody: {
@@ -970,7 +970,7 @@ export interface paths {
     "/user/passkeys/conditional": {
         /**
          * Register a passkey that was created without a dialogue
-         * @description Completes the ceremony of `GET /user/passkeys/conditional/options`. The authenticator need not have noticed the user. The passkey is named after the browser. 423 unless the user signed in by password less than five minutes ago. 403 if the user has a passkey. svc mails a notice.
+         * @description Completes the ceremony of `GET /user/passkeys/conditional/options`. The authenticator may have created the passkey without asking the user. The passkey is named after the browser. 423 unless the user signed in by password less than five minutes ago. 403 if the user has a passkey. svc mails a notice.
          */
         post: {
             requestBody: {
@@ -1468,7 +1468,7 @@ export interface paths {
         };
         /**
          * Delete a user and all data of the account
-         * @description Works like a deletion by the user. With `If-Match`, only if the user still has this version (412). Give the reason in the header `Svc-Reason`.
+         * @description Works like a deletion by the user. With `If-Match`, 412 if the user has changed since that version. Give the reason in the header `Svc-Reason`.
          */
         delete: {
             parameters: {
@@ -1483,7 +1483,7 @@ export interface paths {
         };
         /**
          * Change a user
-         * @description With `If-Match`, only if the user still has this version (412). Ignores other fields.
+         * @description With `If-Match`, 412 if the user has changed since that version. Ignores other fields.
          */
         patch: {
             parameters: {
@@ -1834,7 +1834,7 @@ export interface paths {
     "/admin/v1/keys/rotate": {
         /**
          * Create new signing keys
-         * @description Returns the new keys. With `planned`, an algorithm whose next key is already published gets none. The server also rotates keys on schedule.
+         * @description Returns the new keys. With `planned`, svc creates no key for an algorithm whose next key is already published. The server also rotates keys on schedule.
          */
         post: {
             requestBody: {
@@ -2129,7 +2129,7 @@ export interface components {
              */
             algorithm?: "RS256" | "ES256" | "EdDSA";
             /**
-             * @description `planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates all that they signed.
+             * @description `planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates everything that they signed.
              * @example planned
              * @enum {string}
              */
@@ -2443,7 +2443,7 @@ export interface components {
         };
         /** @description The new account. */
         AppRegistration: {
-            /** @description Plain text `<id>|<secret>`: shown this once. Null without `device_name`, and if the user must verify the address first. */
+            /** @description Plain text `<id>|<secret>`: shown only once. Null without `device_name`, and if the user must verify the address first. */
             token: string | null;
             user: components["schemas"]["User"];
         };
@@ -2559,7 +2559,7 @@ export interface components {
             token: components["schemas"]["PersonalToken"];
         };
         CreatedToken: {
-            /** @description Plain text `<id>|<secret>`: shown this once. */
+            /** @description Plain text `<id>|<secret>`: shown only once. */
             token: string;
             /** @description A sentence for people. */
             message: string;
@@ -2630,7 +2630,7 @@ export interface components {
             status: string;
         };
         DeviceLogin: {
-            /** @description Plain text `<id>|<secret>`: shown this once. */
+            /** @description Plain text `<id>|<secret>`: shown only once. */
             token: string;
             user: components["schemas"]["User"];
         };

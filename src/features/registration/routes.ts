@@ -26,7 +26,7 @@ const AppRegisterAnswer = Type.Object(
   {
     token: Type.Union([Type.String(), Type.Null()], {
       description:
-        'Plain text `<id>|<secret>`: shown this once. Null without `device_name`, and if the user must verify the address first.',
+        'Plain text `<id>|<secret>`: shown only once. Null without `device_name`, and if the user must verify the address first.',
     }),
     user: UserSchema,
   },

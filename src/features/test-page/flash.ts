@@ -14,7 +14,7 @@ export function setFlash(request: FastifyRequest, reply: FastifyReply, flash: Fl
   request.server.cookies.set(request, reply, cookie, value, { maxAge: 60, sameSite: 'lax' })
 }
 
-/** The flash, shown this once. */
+/** The flash, shown only once. */
 export function takeFlash(request: FastifyRequest, reply: FastifyReply): Flash | null {
   const value = request.cookies?.[cookie]
   if (value === undefined) return null

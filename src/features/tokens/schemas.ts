@@ -35,7 +35,7 @@ export const deviceLoginBody = (proofs: readonly TokenProof[]): typeof LoginFiel
 
 export const DeviceLoginAnswer = Type.Object(
   {
-    token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
+    token: Type.String({ description: 'Plain text `<id>|<secret>`: shown only once.' }),
     user: UserSchema,
   },
   { title: 'DeviceLogin' },
@@ -66,7 +66,7 @@ export const CreateTokenBody = Type.Object(
 
 export const CreateTokenAnswer = Type.Object(
   {
-    token: Type.String({ description: 'Plain text `<id>|<secret>`: shown this once.' }),
+    token: Type.String({ description: 'Plain text `<id>|<secret>`: shown only once.' }),
     message: Type.String({ description: 'A sentence for people.' }),
   },
   { title: 'CreatedToken' },

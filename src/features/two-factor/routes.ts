@@ -26,7 +26,7 @@ const twoFactor: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['Sessions'],
         summary: 'Complete a sign-in with its second factor',
         description:
-          'After `/login` answered `two_factor: true`. A wrong code leaves the sign-in waiting, for ten minutes.',
+          'After `/login` answered `two_factor: true`. After a wrong code, the user can try again, for ten minutes.',
         body: ChallengeBody,
         response: { 204: Type.Null({ description: 'Signed in.' }) },
       },

@@ -25,7 +25,7 @@ const RotateBody = Type.Object(
         enum: ['planned', 'now', 'withdraw'],
         examples: ['planned'],
         description:
-          '`planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates all that they signed.',
+          '`planned`: the new keys sign when all caches have them. `now`: after 30 seconds. `withdraw`: immediately, and the older keys are deleted, which invalidates everything that they signed.',
       }),
     ),
     reason: reasonField,
@@ -68,7 +68,7 @@ const keys: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Create new signing keys',
         description:
-          'Returns the new keys. With `planned`, an algorithm whose next key is already published gets none. The server also rotates keys on schedule.',
+          'Returns the new keys. With `planned`, svc creates no key for an algorithm whose next key is already published. The server also rotates keys on schedule.',
         body: RotateBody,
         response: { 200: Type.Array(NewKey) },
       },

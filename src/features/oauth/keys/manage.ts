@@ -16,7 +16,7 @@ interface KeyParts {
 /** How to replace a key: on schedule, immediately, or immediately with all older keys deleted. */
 export type Haste = 'planned' | 'now' | 'withdraw'
 
-/** Keys to create. With `planned`, an algorithm whose next key is already published gets none. */
+/** Keys to create. With `planned`, svc creates no key for an algorithm whose next key is already published. */
 function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], haste: Haste, now: number, lead: number) {
   return names.flatMap((algorithm): WantedKey[] => {
     const line = lineOf(keys, algorithm)

@@ -111,7 +111,7 @@ const descriptions: Readonly<Record<string, Described>> = {
   [protocolRoutes.userinfo]: {
     id: 'getUserInfo',
     summary: 'UserInfo endpoint (OpenID Connect Core section 5.3)',
-    description: 'Requires an access token with the scope `openid` (403). The other scopes decide about the claims.',
+    description: 'Requires an access token with the scope `openid` (403). The other scopes determine the claims.',
     response: { 200: UserInfo },
     authentication: 'token',
     fields: { access_token: 'The access token of a POST without the header `Authorization`.' },

@@ -39,7 +39,7 @@ const conditionalRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'registerPasskeyConditionally',
         tags: ['Passkeys'],
         summary: 'Register a passkey that was created without a dialogue',
-        description: `Completes the ceremony of \`GET /user/passkeys/conditional/options\`. The authenticator need not have noticed the user. The passkey is named after the browser. ${rule} 403 if the user has a passkey. svc mails a notice.`,
+        description: `Completes the ceremony of \`GET /user/passkeys/conditional/options\`. The authenticator may have created the passkey without asking the user. The passkey is named after the browser. ${rule} 403 if the user has a passkey. svc mails a notice.`,
         body: ConditionalBody,
         response: { 200: RegisterAnswer },
       },

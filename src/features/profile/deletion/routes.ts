@@ -16,7 +16,7 @@ const path = sectionPath('data')
 const deletePath = `${path}/delete`
 
 const Form = Type.Object(
-  { email: uncheckedText('The email address of the account, so that no one deletes it by accident.') },
+  { email: uncheckedText('The email address of the account, to prevent accidental deletion.') },
   { title: 'DeleteAccountForm', additionalProperties: false },
 )
 

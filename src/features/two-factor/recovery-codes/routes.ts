@@ -70,7 +70,8 @@ const recoveryCodePages: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'downloadRecoveryCodes',
         tags: ['Account pages'],
         summary: 'Form: download the recovery codes',
-        description: 'Only the page that shows the codes can: the form contains them. 422 if they are no longer valid.',
+        description:
+          'Only the page that shows the codes can call it, because its form contains them. 422 if they are no longer valid.',
         consumes: [formType],
         body: DownloadForm,
         response: {

@@ -78,7 +78,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'adminUpdateUser',
         tags,
         summary: 'Change a user',
-        description: 'With `If-Match`, only if the user still has this version (412). Ignores other fields.',
+        description: 'With `If-Match`, 412 if the user has changed since that version. Ignores other fields.',
         params: UserParams,
         body: UpdateBody,
         response: { 200: { ...AdminUser, headers: etagHeaders } },
@@ -113,7 +113,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Delete a user and all data of the account',
         description:
-          'Works like a deletion by the user. With `If-Match`, only if the user still has this version (412). Give the reason in the header `Svc-Reason`.',
+          'Works like a deletion by the user. With `If-Match`, 412 if the user has changed since that version. Give the reason in the header `Svc-Reason`.',
         params: UserParams,
         response: { 204: Type.Null() },
       },
