@@ -22,8 +22,7 @@ export interface Feature {
   signInPage?: SignInPageFeature
   /** Adds another way to register to the registration page. */
   registrationPage?(config: Config, page: { returnTo: string | null }): PagePart
-  /** Adds another way to accept an invitation to its page. */
-  invitationPage?(config: Config): PagePart
+  invitationPage?: InvitationPageFeature
   /** Adds another way to confirm a user without a password to the confirmation page. */
   confirmationPage?(app: Pick<FastifyInstance, 'config' | 'database'>, userId: number): Promise<PagePart>
   /** The sections that it adds to the account pages. */
@@ -50,6 +49,14 @@ interface SignInPageFeature {
   isPreferred?(request: FastifyRequest): boolean
   /** Returns the text for an error code that the feature redirects to the page with. */
   alert?(code: unknown): TextName
+}
+
+/** Adds another way to accept an invitation to its page. */
+interface InvitationPageFeature {
+  /** `action` is the path of the invitation. */
+  part(config: Config, page: { action: string }): PagePart
+  /** Returns the text for an error code that the feature redirects to the page with; null for other codes. */
+  alert?(code: unknown): TextName | null
 }
 
 /** A phishing-resistant factor that a signed-in user can prove on the step-up page. */

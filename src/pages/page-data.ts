@@ -71,7 +71,11 @@ export interface PageData extends AccountPageData, AccessPageData {
     /** The invited address. */
     email: string
     name: string
+    /** Address of the user whose session the new account replaces; null without a session. */
+    signedInAs: string | null
     errors: FormErrors
+    /** Text about a failed way to accept it; null to show none. */
+    alert: TextName | null
     /** Minimum length of the password, shown beside the field. */
     minLength: number
     /** Other ways to accept it. */

@@ -13,6 +13,9 @@ import { createUser, findUserByEmail } from './users.ts'
 /** Page that accepts an invitation. */
 export const invitationPath = '/oauth/invitation/:token'
 
+/** Returns the page of an invitation. */
+export const invitationPageOf = (token: string): string => invitationPath.replace(':token', encodeURIComponent(token))
+
 const hour = 3_600_000
 
 /** An invitation that can be accepted. */
@@ -54,7 +57,7 @@ export async function invite(
     create: { email: address, ...row },
     update: row,
   })
-  const link = ownLink(config.current(), invitationPath.replace(':token', token))
+  const link = ownLink(config.current(), invitationPageOf(token))
   const hours = Math.max(1, Math.floor(ttl / hour))
   await mail.queue(
     tx,

@@ -24,8 +24,11 @@ export const passkeyPart: PagePart = passkeyFeature.signInPage.part(config)
 /** The part of the sign-in page for sign-in by mailed code. */
 export const emailCodePart: PagePart = emailCodeFeature.signInPage.part(config)
 
-/** The part of the page of an invitation for passkeys. */
-export const invitationPart: PagePart = passkeyFeature.invitationPage(config)
+/** The parts of the page of an invitation. */
+export const invitationParts: readonly PagePart[] = [
+  socialFeature.invitationPage.part(config, { action: '/oauth/invitation/token' }),
+  passkeyFeature.invitationPage.part(config),
+]
 
 export const passkeyStepUp = passkeyFeature.stepUp
 

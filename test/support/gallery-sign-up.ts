@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { PageData } from '../../src/pages/page-data.ts'
-import { hostile, invitationPart, long } from './gallery-parts.ts'
+import { hostile, invitationParts, long } from './gallery-parts.ts'
 
 const codeRequest: PageData['email-code-request'] = {
   action: '/oauth/email-code',
@@ -24,21 +24,28 @@ const invitation: PageData['invitation'] = {
   token: 'token',
   email: 'ada@example.com',
   name: 'Ada Lovelace',
+  signedInAs: null,
   errors: {},
+  alert: null,
   minLength: 8,
   parts: [],
 }
 
 /** The pages of invitations and of sign-in by mailed code. */
 export const signUpStates: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
-  invitation: (reply) => reply.page('invitation', { ...invitation, parts: [invitationPart] }),
+  invitation: (reply) => reply.page('invitation', { ...invitation, parts: invitationParts }),
+  'invitation-signed-in': (reply) =>
+    reply.page('invitation', { ...invitation, signedInAs: 'ada@elsewhere.example', parts: invitationParts }),
+  'invitation-provider-failed': (reply) =>
+    reply.page('invitation', { ...invitation, alert: 'invitation.provider_taken', parts: invitationParts }),
   'invitation-failed': (reply) =>
     reply.page('invitation', { ...invitation, name: '', errors: { name: ['The name field is required.'] } }),
   'invitation-hostile': (reply) =>
     reply.page('invitation', {
       ...{ action: hostile, token: hostile, email: hostile + long, name: hostile + long, minLength: 8 },
+      ...{ signedInAs: hostile + long, alert: null },
       errors: { name: [hostile], password: [hostile + long] },
-      parts: [invitationPart],
+      parts: invitationParts,
     }),
   'email-code-request': (reply) => reply.page('email-code-request', codeRequest),
   'email-code-request-hostile': (reply) =>

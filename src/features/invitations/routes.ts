@@ -7,14 +7,24 @@ import { uncheckedText } from '../../http/fields.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { goOn } from '../../pages/continuation.ts'
+import { signInPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
-import { textsOf } from '../../pages/texts.ts'
+import { type TextName, textsOf } from '../../pages/texts.ts'
 import { eventContext } from '../../users/events.ts'
-import { acceptInvitation, findInvitation, type Invitation, invitationPath } from '../../users/invitations.ts'
+import {
+  acceptInvitation,
+  findInvitation,
+  type Invitation,
+  invitationPageOf,
+  invitationPath,
+} from '../../users/invitations.ts'
+import { findUserByEmail } from '../../users/users.ts'
 
 const guest = { family: 'session', caller: 'guest' } as const
 
 const Params = Type.Object({ token: Type.String({ maxLength: 64, description: 'The token of the mailed link.' }) })
+
+const Query = Type.Object({ error: uncheckedText('The error code of a provider that did not accept it.') })
 
 const FormBody = Type.Object(
   { name: uncheckedText('The full name.'), password: uncheckedText('The password.') },
@@ -32,8 +42,6 @@ type Form = Static<typeof FormBody>
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-const taken: FieldErrors = { email: ['The email has already been taken.'] }
-
 /** Rolls back an accepted invitation whose address has an account by now. */
 class Taken extends Error {}
 
@@ -44,20 +52,23 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
   const page = (
     reply: FastifyReply,
     { token, invitation }: { token: string; invitation: Invitation },
-    { form = {}, errors = {} }: { form?: Form; errors?: FieldErrors } = {},
+    { form = {}, errors = {}, alert = null }: { form?: Form; errors?: FieldErrors; alert?: TextName | null } = {},
     status = 200,
   ) => {
     const config = app.config.current()
+    const action = invitationPageOf(token)
     return reply.page(
       'invitation',
       {
-        action: invitationPath.replace(':token', encodeURIComponent(token)),
+        action,
         token,
         email: invitation.email,
         name: text(form.name) || (invitation.name ?? ''),
+        signedInAs: reply.request.caller?.user?.email ?? null,
         errors,
+        alert,
         minLength: config.passwords.min_length,
-        parts: app.features.flatMap(({ invitationPage }) => invitationPage?.(config) ?? []),
+        parts: app.features.flatMap(({ invitationPage }) => invitationPage?.part(config, { action }) ?? []),
       },
       status,
     )
@@ -69,6 +80,19 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
     return reply.page('error', { heading: words('invitation.invalid'), texts, homeHref: '/oauth/login' }, 403)
   }
 
+  /** Says that the invited address has an account. The link was mailed there, so this reveals nothing. */
+  const taken = (reply: FastifyReply, { email }: Invitation) => {
+    const config = app.config.current()
+    const words = textsOf(reply.request)
+    const link = { href: signInPage(config, '/'), label: words('login.submit') }
+    const texts = [words('invitation.taken_text', { email })]
+    return reply.page('error', { heading: words('invitation.taken'), texts, link, homeHref: startPage(config) }, 403)
+  }
+
+  /** Returns the text of the first feature that has one. */
+  const alertOf = (code: unknown): TextName | null =>
+    app.features.flatMap(({ invitationPage }) => invitationPage?.alert?.(code) ?? [])[0] ?? null
+
   app.get(
     invitationPath,
     {
@@ -79,13 +103,16 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Page: accept an invitation, by the link of a mail',
         description: 'Changes nothing: mail scanners follow links too.',
         params: Params,
+        querystring: Query,
         response: { 200: pageAnswers.page, 403: pageAnswers.refused },
       },
     },
     async (request, reply) => {
       const { token } = request.params
       const invitation = await findInvitation(app.database, token, app.clock.now())
-      return invitation ? page(reply, { token, invitation }) : invalid(reply)
+      if (!invitation) return invalid(reply)
+      if (await findUserByEmail(app.database, invitation.email)) return taken(reply, invitation)
+      return page(reply, { token, invitation }, { alert: alertOf(request.query.error) })
     },
   )
 
@@ -115,7 +142,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       try {
         return (await accept(request, reply, invitation)) ? goOn(reply, null) : invalid(reply)
       } catch (error) {
-        if (error instanceof Taken) return again(taken, 422)
+        if (error instanceof Taken) return taken(reply, invitation)
         if (!(error instanceof HttpError) || !error.errors) throw error
         return again(error.errors, error.statusCode)
       }

@@ -38,10 +38,9 @@ export const passkeyFeature = {
     }),
     isPreferred: usedPasskey,
   },
-  invitationPage: ({ passkeys }) => ({
-    template: passkeys.enabled ? join(pages, 'invitation.eta') : null,
-    data: {},
-  }),
+  invitationPage: {
+    part: ({ passkeys }) => ({ template: passkeys.enabled ? join(pages, 'invitation.eta') : null, data: {} }),
+  },
   stepUp: {
     isEnrolled: async ({ config, database }, userId) =>
       config.current().passkeys.enabled && (await hasPasskey(database, userId)),

@@ -16,17 +16,12 @@ import {
 } from '../../users/users.ts'
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
 import { socialFailure } from './failure.ts'
+import { Overtaken, untilCurrent } from './overtaken.ts'
 import type { SocialProvider } from './provider.ts'
 import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
 
 /** Effects on an account that another person claims, in the same transaction. */
 export type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
-
-/** Maximum number of retries when another request changed the facts. */
-const maxTries = 5
-
-/** Rolls back a decision when another request changed its facts. */
-class Overtaken extends Error {}
 
 /** The account, and whether this request created it. */
 export interface Opened extends UserWithPassword {
@@ -44,14 +39,7 @@ interface SignInFacts {
  * Applies the decision for an identity in one transaction and returns the account. Throws if the decision is a refusal.
  */
 export async function openAccount(request: FastifyRequest, facts: SignInFacts): Promise<Opened> {
-  const { database } = request.server
-  for (let tries = 1; ; tries++) {
-    try {
-      return await database.transaction((tx) => decideAndApply(request, tx, facts))
-    } catch (error) {
-      if (!(error instanceof Overtaken) || tries === maxTries) throw error
-    }
-  }
+  return untilCurrent(request.server.database, (tx) => decideAndApply(request, tx, facts))
 }
 
 async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFacts): Promise<Opened> {

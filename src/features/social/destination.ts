@@ -2,9 +2,10 @@ import type { Config } from '../../config/schema.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { withReturn } from '../../pages/continuation.ts'
 import { accountPage, confirmPage, isOwnFrontEnd, linkTo, signInPage, startPage } from '../../pages/links.ts'
+import { invitationPageOf } from '../../users/invitations.ts'
 import type { Flow } from './state.ts'
 
-type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo'>
+type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo' | 'invitation'>
 
 /** Where a browser goes after a completed flow: a path of the front end, or of svc for svc's own page. */
 export function arrival(config: Config, { intent, mode, returnTo }: Place): string {
@@ -22,6 +23,7 @@ export const challengePage = (config: Config, { mode, returnTo }: Place): string
 /** Page that shows a failed flow: the sign-in page if there is one, otherwise the front end. */
 export function failurePage(config: Config, place: Place | null, code: ErrorCode): string {
   const returnTo = place?.returnTo ?? null
+  if (place?.invitation !== undefined) return `${invitationPageOf(place.invitation)}?error=${code}`
   if (place?.mode === 'page' && place.intent === 'link' && returnTo !== null) return `${returnTo}?error=${code}`
   if (place?.mode === 'page' && place.intent === 'confirm')
     return withReturn(confirmPage, returnTo ?? accountPage, { error: code })

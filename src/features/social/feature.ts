@@ -1,6 +1,7 @@
 import type { Feature } from '../../feature.ts'
 import { alertOf, confirmPart, signInPart } from './buttons.ts'
 import { socialErrors } from './failure.ts'
+import { invitationAlert, invitationPart } from './invitation/part.ts'
 import { deleteLinksOf, hasLink, listLinks } from './store.ts'
 
 export const socialFeature = {
@@ -12,6 +13,7 @@ export const socialFeature = {
     isOpen: (tx, { social }, userId) => hasLink(tx, userId, Object.keys(social)),
     remove: deleteLinksOf,
   },
+  invitationPage: { part: invitationPart, alert: invitationAlert },
   registrationPage: (config, { returnTo }) => signInPart(config, { returnTo, isAnew: false }),
   signInPage: { part: signInPart, alert: alertOf },
 } satisfies Feature

@@ -8,7 +8,10 @@ import type { RedirectQuery } from './schemas.ts'
 import { type Flow, maxReturnLength } from './state.ts'
 
 /** What starts a flow: its intent, and where it returns. */
-export type FlowRequest = Pick<Flow, 'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session'>
+export type FlowRequest = Pick<
+  Flow,
+  'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session' | 'invitation'
+>
 
 const maxDeviceNameLength = 255
 

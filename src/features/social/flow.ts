@@ -14,6 +14,7 @@ import type { LinkFacts } from './decide-link.ts'
 import { type Exchanged, exchange } from './exchange.ts'
 import { socialFailure } from './failure.ts'
 import type { FlowRequest } from './flow-request.ts'
+import { acceptWithIdentity } from './invitation/accept.ts'
 import { appleName } from './profile.ts'
 import type { SocialProvider } from './provider.ts'
 import { cookieAge, type Flow, flowTtl, newFlow, parametersOf } from './state.ts'
@@ -84,7 +85,7 @@ export async function finishFlow(
   }
   if (flow.intent === 'link' && !provider.config.link) throw socialFailure('access_denied', 'links are off')
   if (flow.intent === 'confirm' && !provider.provesTime) throw socialFailure('access_denied', 'no auth_time')
-  const asker = askerOf(request, flow)
+  const purpose = { asker: askerOf(request, flow), invitation: flow.invitation ?? null }
   const response = new URL(callbackPath(provider.id), config.current().app.url)
   response.search = queryOf(request)
   // The path identifies the provider: each has its own (RFC 9700 section 4.4.2).
@@ -98,7 +99,7 @@ export async function finishFlow(
   })
   const { profile } = exchanged
   const name = profile.name ?? (provider.id === 'apple' ? appleName(response.searchParams.get('user')) : null)
-  return open(request, parts, provider, { ...exchanged, profile: { ...profile, name } }, asker)
+  return open(request, parts, provider, { ...exchanged, profile: { ...profile, name } }, purpose)
 }
 
 /** Redeems the provider's response; converts every error to a failure code. */
@@ -145,12 +146,12 @@ export async function finishMobile(
     ...(nonce === null ? {} : { expectedNonce: nonce }),
     ...(verifier === null ? {} : { pkceCodeVerifier: verifier }),
   })
-  return open(request, parts, provider, exchanged, null)
+  return open(request, parts, provider, exchanged, { asker: null, invitation: null })
 }
 
 /** Returns the signed-in user of the flow. Throws if another session began it. */
 function askerOf({ caller }: FastifyRequest, { intent, session }: Flow): LinkFacts['asker'] {
-  if (intent === 'sign_in') return null
+  if (intent === 'sign_in' || intent === 'invitation') return null
   const isSame = caller?.kind === 'session' && caller.credentialId === session
   if (!isSame || !caller.user) throw socialFailure('invalid_state', 'another session')
   return { intent, userId: caller.user.id }
@@ -161,7 +162,7 @@ async function open(
   { tokenCipher, claimAccount }: FlowParts,
   provider: SocialProvider,
   { profile, tokens }: Exchanged,
-  asker: LinkFacts['asker'],
+  { asker, invitation }: { asker: LinkFacts['asker']; invitation: string | null },
 ): Promise<Opened> {
   const kept = provider.config.store_tokens
     ? tokenCipher.encrypt(
@@ -170,6 +171,7 @@ async function open(
       )
     : null
   const identity: StoredIdentity = { ...profile, tokens: kept }
+  if (invitation !== null) return acceptWithIdentity(request, { provider, identity, token: invitation })
   try {
     return await openAccount(request, { provider, identity, asker, claimAccount })
   } catch (error) {

@@ -18,6 +18,7 @@ import { arrival, challengePage, failurePage } from './destination.ts'
 import { socialFailure } from './failure.ts'
 import { beginFlow, callbackPath, finishFlow, queryOf } from './flow.ts'
 import { type FlowRequest, flowRequestOf, requireFields } from './flow-request.ts'
+import invitationRoutes from './invitation/routes.ts'
 import linkRoutes from './links/routes.ts'
 import { reportFailure } from './log-failure.ts'
 import { socialMethod } from './method.ts'
@@ -176,8 +177,9 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
       await markConfirmed(request)
     }
-    if (flow.intent !== 'sign_in') return arrival(config, flow)
-    const login = { ...found, remember: false, method: socialMethod, channel: 'social' } as const
+    if (flow.intent === 'link' || flow.intent === 'confirm') return arrival(config, flow)
+    const channel = flow.intent === 'invitation' ? 'invitation' : 'social'
+    const login = { ...found, remember: false, method: socialMethod, channel } as const
     const outcome = await continueSignIn(request, reply, login)
     return outcome === 'challenged' ? challengePage(config, flow) : arrival(config, flow)
   }
@@ -235,6 +237,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
 
   await app.register(confirmPageRoutes, { begin, providerOf })
   await app.register(confirmationRoutes, { begin, providerOf })
+  await app.register(invitationRoutes, { begin, providerOf })
   await app.register(linkRoutes, { begin, providerOf })
 }
 

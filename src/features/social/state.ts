@@ -20,9 +20,11 @@ export interface Flow {
   provider: string
   /** Source of state, nonce and verifier. */
   secret: string
-  intent: 'sign_in' | 'link' | 'confirm'
+  intent: 'sign_in' | 'link' | 'confirm' | 'invitation'
   /** Public id of the session that started it, if the intent concerns its user. */
   session: string | null
+  /** Token of the invitation to accept, if that is the intent. */
+  invitation?: string
   /** Where it started: the application, svc's sign-in page, or a client that wants an API token. */
   mode: 'browser' | 'page' | 'stateless'
   /** Whether the provider must ask for a new sign-in. */

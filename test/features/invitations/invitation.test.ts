@@ -103,13 +103,17 @@ t.test('refuses on the command line what cannot be invited', async (t) => {
   await t.rejects(runCommandOn(svc, 'user:invite', `--email=${email}`), { message: /too much mail/ })
 })
 
-t.test('refuses an address that got an account meanwhile', async (t) => {
+t.test('leads to the sign-in page if the address got an account meanwhile', async (t) => {
   const svc = await buildTestApp(t)
   const link = await invited(svc, email)
   t.equal((await (await visitor(svc)).post('/register', registration(email))).statusCode, 201)
-  const answer = await new ScriptlessBrowser(svc).send(link, typed)
-  t.equal(answer.statusCode, 422)
-  t.match(answer.body, 'The email has already been taken.')
+  const browser = new ScriptlessBrowser(svc)
+  const { body } = await browser.open(await invited(svc, 'other@example.com'))
+  const [, _token = ''] = /name="_token" value="([^"]+)"/.exec(body) ?? []
+  for (const answer of [await browser.open(link), await browser.post(link, { ...typed, _token })]) {
+    t.equal(answer.statusCode, 403)
+    t.match(answer.body, /You already have an account[\s\S]*grace@example\.com[\s\S]*href="[^"]*\/oauth\/login/)
+  }
   t.equal(await svc.database.prisma.user.count(), 1)
 })
 

@@ -1,0 +1,39 @@
+import type { FastifyRequest } from 'fastify'
+import { eventContext, recordEvent } from '../../../users/events.ts'
+import { acceptInvitation, findInvitation } from '../../../users/invitations.ts'
+import type { Opened } from '../account.ts'
+import { socialFailure } from '../failure.ts'
+import { Overtaken, untilCurrent } from '../overtaken.ts'
+import type { SocialProvider } from '../provider.ts'
+import { insertLink, ownerOf, type StoredIdentity } from '../store.ts'
+
+interface Acceptance {
+  provider: SocialProvider
+  identity: StoredIdentity
+  token: string
+}
+
+/**
+ * Creates the account of an invitation and links the identity to it. The address of the identity does not matter, because
+ * the invitation proves the invited one. Throws if the identity has an account, or the invitation is not valid any more;
+ * a refusal does not use the invitation up.
+ */
+export async function acceptWithIdentity(
+  request: FastifyRequest,
+  { provider, identity, token }: Acceptance,
+): Promise<Opened> {
+  const origin = eventContext(request)
+  return untilCurrent(request.server.database, async (tx) => {
+    if (await ownerOf(tx, identity)) throw socialFailure('account_exists', 'linked to another user')
+    const invitation = await findInvitation({ prisma: tx }, token, origin.now)
+    if (!invitation) throw socialFailure('expired', 'the invitation is invalid')
+    const { email } = invitation
+    const name = invitation.name ?? identity.name ?? email.slice(0, email.lastIndexOf('@'))
+    const user = await acceptInvitation(tx, origin, { token, name, password: null })
+    if (user === 'invalid') throw new Overtaken()
+    if (user === 'taken') throw socialFailure('account_exists', 'the invited address has an account')
+    if (!(await insertLink(tx, user.id, identity, origin.now))) throw new Overtaken()
+    await recordEvent(tx, origin, { type: 'social_linked', userId: user.id, data: { provider: provider.id } })
+    return { user, password: null, isNewAccount: true }
+  })
+}
