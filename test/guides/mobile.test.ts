@@ -1,10 +1,11 @@
 // engine: none
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
+import { Authenticator } from '../support/authenticator.ts'
 import { freePort, startMain, temporaryDirectory } from '../support/process.ts'
 
 const guide = readFileSync(resolve(import.meta.dirname, '../../docs/guides/mobile.md'), 'utf8')
@@ -37,11 +38,42 @@ t.test('runs the shell commands of the guide with its configuration', async (t) 
   t.match(end, /"name":"Pixel 9".*Logged out.*"code":"unauthenticated"/s)
 })
 
-t.test('names every route and error code of the guide correctly', async (t) => {
+/** Loads the React Native code with this server and an authenticator in place of the platform. */
+async function reactNative(cwd: string, url: string) {
+  const authenticator = new Authenticator()
+  const Passkey = {
+    create: async (options: { challenge: string }) => authenticator.register(options, { origin: url }),
+    get: async (options: { challenge: string }) => authenticator.assert(options, { origin: url }),
+  }
+  Object.assign(globalThis, { Passkey })
+  const platform = join(cwd, 'node_modules', 'react-native-passkey')
+  mkdirSync(platform, { recursive: true })
+  writeFileSync(join(platform, 'package.json'), '{ "type": "module", "exports": "./index.js" }')
+  writeFileSync(join(platform, 'index.js'), 'export const { Passkey } = globalThis\n')
+  const file = join(cwd, 'app.mjs')
+  writeFileSync(file, blocks('js').join('').replaceAll('https://auth.example.com', url))
+  return import(file)
+}
+
+t.test('runs the code of React Native, and names every route and error code correctly', async (t) => {
   const port = await freePort()
   const cwd = temporaryDirectory(t)
   writeFileSync(join(cwd, 'svc.yaml'), `app: { url: "http://localhost:${port}" }\n`)
   const svc = await startMain(t, { cwd, env: { PORT: String(port), SVC_CONFIG: 'svc.yaml' } })
+  const { signInByPasskey, addPasskey } = await reactNative(cwd, svc.url)
+  const password = 'violet engine on the hill'
+  const typed = { name: 'Grace', email: 'grace@example.com', password, password_confirmation: password }
+  const registered = await fetch(`${svc.url}/svc/register`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ ...typed, device_name: 'Pixel 9' }),
+  })
+  const { token, user } = (await registered.json()) as { token: string; user: { id: number } }
+  t.match(await addPasskey(token, password, 'Pixel 9'), { name: 'Pixel 9' })
+  t.match(await signInByPasskey('Pixel 9'), { token: /^\d+\|/, user: { id: user.id } })
+  const failed = addPasskey(token, 'wrong', 'Pixel 9').catch((error: unknown) => error)
+  t.match(await failed, { status: 422, errors: { password: [String] } })
+
   const { paths } = (await (await fetch(`${svc.url}/openapi.json`)).json()) as { paths: Record<string, object> }
   for (const [, method = '', path = ''] of guide.matchAll(/\b(GET|POST|DELETE) (\/[\w/{}-]+)/g))
     t.ok(method.toLowerCase() in (paths[path] ?? {}), `${method} ${path}`)
