@@ -17,6 +17,15 @@ export const codeRoutes: Record<string, Case> = {
       return twice(() => visitor.send(link, { name: '' }))
     },
   },
+  'POST /oauth/invitation/:token/providers/:id': {
+    rates: { register: once },
+    reach: async (svc) => {
+      const visitor = new ScriptlessBrowser(svc)
+      const { body } = await visitor.open('/oauth/login')
+      const [, _token = ''] = /name="_token" value="([^"]+)"/.exec(body) ?? []
+      return twice(() => visitor.post('/oauth/invitation/x/providers/google', { _token }))
+    },
+  },
   ...Object.fromEntries(
     ['/passkeys/invitation/options', '/passkeys/invitation'].map((url) => [
       `POST ${url}`,

@@ -92,6 +92,7 @@ export const openOperations: ReadonlySet<string> = new Set([
   'POST /oauth/email-code/verify',
   'GET /oauth/invitation/{token}',
   'POST /oauth/invitation/{token}',
+  'POST /oauth/invitation/{token}/providers/{id}',
   'POST /oauth/sign-out',
   'GET /oauth/forgot-password',
   'POST /oauth/forgot-password',

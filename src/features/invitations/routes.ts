@@ -7,7 +7,7 @@ import { uncheckedText } from '../../http/fields.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { goOn } from '../../pages/continuation.ts'
-import { signInPage, startPage } from '../../pages/links.ts'
+import { startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { type TextName, textsOf } from '../../pages/texts.ts'
 import { eventContext } from '../../users/events.ts'
@@ -84,7 +84,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
   const taken = (reply: FastifyReply, { email }: Invitation) => {
     const config = app.config.current()
     const words = textsOf(reply.request)
-    const link = { href: signInPage(config, '/'), label: words('login.submit') }
+    const link = { href: '/oauth/login', label: words('login.submit') }
     const texts = [words('invitation.taken_text', { email })]
     return reply.page('error', { heading: words('invitation.taken'), texts, link, homeHref: startPage(config) }, 403)
   }
