@@ -1,17 +1,29 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.ts'
-import type { Language } from '../languages/languages.ts'
+import { directionOf, type Language } from '../languages/languages.ts'
 import { formatMessage, formatText, type MessageName, type MessageValues } from '../languages/messages.ts'
 import { languageOf } from './language.ts'
 
 /** Looks up a text by name and fills its arguments. */
 export type TextLookup = (name: MessageName, values?: MessageValues) => string
 
+/**
+ * Values in Unicode isolates, which keep an address or a name in order inside right-to-left text (UAX #9). Numbers may
+ * choose a plural, so they stay as they are.
+ */
+const isolated = (values: MessageValues): MessageValues =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === 'string' && !/^\d*$/.test(value) ? `\u2068${value}\u2069` : value,
+    ]),
+  )
+
 /** Texts in a language, with those of the operator. `{app}` is `app.name`. */
 export const textsIn =
   ({ app, i18n }: Pick<Config, 'app' | 'i18n'>, language: Language): TextLookup =>
   (name, values = {}) => {
-    const known = { ...values, app: app.name }
+    const known = { ...(directionOf(language) === 'rtl' ? isolated(values) : values), app: app.name }
     const own = i18n.messages[language]?.[name]
     return own === undefined ? formatMessage(language, name, known) : formatText(language, own, known)
   }

@@ -119,8 +119,8 @@ export interface PageData extends AccountPageData, AccessPageData {
     action: string
     email: string
     errors: FormErrors
-    /** Message in place of the form after the mail was requested. */
-    sent: string | null
+    /** Shows what to do next in place of the form, after the mail was requested. */
+    isSent: boolean
     loginHref: string
   }
   /** Posts `token`, `email`, `password` and `password_confirmation`. */

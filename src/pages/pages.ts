@@ -4,6 +4,7 @@ import type { FieldErrors, HttpError } from '../errors.ts'
 import { answerOf, sendError } from '../http/error-handler.ts'
 import { languageOf } from '../http/language.ts'
 import { isNavigation } from '../http/navigation.ts'
+import { localPath } from '../http/return-to.ts'
 import { type TextLookup, textsIn } from '../http/texts.ts'
 import { varyBy } from '../http/vary.ts'
 import { translateErrors, translateMessage } from '../languages/api-messages.ts'
@@ -93,15 +94,27 @@ export const sendErrorPage = (reply: FastifyReply, error: HttpError): FastifyRep
 export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
   const config = reply.request.server.config.current()
   const text = textsOf(reply.request)
-  const data = { link: remedyOf(error, config, text), requestId: reply.request.id, homeHref: startPage(config) }
+  const data = { link: remedyOf(error, reply.request, text), requestId: reply.request.id, homeHref: startPage(config) }
   return renderPage(reply, 'error', { ...wordsOf(error, text), ...data })
 }
 
+/** Statuses of errors that may not happen again: an expired form, a limit, and errors of svc. */
+const passing: ReadonlySet<number> = new Set([419, 429, 500, 503])
+
 /** Page that resolves an error, if there is one. */
-function remedyOf({ code }: HttpError, config: Config, text: TextLookup): PageData['error']['link'] {
+function remedyOf({ code, statusCode }: HttpError, request: FastifyRequest, text: TextLookup): PageData['error']['link'] {
+  const config = request.server.config.current()
   if (code === 'email_unverified') return { href: resendPage, label: text('verify-email.submit') }
   if (code === 'unauthenticated') return { href: signInPage(config, '/'), label: text('login.submit') }
-  return null
+  const page = passing.has(statusCode) ? pageOf(request) : null
+  return page === null ? null : { href: page, label: text('error.reload') }
+}
+
+/** Path of the page that a request opened, or of the page of svc that sent a form; null if another site did. */
+function pageOf({ method, url, headers, server }: FastifyRequest): string | null {
+  if (method === 'GET') return localPath(url)
+  const referer = URL.parse(headers.referer ?? '')
+  return referer?.origin === server.config.current().app.url ? localPath(referer.pathname + referer.search) : null
 }
 
 /** Renders a page inside the layout. All templates receive `text`, `app`, `xsrf`, `lang`, `dir` and `date`. */

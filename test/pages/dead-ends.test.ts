@@ -117,3 +117,24 @@ t.test('says why a verification link asks to sign in', async (t) => {
   t.equal(refused.statusCode, 403)
   t.match(refused.body, /href="\/oauth\/verify-email">Send the email again</)
 })
+
+t.test('leads from an expired form to a fresh one', async (t) => {
+  const svc = await buildTestApp(t)
+  const browser = new ScriptlessBrowser(svc)
+  const own = 'http://localhost:8000'
+  const expired = async (referer: string | undefined) => {
+    const sent = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded', referer }
+    const { statusCode, body } = await browser.browser.send('POST', '/oauth/login', Buffer.from('_token=old'), sent)
+    t.equal(statusCode, 419)
+    return /<a class="button primary" href="([^"]*)">Reload the page</.exec(body)?.[1] ?? null
+  }
+  t.equal(await expired(`${own}/oauth/login?return_to=%2Faccount`), '/oauth/login?return_to=%2Faccount')
+  for (const other of [
+    'https://evil.example/oauth/login',
+    `${own}//evil.example`,
+    `${own}/\\evil.example`,
+    'x',
+    undefined,
+  ])
+    t.equal(await expired(other), null, String(other))
+})

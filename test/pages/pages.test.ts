@@ -105,6 +105,8 @@ t.test('shows an error as a page to browsers and as JSON to programs, without in
     t.ok(page.body.includes(text), text)
     t.notMatch(page.body, /secret of the inside|\.ts\b|at async/)
     if (status === 429) t.equal(page.headers['retry-after'], '60')
+    const reload = `<a class="button primary" href="/error-${status}">Reload the page</a>`
+    t.equal(page.body.includes(reload), ![404, 422].includes(status), 'offers another try if it may help')
     for (const accept of ['application/json', 'application/json, text/html', '*/*', '']) {
       const json = await app.inject({ url: `/error-${status}`, headers: { accept } })
       t.equal(json.statusCode, status)
@@ -220,4 +222,16 @@ t.test('links to help, privacy policy and terms below each page, where the confi
     t.match(body, '<a href="/terms">Terms</a>', path)
     t.notMatch((await plain.inject({ url: path, headers: navigation })).body, /<footer>\s*<a/, path)
   }
+})
+
+t.test('keeps addresses, tokens and names in order on right-to-left pages', async (t) => {
+  const app = await buildGallery(t)
+  const open = async (path: string, language: string) =>
+    (await app.inject({ url: path, headers: { ...navigation, 'accept-language': language } })).body
+  const address = '2001:db8::8a2e:370:7334'
+  t.match(await open('/account-sessions', 'ar'), `\u2068${address}\u2069`)
+  t.match(await open('/account-sessions', 'en'), `IP address: ${address}`)
+  t.match(await open('/account-activity', 'ar'), `<bdi>${address}</bdi>`)
+  t.match(await open('/device-confirm', 'ar'), `<bdi id="device-ip">${address}</bdi>`)
+  t.match(await open('/consent', 'ar'), /<h1>[^<]*\u2068Example Orders\u2069/)
 })

@@ -1,7 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { translateMessage } from '../../src/languages/api-messages.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
-import { textsOf } from '../../src/pages/texts.ts'
 import { hostileErrors } from './gallery-errors.ts'
 import {
   ada,
@@ -55,7 +53,7 @@ const forgot: PageData['forgot-password'] = {
   action: '/forgot-password',
   email: '',
   errors: {},
-  sent: null,
+  isSent: false,
   loginHref: '/oauth/login',
 }
 const reset: PageData['reset-password'] = {
@@ -168,11 +166,7 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
     reply.page('challenge', { action: hostile, returnTo: hostile, errors: hostileErrors, loginHref: hostile }),
   unlock: (reply) => reply.page('unlock', { action: '/oauth/unlock/1?expires=1&signature=x' }),
   forgot: (reply) => reply.page('forgot-password', forgot),
-  'forgot-sent': (reply) =>
-    reply.page('forgot-password', {
-      ...forgot,
-      sent: translateMessage('We have emailed your password reset link.', textsOf(reply.request)),
-    }),
+  'forgot-sent': (reply) => reply.page('forgot-password', { ...forgot, email: ada.email, isSent: true }),
   'forgot-failed': (reply) =>
     reply.page('forgot-password', {
       ...forgot,

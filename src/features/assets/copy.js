@@ -1,11 +1,12 @@
-/** Copies the value of the field that the button names. Browsers without the script show no button. */
+/** Copies the field or the list of codes that the button names. Browsers without the script show no button. */
 const button = document.getElementById('copy')
-const field = document.getElementById(button.dataset.copies)
+const source = document.getElementById(button.dataset.copies)
 const status = document.getElementById('copied')
 
 button.hidden = !navigator.clipboard
 button.addEventListener('click', async () => {
-  field.select()
-  await navigator.clipboard.writeText(field.value)
+  source.select?.()
+  const codes = [...source.querySelectorAll('code')].map(({ textContent }) => textContent)
+  await navigator.clipboard.writeText(source.value ?? codes.join('\n'))
   status.textContent = button.dataset.copied
 })

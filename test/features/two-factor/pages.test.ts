@@ -9,7 +9,8 @@ const section = '/account/two-factor'
 const setup = `${section}/setup`
 const codesPath = `${section}/recovery-codes`
 
-const secretOn = (body: string): string => /<code id="secret-key">([A-Z2-7]{32})<\/code>/.exec(body)?.[1] ?? ''
+const secretOn = (body: string): string =>
+  /<code id="secret-key">((?:[A-Z2-7]{4} ?){8})<\/code>/.exec(body)?.[1]?.replaceAll(' ', '') ?? ''
 const codesOn = (body: string): string[] =>
   [...body.matchAll(/<li><code>(\w{10}-\w{10})<\/code>/g)].map(([, code = '']) => code)
 const hasFactor = async ({ browser }: ScriptlessBrowser) =>

@@ -5,12 +5,11 @@ import { type FieldErrors, HttpError, notFound } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
 import { isEmail } from '../../../http/formats.ts'
-import { translateMessage } from '../../../languages/api-messages.ts'
 import { withReturn } from '../../../pages/continuation.ts'
 import { isOwnFrontEnd, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
-import { linkSent, requestReset } from '../request.ts'
+import { requestReset } from '../request.ts'
 import { checkLink, type ResetEffects, resetPassword } from '../reset.ts'
 
 const forgotPath = '/oauth/forgot-password'
@@ -84,7 +83,7 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
         if (!(error instanceof HttpError) || !error.errors) throw error
         return forgotPage(reply, { email, errors: error.errors }, error.statusCode)
       }
-      return forgotPage(reply, { sent: translateMessage(linkSent, textsOf(request)) })
+      return forgotPage(reply, { email, isSent: true })
     },
   )
 
@@ -149,11 +148,11 @@ const resetPages: FastifyPluginAsyncTypebox<ResetEffects> = async (app, effects)
 
   function forgotPage(
     reply: FastifyReply,
-    page: { email?: string; errors?: FieldErrors; sent?: string },
+    page: { email?: string; errors?: FieldErrors; isSent?: boolean },
     status = 200,
   ) {
-    const { email = '', errors = {}, sent = null } = page
-    return reply.page('forgot-password', { action: forgotPath, email, errors, sent, loginHref: loginPath }, status)
+    const { email = '', errors = {}, isSent = false } = page
+    return reply.page('forgot-password', { action: forgotPath, email, errors, isSent, loginHref: loginPath }, status)
   }
 
   /** Offers a new mail, because the link is invalid, expired or used. */
