@@ -23,7 +23,8 @@ const isolated = (values: MessageValues): MessageValues =>
 export const textsIn =
   ({ app, i18n }: Pick<Config, 'app' | 'i18n'>, language: Language): TextLookup =>
   (name, values = {}) => {
-    const known = { ...(directionOf(language) === 'rtl' ? isolated(values) : values), app: app.name }
+    const all = { ...values, app: app.name }
+    const known = directionOf(language) === 'rtl' ? isolated(all) : all
     const own = i18n.messages[language]?.[name]
     return own === undefined ? formatMessage(language, name, known) : formatText(language, own, known)
   }

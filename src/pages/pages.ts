@@ -102,7 +102,11 @@ export function renderErrorPage(reply: FastifyReply, error: HttpError): string {
 const passing: ReadonlySet<number> = new Set([419, 429, 500, 503])
 
 /** Page that resolves an error, if there is one. */
-function remedyOf({ code, statusCode }: HttpError, request: FastifyRequest, text: TextLookup): PageData['error']['link'] {
+function remedyOf(
+  { code, statusCode }: HttpError,
+  request: FastifyRequest,
+  text: TextLookup,
+): PageData['error']['link'] {
   const config = request.server.config.current()
   if (code === 'email_unverified') return { href: resendPage, label: text('verify-email.submit') }
   if (code === 'unauthenticated') return { href: signInPage(config, '/'), label: text('login.submit') }

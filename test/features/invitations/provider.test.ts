@@ -137,7 +137,7 @@ t.test('says what failed, and keeps the invitation', async (t) => {
   const owner = person(svc)
   await accept(owner, await invited(svc, 'owner@work.example'), 'alan')
   t.strictSame(redirectOf(await accept(grace, link, 'alan')), [302, `${link}?error=account_exists`])
-  await shows('account_exists', 'That account at the provider already belongs to another user.')
+  await shows('account_exists', 'The account at the provider is already linked to another user.')
   t.equal(await grace.visitor.user(), null)
   grace.visitor.leave()
 
