@@ -15,7 +15,7 @@ const introduction = `# yaml-language-server: $schema=./svc.schema.json
 # Relative paths start at svc's working directory.
 #
 # Values
-#   Durations       30s, 15m, 2h, 30d.
+#   Durations       30s, 15m, 2h, 30d. Seconds, minutes, hours, days.
 #   Environment     \${NAME} or \${NAME:-default}, anywhere in a value. A variable that is not set and has no default is
 #                   an error. Write $\${ for a literal \${. Some variables override a key; the comment above it names
 #                   them. SVC_SECRET and SVC_STATEFUL_DOMAINS are comma-separated lists.
@@ -39,7 +39,7 @@ export function manualOf(schema, variables) {
 function linesOf(key, schema, indent, names, path = key, isRequired = false) {
   const comment = commentOf(schema, indent, names.get(path))
   if (isSection(schema)) {
-    const keys = Object.entries(schema.properties)
+    const keys = Object.entries(schema.properties).filter(([, child]) => !child.deprecated)
     const inner = keys.flatMap(([name, child]) => linesOf(name, child, `${indent}  `, names, `${path}.${name}`))
     return [...comment, `${indent}${key}:`, ...inner, ...(indent === '' ? [''] : [])]
   }

@@ -10,7 +10,8 @@ file stops the start with exit code 78 and prints every error with its line.
 - Any secret can be \`{ file: /run/secrets/name }\`.
 - Environment variables that override the file: \`PORT\` (\`server.port\`), \`DATABASE_URL\` (\`database.url\`), \`REDIS_URL\`
   (\`redis.url\`), \`SVC_SECRET\` (\`app.secret\`, comma-separated), \`SVC_STATEFUL_DOMAINS\` (\`stateful\`, comma-separated).
-- Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`.
+- Durations are \`30s\`, \`15m\`, \`2h\` or \`30d\`. The numbers and keys that earlier versions used instead still work
+  ([upgrading.md](upgrading.md#configuration)).
 - *live*: a change takes effect within seconds ([reload.md](reload.md)). *restart*: a change takes effect with the next start.
 `
 
@@ -34,7 +35,8 @@ const changeText = (schema) => (schema['x-svc-reload'] ? `Changes: ${schema['x-s
 
 /** A row for each key, including the keys of nested objects. */
 function rowsOf({ properties, required = [] }, path = '') {
-  return Object.entries(properties).flatMap(([key, schema]) => {
+  const keys = Object.entries(properties).filter(([, schema]) => !schema.deprecated)
+  return keys.flatMap(([key, schema]) => {
     const inner = isSecret(schema) ? undefined : schema.properties
     const own = row(path + key, schema, required.includes(key) && !('default' in schema))
     return inner ? [own, ...rowsOf(schema, `${path}${key}.`)] : [own]

@@ -45,12 +45,12 @@ async function inForce(): Promise<Base> {
   }
 }
 
-function ofFile(file: string | undefined): Base & Pick<Loaded, 'lineOf'> {
+function ofFile(file: string | undefined): Base & Pick<Loaded, 'placeOf'> {
   const loaded = loadConfig({ file })
   return {
     name: loaded.file ?? 'no file (all defaults)',
     settings: withoutSecrets(loaded.settings),
-    lineOf: loaded.lineOf,
+    placeOf: loaded.placeOf,
   }
 }
 

@@ -2,6 +2,7 @@ import { type Caller, SessionCaller } from './access/caller.ts'
 import { bearerCaller } from './access/guard.ts'
 import { systemClock } from './clock.ts'
 import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from './commands.ts'
+import { placeText } from './config/findings.ts'
 import { HttpError, unauthenticated } from './errors.ts'
 import { type Authenticated, admit, apiOf } from './features/forward-auth/decision.ts'
 import { originalRequest } from './features/forward-auth/original-request.ts'
@@ -32,7 +33,7 @@ async function test(context: CommandContext, input: Input): Promise<void> {
       null,
     )
     const rule = ruleFor(original, () => input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
-    if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.line === null ? '' : `, line ${rule.line}`}`
+    if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.place ? `, ${placeText(rule.place)}` : ''}`
     const access = rule?.access ?? guard.default
     const audience = apiOf(rule, context.config.current())?.audience
     await admit(rule, access, () => credentialOf(context, input.options, audience), context.now)

@@ -10,7 +10,7 @@ import { pruneExpiredTokens } from './tokens/prune.ts'
 export async function pruneExpired({ database, clock, config, outbox, features }: FastifyInstance): Promise<void> {
   const now = clock.now()
   const settings = config.current()
-  await pruneExpiredTokens(database, settings, settings.tokens.prune_after_hours, now)
+  await pruneExpiredTokens(database, settings, settings.tokens.prune_after, now)
   await pruneEnded(database, settings, now)
   await pruneIdempotencyKeys(database, now)
   for (const { prune } of features) await prune?.(database, now)

@@ -9,7 +9,7 @@ const batch = 500
  */
 export async function pruneEnded({ prisma }: Database, { session, audit }: Config, now: number): Promise<void> {
   const ago = (age: number) => new Date(Math.max(0, now - age))
-  const idle = ago(session.lifetime * 60_000)
+  const idle = ago(session.lifetime)
   const old = ago(session.absolute_lifetime)
   const at = BigInt(now)
   await inBatches(

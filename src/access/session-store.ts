@@ -38,7 +38,7 @@ const cookie = { originalMaxAge: null }
 const rowId = recent(10_000, sha256Hex)
 
 const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
-  now - row.lastSeenAt >= lifetime * 60_000 || now - row.createdAt >= absolute_lifetime
+  now - row.lastSeenAt >= lifetime || now - row.createdAt >= absolute_lifetime
 
 /** Tests whether a session's user is unchanged: not disabled, with the same password. True for anonymous sessions. */
 const isSameUser = ({ user, password, passwordFingerprint }: SessionRow): boolean =>

@@ -113,7 +113,7 @@ export class Sessions {
     let suffixes = this.#suffixes.get(session)
     if (!suffixes) {
       const name = this.#cookies.session
-      const attributes = { ...this.#cookies.attributes(name), maxAge: session.lifetime * 60 }
+      const attributes = { ...this.#cookies.attributes(name), maxAge: session.lifetime / 1000 }
       suffixes = {
         full: this.#cookies.nameOf(name),
         session: serializeCookie('c', '', { ...attributes, httpOnly: true }).slice('c='.length),

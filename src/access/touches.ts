@@ -43,7 +43,7 @@ export class Touches {
 
   /** Well below the session lifetime, so that an active session does not expire. */
   #sessionEvery(): number {
-    return Math.min(noteEvery, this.#config.current().session.lifetime * 30_000)
+    return Math.min(noteEvery, this.#config.current().session.lifetime / 2)
   }
 
   /** Writes the collected uses. A failure is logged and loses only timestamps. */

@@ -16,7 +16,7 @@ const max = 20
 /** Lifetimes of the sessions that still count. */
 export function liveSessions({ config }: Pick<Admin, 'config'>, now: number) {
   const { lifetime, absolute_lifetime } = config.current().session
-  return { seenAfter: new Date(now - lifetime * 60_000), createdAfter: new Date(now - absolute_lifetime) }
+  return { seenAfter: new Date(now - lifetime), createdAfter: new Date(now - absolute_lifetime) }
 }
 
 /** A user with credentials, sessions, tokens, links and recent events. Contains no secrets or hashes. */

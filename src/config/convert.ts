@@ -1,10 +1,13 @@
+import { withReplacements } from './former.ts'
 import { toMilliseconds, toRate } from './units.ts'
 import { mapValue, type Schema } from './walk.ts'
 
-/** Converts durations and rates from text to numbers, where the schema marks them. */
+/** Converts durations and rates from text to numbers, where the schema marks them, and former spellings. */
 export function convertUnits(value: unknown, schema: Schema): unknown {
   return mapValue(value, schema, (part, partSchema) => {
-    if (typeof part !== 'string') return part
+    const unit = partSchema['x-svc-unit']
+    if (typeof part === 'number' && unit) return toMilliseconds(`${part}${unit}`)
+    if (typeof part !== 'string') return withReplacements(part, partSchema)
     if (partSchema['x-svc-kind'] === 'duration') return toMilliseconds(part)
     if (partSchema['x-svc-kind'] === 'rate') return toRate(part)
     return part

@@ -9,8 +9,18 @@ export interface Finding {
   first?: Path
 }
 
-/** Returns the line of a value in the file, or null if the file does not have it. */
-export type LineOf = (path: Path) => number | null
+/** Where a file has a value. */
+export interface FoundPlace {
+  line: number
+  /** Null for the main file. */
+  file: string | null
+}
+
+/** Returns where a value is written, or null if no file has it. */
+export type PlaceOf = (path: Path) => FoundPlace | null
+
+/** Formats a place for messages that do not name the main file. */
+export const placeText = ({ file, line }: FoundPlace): string => (file === null ? `line ${line}` : `${file}:${line}`)
 
 /** Collects the problems that checks report. */
 export type Report = (path: Path, message: string, first?: Path) => void

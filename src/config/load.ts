@@ -7,12 +7,13 @@ import { convertUnits } from './convert.ts'
 import { deepFreeze } from './current.ts'
 import { overlay } from './environment.ts'
 import { readSource } from './files.ts'
-import { areRelated, type Finding, type LineOf, type Path, pointer, printed } from './findings.ts'
+import { areRelated, type Finding, type Path, type PlaceOf, pointer, printed } from './findings.ts'
+import { findFormerSpellings } from './former.ts'
 import { productionFindings, unstatedEnvironment } from './production.ts'
 import { resolveConfig } from './resolve.ts'
 import { type Config, rootSchema, type Settings } from './schema.ts'
 import { settle } from './settle.ts'
-import { type Place, readSources } from './sources.ts'
+import { type Place, readSources, type Sources } from './sources.ts'
 import type { Env } from './substitute.ts'
 import { createValidator } from './validate.ts'
 import { warningsOf } from './warnings.ts'
@@ -40,7 +41,7 @@ export interface Loaded {
   file: string | null
   /** Whether the file is empty. */
   isEmpty: boolean
-  lineOf: LineOf
+  placeOf: PlaceOf
   /** Where a value was set; null for a default. */
   originOf: (path: Path) => Origin | null
   /** Names of the files besides the main one. */
@@ -115,18 +116,24 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
     (place) => source.substituted.has(place) || isUnder(place, names),
     (path) => read(absolute(cwd, path)),
   )
+  const former = findFormerSpellings(settled.value, rootSchema)
+  for (const { from, to } of former.renamed) rename(source, pointer(from), pointer(to))
   const validated = validate(settled.value ?? {})
   const settings = deepFreeze(convertUnits(validated.value, rootSchema) as Settings)
-  const lineOf: LineOf = (path) => source.places.get(pointer(path))?.line ?? null
-  const config = deepFreeze(resolveConfig(settings, cwd, lineOf))
-  const unread = [...source.findings, ...settled.findings]
+  const placeOf: PlaceOf = (path) => {
+    const found = source.places.get(pointer(path))
+    return found ? { line: found.line, file: found.file === file ? null : found.file } : null
+  }
+  const config = deepFreeze(resolveConfig(settings, cwd, placeOf))
+  const unread = [...source.findings, ...settled.findings, ...former.conflicts]
   // An unreadable value is reported once, without the errors that follow from it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
   const findings = [...broken, ...unrelated([...unstatedEnvironment(settings), ...findingsOf(config)], broken)]
   const places = { file, places: source.places, names }
   const problems = [...findings.map((finding) => toProblem(finding, places)), ...source.problems]
   if (problems.length > 0) throw new ConfigError(inOrder(problems, [file, ...source.others]))
-  const warnings = guardWarnings(config).map((finding) => describe(toProblem(finding, places)))
+  const hints = [...former.hints, ...guardWarnings(config)].map((finding) => toProblem(finding, places))
+  const warnings = inOrder(hints, [file, ...source.others]).map(describe)
   const originOf = (path: Path): Origin | null => {
     const place = pointer(path)
     const variable = [...names].find(([name]) => isUnder(place, new Map([[name, '']])))?.[1]
@@ -138,11 +145,18 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   return {
     config,
     settings,
-    lineOf,
+    placeOf,
     originOf,
     others: source.others,
     warnings: [...warnings, ...warningsOf(config)],
   }
+}
+
+/** Reports a value at its current path where the file has it at a former one. */
+function rename({ places, substituted }: Sources, from: string, to: string): void {
+  const place = places.get(from)
+  if (place) places.set(to, place)
+  if (substituted.has(from)) substituted.add(to)
 }
 
 /** Sorts problems by file and line. */

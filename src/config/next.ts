@@ -14,12 +14,12 @@ export interface Next {
   problems: string[]
 }
 
-type Wanted = Pick<Loaded, 'settings' | 'lineOf'>
+type Wanted = Pick<Loaded, 'settings' | 'placeOf'>
 
 /** Computes which parts of a valid configuration take effect without a restart. */
 export function nextConfig(running: Settings, wanted: Wanted, cwd = process.cwd()): Next {
   const settings = withoutRestart(running, wanted.settings)
-  const config = resolveConfig(settings, cwd, wanted.lineOf)
+  const config = resolveConfig(settings, cwd, wanted.placeOf)
   const problems = findingsOf(config).map(({ path, message }) => `${printed(path)}: ${message}`)
   return { config, settings, changes: changesBetween(running, wanted.settings), problems }
 }

@@ -1,11 +1,11 @@
 import { resolve as absolute } from 'node:path'
 import { resolveFeatures } from './features.ts'
-import type { LineOf } from './findings.ts'
+import type { PlaceOf } from './findings.ts'
 import { ownMessages } from './own-messages.ts'
 import type { Config, Settings } from './schema.ts'
 
 /** Derives values from other keys, the environment and the working directory. */
-export function resolveConfig(settings: Settings, cwd: string, lineOf: LineOf): Config {
+export function resolveConfig(settings: Settings, cwd: string, placeOf: PlaceOf): Config {
   const url = new URL(settings.app.url)
   const frontend = new URL(settings.app.frontend_url ?? settings.app.url)
   // Without `app.environment`, svc is on loopback or refuses to start.
@@ -46,7 +46,7 @@ export function resolveConfig(settings: Settings, cwd: string, lineOf: LineOf): 
     guard: {
       ...settings.guard,
       diagnose: settings.guard.diagnose ?? development,
-      rules: settings.guard.rules.map((rule, index) => ({ ...rule, line: lineOf(['guard', 'rules', index]) })),
+      rules: settings.guard.rules.map((rule, index) => ({ ...rule, place: placeOf(['guard', 'rules', index]) })),
     },
     samples: settings.samples ?? development,
     test_page: settings.test_page ?? development,

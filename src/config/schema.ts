@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { Language } from '../languages/languages.ts'
 import { type FeatureValues, featureSchemas } from './features.ts'
+import type { FoundPlace } from './findings.ts'
 import { accessSections } from './sections/access.ts'
 import { accountSections } from './sections/accounts.ts'
 import { adminSections } from './sections/admin.ts'
@@ -63,7 +64,7 @@ interface Derived extends FeatureValues {
     Settings['guard'],
     {
       diagnose: boolean
-      rules: (Settings['guard']['rules'][number] & { /** In the configuration file. */ line: number | null })[]
+      rules: (Settings['guard']['rules'][number] & { place: FoundPlace | null })[]
     }
   >
   samples: boolean

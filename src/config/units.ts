@@ -4,6 +4,9 @@ export interface Rate {
   window: number
 }
 
+/** Unit of a duration: seconds, minutes, hours or days. */
+export type DurationUnit = 's' | 'm' | 'h' | 'd'
+
 const MILLISECONDS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Converts `15m` to 900000. The text must match the schema's pattern. */

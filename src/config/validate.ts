@@ -4,6 +4,7 @@ import { featureFormats } from './features.ts'
 import type { Finding, Path } from './findings.ts'
 import { formats } from './formats.ts'
 import { guardFormats } from './sections/guard.ts'
+import { toMilliseconds } from './units.ts'
 import { childSchema, isMapping, mapValue, type Schema, typesOf } from './walk.ts'
 
 interface Validated {
@@ -25,8 +26,24 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
     validateSchema: false,
     meta: false,
   })
-  for (const word of ['kind', 'secret', 'url', 'fileable', 'expected', 'names', 'reload', 'entries'])
+  for (const word of [
+    'kind',
+    'secret',
+    'url',
+    'fileable',
+    'expected',
+    'names',
+    'reload',
+    'entries',
+    'unit',
+    'replacement',
+  ])
     ajv.addKeyword(`x-svc-${word}`)
+  ajv.addKeyword({
+    keyword: 'x-svc-max',
+    type: 'string',
+    validate: (max: number, text: string) => !(toMilliseconds(text) > max),
+  })
   for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
   for (const { name, matches } of [...featureFormats, ...guardFormats]) ajv.addFormat(name, matches)
   const validate = ajv.compile(schema)

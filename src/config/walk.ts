@@ -1,4 +1,5 @@
 import type { Path } from './findings.ts'
+import type { DurationUnit } from './units.ts'
 
 /** The subset of JSON Schema that the configuration uses. */
 export interface Schema {
@@ -6,6 +7,7 @@ export interface Schema {
   default?: unknown
   enum?: unknown[]
   description?: string
+  deprecated?: boolean
   examples?: unknown[]
   properties?: Record<string, Schema>
   patternProperties?: Record<string, Schema>
@@ -24,6 +26,12 @@ export interface Schema {
   'x-svc-names'?: string
   'x-svc-entries'?: { about?: string; value: object }[]
   'x-svc-reload'?: 'live' | 'restart'
+  /** Maximum of a duration, in milliseconds. */
+  'x-svc-max'?: number
+  /** Unit of a number in place of a duration. */
+  'x-svc-unit'?: DurationUnit
+  /** Key of the same section that replaces this one. */
+  'x-svc-replacement'?: string
 }
 
 /** Tests for a mapping. */

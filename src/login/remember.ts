@@ -20,7 +20,6 @@ import { endDevice } from './end-sessions.ts'
 import { become, insertSession } from './sign-in.ts'
 
 const rememberCookie = 'svc_remember'
-const day = 86_400_000
 
 /** Id and secret of a remembered device, from its cookie. */
 interface Presented {
@@ -50,6 +49,22 @@ const fits = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: stri
 
 /** Text of a secret to hash. It binds the secret to the prefix of its cookie. */
 const bindSecret = (secret: string, prefix: CookiePrefix): string => prefix + secret
+
+/** Maximum number of remembered devices of a user. */
+const maxDevices = 100
+
+/** Makes room for another device. Sessions of the forgotten device go on, but nothing follows them. */
+async function forgetLeastUsed(tx: Tx, id: number): Promise<void> {
+  const userId = BigInt(id)
+  const recent = await tx.rememberToken.findMany({
+    where: { userId },
+    orderBy: [{ lastUsedAt: 'desc' }, { id: 'desc' }],
+    skip: maxDevices - 1,
+    take: maxDevices,
+    select: { id: true },
+  })
+  if (recent.length > 0) await tx.rememberToken.deleteMany({ where: { id: { in: recent.map(({ id }) => id) } } })
+}
 
 /**
  * Remember-me: one row per device, rotated at each use by one conditional write. The next secret is an HMAC of the
@@ -84,10 +99,11 @@ export class RememberTokens {
     }
   }
 
-  /** Inserts the token of a new device. */
+  /** Inserts the token of a new device. Requires the user lock. */
   async create(tx: Tx, request: FastifyRequest, { user, password }: UserWithPassword): Promise<NewToken> {
     const secret = randomId()
     const { ipAddress, userAgent, now } = eventContext(request)
+    await forgetLeastUsed(tx, user.id)
     const row = await tx.rememberToken.create({
       data: {
         userId: BigInt(user.id),
@@ -97,7 +113,7 @@ export class RememberTokens {
         userAgent,
         createdAt: new Date(now),
         lastUsedAt: new Date(now),
-        expiresAt: new Date(now + this.#config.current().session.remember_days * day),
+        expiresAt: new Date(now + this.#config.current().session.remember_lifetime),
       },
     })
     return { id: row.id, cookie: this.#cookieOf(row.id, secret) }
@@ -133,7 +149,7 @@ export class RememberTokens {
   sendCookie(request: FastifyRequest, reply: FastifyReply, value: string | null): void {
     const { cookies } = request.server
     if (value !== null) {
-      const maxAge = this.#config.current().session.remember_days * (day / 1000)
+      const maxAge = this.#config.current().session.remember_lifetime / 1000
       cookies.set(request, reply, rememberCookie, value, { maxAge })
     } else if (request.cookies[rememberCookie] !== undefined) {
       cookies.clear(request, reply, rememberCookie)
@@ -199,7 +215,7 @@ export class RememberTokens {
       const { lifetime, absolute_lifetime } = this.#config.current().session
       const live = {
         userId: BigInt(user.id),
-        lastSeenAt: { gt: new Date(now - lifetime * 60_000) },
+        lastSeenAt: { gt: new Date(now - lifetime) },
         createdAt: { gt: new Date(now - absolute_lifetime) },
       }
       if ((await tx.session.count({ where: { id, ...live } })) > 0) return next

@@ -16,14 +16,14 @@ interface Given {
   folder: string
 }
 
-const loaded = (file: string | undefined): Pick<Loaded, 'config' | 'settings' | 'lineOf'> =>
+const loaded = (file: string | undefined): Pick<Loaded, 'config' | 'settings' | 'placeOf'> =>
   file === undefined
     ? parseConfig({ text: '', file: 'default configuration', env: {}, cwd: process.cwd() })
     : loadConfig({ file })
 
 /** The configuration of a test server: that of the file, but on loopback, with a temporary database and no services. */
 export function testSettings({ file, port, folder }: Given): CurrentConfig {
-  const { config: original, settings, lineOf } = loaded(file)
+  const { config: original, settings, placeOf } = loaded(file)
   if (original.app.environment === 'production')
     throw new CommandError('svc test-server does not run with app.environment: production. Its passwords are public.')
   const { app, server, session, metrics, passkeys, redis } = settings
@@ -45,10 +45,10 @@ export function testSettings({ file, port, folder }: Given): CurrentConfig {
     passkeys: { ...passkeys, rp_id: null, origins: null },
     metrics: { ...metrics, port: null },
   }
-  const config = resolveConfig(changed, process.cwd(), lineOf)
+  const config = resolveConfig(changed, process.cwd(), placeOf)
   const problems = findingsOf(config).map(({ path, message }) => ({
-    file: file ?? '',
-    line: lineOf(path) ?? 0,
+    file: placeOf(path)?.file ?? file ?? '',
+    line: placeOf(path)?.line ?? 0,
     key: printed(path),
     message: `${message} (in a test server, on plain http)`,
   }))

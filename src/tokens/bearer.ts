@@ -65,11 +65,7 @@ export function endOfToken(
 ): number | null {
   const own = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
   const byAge =
-    expiration === null
-      ? Number.POSITIVE_INFINITY
-      : createdAt === null
-        ? 0
-        : Date.parse(createdAt) + expiration * 60_000
+    expiration === null ? Number.POSITIVE_INFINITY : createdAt === null ? 0 : Date.parse(createdAt) + expiration
   const end = Math.min(own, byAge)
   return end === Number.POSITIVE_INFINITY ? null : end
 }

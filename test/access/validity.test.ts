@@ -30,7 +30,7 @@ t.test('expires a token at its own date, to the millisecond', async (t) => {
 })
 
 t.test("applies the earlier of the global expiration and the token's own", async (t) => {
-  const svc = await buildTestApp(t, { settings: { expiration: 60 } })
+  const svc = await buildTestApp(t, { settings: { expiration: '60m' } })
   const user = await svc.createUser()
   const plain = await svc.createToken(user)
   const later = await svc.createToken(user, { expiresAt: at(svc, 7 * day) })

@@ -45,7 +45,8 @@ orders: 1
   )
   const [first] = linesOf(text)
   t.equal(first, 'svc.yaml:2: app.nmae: is not a known key; did you mean name?')
-  t.ok(linesOf(text).includes('svc.yaml:5: session.lifetime: must be an integer of at least 1 (minutes) (found "abc")'))
+  const expected = 'a duration such as 30s, 15m, 2h or 30d, greater than zero, at most 3650d'
+  t.ok(linesOf(text).includes(`svc.yaml:5: session.lifetime: must be ${expected} (found "abc")`))
   t.ok(linesOf(text).includes('svc.yaml:9: lifetime: is not a known key here; did you mean session.lifetime?'))
   t.ok(linesOf(text).includes('svc.yaml:19: orders: is not a known key'))
   t.end()

@@ -56,6 +56,20 @@ t.test('merges included files and the clients of a directory', (t) => {
   t.end()
 })
 
+t.test('names the file of a guard rule that is not in the main file', (t) => {
+  const rules = (second: string) => `guard:\n  rules:\n    - paths: ["/a/*"]\n    - { paths: [${second}] }\n`
+  const cwd = folderOf(t, { 'svc.yaml': 'include: [rules.yaml]\n', 'rules.yaml': rules('/b') })
+  t.match(load(cwd).config.guard.rules, [
+    { place: { file: 'etc/rules.yaml', line: 3 } },
+    { place: { file: 'etc/rules.yaml', line: 4 } },
+  ])
+  const hidden = folderOf(t, { 'svc.yaml': 'include: [rules.yaml]\n', 'rules.yaml': rules('/a/b') })
+  t.match(problemsOf(hidden), [/^etc\/rules\.yaml:4: .* because guard\.rules\[0\] \(etc\/rules\.yaml:3\) matches/])
+  const main = folderOf(t, { 'svc.yaml': rules('/a/b') })
+  t.match(problemsOf(main), [/^etc\/svc\.yaml:4: .* because guard\.rules\[0\] \(line 3\) matches/])
+  t.end()
+})
+
 t.test('reports errors with the file and line, and duplicates with both places', (t) => {
   const cwd = folderOf(t, {
     'svc.yaml':

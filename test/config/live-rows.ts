@@ -70,7 +70,7 @@ export const rows: readonly Row[] = [
   ['guard.step_up', [{ ability: 'view-tasks', acr: '2' }], tasksByPersonalToken, 200, 401],
   [
     'expiration',
-    1,
+    '1m',
     async (svc) => {
       const token = await svc.createToken(await svc.createUser())
       svc.clock.advance(2 * minute)
@@ -92,11 +92,11 @@ export const rows: readonly Row[] = [
     return [String(key), value, words(pattern as RegExp, look), seen[0], seen[1]]
   }),
   ['tokens.confirm_password', true, asUser((browser) => browser.post('/tokens/create', { token_name: 'x' })), 200, 423],
-  ['session.lifetime', 5, words(/Max-Age=(\d+)/, answered('/svc/csrf-cookie', 'headers')), '7200', '300'],
+  ['session.lifetime', '5m', words(/Max-Age=(\d+)/, answered('/svc/csrf-cookie', 'headers')), '7200', '300'],
   ['session.absolute_lifetime', '1m', after(5 * minute), 200, 401],
   [
-    'session.remember_days',
-    1,
+    'session.remember_lifetime',
+    '1d',
     words(/svc_remember=.*?Max-Age=(\d+)/, async (svc) => (await signedIn(svc, { remember: true })).cookies),
     String((400 * day) / 1000),
     String(day / 1000),

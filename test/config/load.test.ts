@@ -19,7 +19,14 @@ t.test('uses the defaults without a file', (t) => {
     database: { url: 'file:./data/svc.db', engine: 'sqlite', file: join(cwd, 'data/svc.db') },
     redis: { url: null, timeout: 1_000 },
     expiration: null,
-    session: { lifetime: 120, absolute_lifetime: 30 * DAY, secure: false, domain: null, remember_days: 400 },
+    session: {
+      lifetime: 120 * MINUTE,
+      absolute_lifetime: 30 * DAY,
+      secure: false,
+      domain: null,
+      remember_lifetime: 400 * DAY,
+    },
+    tokens: { prune_after: DAY },
     cors: { origins: null, supports_credentials: true },
     passkeys: { rp_id: 'localhost', origins: ['http://localhost:8000'] },
     oauth: { access_token_ttl: 15 * MINUTE, refresh_grace: 10_000, audience: 'http://localhost:8000' },
@@ -152,7 +159,7 @@ tokens: { prefix: \${NONE:-} }
   t.match(config.app, { name: 'one and two', secret: [SECRET] })
   t.match(config, { server: { port: 8001 }, stateful_api: false, expiration: null, tokens: { prefix: '' } })
   t.strictSame(config.stateful, ['a.example', 'b.example', 'localhost:8000'])
-  t.match(config.session, { login_failure_status: 422, lifetime: 5 })
+  t.match(config.session, { login_failure_status: 422, lifetime: 5 * MINUTE })
   t.equal(configOf('app: { name: "$${NAME}" }').app.name, '${NAME}', '$${ is a literal ${')
   t.equal(configOf('app: { name: ${N:-a: [b], #c} }').app.name, 'a: [b], #c')
   t.end()
@@ -202,11 +209,11 @@ clients: [{ client_id: a, type: confidential, grants: [client_credentials], secr
 
 t.test('treats a blank key as missing, and null as a value', (t) => {
   const config = configOf('app:\nsession:\n  lifetime:\nrate_limits:\n  login:\n  token: null\nredis: { url: }')
-  t.equal(config.session.lifetime, 120)
+  t.equal(config.session.lifetime, 120 * MINUTE)
   t.strictSame(config.rate_limits.login, { max: 5, window: MINUTE })
   t.equal(config.rate_limits.token, null)
   t.strictSame(linesOf('session: { lifetime: null }'), [
-    'svc.yaml:1: session.lifetime: must be an integer of at least 1 (minutes) (found null)',
+    'svc.yaml:1: session.lifetime: must be a duration such as 30s, 15m, 2h or 30d, greater than zero, at most 3650d (found null)',
   ])
   t.end()
 })

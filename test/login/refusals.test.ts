@@ -101,7 +101,7 @@ t.test('allows one attempt with a limit of one, in every window', async (t) => {
 })
 
 t.test('keeps an active session beyond a lifetime of a minute', async (t) => {
-  const svc = await buildTestApp(t, { settings: { session: { lifetime: 1 } } })
+  const svc = await buildTestApp(t, { settings: { session: { lifetime: '1m' } } })
   const { email } = await svc.createUser()
   const spa = svc.browser()
   await spa.signIn(email)
@@ -113,7 +113,7 @@ t.test('keeps an active session beyond a lifetime of a minute', async (t) => {
 })
 
 t.test('records the use of a token once a minute, however short the session lifetime is', async (t) => {
-  const svc = await buildTestApp(t, { settings: { session: { lifetime: 1 } } })
+  const svc = await buildTestApp(t, { settings: { session: { lifetime: '1m' } } })
   const token = await svc.createToken(await svc.createUser())
   const id = BigInt(token.split('|')[0] ?? '')
   const noted = async () => {

@@ -108,7 +108,12 @@ t.test('fails no request during fifty reloads under load', async (t) => {
   })
   for (let n = 1; n <= reloads; n++) {
     const changed = { app: { url: svc.url, name: `Name ${n}` }, clients: [web, robot('robot'), robot(`robot${n}`)] }
-    replaceFile(svc, { ...settings, ...changed, theme: { texts: { 'login.submit': `In ${n}` } }, expiration: 100 + n })
+    replaceFile(svc, {
+      ...settings,
+      ...changed,
+      theme: { texts: { 'login.submit': `In ${n}` } },
+      expiration: `${100 + n}m`,
+    })
     svc.child.kill('SIGHUP')
     const enough = ended + between
     await until(() => done >= n && ended >= enough)

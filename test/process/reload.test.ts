@@ -26,7 +26,7 @@ t.test('applies valid changes on SIGHUP, lists those that need a restart, and ot
   replaceFile(svc, {
     ...settings,
     app: { name: 'Acme', url: 'http://localhost:1' },
-    session: { cookie: 'another', lifetime: 10 },
+    session: { cookie: 'another', lifetime: '10m' },
     clients: [robot('second', 'another-secret-that-is-long')],
   })
   svc.child.kill('SIGHUP')

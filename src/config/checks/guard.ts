@@ -1,6 +1,6 @@
 import { hiddenRules } from '../../guard-rules/coverage.ts'
 import { parseHost } from '../../guard-rules/host-pattern.ts'
-import type { Finding, Report } from '../findings.ts'
+import { type Finding, placeText, type Report } from '../findings.ts'
 import { isWithin } from '../hosts.ts'
 import type { Config } from '../schema.ts'
 
@@ -57,8 +57,8 @@ function requirementsCanBeMet({ guard }: Config, report: Report): void {
 function rulesAreReached({ guard }: Config, report: Report): void {
   for (const { rule, by } of hiddenRules(guard.rules)) {
     if (guard.rules[rule]?.name) continue
-    const line = guard.rules[by]?.line
-    const place = line ? ` (line ${line})` : ''
+    const found = guard.rules[by]?.place
+    const place = found ? ` (${placeText(found)})` : ''
     report(
       ['guard', 'rules', rule],
       `is never used, because guard.rules[${by}]${place} matches the same requests first; move it up or remove it`,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { choice, duration, flag, integer, list, nullable, section, text } from './kinds.ts'
+import { choice, duration, flag, formerDuration, list, nullable, section, text } from './kinds.ts'
 
 const STATEFUL = ['localhost', 'localhost:3000', 'localhost:5173', '127.0.0.1', '127.0.0.1:8000', '::1']
 
@@ -15,11 +15,11 @@ export const accessSections = {
     description: 'Whether API routes accept session cookies. If false, they accept bearer tokens only.',
   }),
   expiration: nullable(
-    integer({
-      minimum: 1,
-      expected: 'an integer of at least 1 (minutes), or null',
+    duration({
+      numberUnit: 'm',
+      example: '365d',
       description:
-        'Minutes after which every API token expires, regardless of its own date. 525600 is a year. null means never, because clients cannot renew a token.',
+        'Maximum age of API tokens: older ones expire, regardless of their own date. null means never, because clients cannot renew a token.',
     }),
   ),
   tokens: section('API tokens.', {
@@ -42,13 +42,13 @@ export const accessSections = {
       description:
         'Whether creating API tokens and personal access tokens requires a recently confirmed password (423). An API token then cannot create others. Off by default, because existing clients do not confirm.',
     }),
-    prune_after_hours: integer({
-      default: 24,
-      minimum: 0,
-      expected: 'an integer of at least 0 (hours)',
+    prune_after: duration({
+      default: '24h',
+      zero: true,
       description:
-        'Hours after which the daily pruning deletes an expired token. Until then, users can see why it stopped working.',
+        'How long the daily pruning keeps an expired token. Until then, users can see why it stopped working.',
     }),
+    prune_after_hours: formerDuration({ replacement: 'prune_after', unit: 'h', minimum: 0 }),
   }),
   session: section('Browser sessions.', {
     cookie: text({
@@ -58,15 +58,15 @@ export const accessSections = {
       description:
         'The name of the session cookie. On https svc adds the prefix __Host-, or __Secure- if a domain is set.',
     }),
-    lifetime: integer({
-      default: 120,
-      minimum: 1,
-      maximum: 5_256_000,
-      expected: 'an integer of at least 1 (minutes)',
-      description: 'Minutes without a request after which a session expires.',
+    lifetime: duration({
+      default: '2h',
+      max: '3650d',
+      numberUnit: 'm',
+      description: 'Time without a request after which a session expires.',
     }),
     absolute_lifetime: duration({
       default: '30d',
+      max: '36500d',
       description:
         'The maximum lifetime of a session, even while it is in use, so that a stolen cookie does not work forever.',
     }),
@@ -91,13 +91,12 @@ export const accessSections = {
       'x-svc-expected': 'auto, true or false',
       'x-svc-reload': 'restart',
     }),
-    remember_days: integer({
-      default: 400,
-      minimum: 1,
-      maximum: 3_650,
-      expected: 'an integer from 1 to 3650 (days)',
-      description: 'Days that a remembered browser stays signed in. 400 is the maximum that browsers accept.',
+    remember_lifetime: duration({
+      default: '400d',
+      max: '3650d',
+      description: 'How long a remembered browser stays signed in. 400d is the maximum that browsers accept.',
     }),
+    remember_days: formerDuration({ replacement: 'remember_lifetime', unit: 'd', minimum: 1, max: '3650d' }),
     login_failure_status: Type.Unsafe<401 | 422>({
       enum: [401, 422],
       default: 401,

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { type FormatName, formats, type NamedFormat } from '../formats.ts'
-import type { Rate } from '../units.ts'
+import { type DurationUnit, type Rate, toMilliseconds } from '../units.ts'
 
 /** Metadata of a key. Changes are live unless `reload` requires a restart. */
 interface Key<Value> {
@@ -21,6 +21,9 @@ export interface ExampleEntry {
   /** An item of a list, or one or more pairs of a mapping. */
   value: object
 }
+
+/** The longest duration that the pattern of durations allows. */
+const maxDuration = '999999d'
 
 /** Text, optionally limited by a format or a pattern. */
 export function text({
@@ -58,16 +61,47 @@ export function choice<const Values extends string[]>(values: readonly [...Value
   return Type.Unsafe<Values[number]>({ type: 'string', enum: [...values], ...annotated(key) })
 }
 
+interface DurationKey extends Key<string> {
+  /** Accepts zero. */
+  zero?: true
+  max?: string
+  /** Unit of the plain numbers that earlier versions accepted, and that still work. */
+  numberUnit?: DurationUnit
+}
+
 /** Duration such as `15m`; milliseconds in the snapshot. */
-export function duration(key: Key<string> & { zero?: boolean }) {
-  const { zero, ...rest } = key
+export function duration({ zero, max, numberUnit, ...key }: DurationKey) {
+  const limit = toMilliseconds(max ?? maxDuration)
   return Type.Unsafe<number>({
-    type: 'string',
+    type: numberUnit ? ['string', 'integer'] : 'string',
     pattern: zero ? '^\\d{1,6}[smhd]$' : '^0*[1-9]\\d{0,5}[smhd]$',
     'x-svc-kind': 'duration',
-    'x-svc-expected': `a duration such as 30s, 15m, 2h or 30d${zero ? '' : ', greater than zero'}`,
-    ...annotated(rest),
+    'x-svc-expected': `a duration such as 30s, 15m, 2h or 30d${zero ? '' : ', greater than zero'}${max ? `, at most ${max}` : ''}`,
+    ...(max && { 'x-svc-max': limit }),
+    ...(numberUnit && {
+      'x-svc-unit': numberUnit,
+      minimum: zero ? 0 : 1,
+      maximum: limit / toMilliseconds(`1${numberUnit}`),
+    }),
+    ...annotated(key),
   })
+}
+
+/** Former name of a duration, whose value is a number of units. The other key of the section replaces it. */
+export function formerDuration(key: { replacement: string; unit: DurationUnit; minimum: number; max?: string }) {
+  const { replacement, unit, minimum, max } = key
+  const maximum = toMilliseconds(max ?? maxDuration) / toMilliseconds(`1${unit}`)
+  return Type.Optional(
+    Type.Unsafe<undefined>({
+      type: 'integer',
+      minimum,
+      maximum,
+      deprecated: true,
+      'x-svc-unit': unit,
+      'x-svc-replacement': replacement,
+      ...annotated({ description: `Deprecated: use ${replacement}, such as ${replacement}: 30${unit}.` }),
+    }),
+  )
 }
 
 /** Rate such as `5/1m`; attempts and milliseconds in the snapshot, null for no limit. */

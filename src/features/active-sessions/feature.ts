@@ -6,7 +6,7 @@ export const sessionFeature = {
   exportData: async ({ database, config, clock }, userId) => {
     const { lifetime, absolute_lifetime } = config.current().session
     const now = clock.now()
-    const live = { seenAfter: new Date(now - lifetime * 60_000), createdAfter: new Date(now - absolute_lifetime) }
+    const live = { seenAfter: new Date(now - lifetime), createdAfter: new Date(now - absolute_lifetime) }
     const sessions = await listSessions(database, userId, { ...live, current: '' })
     return {
       sessions: sessions.map(({ current: _, ...session }) => session),

@@ -14,7 +14,7 @@ export async function ownSessions(request: FastifyRequest) {
   const now = clock.now()
   return listSessions(database, requireUser(request).id, {
     current: callerOf(request).credentialId,
-    seenAfter: new Date(now - lifetime * 60_000),
+    seenAfter: new Date(now - lifetime),
     createdAfter: new Date(now - absolute_lifetime),
   })
 }
@@ -26,7 +26,7 @@ export async function ownDevices(request: FastifyRequest) {
   const now = clock.now()
   return listRemembered(database, requireUser(request).id, {
     now: new Date(now),
-    seenAfter: new Date(now - lifetime * 60_000),
+    seenAfter: new Date(now - lifetime),
     createdAfter: new Date(now - absolute_lifetime),
   })
 }

@@ -47,7 +47,14 @@ export async function decide(request: FastifyRequest, question: Question): Promi
   const rule = ruleFor(original, () => clientAddress(request), guard.rules, ruleName)
   const access = rule?.access ?? guard.default
   request.log.debug(
-    { rule: rule?.name ?? null, line: rule?.line ?? null, access, host: original.host.name, path: original.path },
+    {
+      rule: rule?.name ?? null,
+      line: rule?.place?.line ?? null,
+      file: rule?.place?.file ?? null,
+      access,
+      host: original.host.name,
+      path: original.path,
+    },
     rule ? 'guard rule applies' : 'no guard rule matches',
   )
   const caller = await admit(rule, access, () => authenticate(request, question, rule), app.clock.now())

@@ -17,7 +17,7 @@ export const tokenCommands = [
     },
     run: async ({ config, database, now, print }, { options }) => {
       const settings = config.current()
-      const count = await pruneExpiredTokens(database, settings, options.hours, now)
+      const count = await pruneExpiredTokens(database, settings, options.hours * 3_600_000, now)
       if (settings.expiration === null)
         print('No global expiration is set. Tokens without an expiration date are kept.')
       print(`${count} expired token${count === 1 ? '' : 's'} deleted.`)

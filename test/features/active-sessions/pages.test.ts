@@ -45,7 +45,7 @@ t.test('lists the devices, and signs one out', async (t) => {
 })
 
 t.test('lists remembered devices after their session, and forgets them', async (t) => {
-  const { svc, user, browser } = await openAccount(t, { session: { lifetime: 60 } })
+  const { svc, user, browser } = await openAccount(t, { session: { lifetime: '60m' } })
   const phone = await signInElsewhere(svc, user.email, true)
   const live = await browser.open(section)
   t.equal(actionsOn(live.body).length, 1, 'a device with a session is listed once')
@@ -66,7 +66,7 @@ t.test('lists remembered devices after their session, and forgets them', async (
 })
 
 t.test('shows where a remembered device was last used', async (t) => {
-  const { svc, user } = await openAccount(t, { session: { lifetime: 60 } })
+  const { svc, user } = await openAccount(t, { session: { lifetime: '60m' } })
   const phone = await signInElsewhere(svc, user.email, true)
   svc.clock.advance(day)
   const chrome = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0 Safari/537.36'

@@ -178,7 +178,7 @@ t.test('ends all other sessions with the password, including remembered devices 
 })
 
 t.test('lists no expired sessions', async (t) => {
-  const svc = await buildTestApp(t, { settings: { session: { lifetime: 120, absolute_lifetime: '1d' } } })
+  const svc = await buildTestApp(t, { settings: { session: { lifetime: '120m', absolute_lifetime: '1d' } } })
   const ada = await svc.createUser()
   const old = await signedIn(svc, ada.email, 'Old')
   svc.clock.advance(2 * hour)

@@ -186,5 +186,12 @@ t.test('logs the rule with its line', async (t) => {
   const svc = await buildGuarded(t, [{ name: 'orders', hosts: ['api.example.com'], access: 'public' }])
   await svc.ask({ url: `${api}/orders/1?secret=x` })
   const line = svc.logs.map((text) => JSON.parse(text)).find(({ msg }) => msg === 'guard rule applies')
-  t.match(line, { rule: 'orders', line: Number, access: 'public', host: 'api.example.com', path: '/orders/1' })
+  t.match(line, {
+    rule: 'orders',
+    line: Number,
+    file: null,
+    access: 'public',
+    host: 'api.example.com',
+    path: '/orders/1',
+  })
 })

@@ -143,7 +143,7 @@ t.test('exchanges API tokens only for clients that list svc-api-tokens', async (
 })
 
 t.test('ends the access token with its API token', async (t) => {
-  const svc = await build(t, { expiration: 60 })
+  const svc = await build(t, { expiration: '60m' })
   const { prisma } = svc.database
   const ada = await svc.createUser()
   const ends: [string, (text: string) => Promise<unknown>][] = [

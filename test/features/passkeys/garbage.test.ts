@@ -18,7 +18,7 @@ const values: readonly unknown[] = [
 ]
 
 t.test('answers garbage without an internal error or a sign-in', async (t) => {
-  const svc = await buildPasskeyApp(t, { session: { lifetime: 600 } })
+  const svc = await buildPasskeyApp(t, { session: { lifetime: '600m' } })
   const { authenticator, owner, user } = await withPasskey(svc)
   const refused = new Set(Object.values(texts))
   const guest = new Visitor(svc.browser())

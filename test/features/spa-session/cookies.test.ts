@@ -26,7 +26,7 @@ t.test('derives the attributes from the configuration, never from the connection
     app: { url: 'https://auth.example.com' },
     server: { trust_proxy: ['127.0.0.1/32'] },
     stateful: ['app.example.com'],
-    session: { cookie: 'sid', lifetime: 30, same_site: 'strict', domain: '.example.com' },
+    session: { cookie: 'sid', lifetime: '30m', same_site: 'strict', domain: '.example.com' },
   }
   const secure = await buildTestApp(t, { settings })
   for (const proto of [undefined, 'http', 'https']) {

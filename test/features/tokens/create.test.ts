@@ -193,7 +193,7 @@ t.test('passes on no later expiry than its own', async (t) => {
 })
 
 t.test('limits chains of tokens by the global expiration of the first', async (t) => {
-  const svc = await buildTestApp(t, { settings: { expiration: 60 } })
+  const svc = await buildTestApp(t, { settings: { expiration: '60m' } })
   const parent = await svc.createToken(await svc.createUser())
   svc.clock.advance(50 * minute)
   const child = (await create(svc, parent, wide)).json().token

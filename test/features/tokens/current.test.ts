@@ -11,7 +11,7 @@ const current = (svc: TestApp, text: string | null) => svc.bearer(text, 'GET', '
 const wire = (date: Date) => `${date.toISOString().slice(0, -1)}000Z`
 
 t.test('returns what an API token may do, without its secret', async (t) => {
-  const svc = await buildTestApp(t, { settings: { expiration: 120 }, clock: stopTime(t) })
+  const svc = await buildTestApp(t, { settings: { expiration: '120m' }, clock: stopTime(t) })
   const ada = await svc.createUser()
   const expiresAt = new Date(svc.clock.now() + hour)
   const text = await svc.createToken(ada, { name: 'Ädas phone', abilities: ['orders:read', 'a b'], expiresAt })

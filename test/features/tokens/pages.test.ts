@@ -103,7 +103,7 @@ t.test('asks for the password before it creates a token, with tokens.confirm_pas
 })
 
 t.test('offers only lifetimes within the maximum age of tokens', async (t) => {
-  const { browser } = await openAccount(t, { expiration: 60 * 24 * 30 })
+  const { browser } = await openAccount(t, { expiration: '30d' })
   const { body } = await browser.open(newPath)
   t.same(
     [...body.matchAll(/<option value="(\d*)"/g)].map(([, days]) => days),

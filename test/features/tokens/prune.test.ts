@@ -25,7 +25,7 @@ const names = async ({ database }: TestApp): Promise<string[]> =>
 const prune = (svc: TestApp, ...words: string[]): Promise<string[]> => runCommandOn(svc, 'prune-expired', ...words)
 
 t.test('deletes 181 minutes old tokens and keeps 179 and 121 with a global hour and --hours=2', async (t) => {
-  const svc = await buildTestApp(t, { settings: { expiration: 60 } })
+  const svc = await buildTestApp(t, { settings: { expiration: '60m' } })
   await make(svc, {
     '181': { created: 181 },
     '180': { created: 180 },
@@ -88,6 +88,6 @@ t.test('deletes several batches in one run', async (t) => {
   }))
   await svc.database.prisma.personalAccessToken.createMany({ data })
   await svc.createToken(user)
-  t.equal(await pruneExpiredTokens(svc.database, svc.config.current(), 24, svc.clock.now()), 2_500)
+  t.equal(await pruneExpiredTokens(svc.database, svc.config.current(), 24 * 3_600_000, svc.clock.now()), 2_500)
   t.same(await names(svc), ['test'])
 })

@@ -20,7 +20,7 @@ export function abilityChoices({ scopes, guard, tokens }: Config, text: TextLook
 
 /** The lifetimes in days that `expiration` allows. */
 export const lifetimeChoices = ({ expiration }: Config): number[] =>
-  lifetimes.filter((days) => expiration === null || days * day <= expiration * 60_000)
+  lifetimes.filter((days) => expiration === null || days * day <= expiration)
 
 /** When a token with this lifetime expires; null for one that only `expiration` limits. */
 export const endOf = (days: number | null, now: number): string | null =>

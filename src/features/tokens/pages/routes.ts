@@ -80,7 +80,7 @@ const tokenPages: FastifyPluginAsyncTypebox = async (app) => {
     const config = app.config.current()
     const chosen = textList(typed.abilities)
     const lifetimes = lifetimeChoices(config)
-    const latest = config.expiration === null ? null : new Date(app.clock.now() + config.expiration * 60_000)
+    const latest = config.expiration === null ? null : new Date(app.clock.now() + config.expiration)
     return reply.page(
       'account-token-new',
       {

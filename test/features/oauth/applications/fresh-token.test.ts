@@ -71,7 +71,7 @@ t.test('revokes the token with its session, and with no other', async (t) => {
 })
 
 t.test('revokes the token with its user, and when the session idles out', async (t) => {
-  const svc = await build(t, { oauth: { access_token_ttl: '3h' }, session: { lifetime: 60 } })
+  const svc = await build(t, { oauth: { access_token_ttl: '3h' }, session: { lifetime: '60m' } })
   const { prisma } = svc.database
   const user = await svc.createUser()
   const { fresh } = await signedIn(svc, user.email)
@@ -104,7 +104,7 @@ t.test('expires the token at its own time', async (t) => {
 })
 
 t.test('issues a token to a remembered browser for its new session', async (t) => {
-  const svc = await build(t, { session: { lifetime: 60 } })
+  const svc = await build(t, { session: { lifetime: '60m' } })
   const { browser, fresh } = await signedIn(svc, undefined, { remember: true })
   svc.clock.advance(2 * hour)
   await browser.get('/svc/csrf-cookie')

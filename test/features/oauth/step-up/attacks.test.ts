@@ -32,7 +32,7 @@ t.test('rejects a replayed interaction', async (t) => {
 })
 
 t.test('does not pass the second factor of a session on to a remembered browser', async (t) => {
-  const svc = await build(t, { session: { lifetime: 10 } })
+  const svc = await build(t, { session: { lifetime: '10m' } })
   const ada = await (await ScriptedPerson.signedIn(svc, { remember: '1' })).addApp()
   const page = await ada.ask(essential('2'))
   const consent = await ada.go((await ada.press(page, { code: ada.code() })).path)
