@@ -5,23 +5,22 @@ import { endRemembered, endSession, listRemembered, listSessions, ownerOf } from
 import { deletePersonalToken, listPersonalTokens, ownerOfPersonalToken } from '../features/oauth/applications/store.ts'
 import { deleteToken, ownerOfToken, pageOfTokens } from '../tokens/store.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
-import { lockUser } from '../users/lock.ts'
-import type { Admin } from './admin.ts'
+import { type Admin, holdAccounts } from './admin.ts'
 import { liveSessions } from './user-details.ts'
 
 const isNumber = (id: string): boolean => /^\d{1,19}$/.test(id)
 
 /** Runs a change with the owner locked; throws 404 if it returns false or there is no owner. */
 async function change(
-  { database }: Admin,
+  admin: Admin,
   userId: number | null,
   what: string,
   work: (tx: Tx, userId: number) => Promise<boolean>,
 ): Promise<void> {
   const isDone =
     userId !== null &&
-    (await database.transaction(async (tx) => {
-      await lockUser(database, tx, userId)
+    (await admin.database.transaction(async (tx) => {
+      await holdAccounts(admin, tx, [userId])
       return work(tx, userId)
     }))
   if (!isDone) throw notFound(`${what} not found.`)
@@ -70,6 +69,7 @@ export async function revokeToken(admin: Admin, origin: EventContext, id: string
 /** Revokes all API tokens and personal access tokens of a user. */
 export async function revokeTokensOf(admin: Admin, origin: EventContext, userId: number): Promise<void> {
   await admin.database.transaction(async (tx) => {
+    await holdAccounts(admin, tx, [userId])
     await accountsOf(admin).revokeTokens(tx, userId)
     await recordEvent(tx, origin, { type: 'tokens_revoked', userId })
   })

@@ -1,9 +1,9 @@
 import { isUniqueViolation } from '../database/unique.ts'
 import type { FieldErrors } from '../errors.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
-import { type ImportedUser, insertUsers } from '../users/import.ts'
+import { type ImportedUser, insertUsers, takenAddresses } from '../users/import.ts'
 import { canonicalEmail } from '../users/user.ts'
-import type { Admin } from './admin.ts'
+import { type Admin, holdAccounts } from './admin.ts'
 
 /** What happened to a line. */
 export interface LineReport {
@@ -27,13 +27,14 @@ const maxTries = 3
 
 /** Creates the users of a batch in one transaction, with an event for each. */
 async function importBatch(
-  { database }: Admin,
+  admin: Admin,
   origin: EventContext,
   users: readonly ImportedUser[],
 ): Promise<Map<string, number>> {
   for (let tries = 1; ; tries++) {
     try {
-      return await database.transaction(async (tx) => {
+      return await admin.database.transaction(async (tx) => {
+        await holdAccounts(admin, tx, [])
         const ids = await insertUsers(tx, users, origin.now)
         for (const userId of ids.values())
           await recordEvent(tx, origin, { type: 'user_created', userId, data: { imported: true } })
@@ -46,28 +47,41 @@ async function importBatch(
   }
 }
 
-/** Creates users in batches. Users whose address has an account stay as they are, so that an import can be repeated. */
+/** Returns the addresses of users that an import would create, each with null in place of an id. */
+async function findFree(
+  { database }: Admin,
+  origin: EventContext,
+  users: readonly ImportedUser[],
+): Promise<Map<string, null>> {
+  const emails = users.map(({ email }) => canonicalEmail(email))
+  const taken = await takenAddresses(database, emails, origin.now)
+  return new Map(emails.filter((email) => !taken.has(email)).map((email) => [email, null]))
+}
+
+/**
+ * Creates users in batches, or only reports what it would do. Users whose address has an account stay as they are, so that
+ * an import can be repeated.
+ */
 export async function importUsers(
   admin: Admin,
   origin: EventContext,
   lines: readonly ImportLine[],
+  { isDryRun }: { isDryRun: boolean },
 ): Promise<LineReport[]> {
   const reports: LineReport[] = []
+  const seen = new Set<string>()
   for (let from = 0; from < lines.length; from += batch) {
     const part = new Map<string, ImportLine>()
     for (const one of lines.slice(from, from + batch)) {
       const address = canonicalEmail(one.user.email)
-      if (part.has(address)) reports.push({ line: one.line, status: 'exists', id: null })
+      if (seen.has(address)) reports.push({ line: one.line, status: 'exists', id: null })
       else part.set(address, one)
+      seen.add(address)
     }
-    const fresh = await importBatch(
-      admin,
-      origin,
-      [...part.values()].map(({ user }) => user),
-    )
+    const users = [...part.values()].map(({ user }) => user)
+    const fresh = await (isDryRun ? findFree : importBatch)(admin, origin, users)
     for (const [address, { line }] of part) {
-      const id = fresh.get(address) ?? null
-      reports.push({ line, status: id === null ? 'exists' : 'created', id })
+      reports.push({ line, status: fresh.has(address) ? 'created' : 'exists', id: fresh.get(address) ?? null })
     }
   }
   return reports

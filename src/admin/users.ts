@@ -7,24 +7,23 @@ import { endSessionsOf } from '../login/end-sessions.ts'
 import { unlockAccount } from '../login/unlock-account.ts'
 import { linkTo } from '../pages/links.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
-import { lockUser } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 import { createUser, findUserById, type NewUser, setPassword, type UserChanges, updateUser } from '../users/users.ts'
-import type { Admin } from './admin.ts'
+import { type Admin, holdAccounts } from './admin.ts'
 
 /** Throws unless the user, whom no other transaction can change, is as expected. */
 type UserCheck = (user: User) => void
 
 /** Runs a change of one account in a transaction, with the user locked. Throws 404 for an unknown user. */
 function changeAccount<T>(
-  { database }: Admin,
+  admin: Admin,
   userId: number,
   change: (tx: Tx, user: User) => Promise<T>,
   check?: UserCheck,
 ): Promise<T> {
-  return database.transaction(async (tx) => {
-    await lockUser(database, tx, userId)
+  return admin.database.transaction(async (tx) => {
+    await holdAccounts(admin, tx, [userId])
     const found = await findUserById({ prisma: tx }, userId)
     if (!found) throw notFound('User not found.')
     check?.(found.user)

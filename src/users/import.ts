@@ -1,5 +1,10 @@
-import type { Tx } from '../database/database.ts'
+import type { Database, Tx } from '../database/database.ts'
 import { canonicalEmail } from './user.ts'
+
+/** The database, or a transaction. */
+interface Reader {
+  prisma: Database['prisma'] | Tx
+}
 
 /** A user of another server. */
 export interface ImportedUser {
@@ -12,12 +17,18 @@ export interface ImportedUser {
 }
 
 /** Returns those of the addresses that an undo link may give back to their former users. */
-export async function heldAddresses(tx: Tx, emails: string[], now: number): Promise<string[]> {
+export async function heldAddresses(tx: Reader['prisma'], emails: string[], now: number): Promise<string[]> {
   const held = await tx.emailChange.findMany({
     where: { oldEmail: { in: emails }, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } },
     select: { oldEmail: true },
   })
   return held.map(({ oldEmail }) => oldEmail)
+}
+
+/** Returns those of the addresses that have an account, or that an undo link may give back. */
+export async function takenAddresses({ prisma }: Reader, emails: string[], now: number): Promise<Set<string>> {
+  const known = await prisma.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
+  return new Set([...known.map(({ email }) => email), ...(await heldAddresses(prisma, emails, now))])
 }
 
 /**
@@ -27,8 +38,7 @@ export async function heldAddresses(tx: Tx, emails: string[], now: number): Prom
 export async function insertUsers(tx: Tx, users: readonly ImportedUser[], now: number): Promise<Map<string, number>> {
   const date = new Date(now)
   const emails = users.map(({ email }) => canonicalEmail(email))
-  const known = await tx.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
-  const taken = new Set([...known.map(({ email }) => email), ...(await heldAddresses(tx, emails, now))])
+  const taken = await takenAddresses({ prisma: tx }, emails, now)
   const rows = users
     .map(({ email, name, password, role, verified, disabled }) => ({
       email: canonicalEmail(email),

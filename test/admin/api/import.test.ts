@@ -24,6 +24,10 @@ t.test('imports users with their hashes, and hashes the passwords again', async 
   const { svc, call, events } = await openAdmin(t)
   const send = (payload: string, headers = {}) =>
     call('POST', '/users/import', payload as unknown as object, { 'content-type': 'application/x-ndjson', ...headers })
+  const dryRun = (payload: string, value = 'true') =>
+    call('POST', `/users/import?dry_run=${value}`, payload as unknown as object, {
+      'content-type': 'application/x-ndjson',
+    })
   const lines = (...users: object[]) => users.map((user) => JSON.stringify(user)).join('\n')
 
   await t.test('accepts each kind of hash', async (t) => {
@@ -60,7 +64,15 @@ t.test('imports users with their hashes, and hashes the passwords again', async 
       '{"email":"x@example.com","name":"x","password_hash":"!"}',
       '{"email":"two@example.com","name":"Two"}\r',
     ].join('\n')
-    const { created, exists, invalid, lines: reports } = (await send(text)).json()
+    const users = await svc.database.prisma.user.count()
+    const [planned, read] = [(await dryRun(text)).json(), await events('admin_read')]
+    t.equal(await svc.database.prisma.user.count(), users, 'a dry run writes nothing')
+    t.match(read.at(-1), { actor: 'client:robot', target: 'users', data: '{"operation":"adminImportUsers"}' })
+    t.equal((await dryRun(text, 'yes')).statusCode, 422)
+    const { created, exists, invalid, dry_run, lines: reports } = (await send(text)).json()
+    t.equal(dry_run, false)
+    const withoutId = (report: object) => ({ ...report, id: null })
+    t.same(planned, { dry_run: true, created, exists, invalid, lines: reports.map(withoutId) }, 'reports the same')
     t.same({ created, exists, invalid }, { created: 2, exists: 2, invalid: 11 })
     t.match(reports.slice(0, 3), [
       { line: 1, status: 'created', id: Number },
@@ -75,6 +87,7 @@ t.test('imports users with their hashes, and hashes the passwords again', async 
     t.match(one, { email: 'one@example.com', role: 'editor', disabled: true, two_factor_enabled: false })
     t.not(one.id, 1)
     t.match((await send(text)).json(), { created: 0, exists: 4 })
+    t.match((await dryRun(text)).json(), { created: 0, exists: 4 })
     const many = Array.from({ length: 6 }, (_, i) => ({
       email: `k${i}@example.com`,
       name: 'k',

@@ -15,6 +15,7 @@ import {
   userIdOf,
 } from '../request.ts'
 import { AdminSession, AdminToken, pageOf } from '../schemas.ts'
+import { adminOf } from '../still-administrator.ts'
 
 const tags = ['Administration']
 
@@ -88,7 +89,7 @@ const credentials: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await revokeTokensOf(app, adminOrigin(request), await requireUserId(request))
+      await revokeTokensOf(adminOf(request), adminOrigin(request), await requireUserId(request))
       return reply.code(204).send(null)
     },
   )
@@ -107,7 +108,7 @@ const credentials: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await revokeToken(app, adminOrigin(request), request.params.id)
+      await revokeToken(adminOf(request), adminOrigin(request), request.params.id)
       return reply.code(204).send(null)
     },
   )
@@ -126,7 +127,7 @@ const credentials: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await revokeSession(app, adminOrigin(request), request.params.id)
+      await revokeSession(adminOf(request), adminOrigin(request), request.params.id)
       return reply.code(204).send(null)
     },
   )

@@ -7,7 +7,8 @@ import { checkBody } from '../../../http/check-body.ts'
 import { emailField } from '../../../http/fields.ts'
 import { nameField } from '../../../http/validation.ts'
 import { type ImportLine, importUsers, type LineReport } from '../../import.ts'
-import { adminOrigin, changes } from '../request.ts'
+import { adminOrigin, changes, recordRead } from '../request.ts'
+import { adminOf } from '../still-administrator.ts'
 
 const mediaTypes = ['application/x-ndjson', 'application/jsonl']
 
@@ -31,8 +32,19 @@ const Line = Type.Object(
   { additionalProperties: false },
 )
 
+const ImportQuery = Type.Object({
+  dry_run: Type.Optional(
+    Type.Unsafe<'true' | 'false'>({
+      type: 'string',
+      enum: ['true', 'false'],
+      description: '`true`: svc writes nothing, and reports what an import would do. Ids of new users are null.',
+    }),
+  ),
+})
+
 const Report = Type.Object(
   {
+    dry_run: Type.Boolean({ description: 'Whether svc only reported what it would do.' }),
     created: Type.Integer({ description: 'How many users svc created.' }),
     exists: Type.Integer({ description: 'How many lines have an address with an account, which stays as it is.' }),
     invalid: Type.Integer({ description: 'How many lines are invalid.' }),
@@ -46,7 +58,10 @@ const Report = Type.Object(
             examples: ['created'],
             description: 'What happened.',
           }),
-          id: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'The id of the new user.' }),
+          id: Type.Unsafe<number | null>({
+            type: ['integer', 'null'],
+            description: 'The id of the new user. Null without one, and in a dry run.',
+          }),
           errors: Type.Optional(
             Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Messages by field.' }),
           ),
@@ -144,6 +159,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
             mediaTypes.map((type) => [type, { schema: { type: 'string', examples: [example] } }]),
           ),
         },
+        querystring: ImportQuery,
         response: { 200: Report },
       },
     },
@@ -153,11 +169,14 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
         throw new HttpError(415, 'unsupported_media_type', `Send JSON lines as ${mediaTypes[0]}.`)
       }
       const { valid, invalid } = readLines(request, body)
-      const imported = await importUsers(app, adminOrigin(request), valid)
-      app.hashing.expect(valid.flatMap(({ user }) => user.password ?? []))
+      const isDryRun = request.query.dry_run === 'true'
+      // The report says which addresses have accounts.
+      if (isDryRun) await recordRead(request, null, 'users')
+      const imported = await importUsers(adminOf(request), adminOrigin(request), valid, { isDryRun })
+      if (!isDryRun) app.hashing.expect(valid.flatMap(({ user }) => user.password ?? []))
       const lines = [...imported, ...invalid].sort((a, b) => a.line - b.line)
       const count = (status: LineReport['status']) => lines.filter((one) => one.status === status).length
-      return { created: count('created'), exists: count('exists'), invalid: count('invalid'), lines }
+      return { dry_run: isDryRun, created: count('created'), exists: count('exists'), invalid: count('invalid'), lines }
     },
   )
 }

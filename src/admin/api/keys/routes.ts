@@ -6,6 +6,7 @@ import { optionalBody } from '../../../http/description/described-schemas.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import { adminOrigin, changes, reads, reasonField } from '../request.ts'
 import { AdminKey } from '../schemas.ts'
+import { databaseOf } from '../still-administrator.ts'
 
 const tags = ['Administration']
 
@@ -76,7 +77,11 @@ const keys: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { algorithm, when = 'planned', reason } = request.body
       const asked = { algorithms: algorithm ? [algorithm] : algorithms, haste: when }
-      const made = await rotateKeys(app, adminOrigin(request, reason), asked)
+      const made = await rotateKeys(
+        { config: app.config, database: databaseOf(request) },
+        adminOrigin(request, reason),
+        asked,
+      )
       return made.map(({ kid, algorithm, signsFrom }) => ({
         kid,
         algorithm,

@@ -6,6 +6,7 @@ import type { UserChanges } from '../../../../users/users.ts'
 import { changeUser, endSessions, makeResetLink, removeUser, replacePassword, unlockUser } from '../../../users.ts'
 import { adminOrigin, changes, reasonField, UserParams, userIdOf } from '../../request.ts'
 import { AdminUser } from '../../schemas.ts'
+import { adminOf } from '../../still-administrator.ts'
 import { etagHeaders, etagOf, versionCheck } from '../../versions.ts'
 
 const tags = ['Administration']
@@ -98,7 +99,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
         throw validationFailed({ role: ['One of role, verified, disabled and reset_two_factor is required.'] })
       }
       const origin = adminOrigin(request, reason)
-      const user = await changeUser(app, origin, userIdOf(request), wanted, versionCheck(request))
+      const user = await changeUser(adminOf(request), origin, userIdOf(request), wanted, versionCheck(request))
       reply.header('etag', etagOf(user))
       return user
     },
@@ -119,7 +120,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await removeUser(app, adminOrigin(request), userIdOf(request), versionCheck(request))
+      await removeUser(adminOf(request), adminOrigin(request), userIdOf(request), versionCheck(request))
       return reply.code(204).send(null)
     },
   )
@@ -141,7 +142,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { password, reason } = request.body
       const hash = await app.hashing.hash(password, app.loginLimiter.laneOf(request, `user ${request.params.id}`))
-      await replacePassword(app, adminOrigin(request, reason), userIdOf(request), hash)
+      await replacePassword(adminOf(request), adminOrigin(request, reason), userIdOf(request), hash)
       return reply.code(204).send(null)
     },
   )
@@ -163,7 +164,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { mail = false, reason } = request.body
-      const link = await makeResetLink(app, adminOrigin(request, reason), userIdOf(request), { mail })
+      const link = await makeResetLink(adminOf(request), adminOrigin(request, reason), userIdOf(request), { mail })
       return { link: mail ? null : link }
     },
   )
@@ -183,7 +184,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const sessions = await endSessions(app, adminOrigin(request, request.body.reason), userIdOf(request))
+      const sessions = await endSessions(adminOf(request), adminOrigin(request, request.body.reason), userIdOf(request))
       return { sessions }
     },
   )
@@ -203,7 +204,7 @@ const userChanges: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await unlockUser(app, adminOrigin(request, request.body.reason), userIdOf(request))
+      await unlockUser(adminOf(request), adminOrigin(request, request.body.reason), userIdOf(request))
       return reply.code(204).send(null)
     },
   )

@@ -6,9 +6,11 @@ import { emailField, nullable, nullableText } from '../../../../http/fields.ts'
 import { nameField } from '../../../../http/validation.ts'
 import { findInvitationById, invite } from '../../../../users/invitations.ts'
 import { findUserById } from '../../../../users/users.ts'
+import { holdAccounts } from '../../../admin.ts'
 import { addUser } from '../../../users.ts'
 import { adminOrigin, changes, reasonField } from '../../request.ts'
 import { AdminUser, Invitation } from '../../schemas.ts'
+import { adminOf } from '../../still-administrator.ts'
 import { etagHeaders, etagOf } from '../../versions.ts'
 
 const tags = ['Administration']
@@ -76,7 +78,10 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       const password = body.password == null ? null : await app.hashing.hash(body.password, lane)
       const facts = { email, name, password, verified, role: body.role || app.config.current().registration.role }
       const origin = adminOrigin(request, body.reason)
-      const { id, isReplay } = await createOnce(request, async (tx) => (await addUser(tx, origin, facts)).id)
+      const { id, isReplay } = await createOnce(request, async (tx) => {
+        await holdAccounts(adminOf(request), tx, [])
+        return (await addUser(tx, origin, facts)).id
+      })
       const found = await findUserById(app.database, id)
       if (!found) throw keyReused()
       if (isReplay) reply.header('idempotent-replayed', 'true')
@@ -102,6 +107,7 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       const asked = { email, name: name ?? null, role: role || app.config.current().registration.role }
       const origin = adminOrigin(request, reason)
       const { id, isReplay } = await createOnce(request, async (tx) => {
+        await holdAccounts(adminOf(request), tx, [])
         const invitation = await invite(app, tx, origin, asked)
         if (!invitation) throw validationFailed({ email: ['The email has already been taken.'] })
         return invitation.id

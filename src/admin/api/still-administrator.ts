@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify'
+import { hasAdminRole } from '../../access/administrators.ts'
+import { callerOf } from '../../access/caller.ts'
+import type { Database, Tx } from '../../database/database.ts'
+import { forbidden } from '../../errors.ts'
+import { requireStillSignedIn } from '../../login/still-signed-in.ts'
+import { lockUsers } from '../../users/lock.ts'
+import { findUserById } from '../../users/users.ts'
+import type { Admin } from '../admin.ts'
+
+/**
+ * Locks the administrator with the accounts of a change. Throws 401 or 403 if the session or token ended, or the role was
+ * removed, since the request began. A client sends its body as slowly as it likes, and another change may hold an account.
+ */
+async function holdAsAdministrator(request: FastifyRequest, tx: Tx, userIds: readonly number[]): Promise<void> {
+  const { database, config } = request.server
+  const { user } = callerOf(request)
+  await lockUsers(database, tx, user ? [user.id, ...userIds] : userIds)
+  if (!user) return
+  await requireStillSignedIn(tx, request)
+  const found = await findUserById({ prisma: tx }, user.id)
+  if (!found || !hasAdminRole(found.user, config.current())) throw forbidden()
+}
+
+/** The parts of the app for the changes of this request, which its caller can make only while an administrator. */
+export function adminOf(request: FastifyRequest): Admin {
+  const { database, config, features, sessionListener, mail, counters } = request.server
+  const hold: Admin['hold'] = (tx, userIds) => holdAsAdministrator(request, tx, userIds)
+  return { database, config, features, sessionListener, mail, counters, hold }
+}
+
+/** The database for changes of this request that lock no account. */
+export function databaseOf(request: FastifyRequest): Database {
+  const { database } = request.server
+  const transaction: Database['transaction'] = (work) =>
+    database.transaction(async (tx) => {
+      await holdAsAdministrator(request, tx, [])
+      return work(tx)
+    })
+  return { ...database, transaction }
+}
