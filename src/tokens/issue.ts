@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Caller } from '../access/caller.ts'
+import type { Tx } from '../database/database.ts'
 import { forbidden, invalidAbility, unauthenticated, validationFailed } from '../errors.ts'
 import { millisecondsOf } from '../http/formats.ts'
 import type { Channel } from '../login/channel.ts'
@@ -8,7 +9,7 @@ import { eventContext, recordEvent } from '../users/events.ts'
 import { type Credential, holdAccount } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import { findUserById } from '../users/users.ts'
-import { createToken, type NewAccessToken } from './store.ts'
+import { countTokens, createToken, deleteToken, findLeastUsed, type NewAccessToken } from './store.ts'
 
 /** Requested token. */
 export interface TokenRequest {
@@ -57,7 +58,29 @@ export function tokenOwner(caller: Caller): number {
   return caller.user.id
 }
 
-/** Issues a token and records it. Throws 401 if the underlying session, token or password is no longer valid. */
+/** Maximum number of API tokens of a user. Lists contain all of them. */
+const maxTokens = 1_000
+
+/**
+ * Deletes the least recently used token for a sign-in, so that the limit cannot lock out apps that sign in again and again.
+ * Throws 422 otherwise.
+ */
+async function makeRoom(tx: Tx, request: FastifyRequest, userId: number, { channel }: TokenGrant): Promise<void> {
+  if (!channel) {
+    throw validationFailed({ token_name: ['This account already has 1,000 API tokens. Revoke one first.'] })
+  }
+  const origin = eventContext(request)
+  const id = await findLeastUsed(tx, userId, new Date(origin.now))
+  if (id === null) return
+  await deleteToken(tx, userId, id)
+  const data = { token_id: Number(id), cause: 'token_limit' }
+  await recordEvent(tx, origin, { type: 'token_revoked', userId, data })
+}
+
+/**
+ * Issues a token and records it. Throws 401 if the underlying session, token or password is no longer valid, and 422 if the
+ * user has too many tokens to create another.
+ */
 export function issueToken(
   request: FastifyRequest,
   userId: number,
@@ -71,6 +94,8 @@ export function issueToken(
     if (!(await holdAccount(database, tx, userId, grant.credential))) {
       throw unauthenticated('token' in grant.credential ? 'invalid' : 'absent')
     }
+    // The user is locked, so concurrent requests count one after the other.
+    if ((await countTokens(tx, userId)) >= maxTokens) await makeRoom(tx, request, userId, grant)
     const facts = { userId, name, abilities: grant.abilities, expiresAt, prefix, now: clock.now() }
     const created = await createToken(tx, facts)
     await recordEvent(tx, eventContext(request), {

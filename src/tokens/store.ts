@@ -62,6 +62,25 @@ export async function listTokens({ prisma }: Database, userId: number): Promise<
   return rows.map(tokenOf)
 }
 
+/** Returns the number of the user's tokens. */
+export const countTokens = (tx: Tx, userId: number): Promise<number> =>
+  tx.personalAccessToken.count({ where: ownedBy(userId) })
+
+/** Returns the user's token that is missed least: one that has expired, otherwise the one that was not used for longest. */
+export async function findLeastUsed(tx: Tx, userId: number, now: Date): Promise<bigint | null> {
+  const select = { id: true }
+  const expired = await tx.personalAccessToken.findFirst({
+    where: { ...ownedBy(userId), expiresAt: { lte: now } },
+    orderBy: [{ expiresAt: 'asc' }, { id: 'asc' }],
+    select,
+  })
+  if (expired) return expired.id
+  const [oldest] = await tx.$queryRaw<{ id: bigint }[]>`SELECT id FROM personal_access_tokens
+    WHERE tokenable_type = 'user' AND tokenable_id = ${BigInt(userId)}
+    ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1`
+  return oldest ? BigInt(oldest.id) : null
+}
+
 /** Deletes the user's token of this id; false when the user has none. */
 export async function deleteToken(tx: Tx, userId: number, id: bigint): Promise<boolean> {
   if (id > maxRowId) return false

@@ -14,6 +14,9 @@ export interface ListedSession {
   current: boolean
 }
 
+/** Maximum number of entries of a list. Every sign-in adds one. */
+const maxListed = 1_000
+
 /** Returns the user's live sessions, the most recent first. */
 export async function listSessions(
   { prisma }: Database,
@@ -23,6 +26,7 @@ export async function listSessions(
   const rows = await prisma.session.findMany({
     where: { userId: BigInt(userId), lastSeenAt: { gt: seenAfter }, createdAt: { gt: createdAfter } },
     orderBy: [{ lastSeenAt: 'desc' }, { createdAt: 'desc' }],
+    take: maxListed,
     select: { publicId: true, ipAddress: true, userAgent: true, createdAt: true, lastSeenAt: true },
   })
   return rows.map((row) => ({
@@ -50,21 +54,31 @@ export async function listRemembered(
   { now, seenAfter, createdAfter }: { now: Date; seenAfter: Date; createdAfter: Date },
 ): Promise<ListedDevice[]> {
   const owner = { userId: BigInt(userId) }
-  const live = await prisma.session.findMany({
-    where: { ...owner, rememberTokenId: { not: null }, lastSeenAt: { gt: seenAfter }, createdAt: { gt: createdAfter } },
-    select: { rememberTokenId: true },
-  })
   const rows = await prisma.rememberToken.findMany({
-    where: { ...owner, expiresAt: { gt: now }, id: { notIn: live.flatMap((row) => row.rememberTokenId ?? []) } },
+    where: { ...owner, expiresAt: { gt: now } },
     orderBy: { lastUsedAt: 'desc' },
+    take: maxListed,
     select: { id: true, ipAddress: true, userAgent: true, lastUsedAt: true },
   })
-  return rows.map((row) => ({
-    id: String(row.id),
-    ip_address: row.ipAddress,
-    user_agent: row.userAgent,
-    last_seen_at: wireDate(row.lastUsedAt),
-  }))
+  const inUse = await prisma.session.findMany({
+    where: {
+      ...owner,
+      rememberTokenId: { in: rows.map(({ id }) => id) },
+      lastSeenAt: { gt: seenAfter },
+      createdAt: { gt: createdAfter },
+    },
+    select: { rememberTokenId: true },
+    distinct: ['rememberTokenId'],
+  })
+  const live = new Set(inUse.map((row) => row.rememberTokenId))
+  return rows
+    .filter(({ id }) => !live.has(id))
+    .map((row) => ({
+      id: String(row.id),
+      ip_address: row.ipAddress,
+      user_agent: row.userAgent,
+      last_seen_at: wireDate(row.lastUsedAt),
+    }))
 }
 
 /** Ends a remembered device of the user with its sessions; false for an unknown id. */

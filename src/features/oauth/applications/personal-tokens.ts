@@ -12,9 +12,12 @@ import type { OAuthServer } from '../protocol/oauth-server.ts'
 import { ownScopes } from '../protocol/scopes.ts'
 import { signOwnToken } from './own-token.ts'
 import type { PersonalTokenAnswer, PersonalTokenBody } from './schemas.ts'
-import { deletePersonalToken, insertPersonalToken } from './store.ts'
+import { countPersonalTokens, deletePersonalToken, insertPersonalToken } from './store.ts'
 
-/** Creates a personal access token of the user and mails a notice. Throws 422 for unknown scopes. */
+/** Maximum number of valid personal access tokens of a user. Lists contain all of them. */
+const maxTokens = 1_000
+
+/** Creates a personal access token of the user and mails a notice. Throws 422 for unknown scopes and above the limit. */
 export async function createPersonalToken(
   request: FastifyRequest,
   oauthServer: OAuthServer,
@@ -39,6 +42,10 @@ export async function createPersonalToken(
   const [createdAt, end] = [new Date(issuedAt), new Date(expiresAt)]
   await app.database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)
+    // The user is locked, so concurrent requests count one after the other.
+    if ((await countPersonalTokens(tx, userId, createdAt)) >= maxTokens) {
+      throw validationFailed({ name: ['This account already has 1,000 personal access tokens. Revoke one first.'] })
+    }
     await insertPersonalToken(tx, { id, userId, name, scopes, createdAt, expiresAt: end })
     const data = { token_id: id, name, scopes: scopes.join(' ') }
     await recordEvent(tx, eventContext(request), { type: 'personal_token_created', userId, data })

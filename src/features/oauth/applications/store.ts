@@ -50,6 +50,10 @@ export async function listPersonalTokens({ prisma }: Database, userId: number, n
   }))
 }
 
+/** Returns the number of the user's personal access tokens that have not ended. */
+export const countPersonalTokens = (tx: Tx, userId: number, now: Date): Promise<number> =>
+  tx.oauthPersonalToken.count({ where: { userId: BigInt(userId), expiresAt: { gt: now } } })
+
 /** Deletes the user's personal access token of this id; false when the user has none. */
 export async function deletePersonalToken(tx: Tx, userId: number, id: string): Promise<boolean> {
   return (await tx.oauthPersonalToken.deleteMany({ where: { id, userId: BigInt(userId) } })).count > 0
@@ -71,7 +75,10 @@ export async function deleteEndedPersonalTokens({ prisma }: Database, now: numbe
   await prisma.oauthPersonalToken.deleteMany({ where: { expiresAt: { lte: new Date(now) } } })
 }
 
-/** Everything that the user allowed clients and that still counts, oldest first. */
+/** Maximum number of grants in a list: every authorization adds one. The list has those that end last. */
+const maxGrants = 1_000
+
+/** What the user allowed clients and that still counts, oldest first. */
 export async function listAuthorizations(
   { prisma }: Database,
   seal: RecordSeal,
@@ -83,9 +90,13 @@ export async function listAuthorizations(
   const [grants, refreshTokens, consents] = await Promise.all([
     prisma.oauthRecord.findMany({
       where: { userId: owner, kind: 'Grant', OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] },
+      orderBy: { expiresAt: { sort: 'desc', nulls: 'last' } },
+      take: maxGrants,
     }),
     prisma.oauthRecord.findMany({
       where: { userId: owner, kind: 'RefreshToken', consumedAt: null, expiresAt: { gt: at } },
+      orderBy: { expiresAt: 'desc' },
+      take: maxGrants,
       select: { grantHash: true, expiresAt: true },
     }),
     prisma.oauthConsent.findMany({ where: { userId: owner }, orderBy: { scope: 'asc' } }),
