@@ -210,3 +210,27 @@ t.test('creates no token in a session that ends meanwhile', async (t) => {
   t.equal((await browser.post(path, wide)).statusCode, 401)
   t.equal(await database.prisma.oauthPersonalToken.count(), 0)
 })
+
+t.test('limits a user to 1,000 valid tokens', async (t) => {
+  const svc = await build(t)
+  const { user, browser } = await signedIn(svc)
+  const { prisma } = svc.database
+  const now = svc.clock.now()
+  await prisma.oauthPersonalToken.createMany({
+    data: Array.from({ length: 1_005 }, (_, index) => ({
+      id: String(index).padStart(43, '0'),
+      userId: BigInt(user.id),
+      name: 'Old',
+      scopes: '[]',
+      createdAt: new Date(now - day),
+      // Expired ones do not count.
+      expiresAt: new Date(index < 6 ? now - 1 : now + day),
+    })),
+  })
+  const answers = await Promise.all([browser.post(path, wide), browser.post(path, wide)])
+  t.same(answers.map(({ statusCode }) => statusCode).sort(), [200, 422])
+  t.same(answers.find(({ statusCode }) => statusCode === 422)?.json().errors, {
+    name: ['This account already has 1,000 personal access tokens. Revoke one first.'],
+  })
+  t.equal((await browser.get(path)).json().length, 1_000)
+})
