@@ -58,7 +58,7 @@ const sessions: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listSessions',
         tags: ['Sessions'],
         summary: 'List your sessions',
-        description: 'Includes this session (`current`), and no expired ones.',
+        description: 'The 1,000 most recent ones, with this session (`current`), without expired ones.',
         response: { 200: Type.Array(ListedSession) },
       },
     },

@@ -61,7 +61,7 @@ const tokens: FastifyPluginAsyncTypebox<TokenOptions> = async (app, { proofs }) 
           tags: ['API tokens'],
           summary: 'Sign a device in: an API token for a password or another proof',
           description:
-            'For mobile apps and scripts, without cookies. The proof is an email and password, or the fields of another sign-in. The token has `tokens.default_abilities`. If a second factor is required, the response is 422 on `code`: with a password, send everything again with `code` or `recovery_code`; otherwise send the `challenge` of the response with one of them. svc mails a notice, and `rate_limits.login` limits the failures.',
+            'For mobile apps and scripts, without cookies. The proof is an email and password, or the fields of another sign-in. The token has `tokens.default_abilities`. For a user with 1,000 API tokens, it replaces an expired or the least recently used one. If a second factor is required, the response is 422 on `code`: with a password, send everything again with `code` or `recovery_code`; otherwise send the `challenge` of the response with one of them. svc mails a notice, and `rate_limits.login` limits the failures.',
           body: deviceLoginBody(proofs),
           response: { 200: DeviceLoginAnswer },
         },
@@ -90,7 +90,7 @@ const tokens: FastifyPluginAsyncTypebox<TokenOptions> = async (app, { proofs }) 
           tags: ['API tokens'],
           summary: 'Create an API token',
           description:
-            'An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. svc mails a notice.',
+            'An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. 422 for a user with 1,000 API tokens. svc mails a notice.',
           body: CreateTokenBody,
           response: { 200: CreateTokenAnswer },
         },

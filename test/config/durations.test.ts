@@ -2,7 +2,7 @@
 import t from 'tap'
 import { parseConfig } from '../../src/config/load.ts'
 import { shownValues } from '../../src/config/shown.ts'
-import { configOf, linesOf } from './problems.ts'
+import { configOf, linesOf, table } from './problems.ts'
 
 const hour = 3_600_000
 
@@ -65,3 +65,29 @@ t.test('names the line of a former key as the source of the current one', async 
     ],
   )
 })
+
+table('durations', [
+  ...['1.5', '-5', '0', '0m', '-2h', '1.5h', '1x', '2 h', '1h30m', '3651d', '9999999d', '5256001', 'true', 'null'].map(
+    (value) =>
+      [
+        `session: { lifetime: ${value} }`,
+        'session.lifetime',
+        /duration such as .* greater than zero, at most 3650d/,
+      ] as const,
+  ),
+  ...['1s', '3650d', '1', '5256000'].map((value) => [`session: { lifetime: ${value} }`] as const),
+  ['session: { absolute_lifetime: 999999d }', 'session.absolute_lifetime', /at most 36500d/],
+  ...['90', '0d', '4000d', '1.5d', 'null'].map(
+    (value) => [`session: { remember_lifetime: ${value} }`, 'session.remember_lifetime', /at most 3650d/] as const,
+  ),
+  ...['0', '3651', '1.5', '30d', 'null'].map(
+    (value) => [`session: { remember_days: ${value} }`, 'session.remember_days', /integer from 1 to 3650/] as const,
+  ),
+  ...['0', '-1', '1.5', '0d', '1439998560000', '1x'].map(
+    (value) => [`expiration: ${value}`, 'expiration', /duration such as .* greater than zero, or null/] as const,
+  ),
+  ['tokens: { prune_after: 24 }', 'tokens.prune_after', /duration such as/],
+  ['tokens: { prune_after: 0h }'],
+  ['tokens: { prune_after_hours: -1 }', 'tokens.prune_after_hours', /integer from 0/],
+  ['tokens: { prune_after_hours: 23999977 }', 'tokens.prune_after_hours', /integer from 0 to 23999976/],
+])
