@@ -1,14 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { deviceSignIn } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 import { dumpDatabase } from '../support/dump.ts'
 import { temporaryDirectory } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-const filter = resolve(import.meta.dirname, '../../docs/fail2ban/svc.conf')
+const docs = resolve(import.meta.dirname, '../../docs')
+const filter = join(docs, 'fail2ban/svc.conf')
 
 /** Debian's package `fail2ban` has it. */
 const isInstalled = spawnSync('fail2ban-regex', ['--version']).status === 0
@@ -55,4 +57,19 @@ t.test('logs failures in the format of the fail2ban filter', { skip: !isInstalle
   writeFileSync(file, svc.logs.join('').replace(/"time":\d+/g, `"time":${Date.now()}`))
   const found = execFileSync('fail2ban-regex', ['-o', 'ip', file, filter], { encoding: 'utf8' }).trim().split('\n')
   t.same(found.sort(), [...Array(6).fill(ip), '2001:db8::7', '203.0.113.20'].sort(), 'the addresses, and no forged one')
+})
+
+t.test('counts the same events in CrowdSec', async (t) => {
+  const read = (name: string) => parse(readFileSync(join(docs, 'crowdsec', name), 'utf8'))
+  const [parser, scenario, acquisition] = [read('svc-logs.yaml'), read('svc-bf.yaml'), read('acquis.yaml')]
+  const events = /"event":"\(\?:([^)]+)\)"/.exec(readFileSync(filter, 'utf8'))?.[1]?.split('|') ?? []
+  t.equal(events.length, 4)
+  const quoted = events.map((name) => `'${name}'`).join(', ')
+  t.ok(parser.filter.includes(`JsonExtract(evt.Parsed.message, 'event') in [${quoted}]`))
+  t.ok(parser.filter.includes(`evt.Parsed.program == '${acquisition.labels.type}'`))
+  const meta = Object.fromEntries(
+    parser.statics.map((each: Record<string, string>) => [each.meta, each.value ?? each.expression]),
+  )
+  t.equal(meta.source_ip, "JsonExtract(evt.Parsed.message, 'ip')")
+  t.equal(scenario.filter, `evt.Meta.log_type == '${meta.log_type}'`)
 })

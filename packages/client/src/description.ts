@@ -637,7 +637,7 @@ export interface paths {
     "/user/sessions": {
         /**
          * List your sessions
-         * @description Includes this session (`current`), and no expired ones.
+         * @description The 1,000 most recent ones, with this session (`current`), without expired ones.
          */
         get: {
             responses: {
@@ -715,7 +715,7 @@ export interface paths {
         };
         /**
          * Create a personal access token: a JWT for the APIs
-         * @description Requires a recently confirmed password (423) with `tokens.confirm_password`. The token expires after `oauth.personal_access_token_ttl` (90 days). svc mails a notice.
+         * @description Requires a recently confirmed password (423) with `tokens.confirm_password`. The token expires after `oauth.personal_access_token_ttl` (90 days). 422 for a user with 1,000 valid tokens. svc mails a notice.
          */
         post: {
             requestBody: {
@@ -753,7 +753,7 @@ export interface paths {
     "/oauth/tokens": {
         /**
          * List your connected applications
-         * @description Does not include applications that need no consent.
+         * @description Without applications that need no consent. At most 1,000 entries.
          */
         get: {
             responses: {
@@ -1245,7 +1245,7 @@ export interface paths {
     "/svc/token": {
         /**
          * Sign a device in: an API token for a password or another proof
-         * @description For mobile apps and scripts, without cookies. The proof is an email and password, or the fields of another sign-in. The token has `tokens.default_abilities`. If a second factor is required, the response is 422 on `code`: with a password, send everything again with `code` or `recovery_code`; otherwise send the `challenge` of the response with one of them. svc mails a notice, and `rate_limits.login` limits the failures.
+         * @description For mobile apps and scripts, without cookies. The proof is an email and password, or the fields of another sign-in. The token has `tokens.default_abilities`. For a user with 1,000 API tokens, it replaces an expired or the least recently used one. If a second factor is required, the response is 422 on `code`: with a password, send everything again with `code` or `recovery_code`; otherwise send the `challenge` of the response with one of them. svc mails a notice, and `rate_limits.login` limits the failures.
          */
         post: {
             requestBody: {
@@ -1266,7 +1266,7 @@ export interface paths {
     "/tokens/create": {
         /**
          * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. svc mails a notice.
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. 422 for a user with 1,000 API tokens. svc mails a notice.
          */
         post: {
             requestBody: {
@@ -1282,7 +1282,7 @@ export interface paths {
     "/api/tokens/create": {
         /**
          * Create an API token
-         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. svc mails a notice.
+         * @description An API token may create only with abilities that it has and no later expiry than its own. With `tokens.confirm_password` it needs a session with a recently confirmed password (423). The ability `svc:admin` is only for administrators, with the same confirmation; `*` does not include it. 422 for a user with 1,000 API tokens. svc mails a notice.
          */
         post: {
             requestBody: {
@@ -1628,6 +1628,12 @@ export interface paths {
          * @description Each line is an object with `email`, `name`, and optionally `role`, `verified`, `disabled` and `password_hash`: argon2, bcrypt, scrypt or PBKDF2 as the other server stored it. svc hashes the password again at the next sign-in. At most 10000 lines and 10 MB; 5 kinds of hashes. Users with an account stay as they are, so an import can be repeated. Give the reason in the header `Svc-Reason`.
          */
         post: {
+            parameters: {
+                query?: {
+                    /** @description `true`: svc writes nothing, and reports what an import would do. Ids of new users are null. */
+                    dry_run?: "true" | "false";
+                };
+            };
             requestBody: {
                 content: {
                     "application/x-ndjson": string;
@@ -2000,6 +2006,8 @@ export interface components {
         };
         /** @description The result for each line. */
         AdminImport: {
+            /** @description Whether svc only reported what it would do. */
+            dry_run: boolean;
             /** @description How many users svc created. */
             created: number;
             /** @description How many lines have an address with an account, which stays as it is. */
@@ -2019,7 +2027,7 @@ export interface components {
              * @enum {string}
              */
             status: "created" | "exists" | "invalid";
-            /** @description The id of the new user. */
+            /** @description The id of the new user. Null without one, and in a dry run. */
             id: number | null;
             /** @description Messages by field. */
             errors?: {
