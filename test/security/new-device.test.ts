@@ -92,7 +92,7 @@ t.test('merges equal sign-ins within an hour, and mails one from elsewhere immed
   svc.clock.advance(hour)
   const [, , merged, ...more] = await notices(svc)
   t.equal(more.length, 0)
-  t.match(merged?.text, 'This happened 4 times since our last mail about it.')
+  t.match(merged?.text, 'This happened 4 times since our last email about it.')
 })
 
 t.test('limits notices of sign-ins from many networks to the budget of the mailbox', async (t) => {
@@ -107,7 +107,7 @@ t.test('limits notices of sign-ins from many networks to the budget of the mailb
   svc.clock.advance(minute)
   const [last, ...more] = (await notices(svc)).slice(6)
   t.equal(more.length, 0)
-  t.match(last?.text, 'This happened 24 times since our last mail about it.')
+  t.match(last?.text, 'This happened 24 times since our last email about it.')
 })
 
 t.test('sends the notice for every way to sign in with a browser', async (t) => {
@@ -174,7 +174,7 @@ t.test('notifies once for each application, user agent and network of the passwo
   }
   t.equal(await sent(), 1)
   const [notice] = await notices(svc)
-  t.match(notice?.text, 'Application: Example phone\nWhen: ')
+  t.match(notice?.text, 'App: Example phone\nWhen: ')
   t.match(notice?.html, '>Example phone<')
   svc.clock.advance(hour)
   t.equal(await sent(), 1)

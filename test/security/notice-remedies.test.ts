@@ -138,7 +138,7 @@ t.test('notifies a user who gives an application access or more access', async (
     return notices()
   }
   t.equal(await allow({ scope: 'openid' }), 1)
-  t.match((await svc.mailbox.to(person.email)).at(-1)?.text, 'Application: The Web Shop\n')
+  t.match((await svc.mailbox.to(person.email)).at(-1)?.text, 'App: The Web Shop\n')
   t.equal(await allow({ scope: 'openid', prompt: 'consent' }), 1, 'the same again')
   t.equal(await allow({ scope: 'openid orders:read' }), 2, 'more')
   await person.decide(await person.authorize(request('web', { scope: 'openid orders:write' })), 'deny')

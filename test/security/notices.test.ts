@@ -44,8 +44,8 @@ t.test('merges equal notices: sends the first immediately, and the others in one
   const [first, merged, ...more] = await notices()
   t.equal(more.length, 0)
   t.notMatch(first?.text, 'times since')
-  t.match(merged?.text, 'This happened 12 times since our last mail about it. The last time:\n')
-  t.match(merged?.html, 'This happened 12 times since our last mail about it.')
+  t.match(merged?.text, 'This happened 12 times since our last email about it. The last time:\n')
+  t.match(merged?.html, 'This happened 12 times since our last email about it.')
   t.match(merged?.text, 'When: November 20, 2026 at 12:12 PM UTC')
 })
 

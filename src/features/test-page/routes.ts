@@ -97,7 +97,7 @@ const testPage: FastifyPluginAsyncTypebox = async (app) => {
       const { user, password, channel } = checked
       await continueSignIn(request, reply, { user, password, remember: false, channel })
       const token = await issueForSignIn(request, checked, 'test-token')
-      setFlash(request, reply, { message: 'Token test-token created. It is shown this once:', token })
+      setFlash(request, reply, { message: 'Token test-token created. It is shown only once:', token })
       return reply.redirect('/test-tokens', 302)
     },
   )
