@@ -13,7 +13,10 @@ const packageFile = createRequire(import.meta.url).resolve('prisma/package.json'
 const prisma = join(dirname(packageFile), JSON.parse(readFileSync(packageFile, 'utf8')).bin.prisma)
 
 rmSync(generated, { recursive: true, force: true })
-for (const engine of ['postgresql', 'sqlite'] as const) generate(engine)
+for (const engine of ['postgresql', 'sqlite'] as const) {
+  generate(engine)
+  readCompilerAsFile(engine)
+}
 // The clients have the same types, and svc imports them from one. Browsers do not use them.
 for (const name of ['models', 'models.ts', 'commonInputTypes.ts']) removeGenerated('sqlite', name)
 for (const engine of ['postgresql', 'sqlite']) {
@@ -44,6 +47,26 @@ function generate(engine: Engine): void {
   if (status === 0) return
   process.stderr.write(`${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}\n`)
   process.exit(status || 1)
+}
+
+/**
+ * Lets a client read its query compiler as a file. Importing it, as Prisma's client does, keeps its text in memory several
+ * times: as the module's source, as its value and in the cache of compiled modules.
+ */
+function readCompilerAsFile(engine: Engine): void {
+  const file = join(generated, engine, 'internal', 'class.ts')
+  const text = readFileSync(file, 'utf8')
+  const own = /async function decodeBase64AsWasm[\s\S]*?\n}\n/
+  const use = /const \{ wasm \} = await import\(("[^"]+")\)\n *return await decodeBase64AsWasm\(wasm\)/
+  if (!own.test(text) || !use.test(text))
+    throw new Error(`Prisma's client has changed, and so must ${import.meta.filename}.`)
+  const reader = `async function readWasm(module: string): Promise<WebAssembly.Module> {
+  const { readFileSync } = await import('node:fs')
+  const [, wasm = ''] = readFileSync(new URL(module), 'latin1').split('"')
+  return new WebAssembly.Module(Buffer.from(wasm, 'base64'))
+}
+`
+  writeFileSync(file, text.replace(own, reader).replace(use, 'return await readWasm(import.meta.resolve($1))'))
 }
 
 function removeGenerated(engine: string, name: string): void {

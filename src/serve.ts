@@ -76,6 +76,7 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   await app.oauth.open()
   if (worker?.reloaded) reloader.reload(readRecorded(worker.reloaded))
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
+  void app.oauth.prepare()
   reloader.start()
   hangUps.handle(
     () => void reloader.reload(),

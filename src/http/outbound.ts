@@ -1,6 +1,5 @@
 import { type LookupAddress, lookup } from 'node:dns'
-import { type IncomingMessage, request as plainRequest } from 'node:http'
-import { request as tlsRequest } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from './addresses.ts'
 
@@ -76,8 +75,9 @@ interface Call {
   signal: AbortSignal
 }
 
-function ask(url: URL, { body, ...options }: Call): Promise<IncomingMessage> {
-  const request = url.protocol === 'https:' ? tlsRequest : plainRequest
+async function ask(url: URL, { body, ...options }: Call): Promise<IncomingMessage> {
+  // On first use, because an import of `node:http` also loads the implementation of fetch.
+  const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
   return new Promise((resolve, reject) => {
     // No agent: connections must not be shared between requests with different permissions.
     const sent = request(url, { ...options, agent: false })

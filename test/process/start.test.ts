@@ -125,17 +125,26 @@ t.test('reports all problems in production together, and makes no secret', async
 
 t.test('prints only log lines in production', async (t) => {
   const cwd = temporaryDirectory(t)
-  const yaml = 'app: { environment: production, url: "https://id.example" }\nmail: { url: "file:mail" }\n'
-  writeFileSync(join(cwd, 'svc.yaml'), yaml)
   const secret = 'Wm1Nn6tF3zq0bD8yXc5RkV2uJh9sLgPeA7oTiQ4M'
+  const client = { client_id: 'job', type: 'confidential', secret, grants: ['client_credentials'] }
+  const settings = {
+    app: { environment: 'production', url: 'https://id.example' },
+    mail: { url: 'file:mail' },
+    clients: [client],
+  }
+  writeFileSync(join(cwd, 'svc.yaml'), JSON.stringify(settings))
   const svc = await startMain(t, {
     cwd,
     env: { ...(await unconfigured(t)), SVC_CONFIG: 'svc.yaml', SVC_SECRET: secret },
   })
   t.equal((await sendRequest(svc.url, { url: '/test-login' })).statusCode, 404)
+  const payload = `grant_type=client_credentials&client_id=job&client_secret=${secret}`
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const token = await sendRequest(svc.url, { method: 'POST', url: '/oauth/token', headers, payload })
+  t.equal(token.statusCode, 200, token.body)
   const { code, stdout } = await svc.stop()
   t.equal(code, 0)
-  for (const line of stdout.trim().split('\n')) t.ok(JSON.parse(line).level, line)
+  for (const line of stdout.trim().split('\n')) t.ok(JSON.parse(line).level <= 30, line)
 })
 
 t.test('exits with 1 and one clear line when the port is in use', async (t) => {

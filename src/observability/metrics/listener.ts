@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Metrics } from './metrics.ts'
 
@@ -10,32 +10,38 @@ const closeTimeout = 1_000
 
 /** Serves `GET /metrics` on a port of its own. */
 export class MetricsListener {
-  readonly #server: Server
+  readonly #text: () => Promise<string>
   readonly #log: FastifyBaseLogger
+  #server: Server | undefined
 
   constructor(text: () => Promise<string>, log: FastifyBaseLogger) {
+    this.#text = text
     this.#log = log
-    this.#server = createServer({ requestTimeout: 10_000 }, (request, response) => {
-      answer(text, request, response).catch((error) => {
-        log.error({ err: error }, 'collecting metrics failed')
-        response.writeHead(500).end()
-      })
-    })
   }
 
   /** Throws a MetricsPortError if the port is not available. */
   async open({ host, port }: { host: string; port: number }): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error) => reject(refused(error, port)))
-      this.#server.listen(port, host, resolve)
+    // On first use, because an import of `node:http` also loads the implementation of fetch.
+    const { createServer } = await import('node:http')
+    const server = createServer({ requestTimeout: 10_000 }, (request, response) => {
+      answer(this.#text, request, response).catch((error) => {
+        this.#log.error({ err: error }, 'collecting metrics failed')
+        response.writeHead(500).end()
+      })
     })
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (error) => reject(refused(error, port)))
+      server.listen(port, host, resolve)
+    })
+    this.#server = server
     this.#log.info(`metrics on port ${port}`)
   }
 
   async close(): Promise<void> {
-    if (!this.#server.listening) return
-    const end = setTimeout(() => this.#server.closeAllConnections(), closeTimeout)
-    await new Promise((resolve) => this.#server.close(resolve))
+    const server = this.#server
+    if (!server) return
+    const end = setTimeout(() => server.closeAllConnections(), closeTimeout)
+    await new Promise((resolve) => server.close(resolve))
     clearTimeout(end)
   }
 }

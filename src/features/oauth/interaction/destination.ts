@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { interactionCookie } from '../protocol/cookie-names.ts'
+import { interactionReference } from '../protocol/interaction-reference.ts'
 import type { OAuthServer } from '../protocol/oauth-server.ts'
-import { interactionReference } from '../protocol/patches/cookie-jar.ts'
 
 const path = /^\/oauth\/interaction\/([\w-]{1,64})$/
 

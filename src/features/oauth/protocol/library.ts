@@ -2,16 +2,20 @@ import type { JWTPayload } from 'jose'
 import Provider from 'oidc-provider'
 import type { Metrics } from '../../../observability/metrics/metrics.ts'
 import type { Algorithm } from '../keys/jwk.ts'
+import { CarriedRecords } from './carried.ts'
 import { ClientCredentials } from './client-credentials.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
 import { registerGrants } from './custom-grants.ts'
 import { applyPatches, type PatchParts } from './patches/apply-patches.ts'
 import type { SendLogout } from './patches/logout.ts'
+import { PendingLimits } from './pending-limits.ts'
 import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
 
-type LibraryParts = ProtocolParts &
-  PatchParts & { metrics: Metrics | null; sign(claims: JWTPayload, algorithm: Algorithm): Promise<string> }
+type LibraryParts = Omit<ProtocolParts & PatchParts, 'carried' | 'pending'> & {
+  metrics: Metrics | null
+  sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>
+}
 
 interface Library {
   provider: Provider
@@ -20,8 +24,13 @@ interface Library {
 }
 
 /** The library with svc's configuration, patches, grants and listeners. */
-export function buildProvider(parts: LibraryParts): Library {
-  const { app, config, registry, findLive, metrics } = parts
+export function buildProvider(given: LibraryParts): Library {
+  const { app, config, registry, findLive, metrics } = given
+  const parts = {
+    ...given,
+    carried: new CarriedRecords(config.app.secret, app.cookies, app.clock),
+    pending: new PendingLimits(app.counters, app.config, app.clock),
+  }
   const provider = new Provider(config.app.url, configurationOf(parts))
   provider.proxy = true
   const sendLogout = applyPatches(provider, parts)

@@ -12,14 +12,12 @@ import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
 import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
 import { signJwt } from '../keys/sign.ts'
 import { StatusLists } from '../status-lists/status-lists.ts'
-import { CarriedRecords } from './carried.ts'
 import type { ClientCredentials } from './client-credentials.ts'
 import { ClientLimits } from './client-limits.ts'
 import { Registry } from './clients.ts'
 import { Introspection } from './introspection/answers.ts'
 import { clientFetch } from './outbound.ts'
 import type { SendLogout } from './patches/logout.ts'
-import { PendingLimits } from './pending-limits.ts'
 import { RecordSeal } from './record-seal.ts'
 import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './session-end.ts'
@@ -54,12 +52,10 @@ export class OAuthServer {
   readonly #verifier: AccessTokenVerifier
   /** Decrypts the payloads of stored records. */
   readonly seal: RecordSeal
-  readonly #carried: CarriedRecords
   readonly #store: RecordStore
   readonly #redis: RedisRecords | null
   /** Limits of failed client authentications. */
   readonly limits: ClientLimits
-  readonly #pending: PendingLimits
   readonly #openedAt: number
   #opening: Promise<void> | undefined
   #keys: KeyRing | undefined
@@ -72,10 +68,8 @@ export class OAuthServer {
     this.#redis = app.redis ? new RedisRecords(app.redis) : null
     this.#openedAt = app.clock.now()
     this.seal = new RecordSeal(app.config.current().app.secret)
-    this.#carried = new CarriedRecords(app.config.current().app.secret, app.cookies, app.clock)
     this.signOut = new SignOut(app, this.seal)
     this.limits = new ClientLimits(app.counters, app.config, app.clock)
-    this.#pending = new PendingLimits(app.counters, app.config, app.clock)
     this.statusLists = new StatusLists({
       app,
       seal: this.seal,
@@ -136,6 +130,12 @@ export class OAuthServer {
       this.#current = { protocol: this.#build(config), config, version }
     }
     return this.#current.protocol
+  }
+
+  /** Loads the library before the first request if there are clients. Without clients, a server rarely needs it. */
+  async prepare(): Promise<void> {
+    if (this.#app.config.current().clients.length === 0) return
+    await this.current().catch((error) => this.#app.log.error({ err: error }, 'the OAuth server is not available'))
   }
 
   /** Clients of the active configuration. */
@@ -222,8 +222,6 @@ export class OAuthServer {
       clock,
       store: this.#store,
       seal: this.seal,
-      carried: this.#carried,
-      pending: this.#pending,
       redis: this.#redis,
       database,
       signOut: this.signOut,

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import Provider from 'oidc-provider'
-import type { CookiePrefix, Cookies, PresentedCookies } from '../../../../access/cookies.ts'
+import type { Cookies, PresentedCookies } from '../../../../access/cookies.ts'
 import type { CarriedRecords } from '../carried.ts'
 import { interactionCookie, resumeCookie, sessionCookie } from '../cookie-names.ts'
+import { interactionReference } from '../interaction-reference.ts'
 import { patch } from './patch.ts'
 import type { FollowingSession } from './sessions.ts'
 
@@ -101,21 +102,6 @@ function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedR
   }
 
   return result
-}
-
-/**
- * Identifier of an interaction for the library, if the browser has its cookie: its uid, or the cookie that contains it.
- * In earlier versions, the name of the cookie had no uid.
- */
-export function interactionReference(
-  { values, prefixes }: { values: Record<string, string | undefined>; prefixes: ReadonlyMap<string, CookiePrefix> },
-  cookie: string,
-  uid: string,
-): string | undefined {
-  const name = `${cookie}_${uid}`
-  const value = values[name]
-  if (value === uid || values[cookie] === uid) return uid
-  return value && cookie === interactionCookie ? `${prefixes.get(name)}${name}=${value}` : undefined
 }
 
 /**
