@@ -1,39 +1,18 @@
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Config } from '../config/schema.ts'
+import { cpuLimits } from './cpu-limits.ts'
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch {
-    return ''
-  }
-}
-
-/** Returns the CPU limits of the control groups of this process. Node itself does not find them in every container. */
-function cpuLimits(): number[] {
-  // Lines such as `0::/path` (version 2) and `4:cpu,cpuacct:/path`. A container often has its own group as the root.
-  const paths = [
-    '',
-    ...[...textOf('/proc/self/cgroup').matchAll(/^\d+:(?:|.*\bcpu\b.*):(\/.*)$/gm)].map(([, path]) => path),
-  ]
-  const limits = paths.flatMap((path) => {
-    const [quota, period] = textOf(`/sys/fs/cgroup${path}/cpu.max`).split(' ')
-    const first = `/sys/fs/cgroup/cpu${path}`
-    return [
-      Number(quota) / Number(period),
-      Number(textOf(`${first}/cpu.cfs_quota_us`)) / Number(textOf(`${first}/cpu.cfs_period_us`)),
-    ]
-  })
-  // `max` and -1 mean no limit.
-  return limits.filter((limit) => limit > 0)
-}
+/** Whole CPUs that this process may use: the lowest of the machine, its CPU affinity and the limits of its container. */
+const cpuCount = (limits: readonly number[]): number =>
+  Math.max(1, Math.floor(Math.min(availableParallelism(), ...limits)))
 
 /** Number of processes that serve requests. `auto` follows the CPU limit of the container. */
-export function workerCount({ server, database }: Pick<Config, 'server' | 'database'>): number {
+export function workerCount(
+  { server, database }: Pick<Config, 'server' | 'database'>,
+  limits: readonly number[] = cpuLimits(),
+): number {
   if (server.workers !== 'auto') return server.workers
-  if (database.engine === 'sqlite') return 1
-  return Math.max(1, Math.floor(Math.min(availableParallelism(), ...cpuLimits())))
+  return database.engine === 'sqlite' ? 1 : cpuCount(limits)
 }
 
 /** What limits of a process depend on. */
@@ -46,6 +25,8 @@ const share = (whole: number, workers: Workers, minimum: number): number =>
 export const transactionConnections = (workers: Workers): number => share(10, workers, 4)
 export const lookupConnections = (workers: Workers): number => share(4, workers, 2)
 
-/** Hashing threads of one process. A single process leaves one core for other work. */
-export const hashingThreads = (workers: Workers): number =>
-  workers ? Math.max(1, Math.floor(availableParallelism() / workers.count)) : Math.max(1, availableParallelism() - 1)
+/** Hashing threads of one process. A single process leaves one CPU for other work. */
+export function hashingThreads(workers: Workers, limits: readonly number[] = cpuLimits()): number {
+  const cpus = cpuCount(limits)
+  return Math.max(1, workers ? Math.floor(cpus / workers.count) : cpus - 1)
+}
