@@ -1,16 +1,21 @@
-// node bench/profile.ts <name>: shows where the server spends its time in one operation. See bench/README.md.
+// node bench/profile.ts [--heap] <name>: shows where the server spends its time in one operation, or its memory after it. See
+// bench/README.md.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
 import { comparisons } from './support/comparisons.ts'
+import { type CallFrame, packageOf } from './support/frames.ts'
+import { heapFlags, mappedMemory, printHeap } from './support/heap.ts'
+import { type Comparison, databaseOf } from './support/operations.ts'
 
 interface ProfileNode {
   id: number
-  callFrame: { functionName: string; url: string; lineNumber: number; columnNumber: number }
+  callFrame: CallFrame
   children?: number[]
 }
 
@@ -29,13 +34,15 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '10' },
     connections: { type: 'string', default: '64' },
     dist: { type: 'string', default: 'dist' },
+    heap: { type: 'boolean', default: false },
     top: { type: 'string', default: '30' },
   },
 })
 const comparison = comparisons.find(({ name }) => name === positionals[0])
-if (!comparison) {
-  console.error('node bench/profile.ts [--seconds 10] [--top 30] [--dist dist] <name>, with one of the names:')
-  console.error(comparisons.map(({ name }) => `  ${name}`).join('\n'))
+const isIdle = values.heap && positionals[0] === 'idle'
+if (!comparison && !isIdle) {
+  console.error('node bench/profile.ts [--heap] [--seconds 10] [--top 30] [--dist dist] <name>, with one of the names:')
+  console.error([...comparisons.map(({ name }) => name), 'idle, with --heap'].map((name) => `  ${name}`).join('\n'))
   process.exit(1)
 }
 
@@ -47,9 +54,29 @@ const bench = new Bench({
   rounds: 1,
   connections: Number(values.connections),
   dist: values.dist,
-  flags: ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${folder}`],
+  flags: values.heap ? heapFlags(folder) : ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${folder}`],
 })
 try {
+  if (values.heap) await profileHeap()
+  else if (comparison) await profileTime(comparison)
+} finally {
+  await bench.close()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function profileHeap(): Promise<void> {
+  const sides = await comparison?.prepare(bench)
+  const server = sides?.server ?? (await bench.startSvc(await databaseOf(bench)))
+  if (sides) await sides.op(bench.options.seconds)
+  else await sleep(5_000)
+  const mapped = mappedMemory(server.pid)
+  // The profile is written when the process ends.
+  await (sides ?? server).stop()
+  console.log(comparison?.title ?? 'Idle', '\n')
+  printHeap(folder, server.pid, mapped, Number(values.top))
+}
+
+async function profileTime(comparison: Comparison): Promise<void> {
   const sides = await comparison.prepare(bench)
   const { rate } = await sides.op(bench.options.seconds)
   // The profile is written when the process ends.
@@ -59,9 +86,6 @@ try {
   const profile: Profile = JSON.parse(readFileSync(join(folder, file), 'utf8'))
   console.log(`${comparison.title}: ${Math.round(rate)} req/s while profiled\n`)
   print(profile, bench.options.seconds)
-} finally {
-  await bench.close()
-  rmSync(folder, { recursive: true, force: true })
 }
 
 /** Prints the shares of the last seconds of load: by function, with callees, and by package. */
@@ -88,7 +112,7 @@ function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seco
     if (!node || node.callFrame.functionName === '(idle)') continue
     busy += amount
     add(self, nameOf(node), amount)
-    add(packages, packageOf(node), amount)
+    add(packages, packageOf(node.callFrame), amount)
     const above = new Set<string>()
     for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
       const upper = byId.get(at)
@@ -109,14 +133,6 @@ function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seco
   list('Functions of svc, with what they call', new Map(ours))
   const others = [...inclusive].filter(([name]) => !name.includes(' src/') && !name.startsWith('('))
   list('Other functions, with what they call', new Map(others))
-}
-
-function packageOf({ callFrame: { url, functionName } }: ProfileNode): string {
-  if (functionName === '(garbage collector)') return 'garbage collection'
-  if (url.startsWith('node:')) return url.split('/')[0] ?? url
-  const found = /node_modules\/((?:@[^/]+\/)?[^/]+)(?!.*node_modules)/.exec(url)
-  if (found?.[1]) return found[1]
-  return url === '' ? 'native code' : 'svc'
 }
 
 function nameOf(node: ProfileNode): string {
