@@ -28,6 +28,8 @@ async function mailed(
   kind: NoticeKind,
   facts: Parameters<typeof notify>[5] = {},
 ): Promise<ReceivedMail | undefined> {
+  // Mails that are due at the same time arrive in any order.
+  await svc.mailbox.all()
   const recipient = { language: null, ...user, email_verified_at: '2026-11-20T12:00:00.000000Z' }
   await svc.database.transaction((tx) => notify(svc.app, tx, originAt(svc.clock.now()), recipient, kind, facts))
   return (await svc.mailbox.to(user.email)).at(-1)
