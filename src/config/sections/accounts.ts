@@ -69,10 +69,11 @@ export const accountSections = {
       description: 'Whether to reject passwords known from data leaks, which attackers try first.',
     }),
     confirm_timeout: duration({ default: '3h', description: 'How long a password confirmation is valid.' }),
-    reset_expires: duration({ default: '60m', description: 'How long a reset link is valid.' }),
+    reset_expires: duration({ default: '60m', max: '36500d', description: 'How long a reset link is valid.' }),
     reset_throttle: duration({
       default: '60s',
       zero: true,
+      max: '36500d',
       description: 'The minimum time between two reset mails to one address.',
     }),
     reveal_unknown_email: flag({
