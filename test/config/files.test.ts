@@ -167,11 +167,15 @@ t.test('follows the links of a Kubernetes volume', (t) => {
 t.test('config:check reads all files', async (t) => {
   const cwd = folderOf(t, {
     'svc.yaml': 'include: [more.yaml]\nclients_directory: clients.d\n',
-    'more.yaml': 'app: { name: Acme }\n',
+    'more.yaml': 'app: { name: Acme }\nsession: { lifetime: 60 }\n',
     'clients.d/team.yaml': client('team'),
   })
   const check = () => runCli(['config:check'], { cwd, env: { SVC_CONFIG: 'etc/svc.yaml' } })
-  t.match(await check(), { code: 0, stdout: 'etc/svc.yaml, etc/more.yaml, etc/clients.d/team.yaml: valid\n' })
+  t.match(await check(), {
+    code: 0,
+    stdout: 'etc/svc.yaml, etc/more.yaml, etc/clients.d/team.yaml: valid\n',
+    stderr: 'etc/more.yaml:2: session.lifetime: this spelling is deprecated; write lifetime: 1h\n',
+  })
   writeFileSync(join(cwd, 'etc/clients.d/team.yaml'), client('svc-team'))
   t.match(await check(), {
     code: 78,
