@@ -42,6 +42,14 @@ t.test('resolves every link between documents to an existing file and heading', 
   }
 })
 
+t.test('describes each top folder of src in a README of at most ten lines', async (t) => {
+  const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  for (const { name } of folders.filter(({ name }) => name !== 'generated')) {
+    const file = `src/${name}/README.md`
+    t.ok(existsSync(join(root, file)) && read(file).split('\n').length <= 11, file)
+  }
+})
+
 t.test('names every document in the README and keeps it short', async (t) => {
   const readme = read('README.md')
   t.ok(readme.split('\n').length <= 160)
