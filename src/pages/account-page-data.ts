@@ -103,6 +103,8 @@ export interface AccountPageData {
   }
   /** Shows new recovery codes once; posts `codes` to download them. */
   'account-recovery-codes': {
+    /** Address of the account, on paper only. */
+    email: string
     codes: readonly string[]
     downloadAction: string
     nextHref: string

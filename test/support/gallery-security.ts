@@ -24,6 +24,7 @@ const setup: AccountPageData['account-two-factor-setup'] = {
   backHref: '/account/two-factor',
 }
 const codes: AccountPageData['account-recovery-codes'] = {
+  email: 'ada@example.com',
   codes: Array.from({ length: 8 }, (_, index) => `aB3dE${index}gH1j-K2mN4pQ${index}rS`),
   downloadAction: '/account/two-factor/recovery-codes/download',
   nextHref: '/account/two-factor',
@@ -91,6 +92,7 @@ export const securityStates: Readonly<Record<string, (reply: FastifyReply) => Fa
   'account-recovery-codes': (reply) => inAccount(reply, 'account-recovery-codes', codes),
   'account-recovery-codes-hostile': (reply) =>
     inAccount(reply, 'account-recovery-codes', {
+      email: hostile + long,
       codes: [hostile, long],
       downloadAction: hostile,
       nextHref: hostile,

@@ -54,6 +54,7 @@ t.test('sets up an authenticator app, and shows the recovery codes once', async 
   const shown = await browser.send(setup, { code: `${code.slice(0, 3)} ${code.slice(3)}` })
   t.equal(shown.statusCode, 200)
   t.equal(shown.headers['cache-control'], 'no-store')
+  t.match(shown.body, `<p class="paper">${user.email}</p>`, 'names the account on paper')
   const codes = codesOn(shown.body)
   t.equal(new Set(codes).size, 8)
   t.equal(await hasFactor(browser), true)

@@ -22,8 +22,8 @@ export async function shownCodes(
   nextHref: string = section,
 ): Promise<AccountPageData['account-recovery-codes']> {
   const { database, secondFactor } = request.server
-  const { id } = requireUser(request)
+  const { id, email } = requireUser(request)
   const stored = await findTwoFactor(database, id)
   const codes = stored ? secondFactor.recoveryCodesOf(id, stored) : []
-  return { codes, downloadAction: downloadPath, nextHref }
+  return { email, codes, downloadAction: downloadPath, nextHref }
 }
