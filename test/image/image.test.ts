@@ -31,7 +31,7 @@ t.test('starts as `npm start` does, as the first process', async (t) => {
   if (!last) return t.fail('no stage')
   t.equal(
     commandOf(instructionsOf(last, 'CMD')[0]).join(' '),
-    manifest.scripts.start.replace('src/main.ts', 'dist/main.js'),
+    manifest.scripts.start.replace('.dev/start.mjs', 'dist/main.js'),
   )
   t.strictSame(commandOf(instructionsOf(last, 'ENTRYPOINT')[0]), [], 'no shell in between')
   const env = pairsOf(last, 'ENV')

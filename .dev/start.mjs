@@ -1,0 +1,4 @@
+// npm start: runs the server.
+import './compile-cache.mjs'
+
+await import('../src/main.ts')

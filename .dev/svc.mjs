@@ -1,0 +1,4 @@
+// npm run svc: runs a command.
+import './compile-cache.mjs'
+
+await import('../src/cli.ts')
