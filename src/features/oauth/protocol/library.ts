@@ -29,7 +29,7 @@ export function buildProvider(given: LibraryParts): Library {
   const parts = {
     ...given,
     carried: new CarriedRecords(config.app.secret, app.cookies, app.clock),
-    pending: new PendingLimits(app.counters, app.config, app.clock),
+    pending: new PendingLimits(app),
   }
   const provider = new Provider(config.app.url, configurationOf(parts))
   provider.proxy = true

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import Provider, { type AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../../clock.ts'
 import type { CurrentConfig } from '../../../config/current.ts'
@@ -19,7 +20,7 @@ export class PendingLimits {
   readonly #config: CurrentConfig
   readonly #clock: Clock
 
-  constructor(counters: Counters, config: CurrentConfig, clock: Clock) {
+  constructor({ counters, config, clock }: Pick<FastifyInstance, 'counters' | 'config' | 'clock'>) {
     this.#counters = counters
     this.#config = config
     this.#clock = clock
