@@ -31,7 +31,7 @@ export async function press(browser: ScriptlessBrowser, page: string, path: stri
 
 /** Targets of the forms on a page that match the pattern. */
 export const formsOn = (body: string, pattern: RegExp): string[] =>
-  [...body.matchAll(/<form method="post" action="([^"]+)">/g)].flatMap(([, action = '']) =>
+  [...body.matchAll(/<form method="post" action="([^"]+)"[^>]*>/g)].flatMap(([, action = '']) =>
     pattern.test(action) ? [action] : [],
   )
 
