@@ -1,5 +1,5 @@
 // engine: none
-import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
@@ -13,7 +13,7 @@ t.test('reloads the running server and prints what it did', async (t) => {
   const svc = await startWithAda(t, { SVC_RUN_DIR: sockets }, { clients: [robot('first')] })
   const reload = (...words: string[]) => runCli(['config:reload', ...words], svc)
   const settings = settingsOf(svc)
-  await until(() => readdirSync(sockets).some((name) => name.endsWith('.sock')))
+  await until(() => existsSync(sockets) && readdirSync(sockets).some((name) => name.endsWith('.sock')))
   const [socket = ''] = readdirSync(sockets)
   t.equal(statSync(sockets).mode & 0o777, 0o700)
   t.equal(statSync(join(sockets, socket)).mode & 0o777, 0o600)
