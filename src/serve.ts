@@ -76,7 +76,6 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   await app.oauth.open()
   if (worker?.reloaded) reloader.reload(readRecorded(worker.reloaded))
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
-  void app.oauth.prepare()
   reloader.start()
   hangUps.handle(
     () => void reloader.reload(),
@@ -88,6 +87,8 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   )
   const directory = new RunDirectory(runDirectory(), configPath())
   if (!worker) control = await ControlServer.open(directory, async () => reloader.reload(), logger)
+  // Last, because loading the library blocks the process for a moment.
+  void app.oauth.prepare()
   if (worker && !worker.isFirst) return
   // Through the log stream, so that it does not split a log line.
   const listening = app.server.address()

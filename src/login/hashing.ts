@@ -56,7 +56,7 @@ export const openHashingThreads = (threads: number): HashingThreads =>
 interface HashingOptions {
   threads?: number
   watch?: Watch
-  /** Threads that several apps share, and that stay open. Default: threads of its own. */
+  /** Threads of several apps, which `close` leaves running. Default: separate threads. */
   shared?: HashingThreads | undefined
 }
 

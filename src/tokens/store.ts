@@ -66,7 +66,7 @@ export async function listTokens({ prisma }: Database, userId: number): Promise<
 export const countTokens = (tx: Tx, userId: number): Promise<number> =>
   tx.personalAccessToken.count({ where: ownedBy(userId) })
 
-/** Returns the user's token that is missed least: one that has expired, otherwise the one that was not used for longest. */
+/** Returns an expired token of the user, or the least recently used one if none has expired. */
 export async function findLeastUsed(tx: Tx, userId: number, now: Date): Promise<bigint | null> {
   const select = { id: true }
   const expired = await tx.personalAccessToken.findFirst({

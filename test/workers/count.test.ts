@@ -21,7 +21,7 @@ function limitsOf(t: Test, membership: string, files: Record<string, string>): n
 const v1 = (path: string) => `12:memory:${path}\n4:cpu,cpuacct:${path}\n2:cpuset:/other\n1:name=systemd:${path}`
 
 t.test('reads the CPU limit of a container with control groups of version 2', (t) => {
-  t.strictSame(limitsOf(t, '0::/', { 'cpu.max': '250000 100000' }), [2.5], 'with a namespace of its own')
+  t.strictSame(limitsOf(t, '0::/', { 'cpu.max': '250000 100000' }), [2.5], 'in a separate namespace')
   t.strictSame(limitsOf(t, '0::/', { 'cpu.max': 'max 100000' }), [], 'without a limit')
   const pod = 'kubepods.slice/pod1.slice:cri-containerd:9'
   t.strictSame(limitsOf(t, `0::/${pod}`, { [`${pod}/cpu.max`]: '50000 100000' }), [0.5], 'with the groups of the node')

@@ -19,7 +19,7 @@ export const accessSections = {
       numberUnit: 'm',
       example: '365d',
       description:
-        'Maximum age of API tokens: older ones expire, regardless of their own date. null means never, because clients cannot renew a token.',
+        'Maximum age of API tokens. An older token expires even if its own date is later. null sets no maximum, because clients cannot renew a token.',
     }),
   ),
   tokens: section('API tokens.', {

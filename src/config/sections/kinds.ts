@@ -22,7 +22,7 @@ export interface ExampleEntry {
   value: object
 }
 
-/** The longest duration that the pattern of durations allows. */
+/** Maximum duration that the pattern allows. */
 const maxDuration = '999999d'
 
 /** Text, optionally limited by a format or a pattern. */

@@ -5,7 +5,7 @@ import { minute } from '../../support/clock.ts'
 const max = 1_000
 const error = 'This account already has 1,000 API tokens. Revoke one first.'
 
-/** Gives the user tokens that were used one minute after the other; the first one longest ago. */
+/** Creates tokens of the user, each last used one minute after the one before. */
 async function fill({ database, clock }: TestApp, userId: number, count: number): Promise<void> {
   const start = clock.now() - 2 * max * minute
   await database.prisma.personalAccessToken.createMany({
