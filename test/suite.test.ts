@@ -65,7 +65,7 @@ const rules: Record<string, Rule> = {
     instead: 'name the expected statuses',
   },
   'tests that return early': {
-    pattern: /^ {2}if \((?!!hasRedis)[^\n]*\) return$/m,
+    pattern: /^ {2}if \((?!!has[A-Z])[^\n]*\) return$/m,
     instead: 'declare the test inside the condition, or skip it with a reason',
     inTests: true,
   },

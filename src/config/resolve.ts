@@ -16,7 +16,7 @@ export function resolveConfig(settings: Settings, cwd: string, placeOf: PlaceOf)
     ...settings,
     ...resolveFeatures(settings, { ...origins, environment }),
     app: { ...settings.app, ...origins, secret: [settings.app.secret].flat(), environment },
-    database: resolveDatabase(settings.database.url, cwd),
+    database: { ...settings.database, ...resolveDatabase(settings.database.url, cwd) },
     stateful: unique([...settings.stateful.map((entry) => entry.toLowerCase()), url.host]),
     session: {
       ...settings.session,
@@ -65,7 +65,7 @@ function resolveLanguages({ i18n, theme }: Settings, cwd: string): Config['i18n'
 }
 
 /** Returns the engine and the absolute path of a database. */
-export function resolveDatabase(url: string, cwd: string): Config['database'] {
+export function resolveDatabase(url: string, cwd: string): Omit<Config['database'], 'prepared_statements'> {
   if (!url.startsWith('file:')) return { url, engine: 'postgresql', file: null }
   return { url, engine: 'sqlite', file: absolute(cwd, url.replace(/^file:(\/\/(?=\/))?/, '')) }
 }

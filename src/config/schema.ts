@@ -47,7 +47,10 @@ interface Derived extends FeatureValues {
       environment: 'development' | 'production'
     }
   >
-  database: { url: string; engine: 'sqlite' | 'postgresql' /** Absolute; null with PostgreSQL. */; file: string | null }
+  database: Override<
+    Settings['database'],
+    { engine: 'sqlite' | 'postgresql' /** Absolute; null with PostgreSQL. */; file: string | null }
+  >
   i18n: Override<
     Settings['i18n'],
     {

@@ -16,6 +16,8 @@ export interface Database {
   prisma: PrismaClient
   /** Connection pool; PostgreSQL only. */
   pg?: pg.Pool
+  /** Statements of the pool are prepared once for each connection. */
+  usesStatements?: boolean
   /** Database file; SQLite only. */
   file?: string
   /** Server time in Unix milliseconds; PostgreSQL only. */
@@ -37,6 +39,8 @@ export interface DatabaseOptions {
   logger?: MigrationLog | undefined
   /** Connections to PostgreSQL for transactions. Default: 10. */
   connections?: number
+  /** Prepares statements once for each connection to PostgreSQL. Default: true. */
+  prepared_statements?: boolean
   /** Default: a new client. */
   openClient?: OpenClient
 }
@@ -99,8 +103,8 @@ async function openPostgresql(options: DatabaseOptions): Promise<Database> {
     import('@prisma/adapter-pg'),
     import('./postgresql.ts'),
   ])
-  const { url, logger, connections = 10, openClient = newClient } = options
-  await preparePostgresql(url, logger)
+  const { url, logger, connections = 10, openClient = newClient, prepared_statements: usesStatements = true } = options
+  await preparePostgresql(url, { log: logger, usesStatements })
   const pool = openPostgresqlPool(url, { log: logger, max: connections })
   const prisma = openClient(PrismaClient, clientOptions(new PrismaPg(pool)))
   await prisma.$connect()
@@ -112,7 +116,7 @@ async function openPostgresql(options: DatabaseOptions): Promise<Database> {
     const { rows } = await pool.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now')
     return Number(rows[0]?.now)
   }
-  return { engine: 'postgresql', pg: pool, serverTime, ...operations(prisma, logger), close }
+  return { engine: 'postgresql', pg: pool, usesStatements, serverTime, ...operations(prisma, logger), close }
 }
 
 function operations(prisma: PrismaClient, log?: MigrationLog) {

@@ -62,35 +62,49 @@ export function appliedOf(row: AppliedRow) {
 /** Applies pending migrations to PostgreSQL over a separate connection; returns their names. */
 export async function migratePostgresql(client: pg.Client, options: MigrateOptions): Promise<string[]> {
   const migrations = readMigrations(options.folder)
-  await waitForLock(options, async () => {
-    const { rows } = await client.query<{ got: boolean }>('SELECT pg_try_advisory_lock($1) AS got', [ADVISORY_LOCK])
-    return rows[0]?.got === true
-  })
-  try {
-    // Checked first: a role without DDL rights must be able to start on a migrated database.
-    const { rows } = await client.query<{ there: boolean }>(
-      `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there`,
-    )
-    if (!rows[0]?.there) await client.query(POSTGRESQL_TABLE)
-    const { rows: done } = await client.query<AppliedRow>(applied)
-    const pending = pendingMigrations(migrations, done.map(appliedOf))
-    for (const migration of pending) {
-      await client.query('BEGIN')
-      try {
-        await client.query(migration.script)
-        const { sql, values } = recordOf(migration, (n) => `$${n}`)
-        await client.query(sql, values)
-        await client.query('COMMIT')
-      } catch (cause) {
-        await client.query('ROLLBACK').catch(() => {})
-        throw failure(migration.name, cause)
-      }
-      options.log?.info({ migration: migration.name }, 'migration applied')
+  const done: string[] = []
+  for (;;) {
+    // The lock belongs to the transaction: behind a pooler, the next transaction may run on another connection. So
+    // pending migrations are read again inside each one.
+    await waitForLock(options, () => beginLocked(client))
+    try {
+      const [next] = pendingMigrations(migrations, await appliedTo(client))
+      if (next) await applyPostgresql(client, next)
+      await client.query('COMMIT')
+      if (!next) return done
+      options.log?.info({ migration: next.name }, 'migration applied')
+      done.push(next.name)
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      throw error
     }
-    return pending.map((migration) => migration.name)
-  } finally {
-    // Best effort: closing the connection releases the lock anyway.
-    await client.query('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCK]).catch(() => {})
+  }
+}
+
+async function beginLocked(client: pg.Client): Promise<boolean> {
+  await client.query('BEGIN')
+  const { rows } = await client.query<{ got: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS got', [ADVISORY_LOCK])
+  if (rows[0]?.got) return true
+  await client.query('ROLLBACK')
+  return false
+}
+
+async function appliedTo(client: pg.Client) {
+  // Checked first: a role without DDL rights must be able to start on a migrated database.
+  const { rows } = await client.query<{ there: boolean }>(
+    `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there`,
+  )
+  if (!rows[0]?.there) await client.query(POSTGRESQL_TABLE)
+  return (await client.query<AppliedRow>(applied)).rows.map(appliedOf)
+}
+
+async function applyPostgresql(client: pg.Client, migration: Migration): Promise<void> {
+  try {
+    await client.query(migration.script)
+    const { sql, values } = recordOf(migration, (n) => `$${n}`)
+    await client.query(sql, values)
+  } catch (cause) {
+    throw failure(migration.name, cause)
   }
 }
 

@@ -1,7 +1,8 @@
-import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import { type MigrationLog, migratePostgresql } from './migrate.ts'
 import { migrationsFolder } from './migrations.ts'
+import { requireStatements } from './pooler.ts'
+import { messagesOf, poolOptions } from './postgresql-client.ts'
 
 /** Maximum time that work may hold a connection, in milliseconds; exceeds the transaction limit. */
 const maxUse = 12_000
@@ -12,13 +13,10 @@ export function openPostgresqlPool(
   options: { max?: number; log?: MigrationLog | undefined; maxUse?: number } = {},
 ): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: url,
+    ...poolOptions(url),
     application_name: 'svc',
     max: options.max ?? 10,
-    connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
   })
   limitUses(pool, options.maxUse ?? maxUse)
   // The pool replaces a lost idle connection. Without a listener, the error would end the process.
@@ -33,8 +31,7 @@ export function openPostgresqlPool(
 function limitUses(pool: pg.Pool, timeout: number): void {
   const timers = new WeakMap<pg.PoolClient, NodeJS.Timeout>()
   pool.on('acquire', (client) => {
-    // Sound: the driver has this property, but its types omit it.
-    const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
+    const { stream } = messagesOf(client)
     const silence = new Error(`the database did not answer within ${timeout} ms`)
     const giveUp = () => stream.destroy(Object.assign(silence, { code: 'ETIMEDOUT' }))
     timers.set(client, setTimeout(giveUp, timeout))
@@ -43,16 +40,25 @@ function limitUses(pool: pg.Pool, timeout: number): void {
 }
 
 /** Applies pending migrations over a separate connection. */
-export async function preparePostgresql(url: string, log?: MigrationLog): Promise<void> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'svc migrations',
-    connectionTimeoutMillis: 5_000,
-    keepAlive: true,
-  })
-  client.on('error', (error) => log?.warn({ err: error }, 'migration connection lost'))
-  await client.connect()
+export async function preparePostgresql(
+  url: string,
+  { log, usesStatements = true }: { log?: MigrationLog | undefined; usesStatements?: boolean } = {},
+): Promise<void> {
+  const connect = async (options: pg.ClientConfig = {}) => {
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: 'svc migrations',
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+      ...options,
+    })
+    client.on('error', (error) => log?.warn({ err: error }, 'migration connection lost'))
+    await client.connect()
+    return client
+  }
+  const client = await connect()
   try {
+    if (usesStatements) await requireStatements(client, () => connect({ query_timeout: 2_000 }))
     await migratePostgresql(client, { folder: migrationsFolder('postgresql'), log })
   } finally {
     await client.end()

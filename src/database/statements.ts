@@ -1,14 +1,14 @@
 import type { Database, Tx } from './database.ts'
 import { withRetries } from './retry.ts'
 
-/** Prepared statement with numbered parameters `$1`, `$2`, … */
+/** Statement with numbered parameters `$1`, `$2`, …, prepared under its name if the configuration allows it. */
 export interface Statement {
   name: string
   text: string
 }
 
 /** Where a statement runs: on the database or inside a transaction. */
-export type Connection = Pick<Database, 'engine' | 'pg' | 'noteConflict'> & { prisma: Tx }
+export type Connection = Pick<Database, 'engine' | 'pg' | 'usesStatements' | 'noteConflict'> & { prisma: Tx }
 
 /** Allowed parameter types. Dates are numbers. */
 export type Value = string | number | bigint | null
@@ -19,16 +19,21 @@ type Rows = Record<string, unknown>[]
 export async function execute(connection: Connection, statement: Statement, values: Value[]): Promise<number> {
   const { pg, prisma, noteConflict } = connection
   // A single statement can simply run again after a conflict.
-  if (pg) return (await withRetries(() => pg.query({ ...statement, values }), noteConflict)).rowCount ?? 0
+  if (pg)
+    return (await withRetries(() => pg.query(forDriver(connection, statement, values)), noteConflict)).rowCount ?? 0
   return prisma.$executeRawUnsafe(textFor(connection, statement.text), ...values)
 }
 
 /** Runs a statement that returns rows. */
 export async function query(connection: Connection, statement: Statement, values: Value[]): Promise<Rows> {
   const { pg, prisma, noteConflict } = connection
-  if (pg) return (await withRetries(() => pg.query({ ...statement, values }), noteConflict)).rows
+  if (pg) return (await withRetries(() => pg.query(forDriver(connection, statement, values)), noteConflict)).rows
   return prisma.$queryRawUnsafe<Rows>(textFor(connection, statement.text), ...values)
 }
+
+/** A statement without a name is parsed and planned for each call. */
+const forDriver = ({ usesStatements }: Connection, { name, text }: Statement, values: Value[]) =>
+  usesStatements ? { name, text, values } : { text, values }
 
 /** Formats the numbered parameters of a statement for the engine. */
 export const textFor = ({ engine }: Pick<Database, 'engine'>, text: string): string =>

@@ -12,6 +12,8 @@ const UNAVAILABLE = new Set([
   ...['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections'],
   // PostgreSQL: connection exceptions, too many connections, shutting down or starting up, out of disk or memory
   ...['08000', '08001', '08003', '08004', '08006', '53100', '53200', '53300', '57P01', '57P02', '57P03'],
+  // PostgreSQL: a standby, or a connection that the server closed because it was idle
+  ...['25006', '25P03', '57P05'],
 ])
 
 /** SQLite's primary codes BUSY, LOCKED, IOERR, FULL and CANTOPEN. */
@@ -35,6 +37,8 @@ export function isUnavailable(error: unknown): boolean {
   return some(error, (part) => {
     const codes = codesOf(part)
     if (codes.some((code) => UNAVAILABLE.has(code) || CONFLICTS.has(code))) return true
+    // PgBouncer closes a connection with this code when it has no server for it.
+    if (codes.includes('08P01') && part.severity === 'FATAL') return true
     const sqlite = primaryCode(part) ?? sqliteCodeOf(part)
     if (sqlite !== undefined && SQLITE_UNAVAILABLE.has(sqlite)) return true
     return part instanceof Error && MESSAGES.some((message) => message.test(part.message))

@@ -26,12 +26,12 @@ export function testSettings({ file, port, folder }: Given): CurrentConfig {
   const { config: original, settings, placeOf } = loaded(file)
   if (original.app.environment === 'production')
     throw new CommandError('svc test-server does not run with app.environment: production. Its passwords are public.')
-  const { app, server, session, metrics, passkeys, redis } = settings
+  const { app, server, database, session, metrics, passkeys, redis } = settings
   const changed: Settings = {
     ...settings,
     app: { ...app, url: `http://localhost:${port}`, secret: randomId() + randomId(), environment: 'development' },
     server: { ...server, host: '127.0.0.1', port, trust_proxy: [], drain: 0 },
-    database: { url: `file:${join(folder, 'svc.db')}` },
+    database: { ...database, url: `file:${join(folder, 'svc.db')}` },
     redis: { ...redis, url: null },
     mail: { ...settings.mail, url: 'log:' },
     audit: { ...settings.audit, export: null },

@@ -120,6 +120,37 @@ if (testEngine === 'postgresql') {
     await place.drop()
   })
 
+  t.test('uses no standby, whose rows may be old', async (t) => {
+    const server = await startPostgresql()
+    t.teardown(server.stop)
+    const database = await openDatabase({ engine: 'postgresql', url: server.url })
+    t.teardown(() => database.close())
+    await database.ping()
+    await server.halt()
+    server.demote()
+    await server.restart()
+    for (const work of [() => database.ping(), () => database.transaction((tx) => tx.sampleTask.count())]) {
+      const error = await caught(work())
+      t.ok(isUnavailable(error), String(error))
+      t.match(String(error), /standby/)
+    }
+    const admin = new pg.Client({ connectionString: server.url })
+    await admin.connect()
+    await admin.query('SELECT pg_promote()')
+    await admin.end()
+    t.equal(await database.prisma.sampleTask.count(), 0)
+  })
+
+  t.test('closes a connection whose server accepts no writes', async (t) => {
+    const place = await createTestDatabase()
+    const pool = openPostgresqlPool(place.url, { max: 1 })
+    await pool.query('SET default_transaction_read_only = on')
+    t.ok(isUnavailable(await caught(pool.query('CREATE TABLE written ()'))))
+    await t.resolves(pool.query('CREATE TABLE written ()'), 'the next connection may reach another server')
+    await pool.end()
+    await place.drop()
+  })
+
   t.test('reports an exhausted pool', async (t) => {
     const place = await createTestDatabase()
     const pool = openPostgresqlPool(place.url, { max: 1 })

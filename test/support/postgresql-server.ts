@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import pg from 'pg'
@@ -15,6 +15,8 @@ export interface PostgresqlServer {
   halt(): Promise<void>
   /** Starts it again, on the same port. */
   restart(): Promise<void>
+  /** Makes it a standby from the next start on. */
+  demote(): void
   /** Pauses all its processes: connections stay open without answers. */
   freeze(): void
   thaw(): void
@@ -97,7 +99,8 @@ export async function startPostgresql(programs = findPostgresql()): Promise<Post
     throw error
   }
   const [freeze, thaw] = [() => signalAll(child, 'SIGSTOP'), () => signalAll(child, 'SIGCONT')]
-  return { url, port, halt, restart: start, freeze, thaw, stop }
+  const demote = () => writeFileSync(join(data, 'standby.signal'), '')
+  return { url, port, halt, restart: start, demote, freeze, thaw, stop }
 }
 
 /** Sends a signal to the server and to each process that it started, which are separate process groups. */
@@ -137,8 +140,8 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(late)
 }
 
-// PostgreSQL refuses to run as root.
-function serverUser(): { uid: number; gid: number } | undefined {
+/** A user for servers that refuse to run as root. */
+export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

@@ -50,7 +50,7 @@ t.test('finds no limit on a machine without control groups', (t) => {
 })
 
 t.test('starts as many workers and hashing threads as the limit allows', (t) => {
-  const database = { url: '', engine: 'postgresql', file: null } as const
+  const database = { url: '', engine: 'postgresql', file: null, prepared_statements: true } as const
   const server = { workers: 'auto' } as Parameters<typeof workerCount>[0]['server']
   const all = availableParallelism()
   for (const [limits, count] of [

@@ -7,12 +7,13 @@ import { postgresqlLookups } from './postgresql.ts'
 export async function openLookups(
   app: Pick<FastifyInstance, 'config' | 'log' | 'metrics' | 'tracing' | 'worker'>,
 ): Promise<Lookups> {
-  const { engine, url, file } = app.config.current().database
-  if (engine === 'postgresql') {
+  const { database } = app.config.current()
+  if (database.engine === 'postgresql') {
     const connections = lookupConnections(app.worker)
-    return postgresqlLookups(url, connections, app, (error) => app.log.warn({ err: error }, 'database connection lost'))
+    const onError = (error: Error) => app.log.warn({ err: error }, 'database connection lost')
+    return postgresqlLookups(database, connections, app, onError)
   }
   // Loaded on demand: the native driver would cost memory on PostgreSQL.
   const { sqliteLookups } = await import('./sqlite.ts')
-  return sqliteLookups(file ?? '', app)
+  return sqliteLookups(database.file ?? '', app)
 }

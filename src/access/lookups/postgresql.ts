@@ -1,4 +1,6 @@
 import { Pool } from 'pg'
+import type { Config } from '../../config/schema.ts'
+import { poolOptions } from '../../database/postgresql-client.ts'
 import { batchedLookups, type Watch } from './batched.ts'
 import type { Lookups } from './lookups.ts'
 import type { Value } from './rows.ts'
@@ -6,20 +8,18 @@ import type { Value } from './rows.ts'
 // Values stay text; parsing only the used ones keeps batches cheap.
 const asText = { getTypeParser: () => (value: string) => value }
 
-/** Batched lookups on a small separate pool, with one prepared `= ANY($1)` per batch. */
+/** Batched lookups on a small separate pool, with one `= ANY($1)` per batch. */
 export function postgresqlLookups(
-  url: string,
+  { url, prepared_statements: usesStatements }: Config['database'],
   connections: number,
   watch: Watch,
   onError: (error: Error) => void,
 ): Lookups {
   const pool = new Pool({
-    connectionString: url,
+    ...poolOptions(url),
     application_name: 'svc lookups',
     max: connections,
-    connectionTimeoutMillis: 5_000,
     query_timeout: 5_000,
-    keepAlive: true,
     types: asText,
   })
   pool.on('error', onError)
@@ -27,8 +27,9 @@ export function postgresqlLookups(
   const lookups = batchedLookups(
     ({ name, select, column, type, rowOf }) => {
       const text = `${select} WHERE ${column} = ANY($1::${type}[])`
+      const statement = { ...(usesStatements && { name }), text, rowMode: 'array' as const }
       return async (keys) => {
-        const { rows } = await pool.query<Value[]>({ name, text, values: [keys], rowMode: 'array' })
+        const { rows } = await pool.query<Value[]>({ ...statement, values: [keys] })
         return rows.map(rowOf)
       }
     },

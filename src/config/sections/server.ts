@@ -1,4 +1,16 @@
-import { choice, countOrAuto, duration, integer, list, nullable, secrets, secretUrl, section, text } from './kinds.ts'
+import {
+  choice,
+  countOrAuto,
+  duration,
+  flag,
+  integer,
+  list,
+  nullable,
+  secrets,
+  secretUrl,
+  section,
+  text,
+} from './kinds.ts'
 
 /** The service, its socket and its stores. */
 export const serverSections = {
@@ -82,6 +94,12 @@ export const serverSections = {
       reload: 'restart',
       description:
         'file:<path> is embedded SQLite, for one node. postgresql://user:password@host:port/name is for several nodes. The default needs no installation.',
+    }),
+    prepared_statements: flag({
+      default: true,
+      reload: 'restart',
+      description:
+        'Whether svc prepares its statements once for each connection to PostgreSQL. Use false behind a pooler that gives each transaction another connection and does not keep prepared statements: PgBouncer before 1.21 in transaction mode, or later with max_prepared_statements 0. svc then needs more processor time of the database. No effect with SQLite.',
     }),
   }),
   redis: section('Redis, optional. Stores rate limits and short-lived OAuth state. Sessions stay in the database.', {

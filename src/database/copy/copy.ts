@@ -96,7 +96,7 @@ async function prepare(to: Place): Promise<void> {
       await target.close()
     }
   }
-  if (to.file === null) await preparePostgresql(to.url)
+  if (to.file === null) await preparePostgresql(to.url, { usesStatements: false })
   else await prepareSqliteFile(to.file)
 }
 
