@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 
 const alphanumerics = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
@@ -14,5 +14,21 @@ export function randomAlphanumeric(length: number): string {
   return text
 }
 
+const idLength = 32
+
+/** Random bytes for the next ids, because one call for many costs a tenth of a call for each. Used ones are erased. */
+const reserve = Buffer.alloc(64 * idLength)
+let used = reserve.length
+
 /** 256 random bits as 43 base64url characters. */
-export const randomId = (): string => randomBytes(32).toString('base64url')
+export function randomId(): string {
+  if (used >= reserve.length) {
+    randomFillSync(reserve)
+    used = 0
+  }
+  const bytes = reserve.subarray(used, used + idLength)
+  used += idLength
+  const id = bytes.toString('base64url')
+  bytes.fill(0)
+  return id
+}

@@ -3,6 +3,7 @@ import type { Metrics } from '../../observability/metrics/metrics.ts'
 import { Batch } from './batch.ts'
 import type { Lookups } from './lookups.ts'
 import {
+  grantToken,
   type LookupKind,
   oauthDenial,
   oauthRecord,
@@ -47,6 +48,7 @@ export function batchedLookups(query: Query, close: () => Promise<void>, { metri
     return tracing ? (key: Key) => tracing.span(`lookup ${kind.name}`, {}, () => find(key)) : find
   }
   const denial = batched(oauthDenial)
+  const ofGrant = batched(grantToken)
   return {
     tokenById: batched(tokenById),
     tokenByHash: batched(tokenByHash),
@@ -58,6 +60,12 @@ export function batchedLookups(query: Query, close: () => Promise<void>, { metri
     oauthRecordByUid: batched(oauthRecordByUid),
     oauthRecordByCode: batched(oauthRecordByCode),
     isDenied: async (hash) => (await denial(hash)) !== null,
+    grantToken: async (hash, record, userId) => {
+      const found = await ofGrant(hash + record + userId)
+      // The query returns a row for each key.
+      if (!found) throw new Error('A lookup returned too few rows.')
+      return found
+    },
     personalToken: batched(personalToken),
     close,
   }

@@ -52,6 +52,14 @@ export interface OauthRecordRow {
   sessionId: string | null
 }
 
+/** What an access token of a grant depends on. */
+export interface GrantTokenRow {
+  key: string
+  isDenied: boolean
+  grant: OauthRecordRow | null
+  user: User | null
+}
+
 /** A personal access token. */
 export interface PersonalTokenRow {
   /** The jti of its JWT. */
@@ -86,6 +94,8 @@ export interface Lookups {
   oauthRecordByCode(hash: string): Promise<OauthRecordRow | null>
   /** Tests whether the JWT with this SHA-256 (hex) of its jti was revoked. */
   isDenied(hash: string): Promise<boolean>
+  /** By the SHA-256 (hex) of the jti of a JWT, the id of its grant's record, and the id of its user. */
+  grantToken(denial: string, record: string, userId: string): Promise<GrantTokenRow>
   /** By the jti of the JWT. */
   personalToken(jti: string): Promise<PersonalTokenRow | null>
   /** Separate connection pool, if there is one. */

@@ -26,7 +26,10 @@ export function postgresqlLookups(
 
   const lookups = batchedLookups(
     ({ name, select, column, type, rowOf }) => {
-      const text = `${select} WHERE ${column} = ANY($1::${type}[])`
+      const text =
+        column === null
+          ? `WITH keys AS (SELECT key FROM unnest($1::${type}[]) AS given (key)) ${select}`
+          : `${select} WHERE ${column} = ANY($1::${type}[])`
       const statement = { ...(usesStatements && { name }), text, rowMode: 'array' as const }
       return async (keys) => {
         const { rows } = await pool.query<Value[]>({ ...statement, values: [keys] })

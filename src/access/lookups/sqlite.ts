@@ -10,7 +10,8 @@ export function sqliteLookups(file: string, watch: Watch): Lookups {
   return batchedLookups(
     ({ select, column, rowOf }) => {
       // 64-bit ids exceed the range of a number.
-      const statement = reader.prepare(`${select} WHERE ${column} = ?`).raw().safeIntegers(true)
+      const text = column === null ? `WITH keys AS (SELECT ? AS key) ${select}` : `${select} WHERE ${column} = ?`
+      const statement = reader.prepare(text).raw().safeIntegers(true)
       return (keys) =>
         keys.flatMap((key) => {
           const row = statement.get([key]) as Value[] | undefined

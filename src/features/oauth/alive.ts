@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { OauthRecordRow } from '../../access/lookups/lookups.ts'
 import { isLive } from '../../access/session-store.ts'
 import { sha256Hex } from '../../crypto/hash.ts'
 import { isLiveToken } from '../../tokens/bearer.ts'
@@ -18,6 +19,8 @@ export interface LiveToken {
   user: User | null
   /** Name that the user gave the token; null for tokens of clients. */
   name: string | null
+  /** Record of the grant that the token belongs to; null if it depends on something else. */
+  grant: OauthRecordRow | null
 }
 
 /** What a token depends on, while it exists. */
@@ -34,49 +37,71 @@ type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
  * Reads the database each time.
  */
 export async function findLiveToken(
-  { lookups, clock, config }: Parts,
+  parts: Parts,
   isRegistered: (clientId: string) => boolean,
   claims: AccessTokenClaims,
 ): Promise<LiveToken | null> {
   if (!isRegistered(claims.client_id)) return null
-  const isMachine = claims.gty === 'client_credentials'
-  const [isDenied, user, origin] = await Promise.all([
-    isRevoked([claims.jti, ...subjectsOf(claims)]),
-    isMachine ? null : findUser(lookups, claims.sub),
-    isMachine ? unnamed : findOrigin(),
+  const subjects = subjectsOf(claims)
+  if (subjects.length === 0) return findToken(parts, claims)
+  const [token, ...areDenied] = await Promise.all([
+    findToken(parts, claims),
+    ...subjects.map((jti) => isDenied(parts, jti)),
   ])
-  if (isDenied || !origin) return null
-  if (isMachine) return { claims, user: null, name: null }
-  return user && !user.disabled ? { claims, user, name: origin.name } : null
-
-  /** Tests whether the token was revoked, or one that it was exchanged for. */
-  async function isRevoked(jtis: readonly string[]): Promise<boolean> {
-    const found = await Promise.all(jtis.map((jti) => lookups.isDenied(sha256Hex(jti))))
-    return found.includes(true)
-  }
-
-  /** The live grant, session or row that the token depends on; null if it ended. */
-  async function findOrigin(): Promise<Origin | null> {
-    const { gid, jti, sub } = claims
-    if (gid === undefined) return null
-    if (gid === personalOrigin) return lookups.personalToken(jti)
-    if (gid.startsWith(sessionOrigin(''))) {
-      const row = await lookups.sessionByPublicId(gid.slice(sessionOrigin('').length))
-      const isOwn = row !== null && isLive(row, clock.now(), config.current().session) && String(row.user?.id) === sub
-      return isOwn ? unnamed : null
-    }
-    if (gid.startsWith(apiTokenOrigin(''))) {
-      const id = BigInt(gid.slice(apiTokenOrigin('').length))
-      return (await isLiveToken(id, sub, { lookups, clock, config })) ? unnamed : null
-    }
-    const grant = await lookups.oauthRecord(recordId('Grant', gid))
-    return grant && (grant.expiresAt === null || grant.expiresAt > clock.now()) ? unnamed : null
-  }
+  return areDenied.includes(true) ? null : token
 }
+
+/** The live token of these claims, regardless of the tokens that it was exchanged for. */
+async function findToken(parts: Parts, claims: AccessTokenClaims): Promise<LiveToken | null> {
+  const { gty, gid = '', jti, sub } = claims
+  if (gty === 'client_credentials') {
+    return (await isDenied(parts, jti)) ? null : { claims, user: null, name: null, grant: null }
+  }
+  if (!isUserId.test(sub)) return null
+  if (isGrantId.test(gid) && gid !== personalOrigin) return findGrantToken(parts, claims, gid)
+  const [isRevoked, user, origin] = await Promise.all([
+    isDenied(parts, jti),
+    parts.lookups.user(BigInt(sub)),
+    findOrigin(parts, claims, gid),
+  ])
+  if (isRevoked || !origin || !user || user.disabled) return null
+  return { claims, user, name: origin.name, grant: null }
+}
+
+/** Nearly all tokens belong to a grant, so that one query finds everything. */
+async function findGrantToken(
+  { lookups, clock }: Parts,
+  claims: AccessTokenClaims,
+  gid: string,
+): Promise<LiveToken | null> {
+  const found = await lookups.grantToken(sha256Hex(claims.jti), recordId('Grant', gid), claims.sub)
+  const { user, grant } = found
+  if (found.isDenied || !grant || !user || user.disabled) return null
+  const hasEnded = grant.expiresAt !== null && grant.expiresAt <= clock.now()
+  return hasEnded ? null : { claims, user, name: null, grant }
+}
+
+/** The live session or row that the token depends on; null if it ended. */
+async function findOrigin(parts: Parts, { jti, sub }: AccessTokenClaims, gid: string): Promise<Origin | null> {
+  const { lookups, clock, config } = parts
+  if (gid === personalOrigin) return lookups.personalToken(jti)
+  if (gid.startsWith(sessionOrigin(''))) {
+    const row = await lookups.sessionByPublicId(gid.slice(sessionOrigin('').length))
+    const isOwn = row !== null && isLive(row, clock.now(), config.current().session) && String(row.user?.id) === sub
+    return isOwn ? unnamed : null
+  }
+  if (!gid.startsWith(apiTokenOrigin(''))) return null
+  const id = BigInt(gid.slice(apiTokenOrigin('').length))
+  return (await isLiveToken(id, sub, parts)) ? unnamed : null
+}
+
+const isDenied = ({ lookups }: Parts, jti: string): Promise<boolean> => lookups.isDenied(sha256Hex(jti))
 
 /** `jti` of the tokens that a token was exchanged for, the latest first. */
 export const subjectsOf = ({ subject_jti }: Pick<AccessTokenClaims, 'subject_jti'>): readonly string[] =>
   [subject_jti ?? []].flat()
 
-const findUser = async (lookups: Parts['lookups'], sub: string): Promise<User | null> =>
-  /^\d{1,16}$/.test(sub) ? lookups.user(BigInt(sub)) : null
+const isUserId = /^\d{1,16}$/
+
+/** Tests for an id of the library; other origins contain a colon. */
+const isGrantId = /^[\w-]+$/

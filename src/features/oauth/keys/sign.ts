@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { JWTPayload } from 'jose'
-import type { PrivateJwk } from './jwk.ts'
+import type { Algorithm, PrivateJwk } from './jwk.ts'
 
 const signAside = promisify(sign)
 
@@ -22,9 +22,30 @@ const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toSt
 export async function signJwt(jwk: PrivateJwk, typ: string, claims: JWTPayload): Promise<string> {
   const { alg, kid } = jwk
   const text = `${encoded({ alg, typ, kid })}.${encoded(claims)}`
-  const key = { key: keyObjectOf(jwk), dsaEncoding: 'ieee-p1363' } as const
-  const digest = alg === 'EdDSA' ? null : 'sha256'
-  const data = Buffer.from(text)
-  const signature = alg === 'RS256' ? await signAside(digest, data, key) : sign(digest, data, key)
+  const signature = await signatureOf(alg, Buffer.from(text), keyObjectOf(jwk))
   return `${text}.${signature.toString('base64url')}`
+}
+
+function signatureOf(alg: Algorithm, data: Buffer, key: KeyObject): Buffer | Promise<Buffer> {
+  if (alg === 'RS256') return signAside('sha256', data, key)
+  // With `dsaEncoding`, Node would return r and s itself. But it throws and catches two errors for a key within options,
+  // which takes as long as half of the signature.
+  return alg === 'ES256' ? joined(sign('sha256', data, key)) : sign(null, data, key)
+}
+
+/** ECDSA signature of P-256 as JWTs contain it: r and s in 32 bytes each (RFC 7518 section 3.4), from their DER sequence. */
+function joined(der: Buffer): Buffer {
+  const signature = Buffer.alloc(64)
+  const lengthOfR = der[3] ?? 0
+  const r = der.subarray(4, 4 + lengthOfR)
+  const s = der.subarray(6 + lengthOfR)
+  // DER integers have no leading zeros, except one in front of a first bit that would be a sign.
+  for (const [integer, end] of [
+    [r, 32],
+    [s, 64],
+  ] as const) {
+    const bytes = integer.subarray(-32)
+    signature.set(bytes, end - bytes.length)
+  }
+  return signature
 }

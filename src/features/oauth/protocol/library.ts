@@ -11,6 +11,7 @@ import type { SendLogout } from './patches/logout.ts'
 import { PendingLimits } from './pending-limits.ts'
 import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
+import { UserInfo } from './user-info.ts'
 
 type LibraryParts = Omit<ProtocolParts & PatchParts, 'carried' | 'pending'> & {
   metrics: Metrics | null
@@ -21,6 +22,7 @@ interface Library {
   provider: Provider
   sendLogout: SendLogout
   clientCredentials: ClientCredentials
+  userInfo: UserInfo
 }
 
 /** The library with svc's configuration, patches, grants and listeners. */
@@ -37,5 +39,5 @@ export function buildProvider(given: LibraryParts): Library {
   registerGrants(provider, { app, config, registry, findLive })
   logRefusals(provider)
   if (metrics) countTokens(provider, metrics)
-  return { provider, sendLogout, clientCredentials: new ClientCredentials(parts) }
+  return { provider, sendLogout, clientCredentials: new ClientCredentials(parts), userInfo: new UserInfo(parts) }
 }

@@ -22,6 +22,7 @@ import { RecordSeal } from './record-seal.ts'
 import { RedisRecords } from './redis-records.ts'
 import { type Logout, logoutWork, SignOut } from './session-end.ts'
 import { RecordStore } from './store.ts'
+import type { UserInfo } from './user-info.ts'
 
 /** Interaction, as the library stores it. */
 export type InteractionDetails = Awaited<ReturnType<Provider['interactionDetails']>> & {
@@ -38,6 +39,7 @@ export interface Protocol {
   sendLogout: SendLogout
   introspection: Introspection
   clientCredentials: ClientCredentials
+  userInfo: UserInfo
 }
 
 /**

@@ -131,6 +131,8 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   }
   const token = path === protocolRoutes.token && form ? await library.clientCredentials.answer(request, form) : null
   if (token) return sendJson(reply.headers(openHeaders), token)
+  const info = path === protocolRoutes.userinfo ? await library.userInfo.answer(request) : null
+  if (info) return sendJson(reply.headers(openHeaders), info)
   settleOrigin(raw, app.url, clientAddress(request))
   const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
   if (publicClient !== null && form !== null) {

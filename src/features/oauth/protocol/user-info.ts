@@ -1,0 +1,95 @@
+import type { FastifyRequest } from 'fastify'
+import type { OauthRecordRow } from '../../../access/lookups/lookups.ts'
+import type { User } from '../../../users/user.ts'
+import type { AccessTokenClaims } from '../access-token.ts'
+import type { LiveToken } from '../alive.ts'
+import { claimsByScope, claimsOf } from './claims.ts'
+import type { Registry } from './clients.ts'
+import { protocolRoutes } from './paths.ts'
+import type { RecordSeal } from './record-seal.ts'
+
+interface UserInfoParts {
+  registry: Registry
+  seal: RecordSeal
+  /** Valid access token of svc; null for any other. */
+  findLive(token: string): Promise<LiveToken | null>
+}
+
+/** Payload of a grant's record. */
+interface StoredGrant {
+  accountId?: string
+  clientId?: string
+  iat?: number
+  exp?: number
+  openid?: { scope?: string; claims?: string[] }
+  rejected?: object
+}
+
+/** Headers of other ways to send a token, and those that the library also looks at. */
+const unusual = ['dpop', 'origin', 'content-type', 'content-length', 'transfer-encoding']
+
+const bearer = /^bearer ([\w-]+\.[\w-]+\.[\w-]+)$/i
+
+/**
+ * Answers UserInfo requests in the usual form (OpenID Connect Core section 5.3): a GET with a bearer token of a grant that
+ * names no individual claims. It never rejects: whatever it does not answer, the library decides. The library's pipeline
+ * takes several times as long, and reads user and grant a second time.
+ */
+export class UserInfo {
+  readonly #parts: UserInfoParts
+
+  constructor(parts: UserInfoParts) {
+    this.#parts = parts
+  }
+
+  /** Returns the response, or null for a request that the library must decide. */
+  async answer(request: FastifyRequest): Promise<object | null> {
+    const token = tokenOf(request)
+    if (token === null) return null
+    // The library looks again, and answers the failure.
+    const live = await this.#parts.findLive(token).catch(() => null)
+    if (!live?.user || !live.grant || live.claims.cnf) return null
+    return this.#claims(live.claims, live.user, live.grant)
+  }
+
+  #claims(claims: AccessTokenClaims, user: User, record: OauthRecordRow): object | null {
+    const client = this.#parts.registry.client(claims.client_id)
+    const asked = new Set(claims.scope?.split(' '))
+    if (!client || !asked.has('openid')) return null
+    const granted = scopesOf(record, this.#parts.seal.open<StoredGrant>(record), claims)
+    if (!granted) return null
+    const scopes = granted.filter((scope) => asked.has(scope))
+    const all: Record<string, unknown> = claimsOf(user, client, scopes.join(' '))
+    return Object.fromEntries(scopes.flatMap(namesOf).map((name) => [name, all[name]]))
+  }
+}
+
+/** Token of a request in the usual form. */
+function tokenOf({ method, url, headers }: FastifyRequest): string | null {
+  if (method !== 'GET' || url !== protocolRoutes.userinfo) return null
+  if (unusual.some((name) => headers[name] !== undefined)) return null
+  return bearer.exec(headers.authorization ?? '')?.[1] ?? null
+}
+
+/** OpenID Connect scopes of a usual grant of this token; null for any other. */
+function scopesOf(
+  { kind, consumedAt }: OauthRecordRow,
+  grant: StoredGrant | null,
+  { sub, client_id }: AccessTokenClaims,
+): string[] | null {
+  const now = Math.floor(Date.now() / 1000)
+  const isUsual =
+    grant !== null &&
+    kind === 'Grant' &&
+    consumedAt === null &&
+    grant.accountId === sub &&
+    grant.clientId === client_id &&
+    (grant.iat ?? Number.POSITIVE_INFINITY) <= now &&
+    (grant.exp ?? 0) > now &&
+    grant.rejected === undefined &&
+    (grant.openid?.claims ?? []).length === 0
+  return isUsual ? (grant.openid?.scope?.split(' ') ?? null) : null
+}
+
+const namesOf = (scope: string): readonly string[] =>
+  Object.hasOwn(claimsByScope, scope) ? claimsByScope[scope as keyof typeof claimsByScope] : []
