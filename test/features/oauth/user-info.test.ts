@@ -63,11 +63,9 @@ async function open(t: Parameters<typeof buildTestApp>[0]) {
 
 const all = 'openid profile email roles orders:read offline_access'
 
-/** Tokens of the password grant, bound to a key by a proof. */
-async function passwordTokens(svc: TestApp, client: string, username: string, scope: string, dpop?: string) {
-  const payload = { grant_type: 'password', username, password: 'correct horse', scope }
-  const headers = { ...basic(client), ...(dpop === undefined ? {} : { dpop }) }
-  const answer = await svc.app.inject({ method: 'POST', url: '/oauth/token', headers, payload })
+async function passwordTokens(svc: TestApp, client: string, username: string, scope: string) {
+  const fields = { grant_type: 'password', username, password: 'correct horse', scope }
+  const answer = await token(svc, client, fields)
   if (answer.statusCode !== 200) throw new Error(answer.body)
   return answer.json<{ access_token: string; refresh_token: string }>()
 }
@@ -98,8 +96,13 @@ t.test('answers UserInfo requests exactly as the library does', async (t) => {
     ...request('partner', { redirect_uri: callback, scope: 'openid' }),
     claims: JSON.stringify({ userinfo: { email: null, name: { essential: true } } }),
   })
-  const dpop = await proof(await newKey('ES256'), 'POST', '/oauth/token')
-  const bound = await passwordTokens(svc, 'partner', ada.email, all, dpop)
+  const bound = await svc.app.inject({
+    method: 'POST',
+    url: '/oauth/token',
+    headers: { ...basic('partner'), dpop: await proof(await newKey('ES256'), 'POST', '/oauth/token') },
+    payload: { grant_type: 'refresh_token', refresh_token: (await ofAda(all)).refresh_token },
+  })
+  t.ok(decodeJwt(bound.json().access_token).cnf)
   const browser = svc.browser()
   await browser.signIn(ada.email)
   const exchange = {
@@ -107,14 +110,16 @@ t.test('answers UserInfo requests exactly as the library does', async (t) => {
     subject_token: full.access_token,
     subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
   }
+  const exchanged = await token(svc, 'gateway', exchange)
+  t.match(exchanged.json(), { access_token: String })
   const bodies = [
     ...['openid', 'openid profile', 'email openid', 'roles openid', 'profile email'].map((scope) => ofAda(scope)),
     ofAda('openid profile stock:read', 'plain'),
     token(svc, 'machine', { grant_type: 'client_credentials' }).then((answer) => answer.json()),
-    token(svc, 'gateway', exchange).then((answer) => answer.json()),
+    exchanged.json(),
     browser.post('/oauth/token/fresh', {}).then((answer) => answer.json()),
   ]
-  const made: { access_token: string }[] = [full, revoked, ended, leaving, disabled, narrow, named, bound]
+  const made: { access_token: string }[] = [full, revoked, ended, leaving, disabled, narrow, named, bound.json()]
   for (const body of bodies) made.push(await body)
   const personal = await browser.post('/oauth/personal-access-tokens', { name: 'Backup', scopes: ['openid'] })
   const tokens = [

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { JWTPayload } from 'jose'
-import type { Algorithm, PrivateJwk } from './jwk.ts'
+import type { PrivateJwk } from './jwk.ts'
 
 const signAside = promisify(sign)
 
@@ -15,22 +15,24 @@ function keyObjectOf(jwk: PrivateJwk): KeyObject {
 
 const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
 
-/**
- * Signs a JWT. An ES256 or EdDSA signature takes less time than handing it to another thread, which jose always does. An
- * RS256 signature takes twenty times as long, so it would delay other requests.
- */
+/** Signs a JWT. */
 export async function signJwt(jwk: PrivateJwk, typ: string, claims: JWTPayload): Promise<string> {
   const { alg, kid } = jwk
   const text = `${encoded({ alg, typ, kid })}.${encoded(claims)}`
-  const signature = await signatureOf(alg, Buffer.from(text), keyObjectOf(jwk))
+  const signature = await signBytes(jwk, Buffer.from(text))
   return `${text}.${signature.toString('base64url')}`
 }
 
-function signatureOf(alg: Algorithm, data: Buffer, key: KeyObject): Buffer | Promise<Buffer> {
-  if (alg === 'RS256') return signAside('sha256', data, key)
+/**
+ * Signature as JWTs contain it. An ES256 or EdDSA signature takes less time than handing it to another thread, which jose
+ * always does. An RS256 signature takes twenty times as long, so it would delay other requests.
+ */
+export function signBytes(jwk: PrivateJwk, data: Uint8Array): Buffer | Promise<Buffer> {
+  const key = keyObjectOf(jwk)
+  if (jwk.alg === 'RS256') return signAside('sha256', data, key)
   // With `dsaEncoding`, Node would return r and s itself. But it throws and catches two errors for a key within options,
   // which takes as long as half of the signature.
-  return alg === 'ES256' ? joined(sign('sha256', data, key)) : sign(null, data, key)
+  return jwk.alg === 'ES256' ? joined(sign('sha256', data, key)) : sign(null, data, key)
 }
 
 /** ECDSA signature of P-256 as JWTs contain it: r and s in 32 bytes each (RFC 7518 section 3.4), from their DER sequence. */

@@ -1,10 +1,11 @@
-import type { ClientAuthMethod, Configuration, JWKS } from 'oidc-provider'
+import type { ClientAuthMethod, Configuration } from 'oidc-provider'
 import type { Cookies } from '../../../access/cookies.ts'
 import { deriveSecret } from '../../../crypto/keys.ts'
 import type { OutboundFetch } from '../../../http/outbound.ts'
 import type { User } from '../../../users/user.ts'
 import { acrValues, type Factors } from '../authentication-context.ts'
 import { proofAlgorithms } from '../dpop.ts'
+import type { PrivateJwk } from '../keys/jwk.ts'
 import type { StatusLists } from '../status-lists/status-lists.ts'
 import { statusOf } from '../status-lists/status-of.ts'
 import { type AdapterParts, RecordAdapter } from './adapter.ts'
@@ -18,11 +19,12 @@ import { originClaims } from './issued-token.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { servedScopes } from './scopes.ts'
+import { SigningKey } from './signing-key.ts'
 import { userClaims } from './user-claims.ts'
 
 export interface ProtocolParts extends AdapterParts {
   /** Private keys. The first one of each algorithm signs. */
-  keys: readonly object[]
+  keys: readonly PrivateJwk[]
   statusLists: StatusLists
   fetch: OutboundFetch
   cookies: Cookies
@@ -48,7 +50,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const policy = interactionPolicyOf(parts)
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
-    jwks: { keys: parts.keys } as JWKS,
+    jwks: { keys: parts.keys.map((key) => new SigningKey(key)) },
     routes: protocolRoutes,
     responseTypes: ['code'],
     scopes: [...servedScopes],
@@ -121,6 +123,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     fetch: parts.fetch,
     features: {
       devInteractions: { enabled: false },
+      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       clientCredentials: { enabled: true },
       deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****', ...devicePages },
       // The library authenticates the client, and svc answers (`answerIntrospection`).
