@@ -91,7 +91,7 @@ t.test('answers UserInfo requests exactly as the library does', async (t) => {
     await ofAda(all, 'leaving'),
   ]
   const disabled = await passwordTokens(svc, 'partner', ben.email, all)
-  const narrow = (await refresh(svc, 'partner', (await ofAda(all)).refresh_token, { scope: 'email openid' })).json()
+  const narrow = (await refresh(svc, 'partner', (await ofAda(all)).refresh_token, { scope: 'profile openid' })).json()
   const named = await codeFlow(svc, new Person(svc, ada.email), 'partner', {
     ...request('partner', { redirect_uri: callback, scope: 'openid' }),
     claims: JSON.stringify({ userinfo: { email: null, name: { essential: true } } }),

@@ -70,10 +70,20 @@ export class RecordAdapter implements Adapter {
     const end = expiresIn ? clock.now() + expiresIn * 1000 + keptFor : null
     const record = this.#recordOf(id, payload, end)
     // Two concurrent uses of a refresh token within the grace have the same successor. The first one inserts it.
-    if (this.#kind === 'RefreshToken') await store.insert(record)
+    if (this.#kind === 'RefreshToken') await this.#saveRefreshToken(record)
     else if (this.#redis) await this.#redis.put(record, clock.now())
     else await store.put(record)
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
+  }
+
+  /** Saves a refresh token; with the rotation of its predecessor, in one statement. */
+  async #saveRefreshToken(record: NewRecord): Promise<void> {
+    const { store, clock } = this.#parts
+    const { ctx } = Provider
+    const rotated = ctx && rotations.get(ctx)
+    if (!rotated) return void (await store.insert(record))
+    rotations.delete(ctx)
+    await store.rotate(rotated, clock.now(), record)
   }
 
   /** Saves a session or grant. One that was read updates its row, and fails if the row has ended since. */
@@ -173,6 +183,9 @@ export class RecordAdapter implements Adapter {
 
   async consume(id: string): Promise<void> {
     const { store, clock } = this.#parts
+    const { ctx } = Provider
+    // The library saves the successor next. Until then, nothing else of the request has an effect.
+    if (this.#kind === 'RefreshToken' && ctx) return void rotations.set(ctx, recordId(this.#kind, id))
     const isUsed = await (this.#redis ?? store).consume(recordId(this.#kind, id), clock.now())
     if (isUsed || !usedOnce.has(this.#kind)) return
     // The library checks before it consumes, so the second of two concurrent requests is rejected here.
@@ -238,6 +251,9 @@ export class RecordAdapter implements Adapter {
     return isRepeated ? payload : { ...payload, consumed: Math.floor(row.consumedAt / 1000) }
   }
 }
+
+/** Ids of the refresh tokens that requests are rotating. */
+const rotations = new WeakMap<object, string>()
 
 /** End (unix ms) of the grant that this request has read; 0 for another grant. */
 function readUntil(grantId: string): number {

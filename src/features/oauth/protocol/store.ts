@@ -96,6 +96,21 @@ export class RecordStore {
     return (await this.#run('oauth-consume', sql, [id, now])) > 0
   }
 
+  /**
+   * Consumes a refresh token and inserts its successor, if no concurrent request did. On PostgreSQL in one statement: one
+   * round trip and one commit.
+   */
+  async rotate(id: string, now: number, successor: NewRecord): Promise<void> {
+    if (!this.#database.pg) {
+      await this.consume(id, now)
+      await this.insert(successor)
+      return
+    }
+    const sql = `WITH consumed AS (UPDATE oauth_records SET consumed_at = $12 WHERE id = $11 AND consumed_at IS NULL)
+      INSERT INTO oauth_records ${columns} VALUES ${places} ON CONFLICT DO NOTHING`
+    await this.#run('oauth-rotate', sql, [...valuesOf(successor), id, now])
+  }
+
   /** Consumes a record and removes its payload; false if it was used before or does not exist. */
   async finish(id: string, now: number): Promise<boolean> {
     const sql = "UPDATE oauth_records SET consumed_at = $2, payload = '{}' WHERE id = $1 AND consumed_at IS NULL"
