@@ -12,8 +12,8 @@ const generated = join(root, 'src', 'generated')
 const packageFile = createRequire(import.meta.url).resolve('prisma/package.json')
 const prisma = join(dirname(packageFile), JSON.parse(readFileSync(packageFile, 'utf8')).bin.prisma)
 
-rmSync(generated, { recursive: true, force: true })
 for (const engine of ['postgresql', 'sqlite'] as const) {
+  rmSync(join(generated, engine), { recursive: true, force: true })
   generate(engine)
   readCompilerAsFile(engine)
 }

@@ -1,6 +1,5 @@
 import fastifySwagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import { Type } from 'typebox'
 import type { Config } from '../config/schema.ts'
 import { formType } from '../http/bodies.ts'
 import { describeDeprecation } from '../http/deprecation.ts'
@@ -8,6 +7,7 @@ import { describeInput, describeOutput } from '../http/description/described-sch
 import { completeDocument, type SwaggerDocument, xsrfHeaderName } from '../http/description/document.ts'
 import { problemResponse } from '../http/description/problems.ts'
 import { sharedResponse } from '../http/description/shared-responses.ts'
+import { Type } from '../json-schema.ts'
 import type { RouteAccess } from './route-access.ts'
 
 /** OpenAPI 3.1 document of the API. */

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { uncheckedText } from '../http/fields.ts'
+import { Type } from '../json-schema.ts'
 
 /** Query of a page with a list. */
 export const ListQuery = Type.Object({ after: uncheckedText('The last entry of the previous page.') })

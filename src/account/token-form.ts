@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
-import { type Static, Type } from 'typebox'
 import { type FieldErrors, HttpError } from '../errors.ts'
 import { uncheckedText, uncheckedTexts } from '../http/fields.ts'
+import { type Static, Type } from '../json-schema.ts'
 
 /** The form that creates a token. */
 export const TokenForm = Type.Object(

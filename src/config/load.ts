@@ -52,7 +52,7 @@ export interface Loaded {
 /** Where a value was set: in a file, perhaps with variables, or by an environment variable. */
 type Origin = (Place & { usesEnvironment: boolean }) | { variable: string }
 
-const validate = createValidator(rootSchema)
+const validate = await createValidator(rootSchema)
 
 /** Loads the configuration from the environment and the file it names. Throws a ConfigError with all problems. */
 export function loadConfig(options: Options = {}): Loaded {

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../json-schema.ts'
 import type { Language } from '../languages/languages.ts'
 import { type FeatureValues, featureSchemas } from './features.ts'
 import type { FoundPlace } from './findings.ts'

@@ -1,9 +1,10 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { createRequire } from 'node:module'
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { createValidate, digest } from '../generated/config-validator.ts'
 import { type Breach, explain } from './explain.ts'
-import { featureFormats } from './features.ts'
 import type { Finding, Path } from './findings.ts'
-import { formats } from './formats.ts'
-import { guardFormats } from './sections/guard.ts'
+import { formatTests } from './format-tests.ts'
+import { digestOf } from './schema-digest.ts'
 import { toMilliseconds } from './units.ts'
 import { childSchema, isMapping, mapValue, type Schema, typesOf } from './walk.ts'
 
@@ -14,39 +15,8 @@ interface Validated {
 }
 
 /** Creates a validator that returns all schema violations. */
-export function createValidator(schema: Schema): (value: unknown) => Validated {
-  const ajv = new Ajv({
-    allErrors: true,
-    useDefaults: true,
-    verbose: true,
-    strict: true,
-    allowUnionTypes: true,
-    // Each start compiles the schema once, so neither optimizing the validator nor validating the schema pays off.
-    code: { optimize: false },
-    validateSchema: false,
-    meta: false,
-  })
-  for (const word of [
-    'kind',
-    'secret',
-    'url',
-    'fileable',
-    'expected',
-    'names',
-    'reload',
-    'entries',
-    'unit',
-    'replacement',
-  ])
-    ajv.addKeyword(`x-svc-${word}`)
-  ajv.addKeyword({
-    keyword: 'x-svc-max',
-    type: 'string',
-    validate: (max: number, text: string) => !(toMilliseconds(text) > max),
-  })
-  for (const [name, { matches }] of Object.entries(formats)) ajv.addFormat(name, matches)
-  for (const { name, matches } of [...featureFormats, ...guardFormats]) ajv.addFormat(name, matches)
-  const validate = ajv.compile(schema)
+export async function createValidator(schema: Schema): Promise<(value: unknown) => Validated> {
+  const validate = await validateFunctionOf(schema)
   return (value) => {
     const root = { value: structuredClone(value) }
     const findings: Finding[] = []
@@ -60,6 +30,18 @@ export function createValidator(schema: Schema): (value: unknown) => Validated {
     }
     return { value: root.value, findings }
   }
+}
+
+/**
+ * Returns the generated function if it belongs to this schema. During development, before `npm run config:schema`, the
+ * schema is compiled.
+ */
+async function validateFunctionOf(schema: Schema): Promise<ValidateFunction> {
+  if (digest === digestOf(schema)) {
+    return createValidate({ formats: formatTests, toMilliseconds, require: createRequire(import.meta.url) })
+  }
+  const { compileSchema } = await import('./compile-schema.ts')
+  return compileSchema(schema, { optimize: false }).validate
 }
 
 function located(errors: readonly ErrorObject[], value: unknown): Breach[] {

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from '../json-schema.ts'
 import { sharedResponse } from './description/shared-responses.ts'
 
 /** The JSON body `""`, which Laravel clients expect from responses without content. */

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../json-schema.ts'
 import { apiSchema } from './description/described-schemas.ts'
 import { flag } from './validation.ts'
 

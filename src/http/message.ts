@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../json-schema.ts'
 import { sharedResponse } from './description/shared-responses.ts'
 
 /** A response that only says what happened. */

@@ -11,6 +11,7 @@ import type {
 import findMyWay from 'find-my-way'
 import { methodNotAllowed, notFound } from '../errors.ts'
 import { refuseDeep } from './input.ts'
+import { markRefused } from './route-pattern.ts'
 import { methodsOf, type Step, type StepHook } from './step.ts'
 
 /** Methods that get 405 where they have no route. Other methods get 404. */
@@ -70,15 +71,6 @@ function lookup(methodsByUrl: ReadonlyMap<string, unknown>): (path: string) => s
   }
 }
 
-/** The patterns of requests whose method their path does not support. */
-const refused = new WeakMap<FastifyRequest, string>()
-
-/** Returns the pattern of the route that a request is for, or undefined if its path is unknown. */
-export function routePattern(request: FastifyRequest): string | undefined {
-  const { url = '*' } = request.routeOptions
-  return url === '*' ? refused.get(request) : url
-}
-
 interface MethodRules {
   /** Replays the body of a request that is routed a second time. */
   replayBody: Step
@@ -132,7 +124,7 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
     const url = answered.includes(request.method) ? findPattern(request.url) : null
     // Before the body is read.
     if (url === null) return done(notFound())
-    refused.set(request, url)
+    markRefused(request, url)
     done(refusal(methodsByUrl.get(url) ?? new Set()))
   })
 

@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type SchemaValidateFunction, type ValidateFunction } from 'ajv'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import { type FieldErrors, notFound, validationFailed } from '../errors.ts'
+import { Type } from '../json-schema.ts'
 import { apiRequired, apiSchema } from './description/described-schemas.ts'
 import { isFlag } from './flag.ts'
 import { isDate, isEmail, isName } from './formats.ts'

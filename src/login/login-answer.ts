@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../json-schema.ts'
 import { UserSchema } from '../users/user-schema.ts'
 
 export const LoginAnswer = Type.Object(

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AddressRanges } from '../http/addresses.ts'
 import { canonicalAddress } from '../http/client-address.ts'
-import { routePattern } from '../http/methods.ts'
+import { routePattern } from '../http/route-pattern.ts'
 import { forTerminal } from './terminal.ts'
 import { sentTraceId } from './tracing/trace-id.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { forbidden, HttpError, validationFailed } from '../errors.ts'
+import { Type } from '../json-schema.ts'
 import type { TestMailbox } from './mailbox.ts'
 import type { MovableClock } from './movable-clock.ts'
 

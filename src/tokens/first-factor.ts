@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import { nullableText } from '../http/fields.ts'
+import type { Static, TObject, TProperties, TSchema } from '../json-schema.ts'
 import type { AuthenticationMethod } from '../login/authentication-methods.ts'
 import type { Channel } from '../login/channel.ts'
 import type { UserWithPassword } from '../users/users.ts'

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../json-schema.ts'
 
 const nullableDate = (description: string) =>
   Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description })

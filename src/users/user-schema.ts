@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../json-schema.ts'
 import type { User } from './user.ts'
 
 /** User JSON, the same in all responses. */
@@ -26,9 +26,22 @@ export const UserSchema = Type.Object(
   { title: 'User', description: 'The signed-in user.' },
 )
 
+const { id, name, email, email_verified_at, pending_email, role, two_factor_enabled, created_at, updated_at } =
+  UserSchema.properties
+
 /** User JSON for a caller. A third-party client sees only the fields of its scopes. */
 export const SeenUserSchema = Type.Object(
-  { id: UserSchema.properties.id, ...Type.Partial(Type.Omit(UserSchema, ['id'])).properties },
+  {
+    id,
+    name: Type.Optional(name),
+    email: Type.Optional(email),
+    email_verified_at: Type.Optional(email_verified_at),
+    pending_email,
+    role: Type.Optional(role),
+    two_factor_enabled: Type.Optional(two_factor_enabled),
+    created_at: Type.Optional(created_at),
+    updated_at: Type.Optional(updated_at),
+  },
   { title: 'CurrentUser', description: 'The signed-in user. Only `id` is always present.' },
 )
 

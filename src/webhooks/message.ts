@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { eventTypes, messageType } from '../event-types.ts'
+import { type Static, Type } from '../json-schema.ts'
 
 const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 

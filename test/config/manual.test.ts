@@ -76,18 +76,17 @@ t.test('accepts its example entries', (t) => {
   t.end()
 })
 
-t.test('shows example values that their keys accept', (t) => {
-  const visit = (node: Schema, path: readonly string[]) => {
+t.test('shows example values that their keys accept', async (t) => {
+  const visit = async (node: Schema, path: readonly string[]) => {
     for (const example of node.examples ?? []) {
       const isPlaceholder = /^…$|</.test(String(example)) || (isMapping(example) && 'file' in example)
-      const validate = createValidator({ type: 'object', properties: { value: node } })
+      const validate = await createValidator({ type: 'object', properties: { value: node } })
       if (!isPlaceholder) t.strictSame(validate({ value: example }).findings, [], path.join('.'))
     }
     const inner = { ...node.properties, ...node.patternProperties, ...(node.items && { '[]': node.items }) }
-    for (const [key, child] of Object.entries(inner)) visit(child, [...path, key])
+    for (const [key, child] of Object.entries(inner)) await visit(child, [...path, key])
   }
-  visit(schema, [])
-  t.end()
+  await visit(schema, [])
 })
 
 t.test('is generated from the schema, like the schema for editors and the reference', (t) => {

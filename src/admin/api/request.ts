@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { apiSchema } from '../../http/description/described-schemas.ts'
 import { idParameter, nullableText } from '../../http/fields.ts'
 import { withoutControls } from '../../http/formats.ts'
+import { Type } from '../../json-schema.ts'
 import { type EventContext, eventContext, recordEvents } from '../../users/events.ts'
 
 const guard = { family: 'guard', caller: 'required' } as const

@@ -1,5 +1,5 @@
-import { type TSchema, Type } from 'typebox'
 import { nullable } from '../../http/fields.ts'
+import { type TSchema, Type } from '../../json-schema.ts'
 import { TokenSchema } from '../../tokens/token-schema.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../../json-schema.ts'
 import { choice, duration, flag, formerDuration, list, nullable, section, text } from './kinds.ts'
 
 const STATEFUL = ['localhost', 'localhost:3000', 'localhost:5173', '127.0.0.1', '127.0.0.1:8000', '::1']

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../../json-schema.ts'
 import { choice, duration, type ExampleEntry, entry, flag, list, nullable, secret, text } from './kinds.ts'
 import { userClaims } from './user-claims.ts'
 

@@ -1,4 +1,4 @@
-import type { Static, TSchema } from 'typebox'
+import type { Static, TSchema } from '../../json-schema.ts'
 import type { Report } from '../findings.ts'
 import type { NamedFormat } from '../formats.ts'
 

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
+import { type Static, type TSchema, type TUnsafe, Type } from '../../json-schema.ts'
 import { type FormatName, formats, type NamedFormat } from '../formats.ts'
 import { type DurationUnit, type Rate, toMilliseconds } from '../units.ts'
 

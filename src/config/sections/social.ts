@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../../json-schema.ts'
 import type { Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
 import { type AppFacts, type DeepReadonly, featureSection } from './feature-section.ts'

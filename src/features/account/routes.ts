@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { requireUser } from '../../access/caller.ts'
 import { addAccountPages, ownAccount, sectionAnswers, sectionPath, sectionsOf } from '../../account/account-pages.ts'
 import { notFound } from '../../errors.ts'
+import { Type } from '../../json-schema.ts'
 import { accountPage } from '../../pages/links.ts'
 
 /** The overview of the account pages, and the address where password managers look for the password. */

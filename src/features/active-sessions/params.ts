@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { idParameter } from '../../http/fields.ts'
+import { Type } from '../../json-schema.ts'
 
 export const SessionParams = Type.Object({ id: Type.String({ pattern: '^[\\w-]{43}$' }) })
 

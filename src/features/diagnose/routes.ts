@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { findingsOf } from '../../access/diagnosis/diagnose.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { AddressRanges } from '../../http/addresses.ts'
 import { clientAddress } from '../../http/client-address.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { varyBy } from '../../http/vary.ts'
+import { Type } from '../../json-schema.ts'
 import { addPages } from '../../pages/pages.ts'
 
 const path = '/svc/diagnose'

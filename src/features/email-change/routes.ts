@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { Type } from 'typebox'
 import type { Tx } from '../../database/database.ts'
+import { Type } from '../../json-schema.ts'
 import { forgotPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { textsOf } from '../../pages/texts.ts'

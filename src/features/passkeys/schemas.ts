@@ -2,10 +2,10 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
-import { type TSchema, Type } from 'typebox'
 import { apiSchema } from '../../http/description/described-schemas.ts'
 import { idParameter, nullableText, rememberFlag } from '../../http/fields.ts'
 import { nameField } from '../../http/validation.ts'
+import { type TSchema, Type } from '../../json-schema.ts'
 import { challengeTokenField } from '../../tokens/first-factor.ts'
 
 const nullableDate = (description: string) =>

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { EmptyAnswer, sendEmpty } from '../../http/empty-answer.ts'
 import { uncheckedText } from '../../http/fields.ts'
+import { Type } from '../../json-schema.ts'
 import { confirmationAge } from '../../login/recent-password.ts'
 import { codeUserOf, confirm } from './confirm.ts'
 import { mailCode } from './mailed-code.ts'

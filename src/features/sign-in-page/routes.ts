@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
 import { type FieldErrors, HttpError, notFound } from '../../errors.ts'
 import { formType } from '../../http/bodies.ts'
 import { uncheckedText } from '../../http/fields.ts'
 import { isSet } from '../../http/flag.ts'
 import { isEmail } from '../../http/formats.ts'
 import { returnTarget } from '../../http/return-to.ts'
+import { type Static, Type } from '../../json-schema.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
@@ -203,7 +203,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
           tags: ['Pages'],
           summary: `Redirect to ${page}`,
           description: 'For browsers that open the address.',
-          querystring: Type.Pick(Query, ['return_to', 'login_hint']),
+          querystring: Type.Object({ return_to: Query.properties.return_to, login_hint: Query.properties.login_hint }),
           response: { 302: Type.Null({ description: 'To the page.' }) },
         },
       },

@@ -1,9 +1,9 @@
-import type { Static } from 'typebox'
 import type { Config } from '../../config/schema.ts'
 import { HttpError, validationFailed } from '../../errors.ts'
 import { isSet } from '../../http/flag.ts'
 import { localPath, returnTarget } from '../../http/return-to.ts'
 import { displayName } from '../../http/validation.ts'
+import type { Static } from '../../json-schema.ts'
 import type { RedirectQuery } from './schemas.ts'
 import { type Flow, maxReturnLength } from './state.ts'
 

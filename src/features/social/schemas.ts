@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { idParameter, nullableText, uncheckedText } from '../../http/fields.ts'
+import { Type } from '../../json-schema.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 
 const date = (description: string) =>

@@ -1,6 +1,6 @@
-import type { Static } from 'typebox'
 import type { Database, Tx } from '../../database/database.ts'
 import { maxRowId } from '../../database/ids.ts'
+import type { Static } from '../../json-schema.ts'
 import type { Found, ImportItem } from '../../users/import-part.ts'
 import { wireDate } from '../../users/wire-date.ts'
 import type { SocialProfile } from './profile.ts'

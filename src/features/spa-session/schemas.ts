@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { emailField, rememberFlag } from '../../http/fields.ts'
+import { Type } from '../../json-schema.ts'
 
 export const LoginBody = Type.Object(
   {

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { emailField, idParameter, nullable, nullableText } from '../../http/fields.ts'
 import { nameField, requiredFields } from '../../http/validation.ts'
+import { type Static, Type } from '../../json-schema.ts'
 import type { TokenProof } from '../../tokens/first-factor.ts'
 import { UserSchema } from '../../users/user-schema.ts'
 

@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { apiSchema } from '../../http/description/described-schemas.ts'
 import { nullableText, optionalFlag } from '../../http/fields.ts'
+import { Type } from '../../json-schema.ts'
 
 export const ChallengeBody = Type.Object(
   {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { Type } from 'typebox'
 import { idParameter } from '../../http/fields.ts'
+import { Type } from '../../json-schema.ts'
 import { unlockedUser, unlockPath, useUnlock } from '../../login/unlock.ts'
 import { signInPage, startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox'
+import { type TSchema, Type } from '../../json-schema.ts'
 import { type SharedResponse, sharedResponse } from './shared-responses.ts'
 
 const fields = {

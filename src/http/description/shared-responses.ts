@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import type { TSchema } from '../../json-schema.ts'
 
 /** A response that several operations refer to by its name. */
 export interface SharedResponse<Schema extends TSchema = TSchema> {

@@ -4,12 +4,10 @@ import { type CommandContext, CommandError, type CommandInput, type CommandOptio
 import { isDatabaseUrl } from '../../config/formats.ts'
 import { importSecrets } from '../../config/load.ts'
 import { DataError } from '../../database/copy/values.ts'
-import { openSource } from '../../database/foreign/open.ts'
 import type { ForeignSource } from '../../database/foreign/source.ts'
 import { clientsAsYaml, passportColumns } from '../../features/oauth/laravel.ts'
 import { laravelPasskeys } from '../../features/passkeys/laravel.ts'
 import { laravelLinks } from '../../features/social/laravel.ts'
-import { SecondFactor } from '../../login/second-factor.ts'
 import { laravelTokens } from '../../tokens/laravel.ts'
 import { parseKeys, readKeyFile } from './app-keys.ts'
 import { chooseColumns, importLaravel } from './run.ts'
@@ -62,6 +60,8 @@ async function run(context: CommandContext, input: Input): Promise<void> {
   const secrets = importSecrets()
   const keys = parseKeys(keyFile === undefined ? (secrets.appKey ?? '') : readKeyFile(keyFile))
   const origin = originOf(context, input.options)
+  // Other commands start faster without the database drivers.
+  const { openSource } = await import('../../database/foreign/open.ts')
   try {
     const source = await openSource(url, secrets.password)
     try {
@@ -99,6 +99,7 @@ function partsOf({ config, now }: CommandContext, { options: { 'user-type': give
 
 async function rulesOf({ config, database, now }: CommandContext, source: ForeignSource, { options: given }: Input) {
   const { registration, admin } = config.current()
+  const { SecondFactor } = await import('../../login/second-factor.ts')
   return {
     secondFactor: new SecondFactor(config, database),
     defaultRole: registration.role,

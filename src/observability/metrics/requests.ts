@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { routePattern } from '../../http/methods.ts'
+import { routePattern } from '../../http/route-pattern.ts'
 import { version } from '../../version.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { notFound } from '../../../errors.ts'
 import { clientDetails, clientFacts } from '../../../features/oauth/client-facts.ts'
+import { Type } from '../../../json-schema.ts'
 import { reads } from '../request.ts'
 import { AdminClient, ClientDetails } from '../schemas.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { notFound } from '../../../errors.ts'
+import { Type } from '../../../json-schema.ts'
 import { findUserById } from '../../../users/users.ts'
 import { revokeSession, revokeToken, revokeTokensOf, sessionsOf, tokensOf } from '../../credentials.ts'
 import {

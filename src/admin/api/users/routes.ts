@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { notFound } from '../../../errors.ts'
+import { Type } from '../../../json-schema.ts'
 import { searchUsers, userStates } from '../../../users/search.ts'
 import type { User } from '../../../users/user.ts'
 import { findUserById } from '../../../users/users.ts'

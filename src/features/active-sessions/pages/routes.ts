@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { callerOf } from '../../../access/caller.ts'
 import { addAccountPages, ownAccount, sectionAnswers, sectionPath, submitForm } from '../../../account/account-pages.ts'
+import { Type } from '../../../json-schema.ts'
 import { signOut } from '../../../login/sign-in.ts'
 import { startPage } from '../../../pages/links.ts'
 import { browserName } from '../../../users/browser-name.ts'

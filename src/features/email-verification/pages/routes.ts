@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { uncheckedText } from '../../../http/fields.ts'
+import { Type } from '../../../json-schema.ts'
 import { resendPage, signInPage, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { resendVerification, unverifiedAddress } from '../resend.ts'

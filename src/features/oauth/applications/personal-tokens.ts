@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import type { Static } from 'typebox'
 import { requireUser } from '../../../access/caller.ts'
 import { notFound, validationFailed } from '../../../errors.ts'
+import type { Static } from '../../../json-schema.ts'
 import { requireStillSignedIn } from '../../../login/still-signed-in.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'

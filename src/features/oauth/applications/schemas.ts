@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { nullableText } from '../../../http/fields.ts'
 import { nameField } from '../../../http/validation.ts'
+import { Type } from '../../../json-schema.ts'
 
 const date = (description: string) => Type.String({ format: 'date-time', description })
 const scopes = Type.Array(Type.String(), { description: 'The granted scopes.' })

@@ -1,6 +1,6 @@
-import type { Static } from 'typebox'
 import { storedAbilities } from '../../../access/abilities.ts'
 import type { Database, Tx } from '../../../database/database.ts'
+import type { Static } from '../../../json-schema.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 import type { RecordSeal, SealedRecord } from '../protocol/record-seal.ts'
 import { recordId } from '../protocol/store.ts'

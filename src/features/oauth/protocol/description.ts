@@ -1,5 +1,5 @@
-import { type TSchema, Type } from 'typebox'
 import { optionalBody } from '../../../http/description/described-schemas.ts'
+import { type TSchema, Type } from '../../../json-schema.ts'
 import { pageAnswers } from '../../../pages/pages.ts'
 import { maxTokens } from './introspection/request.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'

@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { errorHeaders } from '../../../http/description/problems.ts'
 import { sharedResponse } from '../../../http/description/shared-responses.ts'
+import { Type } from '../../../json-schema.ts'
 
 const seconds = (description: string) => Type.Integer({ minimum: 0, description })
 const text = (description: string) => Type.Optional(Type.String({ description }))

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import type { Static } from 'typebox'
 import { validationFailed } from '../../../errors.ts'
+import type { Static } from '../../../json-schema.ts'
 import { continueSignIn } from '../../../login/challenge.ts'
 import { startPage } from '../../../pages/links.ts'
 import { browserName } from '../../../users/browser-name.ts'

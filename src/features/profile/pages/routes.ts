@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { requireUser } from '../../../access/caller.ts'
 import { addAccountPages, ownAccount, sectionAnswers, sectionPath, submitForm } from '../../../account/account-pages.ts'
 import type { FieldErrors } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { checkBody } from '../../../http/check-body.ts'
 import { uncheckedText } from '../../../http/fields.ts'
+import { Type } from '../../../json-schema.ts'
 import { resendPage } from '../../../pages/links.ts'
 import { changeProfile, ProfileBody } from '../changes.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { formType } from '../../../http/bodies.ts'
 import { textsOf } from '../../../http/texts.ts'
+import { Type } from '../../../json-schema.ts'
 import { addPages } from '../../../pages/pages.ts'
 import { findInvitation, invitationPageOf, invitationPath } from '../../../users/invitations.ts'
 import { continuation, continuing } from '../continue-page.ts'

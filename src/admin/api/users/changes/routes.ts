@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { validationFailed } from '../../../../errors.ts'
 import { optionalBody } from '../../../../http/description/described-schemas.ts'
+import { Type } from '../../../../json-schema.ts'
 import type { UserChanges } from '../../../../users/users.ts'
 import { changeUser, endSessions, makeResetLink, removeUser, replacePassword, unlockUser } from '../../../users.ts'
 import { adminOrigin, changes, reasonField, UserParams, userIdOf } from '../../request.ts'
