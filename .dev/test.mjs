@@ -84,7 +84,7 @@ async function run(engine, chosen, variables, options = []) {
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(root, 'node_modules', '.svc', 'compiled'),
-    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-load-hooks.mjs', import.meta.url)}`.trim(),
+    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('lean-tap.mjs', import.meta.url)}`.trim(),
     ...variables,
     SVC_TEST_ENGINE: engine,
     SVC_TEST_ANSWERS: answers,

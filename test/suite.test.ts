@@ -1,4 +1,5 @@
 // engine: none
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -97,6 +98,22 @@ for (const [name, { pattern, instead, except = {}, inTests = false }] of Object.
     )
   })
 }
+
+t.test('a test file fails if an error is thrown outside of its tests', async (t) => {
+  const preload = join(folder, '../.dev/lean-tap.mjs')
+  const outcomes = {
+    'setImmediate(() => { throw new Error("late") })': 1,
+    'setImmediate(() => Promise.reject(new Error("late")))': 1,
+    'setImmediate(() => {})': 0,
+  }
+  const tap = import.meta.resolve('tap')
+  for (const [late, expected] of Object.entries(outcomes)) {
+    const code = `const { default: t } = await import('${tap}'); t.test('waits', async () => { ${late}; await new Promise(setImmediate) })`
+    const file = join(t.testdir({ 'late.test.mjs': code }), 'late.test.mjs')
+    const { status } = spawnSync(process.execPath, [`--import=${preload}`, file])
+    t.equal(status, expected, late)
+  }
+})
 
 t.test('bench/README.md shows the results of the last benchmark', async (t) => {
   t.notOk(updateReadme(true), 'run node bench/readme.ts')
