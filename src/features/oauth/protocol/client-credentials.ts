@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type { Config } from '../../../config/schema.ts'
 import { randomId } from '../../../crypto/random.ts'
+import { RecentMap } from '../../../crypto/recent.ts'
 import type { Metrics } from '../../../observability/metrics/metrics.ts'
 import type { Algorithm } from '../keys/jwk.ts'
 import type { StatusLists } from '../status-lists/status-lists.ts'
@@ -31,6 +32,10 @@ interface MachineGrant {
 
 const gty = 'client_credentials'
 
+/** Maximum number of remembered grants, and the maximum length of what was asked for. */
+const maxGrants = 1_000
+const maxAsked = 500
+
 const usualFields = new Set(['grant_type', 'client_id', 'client_secret', 'scope', 'resource'])
 
 /** Headers of proofs and assertions, which only the library checks. */
@@ -43,6 +48,8 @@ const proofs = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-po
 export class ClientCredentials {
   readonly #parts: ClientCredentialsParts
   readonly #known: ReadonlySet<string>
+  /** What clients asked for last, and may have: a machine asks for the same with each of its requests. */
+  readonly #grants = new RecentMap<MachineGrant>(maxGrants)
 
   constructor(parts: ClientCredentialsParts) {
     this.#parts = parts
@@ -60,6 +67,15 @@ export class ClientCredentials {
   }
 
   #grantOf(clientId: string, fields: URLSearchParams): MachineGrant | null {
+    const asked = JSON.stringify([clientId, fields.get('scope'), fields.get('resource')])
+    const known = this.#grants.get(asked)
+    if (known) return known
+    const grant = this.#settle(clientId, fields)
+    if (grant && asked.length <= maxAsked) this.#grants.add(asked, grant)
+    return grant
+  }
+
+  #settle(clientId: string, fields: URLSearchParams): MachineGrant | null {
     const { registry } = this.#parts
     const targets = registry.targets(clientId)
     const resource = settledResource(fields.get('resource') ?? undefined, targets)

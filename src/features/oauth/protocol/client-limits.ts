@@ -56,6 +56,12 @@ export class ClientLimits {
     return isRight
   }
 
+  /** Tests whether the pair failed recently in this process, so that its counter decides. */
+  isSuspectPair(clientId: string, address: string): boolean {
+    // Usually nobody failed, and the name is not needed.
+    return this.#suspects.size > 0 && this.isSuspect(this.nameOf(clientId, address))
+  }
+
   /** Tests whether the pair failed recently in this process, so that `check` and `attempt` query its counter. */
   isSuspect(name: string, now = this.#clock.now()): boolean {
     return (this.#suspects.get(name) ?? 0) > now

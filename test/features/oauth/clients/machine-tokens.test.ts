@@ -2,8 +2,9 @@
 import type { FastifyRequest, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { seed } from '../../../http/odd-requests.ts'
+import { testConfig } from '../../../support/app.ts'
 import { clients, machineRequest, settings } from './machine-requests.ts'
-import { buildServer } from './parties.ts'
+import { buildServer, machine, post, secret } from './parties.ts'
 
 const requests = Number(process.env.SVC_TEST_REQUESTS ?? 2_500)
 const atOnce = 100
@@ -65,6 +66,29 @@ t.test('answers client credentials requests exactly as the library does', async 
   t.same(differences.slice(0, 3), [], `seed ${seed}`)
   t.ok(issued > requests / 10, `svc issued ${issued} tokens`)
   t.ok(accepted > issued, `the library accepted ${accepted - issued} other requests`)
+})
+
+t.test('follows a reload at once', async (t) => {
+  const one = (more: object) => ({ settings: { ...settings, clients: [machine('several', { secret, ...more })] } })
+  const svc = await buildServer(t, clients, { settings })
+  const ask = async (scope: string, client_secret = secret) => {
+    const fields = { grant_type: 'client_credentials', client_id: 'several', client_secret, scope }
+    const answer = await post(svc, '/oauth/token', fields)
+    return [answer.statusCode, answer.json().error ?? answer.json().expires_in]
+  }
+  const reload = (more: object) => {
+    const { clients: swapped } = testConfig(one(more).settings).current()
+    svc.config.swap({ ...svc.config.current(), clients: swapped })
+  }
+  t.same(await ask('orders:read'), [200, 900])
+  t.same(await ask('mail:read'), [200, 900])
+  reload({ scopes: ['mail:read'], access_token_ttl: '90s' })
+  t.same(await ask('orders:read'), [400, 'invalid_scope'])
+  t.same(await ask('mail:read'), [200, 90])
+  reload({ scopes: ['mail:read'], secret: 'another-secret-that-is-long-enough' })
+  t.same(await ask('mail:read'), [401, 'invalid_client'])
+  reload({ scopes: ['mail:read'], grants: ['password'] })
+  t.same(await ask('mail:read'), [400, 'unauthorized_client'])
 })
 
 t.test('signs tokens that verify with the published keys', async (t) => {

@@ -29,7 +29,7 @@ export function clientBySecret(
   if (!found || !printable.test(found.id) || !printable.test(found.secret)) return null
   const client = registry.client(found.id)
   const { client_secret: hash } = (client && registry.metadata(found.id)) ?? {}
-  if (!client || typeof hash !== 'string' || limits.isSuspect(limits.nameOf(found.id, ip))) return null
+  if (!client || typeof hash !== 'string' || limits.isSuspectPair(found.id, ip)) return null
   const only = client.token_endpoint_auth_method
   if (only !== null && only !== found.method) return null
   return constantTimeEqual(hash, secretHash(found.secret)) ? client : null
