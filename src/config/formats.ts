@@ -40,6 +40,10 @@ export const formats = {
     matches: isDatabaseUrl,
   },
   'redis-url': { expected: 'redis://… or rediss://…', matches: (text) => hasProtocol(text, ['redis:', 'rediss:']) },
+  'host-port': {
+    expected: 'a host with an optional port, such as sentinel.internal:26379 or [::1]:26379',
+    matches: (text) => isStatefulHost(text) && !text.includes('*'),
+  },
   'mail-url': { expected: 'log:, file:<directory> or smtp(s)://user:password@host:port', matches: isMailUrl },
   'export-target': {
     expected:

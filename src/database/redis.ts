@@ -13,10 +13,13 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   // Loaded only where it is used.
   const { Redis } = await import('ioredis')
   const client = new Redis(redis.url, {
+    ...sentinelOptions(redis),
     connectTimeout: redis.timeout,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
-    retryStrategy: (times) => Math.min(100 * 2 ** times, 5_000),
+    retryStrategy: delayOf,
+    // A primary that became a replica.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     keyPrefix: 'svc:',
   })
   const send = client.sendCommand.bind(client)
@@ -37,10 +40,35 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   return client
 }
 
-/** Connects to a Redis once, for a check. Rejects if it does not answer. */
-export async function pingRedis(url: string): Promise<void> {
+const delayOf = (attempts: number): number => Math.min(100 * 2 ** attempts, 5_000)
+
+/** Options that find the primary through Redis Sentinel. The host of `url` is then its name. */
+function sentinelOptions({ url, sentinels, sentinel_password, timeout }: Config['redis']) {
+  if (url === null || sentinels.length === 0) return {}
+  const { protocol, hostname } = new URL(url)
+  return {
+    name: hostname,
+    sentinels: sentinels.map((address) => {
+      const { hostname: host, port } = new URL(`redis://${address}`)
+      return { host: host.replace(/^\[|\]$/g, ''), port: Number(port || 26_379) }
+    }),
+    ...(sentinel_password !== null && { sentinelPassword: sentinel_password }),
+    ...(protocol === 'rediss:' && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
+    sentinelCommandTimeout: timeout,
+    sentinelRetryStrategy: delayOf,
+    sentinelReconnectStrategy: delayOf,
+    // Closes the connection to the former primary, which may hang or still accept writes.
+    failoverDetector: true,
+    disconnectTimeout: timeout,
+  }
+}
+
+/** Connects to the configured Redis once, for a check. Rejects if it does not answer. */
+export async function pingRedis(redis: Config['redis']): Promise<void> {
   const { Redis } = await import('ioredis')
-  const client = new Redis(url, {
+  const client = new Redis(redis.url ?? '', {
+    ...sentinelOptions(redis),
+    sentinelRetryStrategy: () => null,
     lazyConnect: true,
     connectTimeout: 5_000,
     commandTimeout: 5_000,

@@ -33,7 +33,7 @@ export async function checkDatabase({ database }: Config): Promise<Check[]> {
 export async function checkRedis({ redis }: Config): Promise<Check[]> {
   if (redis.url === null) return [skipped('redis', 'Not configured. svc uses the database instead.', 'redis.url')]
   try {
-    await pingRedis(redis.url)
+    await pingRedis(redis)
     return [ok('redis', 'Redis answers.')]
   } catch (error) {
     return [failure('redis', `Redis cannot be used: ${reasonOf(error)}.`, 'redis.url')]

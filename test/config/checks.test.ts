@@ -70,6 +70,9 @@ table('server and outbound', [
   ['metrics: { port: 8000 }', 'metrics.port', /differ/],
   ['database: { url: ./svc.db }', 'database.url'],
   ['redis: { url: http://cache }', 'redis.url'],
+  ['redis: { sentinels: [sentinel:26379] }', 'redis.sentinels'],
+  ['redis: { url: redis://mymaster:6379, sentinels: [sentinel:26379] }', 'redis.url'],
+  ['redis: { url: redis://mymaster, sentinels: [redis://sentinel] }', 'redis.sentinels[0]'],
 ])
 
 table('stateful', [

@@ -106,6 +106,7 @@ t.test('never binds passkeys to a public suffix', (t) => {
 t.test('needs no file with PostgreSQL', (t) => {
   t.strictSame(configOf('database: { url: postgresql://u:p@db/svc }').database, {
     url: 'postgresql://u:p@db/svc',
+    prepared_statements: true,
     engine: 'postgresql',
     file: null,
   })

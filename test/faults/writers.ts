@@ -19,6 +19,8 @@ export class Writers {
   readonly statuses = new Map<number, number>()
   /** Answers that report an internal error. */
   readonly flaws: string[] = []
+  /** The number of revoked tokens that svc accepted. */
+  stale = 0
   /** Requests without an answer, because the process was killed. */
   unanswered = 0
   readonly #url: string
@@ -49,7 +51,7 @@ export class Writers {
 
   start(count: number): void {
     this.#isOver = false
-    this.#all = Array.from({ length: count }, () => this.#write())
+    this.#all = [...Array.from({ length: count }, () => this.#write()), this.#reuse()]
   }
 
   /** Resolves when the pending requests are answered. */
@@ -66,6 +68,22 @@ export class Writers {
       this.live.delete(token)
       const answer = await this.#note(requestWithBearer(this.#url, token, '/api/tokens/current', 'DELETE'))
       if (answer?.statusCode === 200) this.revoked.add(token)
+    }
+  }
+
+  /** Uses the tokens whose revocation was acknowledged last. */
+  async #reuse(): Promise<void> {
+    let last: string | undefined
+    while (!this.#isOver) {
+      const recent = [...this.revoked].slice(-20)
+      const token = recent[Math.floor(Math.random() * recent.length)]
+      // Without a new one, the same few tokens would be checked over and over.
+      if (token === undefined || token === last) await pass(5)
+      last = token
+      if (token === undefined) continue
+      const answer = await requestWithBearer(this.#url, token, '/api/user').catch(() => null)
+      if (answer?.statusCode === 200) this.stale++
+      else if (answer?.statusCode !== 401) await pass(50)
     }
   }
 
@@ -107,6 +125,7 @@ export class Writers {
     }
     const [live, revoked] = [[...this.live], [...this.revoked]]
     await Promise.all([1, 2, 3, 4].flatMap(() => [look(live, 200), look(revoked, 401)]))
+    t.equal(this.stale, 0, 'no revoked token was accepted')
     t.same(lost, [], `${this.live.size} tokens are valid and ${this.revoked.size} are revoked`)
   }
 }

@@ -26,6 +26,7 @@ export const sectionChecks: readonly Check[] = [
   portsDiffer,
   everythingIsNoScope,
   workersCanShareTheDatabase,
+  sentinelsNameThePrimary,
 ]
 
 function secretsAreLong({ app }: Config, report: Report): void {
@@ -145,6 +146,13 @@ function portsDiffer({ server, metrics }: Config, report: Report): void {
 
 function everythingIsNoScope({ scopes }: Config, report: Report): void {
   if (Object.hasOwn(scopes, '*')) report(['scopes', '*'], 'is not allowed; list each scope')
+}
+
+function sentinelsNameThePrimary({ redis }: Config, report: Report): void {
+  if (redis.sentinels.length === 0) return
+  if (redis.url === null) report(['redis', 'sentinels'], 'requires redis.url, such as redis://mymaster')
+  else if (new URL(redis.url).port !== '')
+    report(['redis', 'url'], 'must not have a port with sentinels, because its host is the name of the primary')
 }
 
 function workersCanShareTheDatabase({ server, database }: Config, report: Report): void {

@@ -6,6 +6,7 @@ import {
   integer,
   list,
   nullable,
+  secret,
   secrets,
   secretUrl,
   section,
@@ -108,7 +109,25 @@ export const serverSections = {
         format: 'redis-url',
         reload: 'restart',
         example: 'redis://localhost:6379',
-        description: 'The address, redis://… or rediss://…. By default svc uses the database instead of Redis.',
+        description:
+          'The address, redis://… or rediss://…. By default svc uses the database instead of Redis. With sentinels, its host is the name of the primary in Redis Sentinel, without a port: redis://:password@mymaster.',
+      }),
+    ),
+    sentinels: list(
+      text({ format: 'host-port', description: 'The address of a sentinel; the default port is 26379.' }),
+      {
+        default: [],
+        reload: 'restart',
+        example: ['sentinel-1.internal:26379', 'sentinel-2.internal:26379', 'sentinel-3.internal:26379'],
+        description:
+          'Addresses of Redis Sentinel, which says where the primary is. svc follows a failover. With rediss://…, the sentinels use TLS too. docs/high-availability.md has recommended settings.',
+      },
+    ),
+    sentinel_password: nullable(
+      secret({
+        reload: 'restart',
+        example: { file: '/run/secrets/sentinel' },
+        description: 'The password of the sentinels, if they have one. That of Redis is in url.',
       }),
     ),
     timeout: duration({

@@ -1,0 +1,122 @@
+// engine: postgresql
+// npm run check:failover runs every case, and prints how long each takes.
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { migrationsFolder, readMigrations } from '../../src/database/migrations.ts'
+import { preparePostgresql } from '../../src/database/postgresql.ts'
+import { isUnavailable } from '../../src/database/unavailable.ts'
+import { type Cluster, hasPatroni, type Node, startCluster } from '../support/patroni.ts'
+import { runCli, startMain } from '../support/process.ts'
+import { sendRequest } from '../support/remote.ts'
+import { until } from '../support/until.ts'
+import { isLongRun, Writers, writer } from './writers.ts'
+
+/** Three processes migrate an empty database, and the primary is killed meanwhile. */
+async function migrate(t: Test, cluster: Cluster): Promise<void> {
+  const all = readMigrations(migrationsFolder('postgresql')).map(({ name }) => name)
+  const applied: string[] = []
+  const refused: unknown[] = []
+  const first = await cluster.primary()
+  const log = {
+    info: (fields: object) => {
+      applied.push((fields as { migration: string }).migration)
+      if (applied.length === 5) first.kill('postgresql')
+    },
+    warn: () => {},
+  }
+  // As an orchestrator does: a process that cannot start is started again.
+  const start = async () => {
+    await until(() =>
+      preparePostgresql(cluster.url, { log }).then(
+        () => true,
+        (error) => {
+          refused.push(error)
+          return false
+        },
+      ),
+    )
+  }
+  await Promise.all([start(), start(), start()])
+  t.ok(refused.length > 0, `${refused.length} starts failed during the failover`)
+  t.same(refused.filter((error) => !isUnavailable(error)).slice(0, 3), [])
+  t.equal(new Set(applied).size, applied.length, 'no migration is applied twice')
+  const client = new pg.Client({ connectionString: cluster.url })
+  await client.connect()
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL ORDER BY migration_name',
+  )
+  await client.end()
+  t.same(
+    rows.map(({ name }) => name),
+    all,
+    'every migration is recorded once',
+  )
+  await cluster.isSynchronous()
+}
+
+/** svc on the cluster, under load. */
+async function start(t: Test, cluster: Cluster) {
+  const env = { DATABASE_URL: cluster.url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
+  const svc = await startMain(t, { env })
+  const create = ['user:create', `--email=${writer.email}`, '--name=Ada', '--verified']
+  const made = await runCli(create, { cwd: svc.cwd, env, input: `${writer.password}\n` })
+  if (made.code !== 0) throw new Error(made.stderr)
+  return { svc, writers: await Writers.signIn(svc.url) }
+}
+
+interface Fault {
+  name: string
+  /** Ends the primary; the others elect a new one unless `same`. */
+  begin(primary: Node, cluster: Cluster): void | Promise<void>
+  /** Brings the former primary back. */
+  end?(former: Node): void | Promise<void>
+}
+
+const faults: Fault[] = [
+  { name: 'PostgreSQL of the primary is killed', begin: (primary) => primary.kill('postgresql') },
+  {
+    name: 'the machine of the primary fails',
+    begin: (primary) => primary.kill('all'),
+    end: (former) => former.start(),
+  },
+  { name: 'the primary hangs and continues', begin: (primary) => primary.freeze(), end: (former) => former.thaw() },
+  { name: 'the primary loses etcd', begin: (primary) => primary.cutOff(), end: (former) => former.reconnect() },
+  { name: 'an operator switches over', begin: (_, cluster) => cluster.switchOver() },
+]
+
+t.test('loses no acknowledged write in a failover, and migrates once', async (t) => {
+  if (!hasPatroni(t)) return
+  const cluster = await startCluster(t)
+  await migrate(t, cluster)
+  const { svc, writers } = await start(t, cluster)
+  for (const { name, begin, end } of isLongRun ? faults : faults.slice(0, 1)) {
+    await t.test(name, async (t) => {
+      await cluster.isSynchronous()
+      writers.start(8)
+      const before = writers.acknowledged
+      await until(() => writers.acknowledged > before + 50)
+      const primary = await cluster.primary()
+      const began = Date.now()
+      await begin(primary, cluster)
+      const next = await cluster.primary(primary)
+      const elected = Date.now()
+      const last = writers.acknowledged
+      await until(() => writers.acknowledged > last)
+      const recovered = Date.now()
+      t.comment(`new primary after ${elected - began} ms, svc ${recovered - elected} ms later: ${next.name}`)
+      if (isLongRun) t.ok(recovered - elected <= 5_000, 'svc recovers within five seconds of the new primary')
+      await until(() => writers.acknowledged > last + 50)
+      await end?.(primary)
+      if (isLongRun) await cluster.isWhole()
+      const back = writers.acknowledged
+      await until(() => writers.acknowledged > back + 50)
+      await writers.stop()
+      await writers.check(t)
+      t.same(writers.flaws.slice(0, 3), [], 'every other answer is a 503 with Retry-After')
+      t.equal(writers.unanswered, 0)
+      t.comment(JSON.stringify([...writers.statuses]))
+    })
+  }
+  t.equal((await sendRequest(svc.url, { url: '/health/ready' })).statusCode, 200)
+  t.notMatch(svc.stdout(), /"level":(50|60)/, 'a failover causes no internal error')
+})

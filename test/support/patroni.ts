@@ -1,0 +1,279 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Test } from 'tap'
+import { stringify } from 'yaml'
+import { freePort } from './port.ts'
+import { findPostgresql, serverUser } from './postgresql-server.ts'
+import { openProxy } from './proxy.ts'
+import { sendRequest } from './remote.ts'
+import { until } from './until.ts'
+
+const find = (name: string) =>
+  ['/usr/bin', '/usr/sbin', '/usr/local/bin'].map((folder) => join(folder, name)).find((path) => existsSync(path))
+
+const programs = { etcd: find('etcd'), patroni: find('patroni'), haproxy: find('haproxy') }
+
+/** The folder of all programs of PostgreSQL: another one may have links to some. */
+const binaries = () => dirname(realpathSync(join(findPostgresql() ?? '', 'initdb')))
+
+/** Whether the programs of the cluster are installed for the tests; CI requires them. */
+export function hasPatroni(t: Test): boolean {
+  if (programs.etcd && programs.patroni && programs.haproxy && findPostgresql()) return true
+  const line = 'PATRONI, ETCD, HAPROXY OR POSTGRESQL IS NOT ON THIS MACHINE: NO FAILOVER WAS TESTED'
+  process.stderr.write(`*** ${line} ***\n`)
+  if (process.env.CI) t.fail(line)
+  else t.pass(line, { skip: true })
+  return false
+}
+
+/** A node of a cluster: Patroni with its PostgreSQL. */
+export interface Node {
+  name: string
+  /** The URL of its PostgreSQL, whatever its role. */
+  url: string
+  folder: string
+  /** Whether it holds the lock of the primary and accepts writes. */
+  isPrimary(): Promise<boolean>
+  /** Kills PostgreSQL, and Patroni too unless only the database crashes. */
+  kill(parts: 'postgresql' | 'all'): void
+  /** Pauses all its processes: connections stay open without answers. */
+  freeze(): void
+  thaw(): void
+  /** Cuts Patroni off from etcd, but not PostgreSQL from svc. */
+  cutOff(): void
+  reconnect(): Promise<void>
+  /** Starts Patroni again after `kill('all')`. */
+  start(): void
+}
+
+/** Three nodes with synchronous replication, and HAProxy in front of the primary. */
+export interface Cluster {
+  /** The URL of the database through HAProxy. */
+  url: string
+  nodes: Node[]
+  /** Waits for the primary; `other` excludes the former one. */
+  primary(other?: Node): Promise<Node>
+  /** Waits until a standby confirms every commit, so that a failover loses none. */
+  isSynchronous(): Promise<void>
+  /** Waits until every node is running. */
+  isWhole(): Promise<void>
+  /** Asks Patroni to move the primary to another node. */
+  switchOver(): Promise<void>
+}
+
+/** Runs a program until the test ends; its output goes to a file beside its data. */
+function run(t: Test, program: string, args: string[], folder: string, env: Record<string, string> = {}): ChildProcess {
+  const child = spawn(program, args, {
+    cwd: folder,
+    ...serverUser(),
+    env: { PATH: process.env.PATH, HOME: folder, LC_ALL: 'C', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let log = ''
+  const note = (chunk: Buffer) => {
+    log = `${log}${chunk}`.slice(-20_000)
+  }
+  child.stdout.on('data', note)
+  child.stderr.on('data', note)
+  t.teardown(async () => {
+    if (!t.passing()) process.stderr.write(`${program} ${args.join(' ')}:\n${log}\n`)
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const gone = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    child.kill('SIGCONT')
+    await gone
+  })
+  return child
+}
+
+const settings = (ports: { etcd: string; rest: number; database: number }, name: string, folder: string) => ({
+  scope: 'svc',
+  name,
+  restapi: { listen: `127.0.0.1:${ports.rest}`, connect_address: `127.0.0.1:${ports.rest}` },
+  // Without discovery of the address of etcd, which would lead past the proxy of the node.
+  // And with version 2 of its API: with version 3, Patroni 3.0 overwrites the lock of the new primary after a pause.
+  etcd: { host: ports.etcd, use_proxies: true },
+  bootstrap: {
+    dcs: {
+      ttl: 10,
+      loop_wait: 2,
+      retry_timeout: 3,
+      maximum_lag_on_failover: 1_048_576,
+      synchronous_mode: true,
+      // A crashed primary is replaced at once; by default Patroni tries to start it again first.
+      primary_start_timeout: 0,
+      postgresql: { use_pg_rewind: true, parameters: { max_connections: 100, wal_log_hints: 'on' } },
+    },
+    initdb: [{ encoding: 'UTF8' }, { auth: 'trust' }, 'no-sync'],
+  },
+  postgresql: {
+    listen: `127.0.0.1:${ports.database}`,
+    connect_address: `127.0.0.1:${ports.database}`,
+    data_dir: join(folder, 'data'),
+    bin_dir: binaries(),
+    pgpass: join(folder, 'pgpass'),
+    authentication: { replication: { username: 'postgres' }, superuser: { username: 'postgres' } },
+    // The machine does not crash, so nothing needs to reach its disk.
+    parameters: { unix_socket_directories: folder, fsync: 'off', shared_buffers: '32MB' },
+    pg_hba: ['local all all trust', 'host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust'],
+  },
+})
+
+/** The processes of the PostgreSQL below a folder. */
+function postgresqlOf(folder: string): number[] {
+  try {
+    const [pid = ''] = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+    return [pid, ...children].filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+function signal(pids: (number | undefined)[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      if (pid) process.kill(pid, name)
+    } catch (error) {
+      // A process of one connection may end meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}
+
+async function startNode(t: Test, parent: string, name: string, etcd: URL): Promise<Node & { rest: string }> {
+  const folder = join(parent, name)
+  mkdirSync(folder, { recursive: true })
+  give(folder)
+  const proxy = await openProxy(t, etcd)
+  const ports = { etcd: new URL(proxy.url).host, rest: await freePort(), database: await freePort() }
+  const file = join(folder, 'patroni.yml')
+  writeFileSync(file, stringify(settings(ports, name, folder)))
+  // PostgreSQL detaches from Patroni, so it must be ended on its own, and after Patroni, which would start it again.
+  const end = () => signal(postgresqlOf(folder), 'SIGKILL')
+  process.once('exit', end)
+  t.teardown(() => {
+    end()
+    process.off('exit', end)
+  })
+  let patroni: ChildProcess
+  const start = () => {
+    patroni = run(t, programs.patroni ?? '', [file], folder)
+  }
+  start()
+  const all = () => [patroni.pid, ...postgresqlOf(folder)]
+  const rest = `http://127.0.0.1:${ports.rest}`
+  return {
+    name,
+    folder,
+    rest,
+    url: `postgresql://postgres@127.0.0.1:${ports.database}/postgres`,
+    isPrimary: () => isOk(rest, '/primary'),
+    kill: (parts) => signal(parts === 'all' ? all() : postgresqlOf(folder), 'SIGKILL'),
+    freeze: () => signal(all(), 'SIGSTOP'),
+    thaw: () => signal(all(), 'SIGCONT'),
+    cutOff: proxy.cut,
+    reconnect: proxy.open,
+    start,
+  }
+}
+
+const isOk = (url: string, path: string): Promise<boolean> =>
+  sendRequest(url, { url: path }).then(
+    ({ statusCode }) => statusCode === 200,
+    () => false,
+  )
+
+/** Gives a folder to the user of the servers. */
+function give(folder: string): void {
+  const owner = serverUser()
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+}
+
+/** The settings that docs/high-availability.md recommends. */
+const haproxy = (port: number, nodes: { name: string; url: string; rest: string }[]) => `
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 30m
+  timeout server 30m
+listen primary
+  bind 127.0.0.1:${port}
+  option httpchk OPTIONS /primary
+  http-check expect status 200
+  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+${nodes.map(({ name, url, rest }) => `  server ${name} ${new URL(url).host} check port ${new URL(rest).port}`).join('\n')}
+`
+
+async function startEtcd(t: Test, folder: string): Promise<URL> {
+  const [client, peer] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`)
+  const options = {
+    'data-dir': join(folder, 'etcd'),
+    'listen-client-urls': client,
+    'advertise-client-urls': client,
+    'listen-peer-urls': peer,
+    'initial-advertise-peer-urls': peer,
+    'initial-cluster': `default=${peer}`,
+    'enable-v2': true,
+    'unsafe-no-fsync': true,
+  }
+  const args = Object.entries(options).map(([key, value]) => `--${key}=${value}`)
+  run(t, programs.etcd ?? '', args, folder)
+  await until(() => isOk(client ?? '', '/health'))
+  return new URL(client ?? '')
+}
+
+/** Starts a cluster; stopped with the test. The folder of each node may be a disk of its own. */
+export async function startCluster(t: Test, folderOf?: (name: string) => string): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-patroni-'))
+  // First, so that it runs after the other teardowns.
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  give(folder)
+  const etcd = await startEtcd(t, folder)
+  const nodes = await Promise.all(
+    ['one', 'two', 'three'].map((name) => startNode(t, folderOf?.(name) ?? folder, name, etcd)),
+  )
+  const port = await freePort()
+  const config = join(folder, 'haproxy.cfg')
+  writeFileSync(config, haproxy(port, nodes))
+  run(t, programs.haproxy ?? '', ['-db', '-f', config], folder)
+
+  const primary = async (other?: Node) => {
+    for (;;) {
+      for (const node of nodes) if (node !== other && (await node.isPrimary())) return node
+    }
+  }
+  const members = async (): Promise<{ role: string; state: string }[]> => {
+    const { rest } = (await primary()) as (typeof nodes)[number]
+    return (await sendRequest(rest, { url: '/cluster' })).json().members
+  }
+  const isSynchronous = () =>
+    until(async () => {
+      const all = await members().catch(() => [])
+      return all.some(({ role, state }) => role === 'sync_standby' && ['running', 'streaming'].includes(state))
+    })
+  const isWhole = () =>
+    until(async () => {
+      const all = await members().catch(() => [])
+      return all.length === nodes.length && all.every(({ state }) => ['running', 'streaming'].includes(state))
+    })
+  const switchOver = async () => {
+    const { rest, name: leader } = (await primary()) as (typeof nodes)[number]
+    const answer = await sendRequest(rest, { method: 'POST', url: '/switchover', payload: { leader } })
+    if (answer.statusCode !== 200) throw new Error(answer.body)
+  }
+  await isSynchronous()
+  const url = `postgresql://postgres@127.0.0.1:${port}/postgres`
+  return { url, nodes, primary, isSynchronous, isWhole, switchOver }
+}
