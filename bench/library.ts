@@ -1,6 +1,8 @@
-// The OAuth library alone, with its store in memory: node bench/library.ts <port>. Only client credentials.
+// The OAuth library alone, with its store in memory: node bench/library.ts <port>. It has no sign-in: /tokens?count=<n>
+// returns tokens of users.
 import Provider from 'oidc-provider'
 import { benchClients, benchSecret } from './support/oauth-requests.ts'
+import { emailOf } from './support/rows.ts'
 
 const audience = 'https://auth.example.com'
 const port = Number(process.argv[2])
@@ -23,13 +25,27 @@ const provider = new Provider(audience, {
       response_types: [],
       token_endpoint_auth_method: 'client_secret_post',
     },
+    {
+      client_id: benchClients.app,
+      client_secret: benchSecret,
+      grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uris: [`${audience}/callback`],
+      token_endpoint_auth_method: 'client_secret_post',
+    },
   ],
   clientDefaults: { id_token_signed_response_alg: 'ES256' },
-  routes: { token: '/oauth/token' },
+  routes: { token: '/oauth/token', introspection: '/oauth/introspect', userinfo: '/oauth/userinfo' },
+  claims: { profile: ['name', 'preferred_username', 'updated_at'], email: ['email', 'email_verified'] },
+  findAccount: (_ctx, id) => ({
+    accountId: id,
+    claims: () => ({ sub: id, ...accountOf(Number(id)) }),
+  }),
+  rotateRefreshToken: true,
   cookies: { keys: [benchSecret] },
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
+    introspection: { enabled: true },
     resourceIndicators: {
       enabled: true,
       defaultResource: () => audience,
@@ -46,7 +62,31 @@ const provider = new Provider(audience, {
 })
 provider.proxy = true
 provider.use(async (ctx, next) => {
-  if (ctx.path !== '/ready') return next()
-  ctx.body = 'ready'
+  if (ctx.path === '/ready') ctx.body = 'ready'
+  else if (ctx.path === '/tokens') ctx.body = await Promise.all(userIds(Number(ctx.query.count)).map(tokensOf))
+  else return next()
 })
 provider.listen(port, '127.0.0.1')
+
+const userIds = (count: number): string[] => Array.from({ length: count }, (_, i) => String(i + 1))
+
+/** The claims of a user, as svc has them. */
+function accountOf(user: number) {
+  const email = emailOf(user)
+  return { name: `User ${user}`, preferred_username: email, updated_at: 1, email, email_verified: true }
+}
+
+/** An access token for UserInfo, and a refresh token for JWTs of the API. */
+async function tokensOf(accountId: string) {
+  const client = await provider.Client.find(benchClients.app)
+  if (!client) throw new Error('The client is missing.')
+  const grant = new provider.Grant({ accountId, clientId: client.clientId })
+  grant.addOIDCScope('openid profile email')
+  grant.addResourceScope(audience, 'orders:read')
+  const grantId = await grant.save()
+  const common = { accountId, client, grantId, gty: 'authorization_code' }
+  const access = await new provider.AccessToken({ ...common, scope: 'openid profile email' } as never).save()
+  const api = { ...common, scope: 'orders:read', resource: audience, rotations: 0 }
+  const refresh = await new provider.RefreshToken(api as never).save()
+  return { access, refresh }
+}

@@ -1,10 +1,11 @@
-// node bench/readme.ts [--check]: writes the table in bench/README.md from results/latest.json. With --check it
-// only compares, and fails if they differ.
+// node bench/readme.ts [--check]: writes the tables in README.md, bench/README.md and bench/peers.md from bench/results. With
+// --check it only compares, and fails if they differ.
+import { updatePeers } from './peers/readme.ts'
 import { updateReadme } from './support/readme.ts'
 
 const check = process.argv.includes('--check')
-const differs = updateReadme(check)
-if (check && differs) {
-  console.error('The table in bench/README.md differs from bench/results/latest.json: run node bench/readme.ts')
+const differing = [...(updateReadme(check) ? ['bench/README.md'] : []), ...updatePeers(check)]
+if (check && differing.length > 0) {
+  console.error(`${differing.join(', ')} differ from bench/results: run node bench/readme.ts`)
   process.exitCode = 1
 }

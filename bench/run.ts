@@ -1,7 +1,5 @@
 // npm run bench [-- name…]: measures the hot paths as ratios. See bench/README.md.
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
@@ -11,6 +9,7 @@ import { type FairLogins, measureFairLogins } from './support/fair-logins.ts'
 import { type Comparison, type MemoryFigures, measureMemory, memoryTargets, type Sample } from './support/operations.ts'
 import { updateReadme } from './support/readme.ts'
 import { chartOf, type Report, type Result, resultOf, tableOf } from './support/report.ts'
+import { commit, jsonOf, machineFacts } from './support/results.ts'
 
 const names = [...comparisons.map(({ name }) => name), 'memory', 'equal-time', 'fair-logins']
 const { values, positionals } = parseArgs({
@@ -118,15 +117,9 @@ async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime' | 
     date: new Date().toISOString(),
     commit: commit(),
     machine: {
-      processor: cpus()[0]?.model ?? null,
-      cores: availableParallelism(),
-      memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
-      system: `${process.platform} ${process.arch}`,
-      node: process.versions.node,
+      ...machineFacts(),
       postgresql: (await bench.postgresqlVersion()) ?? null,
       libsql: String(libsql.version),
-      /** The load average over 15 minutes, including processes other than the benchmark's. */
-      loadAverage: Math.round((loadavg()[2] ?? 0) * 100) / 100,
     },
     options: { seconds, rounds, connections },
     ...measured,
@@ -136,20 +129,4 @@ async function save(measured: Pick<Report, 'results' | 'memory' | 'equalTime' | 
   writeFileSync(join(folder, 'latest.svg'), chartOf(report))
   updateReadme()
   process.stderr.write(`\nwritten: ${folder}/latest.json and latest.svg, and the table in bench/README.md\n`)
-}
-
-/** Formats lists of numbers on one line. */
-function jsonOf(report: Report): string {
-  const onOneLine = (_: string, list: string) => `[${list.replace(/\s+/g, ' ')}]`
-  return JSON.stringify(report, null, 2).replace(/\[\s+([-\d.,\s]+?)\s+\]/g, onOneLine)
-}
-
-function commit(): string {
-  try {
-    const git = (...args: string[]) => execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' }).trim()
-    const isChanged = git('status', '--porcelain', '--', '../src') !== ''
-    return `${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''}`
-  } catch {
-    return 'unknown'
-  }
 }

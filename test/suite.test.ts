@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { updatePeers } from '../bench/peers/readme.ts'
 import { updateReadme, withResults } from '../bench/support/readme.ts'
 import type { Report } from '../bench/support/report.ts'
 
@@ -113,6 +114,10 @@ t.test('a test file fails if an error is thrown outside of its tests', async (t)
     const { status } = spawnSync(process.execPath, [`--import=${preload}`, file])
     t.equal(status, expected, late)
   }
+})
+
+t.test('README.md and bench/peers.md show the results of the last comparison', async (t) => {
+  t.same(updatePeers(true), [], 'run node bench/readme.ts')
 })
 
 t.test('bench/README.md shows the results of the last benchmark', async (t) => {

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { stringify } from 'yaml'
 import { hashPassword } from '../../src/crypto/password.ts'
 import { freePort } from '../../test/support/port.ts'
@@ -19,6 +21,20 @@ export interface BenchOptions {
   dist: string
   /** Additional Node flags for the measured server. */
   flags?: readonly string[]
+  /** The core that the measured servers run on. Without it, they use all cores. */
+  core?: number
+}
+
+/** A program to measure, other than svc. */
+export interface Program {
+  /** Node by default. */
+  command?: string
+  args: string[]
+  port: number
+  /** A path that returns 200 once the program is ready. */
+  ready: string
+  env?: NodeJS.ProcessEnv
+  timeout?: number
 }
 
 const root = resolve(import.meta.dirname, '../..')
@@ -31,7 +47,8 @@ const startFlags: string[] = JSON.parse(readFileSync(join(root, 'package.json'),
 /** The servers of one run, in a temporary folder that is deleted at the end. */
 export class Bench {
   readonly options: BenchOptions
-  readonly #folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
+  /** A temporary folder for the files of the servers. */
+  readonly folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   readonly #running = new Set<Running>()
   readonly #databases = new Map<string, Promise<string>>()
   #postgresql: Promise<Postgresql> | undefined
@@ -41,8 +58,8 @@ export class Bench {
   constructor(options: BenchOptions) {
     this.options = { ...options, dist: resolve(root, options.dist) }
     // PostgreSQL runs as another user, who must be able to enter.
-    chmodSync(this.#folder, 0o711)
-    process.once('exit', () => rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 }))
+    chmodSync(this.folder, 0o711)
+    process.once('exit', () => rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 }))
     if (!existsSync(join(this.options.dist, 'main.js'))) {
       throw new Error(`${this.options.dist}/main.js does not exist: npm run build`)
     }
@@ -59,15 +76,15 @@ export class Bench {
   }
 
   async sqliteFile(amounts: Pick<Amounts, 'users' | 'tokens'>): Promise<string> {
-    const file = join(this.#folder, `svc-${++this.#files}.db`)
-    await fillSqlite(file, amounts, this.#passwordHash())
+    const file = join(this.folder, `svc-${++this.#files}.db`)
+    await fillSqlite(file, amounts, this.passwordHash())
     return file
   }
 
   /** Starts the compiled program on this database with a production configuration. */
   async startSvc(database: string, more: { server?: object; [section: string]: unknown } = {}): Promise<Running> {
     const port = await freePort()
-    const config = join(this.#folder, `svc-${port}.yaml`)
+    const config = join(this.folder, `svc-${port}.yaml`)
     const settings = {
       app: { url: `https://${host}`, frontend_url: frontend, secret, environment: 'production' },
       database: { url: database },
@@ -78,24 +95,24 @@ export class Bench {
     }
     writeFileSync(config, stringify(settings), { mode: 0o600 })
     const args = [...startFlags, ...(this.options.flags ?? []), join(this.options.dist, 'main.js')]
-    return this.#start(args, port, '/health/ready', { SVC_CONFIG: config })
+    return this.start({ args, port, ready: '/health/ready', env: { SVC_CONFIG: config } })
   }
 
   async startBare(): Promise<Running> {
     const port = await freePort()
-    return this.#start([join(root, 'bench/bare.ts'), String(port)], port, '/api/user', {})
+    return this.start({ args: [join(root, 'bench/bare.ts'), String(port)], port, ready: '/api/user' })
   }
 
   /** The OAuth library alone. */
   async startLibrary(): Promise<Running> {
     const port = await freePort()
-    return this.#start([...startFlags, join(root, 'bench/library.ts'), String(port)], port, '/ready', {})
+    return this.start({ args: [...startFlags, join(root, 'bench/library.ts'), String(port)], port, ready: '/ready' })
   }
 
   /** One nginx process with these servers. `/ready` returns 200. */
   async startNginx(servers: (port: number) => string): Promise<Running> {
     const port = await freePort()
-    const folder = join(this.#folder, `nginx-${port}`)
+    const folder = join(this.folder, `nginx-${port}`)
     mkdirSync(folder)
     const config = join(folder, 'nginx.conf')
     const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -107,7 +124,7 @@ export class Bench {
 events { worker_connections 1024; }
 http { access_log off; ${paths} ${servers(port)} }`,
     )
-    return this.#start(['-p', folder, '-e', 'stderr', '-c', config], port, '/ready', {}, 'nginx')
+    return this.start({ command: 'nginx', args: ['-p', folder, '-e', 'stderr', '-c', config], port, ready: '/ready' })
   }
 
   async postgresqlVersion(): Promise<string | null> {
@@ -118,37 +135,35 @@ http { access_log off; ${paths} ${servers(port)} }`,
   async close(): Promise<void> {
     await Promise.all([...this.#running].map((running) => running.stop()))
     if (this.#postgresql) await (await this.#postgresql).stop()
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 })
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  /** The PostgreSQL server of this run. Starts it on first use. */
+  postgresql(): Promise<Postgresql> {
+    this.#postgresql ??= startPostgresql(join(this.folder, 'postgresql'))
+    return this.#postgresql
   }
 
   async #fill(name: string, amounts: Amounts): Promise<string> {
-    this.#postgresql ??= startPostgresql(join(this.#folder, 'postgresql'))
-    const url = await (await this.#postgresql).create(name)
-    await fillPostgresql(url, amounts, this.#passwordHash())
+    const url = await (await this.postgresql()).create(name)
+    await fillPostgresql(url, amounts, this.passwordHash())
     return url
   }
 
   /** One hash for all users: argon2id with svc's parameters. */
-  #passwordHash(): string {
+  passwordHash(): string {
     this.#hash ??= hashPassword(password)
     return this.#hash
   }
 
-  async #start(
-    args: string[],
-    port: number,
-    ready: string,
-    env: NodeJS.ProcessEnv,
-    command = process.execPath,
-  ): Promise<Running> {
-    const errors = join(this.#folder, `stderr-${port}`)
-    const shared = { PATH: `${process.env.PATH}:/usr/sbin`, HOME: this.#folder, NODE_ENV: 'production' }
+  /** Starts a program that is stopped with the benchmark. */
+  async start({ command = process.execPath, args, env, ...program }: Program): Promise<Running> {
+    const errors = join(this.folder, `stderr-${program.port}`)
+    const shared = { PATH: `${process.env.PATH}:/usr/sbin`, HOME: this.folder, NODE_ENV: 'production' }
     const running = await startServer({
-      command,
-      args,
-      port,
-      ready,
-      cwd: this.#folder,
+      ...this.#pinned(command, args),
+      ...program,
+      cwd: this.folder,
       env: { ...shared, ...env },
       errors,
     })
@@ -158,5 +173,18 @@ http { access_log off; ${paths} ${servers(port)} }`,
       await running.stop()
     }
     return { ...running, stop }
+  }
+
+  /** Runs a program until it ends. Throws if it fails. */
+  async run(program: string, programArgs: string[]): Promise<void> {
+    const { command, args } = this.#pinned(program, programArgs)
+    const env = { PATH: process.env.PATH, HOME: this.folder }
+    await promisify(execFile)(command, args, { cwd: this.folder, env, maxBuffer: 2 ** 26 })
+  }
+
+  /** The command on the core of the measured servers. */
+  #pinned(command: string, args: string[]) {
+    const { core } = this.options
+    return core === undefined ? { command, args } : { command: 'taskset', args: ['-c', String(core), command, ...args] }
   }
 }

@@ -157,13 +157,19 @@ export class Load {
   }
 }
 
-/** The number of missing bytes of a response: 0 if complete, negative if another one has begun. */
+const chunked = Buffer.from('\r\nTransfer-Encoding: chunked')
+const lastChunk = Buffer.from('0\r\n\r\n')
+
+/** The number of missing bytes of a response, at least: 0 if complete, negative if another one has begun. */
 function missingBytes(answer: Buffer): number {
   const head = answer.indexOf(headEnd)
   if (head < 0) return 1
   const [ours, koas] = lengthFields.map((name) => answer.indexOf(name)) as [number, number]
   const field = ours < 0 ? koas : ours
-  if (field < 0 || field > head) return -1
+  if (field < 0 || field > head) {
+    if (!answer.subarray(0, head + 2).includes(chunked)) return -1
+    return answer.subarray(-lastChunk.length).equals(lastChunk) ? 0 : 1
+  }
   let length = 0
   for (let i = field + lengthFields[0].length; ; i++) {
     const digit = (answer[i] ?? 0) - 48

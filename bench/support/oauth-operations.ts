@@ -6,7 +6,7 @@ import {
   introspectionRequests,
   jwtRequests,
   oauthSettings,
-  refreshRequest,
+  refreshing,
   userTokens,
 } from './oauth-requests.ts'
 import { againstBare, type Comparison, databaseOf, type Sides, sampler, warmUp } from './operations.ts'
@@ -47,14 +47,7 @@ const apiTokens = (count: number): string[] => Array.from({ length: count }, (_,
 
 const accessTokens = async ({ port }: Running) => (await userTokens(port, owners, password)).access
 
-/** Each connection continues with the refresh token of its last response. */
-async function refreshing({ port }: Running): Promise<NextRequest> {
-  const { refresh: first } = await userTokens(port, 2 * owners, password, 'orders:read')
-  return (answer) => {
-    const found = answer && /"refresh_token":"([\w-]+)"/.exec(answer.toString('latin1'))?.[1]
-    return refreshRequest(found ?? first.pop() ?? '')
-  }
-}
+const refreshTokens = async ({ port }: Running) => (await userTokens(port, 2 * owners, password, 'orders:read')).refresh
 
 /** The comparisons of the OAuth server. */
 export const oauthComparisons: readonly Comparison[] = [
@@ -68,7 +61,7 @@ export const oauthComparisons: readonly Comparison[] = [
     introspectionListRequests(apiTokens(1_000), 20),
   ),
   compared('userinfo', 'UserInfo', 0.08, async (server) => jwtRequests('/oauth/userinfo', await accessTokens(server))),
-  compared('refresh', 'Refresh with rotation', 0.02, refreshing),
+  compared('refresh', 'Refresh with rotation', 0.02, async (server) => refreshing(await refreshTokens(server))),
   compared('jwt-bearer', 'JWT as bearer on /api/user', 0.25, async (server) =>
     jwtRequests('/api/user', await accessTokens(server)),
   ),

@@ -1,3 +1,5 @@
+import type { NextRequest } from './load.ts'
+import { password } from './requests.ts'
 import { emailOf } from './rows.ts'
 
 const host = 'auth.example.com'
@@ -30,7 +32,7 @@ export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
 })
 
 /** A form post. */
-function formRequest(path: string, fields: Record<string, string> | string[][]): Buffer {
+export function formRequest(path: string, fields: Record<string, string> | string[][]): Buffer {
   const pairs = Array.isArray(fields) ? fields : Object.entries(fields)
   const body = new URLSearchParams(pairs as [string, string][]).toString()
   const head = [
@@ -45,6 +47,7 @@ function formRequest(path: string, fields: Record<string, string> | string[][]):
 }
 
 const robot = { client_id: benchClients.robot, client_secret: benchSecret }
+const userGrant = (username: string) => ({ grant_type: 'password', username, password })
 const app = { client_id: benchClients.app, client_secret: benchSecret }
 
 export const clientCredentialsRequests = [
@@ -61,10 +64,25 @@ export const introspectionListRequests = (tokens: readonly string[], each: numbe
     return formRequest('/oauth/introspect', [...Object.entries(robot), ...list])
   })
 
-export const refreshRequest = (token: string): Buffer =>
+const refreshRequest = (token: string): Buffer =>
   formRequest('/oauth/token', { grant_type: 'refresh_token', refresh_token: token, ...app })
 
-/** A GET with a JWT. */
+/** Password grants of this number of users. */
+export const passwordGrantRequests = (users: number): Buffer[] =>
+  Array.from({ length: users }, (_, i) =>
+    formRequest('/oauth/token', { ...app, ...userGrant(emailOf(i + 1)), scope: 'openid profile email orders:read' }),
+  )
+
+/** Each connection continues with the refresh token of its last response. */
+export function refreshing(tokens: readonly string[], requestOf = refreshRequest): NextRequest {
+  const first = [...tokens]
+  return (answer) => {
+    const found = answer && /"refresh_token": ?"([\w.-]+)"/.exec(answer.toString('latin1'))?.[1]
+    return requestOf(found ?? first.pop() ?? '')
+  }
+}
+
+/** A GET with an access token. */
 export const jwtRequests = (path: string, tokens: readonly string[]): Buffer[] =>
   tokens.map((token) =>
     Buffer.from(

@@ -12,12 +12,14 @@ export interface Sample extends LoadFigures {
   processor: number
   /** The maximum memory of the server, in MB. */
   memory: number
+  /** Processor time of PostgreSQL per request in microseconds, if it was measured. */
+  database?: number
   /** Concurrent logins per second. */
   logins?: number
 }
 
 /** Takes a sample of this many seconds. */
-type Sampler = (seconds: number) => Promise<Sample>
+export type Sampler = (seconds: number) => Promise<Sample>
 
 /** The two sides of a comparison. Samples alternate. */
 export interface Sides {
@@ -64,17 +66,21 @@ export function sampler(
   server: Running,
   requests: LoadRequests,
   connections = bench.options.connections,
+  databasePid?: number,
 ): Sampler {
   return async (seconds) => {
     const load = new Load({ port: server.port, requests, connections })
     await load.start()
     await sleep(rampUp * 1000)
     const memory = watchMemory(server.pid)
-    const before = processorTime(server.pid)
+    const pids = databasePid === undefined ? [server.pid] : [server.pid, databasePid]
+    const before = pids.map(processorTime)
     const figures = await load.measure(seconds)
-    const used = processorTime(server.pid) - before
+    const [processor = 0, database] = pids.map(
+      (pid, i) => (processorTime(pid) - (before[i] ?? 0)) / (figures.rate * seconds),
+    )
     await load.stop()
-    return { ...figures, processor: used / (figures.rate * seconds), memory: memory() }
+    return { ...figures, processor, memory: memory(), ...(database === undefined ? {} : { database }) }
   }
 }
 

@@ -8,6 +8,8 @@ import { findPostgresql } from '../../test/support/postgresql-server.ts'
 
 /** A PostgreSQL server for the benchmark. */
 export interface Postgresql {
+  pid: number
+  port: number
   version: string
   /** Creates an empty database and returns its URL. */
   create(name: string): Promise<string>
@@ -58,7 +60,7 @@ export async function startPostgresql(folder: string): Promise<Postgresql> {
         await ask(`CREATE DATABASE ${name}`)
         return urlOf(name)
       }
-      return { version, create, stop }
+      return { pid: child.pid ?? 0, port, version, create, stop }
     } catch (error) {
       if (tries > 200 || child.exitCode !== null) throw error
       await sleep(50)

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A process under measurement. */
@@ -21,12 +21,20 @@ interface Program {
   errors: string
   /** A path that returns 200 once the process is ready. */
   ready: string
+  /** The number of seconds that a start may take: 30 by default. */
+  timeout?: number
 }
 
 const children = new Set<ChildProcess>()
 process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL')
+  for (const child of children) killFamily(child)
 })
+
+/** Kills a process and the children that it would leave behind. */
+function killFamily({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null || !existsSync(`/proc/${pid}`)) return
+  for (const each of family(pid)) process.kill(each, 'SIGKILL')
+}
 
 /** Starts a process and waits until it serves HTTP. */
 export async function startServer({
@@ -37,6 +45,7 @@ export async function startServer({
   env,
   errors,
   ready,
+  timeout = 30,
 }: Program): Promise<Running> {
   const log = openSync('/dev/null', 'w')
   const told = openSync(errors, 'w')
@@ -53,12 +62,12 @@ export async function startServer({
   const stop = async () => {
     isStopping = true
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-    const late = setTimeout(() => child.kill('SIGKILL'), 15_000)
+    const late = setTimeout(() => killFamily(child), 15_000)
     await gone
     clearTimeout(late)
     children.delete(child)
   }
-  for (let tries = 0; tries < 600; tries++) {
+  for (let tries = 0; tries < timeout * 20; tries++) {
     if (child.exitCode !== null) break
     const answer = await fetch(`http://127.0.0.1:${port}${ready}`).catch(() => null)
     await answer?.arrayBuffer()
@@ -80,12 +89,12 @@ function family(pid: number): number[] {
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-/** The processor time of a process and its children in microseconds, all threads. */
+/** The processor time of a process and its children in microseconds, all threads, including children that ended. */
 export function processorTime(pid: number): number {
   const times = family(pid).map((each) => {
     const stat = readFileSync(`/proc/${each}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * tick
+    return sum(fields.slice(11, 15).map(Number)) * tick
   })
   return sum(times)
 }

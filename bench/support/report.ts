@@ -36,13 +36,13 @@ export interface Report {
   fairLogins?: FairLogins | null
 }
 
-const median = (values: readonly number[]): number => {
+export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
   return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2
 }
 
-const rounded = (value: number, digits: number): number => Number(value.toFixed(digits))
+export const rounded = (value: number, digits: number): number => Number(value.toFixed(digits))
 
 function medianSample(samples: readonly Sample[]): Sample {
   const of = (pick: (sample: Sample) => number, digits: number) => rounded(median(samples.map(pick)), digits)

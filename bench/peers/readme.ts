@@ -1,0 +1,62 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { table } from '../support/readme.ts'
+import { operationRows, type PeersReport, processRows, ratioRows, shortfalls } from './report.ts'
+
+const root = join(import.meta.dirname, '../..')
+const [begin, end] = ['<!-- bench/results/peers.json: begin -->', '<!-- bench/results/peers.json: end -->']
+
+const dateOf = ({ date }: PeersReport) => date.slice(0, 10)
+
+/** The table of README.md. */
+function ratiosOf(report: PeersReport): string[] {
+  const { cores, processor } = report.machine
+  return [
+    ...table(ratioRows(report)),
+    '',
+    `Requests per second of processor time, measured on ${dateOf(report)} (${processor}, ${cores} cores). More than 1 × is better.`,
+  ]
+}
+
+/** The tables of bench/peers.md. */
+function figuresOf(report: PeersReport): string[] {
+  const { seconds, rounds, connections } = report.options
+  const { processor, cores, memory, node, java, postgresql, loadAverage } = report.machine
+  const short = shortfalls(report)
+  return [
+    ...table(operationRows(report)),
+    '',
+    ...table(processRows(report)),
+    '',
+    `Measured on ${dateOf(report)} at commit \`${report.commit}\`: medians, and the lowest and the highest value, of ${rounds} rounds`,
+    `of ${seconds} s with ${connections} connections, on a machine with ${cores} cores (${processor}) and ${memory}, Node ${node}, Java ${java},`,
+    `and PostgreSQL ${postgresql}. The load average, including the benchmark, was ${loadAverage}: above 2, other processes took part of the`,
+    'two cores, and rates and latencies are only lower bounds. Requests per processor second still compare.',
+    '',
+    ...(short.length === 0
+      ? ['svc serves at least three times as many requests per processor second in every operation.']
+      : ['svc serves less than three times as many requests per processor second in:', '', ...short]),
+  ]
+}
+
+const sections = { 'README.md': ratiosOf, 'bench/peers.md': figuresOf }
+
+function withSection(text: string, lines: readonly string[], file: string): string {
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  if (from < 0 || to < from) throw new Error(`${file} has no section between "${begin}" and "${end}".`)
+  return `${text.slice(0, from)}${[begin, '', ...lines, '', ''].join('\n')}${text.slice(to)}`
+}
+
+/** Writes the results into README.md and bench/peers.md, except with `check`. Returns the files that differed. */
+export function updatePeers(check = false): string[] {
+  const results = join(root, 'bench/results/peers.json')
+  if (!existsSync(results)) return []
+  const report: PeersReport = JSON.parse(readFileSync(results, 'utf8'))
+  return Object.entries(sections).flatMap(([file, linesOf]) => {
+    const before = readFileSync(join(root, file), 'utf8')
+    const after = withSection(before, linesOf(report), file)
+    if (after === before) return []
+    if (!check) writeFileSync(join(root, file), after)
+    return [file]
+  })
+}
