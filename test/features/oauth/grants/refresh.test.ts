@@ -1,4 +1,5 @@
 import t from 'tap'
+import { RecordStore } from '../../../../src/features/oauth/protocol/store.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { day, second } from '../../../support/clock.ts'
 import { codeFlow, introspect, oauthSettings, Person, refresh, token } from '../../../support/oauth.ts'
@@ -47,6 +48,21 @@ t.test('revokes the whole family after reuse beyond the grace period, on both re
   }
   t.ok(await works(two, device.access_token), "the user's other browser is not affected")
   t.equal((await refresh(two, 'web', device.refresh_token)).statusCode, 200)
+})
+
+t.test('does not use up a token whose successor could not be stored', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const { refresh_token } = await codeFlow(svc, ada, 'web', { scope: 'openid' })
+  const { rotate } = RecordStore.prototype
+  t.teardown(() => Object.assign(RecordStore.prototype, { rotate }))
+  RecordStore.prototype.rotate = async () => {
+    throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  }
+  t.equal((await refresh(svc, 'web', refresh_token)).statusCode, 503)
+  Object.assign(RecordStore.prototype, { rotate })
+  travel(svc, 11 * second)
+  t.equal((await refresh(svc, 'web', refresh_token)).statusCode, 200)
 })
 
 t.test('grants fewer scopes on request, and all again on the next refresh', async (t) => {
