@@ -10,11 +10,12 @@ const dateOf = ({ date }: PeersReport) => date.slice(0, 10)
 
 /** The table of README.md. */
 function ratiosOf(report: PeersReport): string[] {
-  const { cores, processor } = report.machine
+  const { cores, processor, loadAverage } = report.machine
+  const busy = Number(loadAverage) > Number(cores) + 1 ? ', busy with other work' : ''
   return [
     ...table(ratioRows(report)),
     '',
-    `Requests per second of processor time, measured on ${dateOf(report)} (${processor}, ${cores} cores). More than 1 × is better.`,
+    `By processor time, measured on ${dateOf(report)} (${processor}, ${cores} cores${busy}). Above 1 ×, svc needs less.`,
   ]
 }
 
@@ -30,9 +31,10 @@ function figuresOf(report: PeersReport): string[] {
     '',
     `Measured on ${dateOf(report)} at commit \`${report.commit}\`: medians, and the lowest and the highest value, of ${rounds} rounds`,
     `of ${seconds} s with ${connections} connections, on a machine with ${cores} cores (${processor}) and ${memory}, Node ${node}, Java ${java},`,
-    `and PostgreSQL ${postgresql}. The load average, including the benchmark, was ${loadAverage}: above 2, other processes took part of the`,
-    'two cores, and rates and latencies are only lower bounds. Requests per processor second still compare.',
+    `and PostgreSQL ${postgresql}. The load average, including the benchmark, was ${loadAverage}:`,
+    'above 2, other processes took part of the two cores, and rates are only lower bounds.',
     '',
+    ...(report.note ? [report.note, ''] : []),
     ...(short.length === 0
       ? ['svc serves at least three times as many requests per processor second in every operation.']
       : ['svc serves less than three times as many requests per processor second in:', '', ...short]),

@@ -30,6 +30,8 @@ export interface PeersReport {
   machine: Record<string, string | number | null>
   options: { seconds: number; rounds: number; connections: number }
   peers: PeerResult[]
+  /** What a reader must know about this run. */
+  note?: string
 }
 
 /** Requests per second of processor time, of the server and PostgreSQL together. */
@@ -38,12 +40,15 @@ const efficiency = ({ processor, database }: PeerSample): number => 1e6 / (proce
 /** The figures below this ratio are named in the report. */
 const aim = 3
 
-const number = (value: number): string => (value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString('en'))
-const factor = (value: number): string => `${value < 10 ? value.toFixed(1) : Math.round(value)} ×`
+const number = (value: number): string =>
+  value < 100 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value).toLocaleString('en')
+const factor = (value: number): string => `${value < 10 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value)} ×`
 
 /** The median with the lowest and the highest value. */
-const spread = (values: readonly number[]): string =>
-  `${number(median(values))} (${number(Math.min(...values))}–${number(Math.max(...values))})`
+function spread(values: readonly number[]): string {
+  const range = values.length > 1 ? ` (${number(Math.min(...values))}–${number(Math.max(...values))})` : ''
+  return number(median(values)) + range
+}
 
 const names = Object.keys(operations) as Operation[]
 
