@@ -8,6 +8,7 @@ import { isUnavailable } from '../../src/database/unavailable.ts'
 import { type Cluster, hasPatroni, type Node, startCluster } from '../support/patroni.ts'
 import { runCli, startMain } from '../support/process.ts'
 import { sendRequest } from '../support/remote.ts'
+import { type SmallDisk, smallDisk } from '../support/small-disk.ts'
 import { until } from '../support/until.ts'
 import { isLongRun, Writers, writer } from './writers.ts'
 
@@ -120,3 +121,34 @@ t.test('loses no acknowledged write in a failover, and migrates once', async (t)
   t.equal((await sendRequest(svc.url, { url: '/health/ready' })).statusCode, 200)
   t.notMatch(svc.stdout(), /"level":(50|60)/, 'a failover causes no internal error')
 })
+
+if (isLongRun) {
+  t.test('loses no acknowledged write when the disk of the primary is full', async (t) => {
+    const disks = new Map<string, SmallDisk>()
+    const folderOf = (name: string) => {
+      const disk = smallDisk(t, 250)
+      if (disk === null) throw new Error('Only root may mount a small disk.')
+      disks.set(name, disk)
+      return disk.folder
+    }
+    const cluster = await startCluster(t, folderOf)
+    const { svc, writers } = await start(t, cluster)
+    writers.start(8)
+    await until(() => writers.acknowledged > 50)
+    const primary = await cluster.primary()
+    disks.get(primary.name)?.fill()
+    // PostgreSQL refuses writes that need space, or stops, and another node becomes the primary.
+    await until(async () => (writers.statuses.get(503) ?? 0) >= 20 || !(await primary.isPrimary()))
+    t.equal((await sendRequest(svc.url, { url: '/health/live' })).statusCode, 200)
+    disks.get(primary.name)?.empty()
+    const before = writers.acknowledged
+    await until(() => writers.acknowledged > before + 50)
+    await writers.stop()
+    await writers.check(t)
+    t.comment(
+      `${(await cluster.primary()) === primary ? 'the same' : 'another'} primary, ${JSON.stringify([...writers.statuses])}`,
+    )
+    t.same(writers.flaws.slice(0, 3), [], 'every other answer is a 503 with Retry-After')
+    t.notMatch(svc.stdout(), /"level":(50|60)/, 'a full disk causes no internal error')
+  })
+}
