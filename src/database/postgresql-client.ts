@@ -33,12 +33,21 @@ class PrimaryClient extends pg.Client {
 export const messagesOf = (client: pg.ClientBase): Messages =>
   (client as unknown as { connection: Messages }).connection
 
+/** Seconds to wait for a connection. */
+const connectTimeout = 5
+
+/** Milliseconds to wait for a connection. The URL can set the seconds as in libpq: `?connect_timeout=10`. */
+export function connectTimeoutOf(url: string): number {
+  const given = URL.parse(url)?.searchParams.get('connect_timeout') ?? ''
+  return 1_000 * (/^[1-9]\d{0,3}$/.test(given) ? Number(given) : connectTimeout)
+}
+
 /** Options of every pool: connections only to a server that accepts writes, because the rows of a standby may be old. */
 export function poolOptions(url: string) {
   return {
     connectionString: url,
     Client: PrimaryClient,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectTimeoutOf(url),
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     async onConnect(client: pg.ClientBase) {

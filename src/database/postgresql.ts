@@ -2,7 +2,7 @@ import pg from 'pg'
 import { type MigrationLog, migratePostgresql } from './migrate.ts'
 import { migrationsFolder } from './migrations.ts'
 import { requireStatements } from './pooler.ts'
-import { messagesOf, poolOptions } from './postgresql-client.ts'
+import { connectTimeoutOf, messagesOf, poolOptions } from './postgresql-client.ts'
 
 /** Maximum time that work may hold a connection, in milliseconds; exceeds the transaction limit. */
 const maxUse = 12_000
@@ -48,7 +48,7 @@ export async function preparePostgresql(
     const client = new pg.Client({
       connectionString: url,
       application_name: 'svc migrations',
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: connectTimeoutOf(url),
       keepAlive: true,
       ...options,
     })

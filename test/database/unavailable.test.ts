@@ -162,6 +162,20 @@ if (testEngine === 'postgresql') {
     t.ok(isUnavailable(await caught(pool.query('SELECT 1'))), 'a closed pool')
     await place.drop()
   })
+
+  t.test('waits as long for a connection as the URL says, and for five seconds by default', async (t) => {
+    const timeouts = {
+      '': 5_000,
+      '?connect_timeout=20': 20_000,
+      '?connect_timeout=0': 5_000,
+      '?connect_timeout=x': 5_000,
+    }
+    for (const [query, timeout] of Object.entries(timeouts)) {
+      const pool = openPostgresqlPool(`postgresql://svc@localhost/svc${query}`)
+      t.equal(pool.options.connectionTimeoutMillis, timeout, query)
+      await pool.end()
+    }
+  })
 } else {
   t.test('reports an unusable file', async (t) => {
     const place = await createTestDatabase()

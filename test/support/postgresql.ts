@@ -183,5 +183,7 @@ async function serverUrl(): Promise<string> {
 function urlOf(server: string, database: string): string {
   const url = new URL(server)
   url.pathname = `/${database}`
+  // On a busy machine, a connection may take longer than svc waits by default.
+  url.searchParams.set('connect_timeout', '60')
   return url.href
 }
