@@ -83,7 +83,9 @@ const tick = 10_000
 
 /** A process and its child processes, such as workers. */
 function family(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number)
+  const list = `/proc/${pid}/task/${pid}/children`
+  if (!existsSync(list)) throw new Error(`The measured process ${pid} has ended.`)
+  const children = readFileSync(list, 'utf8').split(' ').map(Number)
   return [pid, ...children.filter((child) => child > 0)]
 }
 
