@@ -67,7 +67,7 @@ const rules: Record<string, Rule> = {
     instead: 'name the expected statuses',
   },
   'tests that return early': {
-    pattern: /^ {2}if \((?!!has[A-Z])[^\n]*\) return$/m,
+    pattern: /^ {2}if \((?!!has(Redis|Pgbouncer|Patroni)\(t\))[^\n]*\) return$/m,
     instead: 'declare the test inside the condition, or skip it with a reason',
     inTests: true,
   },

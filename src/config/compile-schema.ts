@@ -6,7 +6,7 @@ import type { Schema } from './walk.ts'
 /** Keywords that only describe a value. */
 const notes = ['kind', 'secret', 'url', 'fileable', 'expected', 'names', 'reload', 'entries', 'unit', 'replacement']
 
-/** Compiles a schema of configuration values. `code` are Ajv's options for the compiled code. */
+/** Compiles a schema of configuration values. `code` sets Ajv's options for the compiled code. */
 export function compileSchema(
   schema: Schema,
   code: NonNullable<Options['code']>,

@@ -14,7 +14,7 @@ const comparisons = 10
  * connection.
  */
 export async function requireStatements(client: pg.Client, connect: () => Promise<pg.Client>): Promise<void> {
-  // A pooler reports a process id of its own.
+  // Behind a pooler, the connection has the process id of the pooler, not of the server.
   if ((await serverOf(client)) === processOf(client)) return
   if ((await renamesStatements(client)) || !(await sharesServers(client, connect))) return
   throw new PoolerError(
@@ -32,7 +32,7 @@ async function serverOf(client: pg.Client): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-/** Tests whether the pooler keeps prepared statements: it then gives them names of its own. */
+/** Tests whether the pooler keeps prepared statements. One that does gives them new names. */
 async function renamesStatements(client: pg.Client): Promise<boolean> {
   const name = `svc-${randomUUID()}`
   const text = 'SELECT 1 FROM pg_prepared_statements WHERE name = $1'

@@ -1,18 +1,11 @@
 import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core'
 import tap, { type Test } from 'tap'
+import { isAvailable } from './available.ts'
 import { isInstalled, launchChromium, TIMEOUT } from './launch-chromium.ts'
 
-/**
- * Whether this machine has a browser for the tests. Without one the file prints a notice and passes one test; in CI it
- * fails.
- */
+/** Whether a browser is installed for the tests; CI requires one. */
 export function hasChromium(t: Test): boolean {
-  if (isInstalled) return true
-  const line = 'CHROMIUM IS NOT ON THIS MACHINE: NOTHING WAS TESTED IN A BROWSER'
-  process.stderr.write(`*** ${line} ***\n`)
-  if (process.env.CI) t.fail(line)
-  else t.pass(line)
-  return false
+  return isAvailable(t, isInstalled, 'CHROMIUM IS NOT ON THIS MACHINE: NOTHING WAS TESTED IN A BROWSER')
 }
 
 /** Running browsers by their switches. One starts in a second, and its contexts share nothing. */

@@ -1,10 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createConnection } from 'mariadb'
 import type { Test } from 'tap'
+import { isAvailable } from './available.ts'
 import { freePort } from './port.ts'
+import { serverUser } from './postgresql-server.ts'
 import { until } from './until.ts'
 
 const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/bin']
@@ -12,20 +14,19 @@ const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/us
 const find = (program: string): string | undefined =>
   folders.map((folder) => join(folder, program)).find((file) => existsSync(file))
 
-/** Whether this machine has MariaDB. Without it the file prints a notice and passes one test; in CI it fails. */
+/** Whether MariaDB is installed for the tests; CI requires it. */
 export function hasMariadb(t: Test): boolean {
-  if (find('mariadbd') && find('mariadb-install-db')) return true
-  const line = 'MARIADB IS NOT ON THIS MACHINE: NOTHING WAS TESTED WITH IT'
-  process.stderr.write(`*** ${line} ***\n`)
-  if (process.env.CI) t.fail(line)
-  else t.pass(line)
-  return false
+  return isAvailable(
+    t,
+    Boolean(find('mariadbd') && find('mariadb-install-db')),
+    'MARIADB IS NOT ON THIS MACHINE: NOTHING WAS TESTED WITH IT',
+  )
 }
 
 /** Starts a fresh server in a temporary directory, on a free port of the loopback interface; stopped with the test. */
 export async function startMariadb(t: Test): Promise<{ port: number; run(sql: string): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-mariadb-'))
-  const owner = serverUser()
+  const owner = serverUser('mysql')
   if (owner) chownSync(folder, owner.uid, owner.gid)
   const as = { cwd: folder, ...owner, env: { ...process.env, HOME: folder, LC_ALL: 'C' } }
   const data = join(folder, 'data')
@@ -64,14 +65,4 @@ export async function startMariadb(t: Test): Promise<{ port: number; run(sql: st
   const connection = await connect()
   connection.on('error', () => undefined)
   return { port, run: async (sql) => void (await connection.query(sql)) }
-}
-
-// MariaDB refuses to run as root.
-function serverUser(): { uid: number; gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined
-  const users = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
-  const user = users.find(([name]) => name === 'mysql') ?? users.find(([name]) => name === 'nobody')
-  return user ? { uid: Number(user[2]), gid: Number(user[3]) } : { uid: 65534, gid: 65534 }
 }

@@ -11,6 +11,17 @@ export const pkce = { code_challenge: challenge, code_challenge_method: 'S256' }
 export const secret = 'a-secret-that-is-long-enough'
 export const callback = 'http://localhost:9999/cb'
 
+/** A confidential client of users. */
+export const partner = (client_id: string, more: object = {}) => ({
+  client_id,
+  type: 'confidential',
+  secret,
+  redirect_uris: [callback],
+  grants: ['authorization_code', 'refresh_token', 'password'],
+  scopes: ['orders:read', 'roles'],
+  ...more,
+})
+
 const code = () => ({ grants: ['authorization_code', 'refresh_token'], scopes: ['orders:read', 'orders:write'] })
 
 /** One client of each kind. */

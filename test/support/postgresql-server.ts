@@ -140,12 +140,12 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(late)
 }
 
-/** A user for servers that refuse to run as root. */
-export function serverUser(): { uid: number; gid: number } | undefined {
+/** A user for servers that refuse to run as root: the one of this name, if it exists. */
+export function serverUser(wanted = 'postgres'): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'))
-  const user = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
+  const user = users.find(([name]) => name === wanted) ?? users.find(([name]) => name === 'nobody')
   return user ? { uid: Number(user[2]), gid: Number(user[3]) } : { uid: 65534, gid: 65534 }
 }

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { type AppliedRow, applied } from '../migrate.ts'
+import { connectTimeoutOf } from '../postgresql-client.ts'
 import { bookkeeping, type CopyConnection, sortTables } from './connection.ts'
 import { fromPostgresql, kindOf, postgresqlTypes, type Row, readRow, type Table, toPostgresql } from './values.ts'
 
@@ -37,7 +38,7 @@ export class PostgresqlCopy implements CopyConnection {
     const client = new pg.Client({
       connectionString: url,
       application_name: 'svc copy',
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: connectTimeoutOf(url),
       keepAlive: true,
     })
     // A lost connection also rejects the query.

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { connectTimeoutOf } from '../postgresql-client.ts'
 import { doubleQuoted, type ForeignSource, foreignSource, type SourceRow } from './source.ts'
 
 /** Values stay in the text format of PostgreSQL. */
@@ -16,7 +17,7 @@ export async function openPostgresqlSource(url: string): Promise<ForeignSource> 
   const client = new pg.Client({
     connectionString: url,
     application_name: 'svc import',
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectTimeoutOf(url),
     keepAlive: true,
   })
   // A lost connection also rejects the query.

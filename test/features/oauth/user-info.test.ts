@@ -7,7 +7,7 @@ import { seed } from '../../http/odd-requests.ts'
 import { buildTestApp, type TestApp, testConfig } from '../../support/app.ts'
 import { second } from '../../support/clock.ts'
 import { runCommandOn } from '../../support/command.ts'
-import { basic, callback, codeFlow, Person, refresh, request, revoke, secret, token } from '../../support/oauth.ts'
+import { basic, callback, codeFlow, Person, partner, refresh, request, revoke, token } from '../../support/oauth.ts'
 import { stopTime, travel } from '../../support/time.ts'
 import { newKey, proof } from './clients/parties.ts'
 import { otherProcess } from './keys/other-process.ts'
@@ -18,16 +18,6 @@ const atOnce = 100
 
 /** Sends a request to the library, although svc could answer it. */
 const toLibrary = { 'x-test-library': '1' }
-
-const partner = (client_id: string, more: object = {}) => ({
-  client_id,
-  type: 'confidential',
-  secret,
-  redirect_uris: [callback],
-  grants: ['authorization_code', 'refresh_token', 'password'],
-  scopes: ['orders:read', 'roles'],
-  ...more,
-})
 
 const clients = [
   partner('partner'),

@@ -58,7 +58,7 @@ export class ClientLimits {
 
   /** Tests whether the pair failed recently in this process, so that its counter decides. */
   isSuspectPair(clientId: string, address: string): boolean {
-    // Usually nobody failed, and the name is not needed.
+    // Without suspects, which is usual, the name is not needed.
     return this.#suspects.size > 0 && this.isSuspect(this.nameOf(clientId, address))
   }
 

@@ -2,19 +2,18 @@
 import { decodeJwt } from 'jose'
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { callback, clients, codeFlow, oauthSettings, Person, request, response, token } from '../../../support/oauth.ts'
+import {
+  callback,
+  clients,
+  codeFlow,
+  oauthSettings,
+  Person,
+  partner,
+  request,
+  response,
+  token,
+} from '../../../support/oauth.ts'
 import { stopTime } from '../../../support/time.ts'
-
-const secret = 'a-secret-that-is-long-enough'
-const partner = (client_id: string, more: object = {}) => ({
-  client_id,
-  type: 'confidential',
-  secret,
-  redirect_uris: [callback],
-  grants: ['authorization_code', 'refresh_token', 'password'],
-  scopes: ['orders:read', 'roles'],
-  ...more,
-})
 
 const settings = {
   ...oauthSettings,
