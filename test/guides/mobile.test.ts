@@ -1,19 +1,25 @@
 // engine: none
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
 import { Authenticator } from '../support/authenticator.ts'
 import { freePort, startMain, temporaryDirectory } from '../support/process.ts'
+import { blocks, hasMobileRuntimes, type MobileTools, mobileTools } from './mobile/tools.ts'
 
 const guide = readFileSync(resolve(import.meta.dirname, '../../docs/guides/mobile.md'), 'utf8')
 
-const blocks = (language: string): string[] =>
-  [...guide.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, code = '']) => code)
-
 const run = promisify(execFile)
+
+const tools = mobileTools()
+if (!tools) {
+  const line = 'THE CODE OF THE MOBILE GUIDE IS NOT COMPILED (npm run guides:tools): KOTLIN AND SWIFT WERE NOT TESTED'
+  process.stderr.write(`*** ${line} ***\n`)
+  t.notOk(process.env.CI && hasMobileRuntimes(), line)
+}
 
 t.test('runs the shell commands of the guide with its configuration', async (t) => {
   const cwd = temporaryDirectory(t)
@@ -55,7 +61,22 @@ async function reactNative(cwd: string, url: string) {
   return import(file)
 }
 
-t.test('runs the code of React Native, and names every route and error code correctly', async (t) => {
+/** Runs the Kotlin code with this server and an authenticator in place of the device. Returns the results of its calls. */
+async function android({ classPath }: MobileTools, url: string, args: string[]): Promise<unknown[]> {
+  const authenticator = new Authenticator()
+  const options = ['-XX:TieredStopAtLevel=1', `-Dsvc=${url}`, '-cp', classPath, 'MainKt', ...args]
+  const child = spawn('java', options, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const results: unknown[] = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { create, get, result } = JSON.parse(line)
+    if (create) child.stdin.write(`${JSON.stringify(authenticator.register(create, { origin: url }))}\n`)
+    if (get) child.stdin.write(`${JSON.stringify(authenticator.assert(get, { origin: url }))}\n`)
+    if (result) results.push(result)
+  }
+  return results
+}
+
+t.test('runs the React Native and the Kotlin code, and names every route and error code correctly', async (t) => {
   const port = await freePort()
   const cwd = temporaryDirectory(t)
   writeFileSync(join(cwd, 'svc.yaml'), `app: { url: "http://localhost:${port}" }\n`)
@@ -74,9 +95,26 @@ t.test('runs the code of React Native, and names every route and error code corr
   const failed = addPasskey(token, 'wrong', 'Pixel 9').catch((error: unknown) => error)
   t.match(await failed, { status: 422, errors: { password: [String] } })
 
+  if (tools) {
+    const [added, signedIn, refused] = await android(tools, svc.url, [token, password])
+    t.match(added, { name: 'Pixel 9' })
+    t.match(signedIn, { token: /^\d+\|/, user: { id: user.id } })
+    t.match(refused, { status: 422, message: /password/, error: { errors: { password: [String] } } })
+  }
+
   const { paths } = (await (await fetch(`${svc.url}/openapi.json`)).json()) as { paths: Record<string, object> }
   for (const [, method = '', path = ''] of guide.matchAll(/\b(GET|POST|DELETE) (\/[\w/{}-]+)/g))
     t.ok(method.toLowerCase() in (paths[path] ?? {}), `${method} ${path}`)
   const errors = readFileSync(resolve(import.meta.dirname, '../../docs/errors.md'), 'utf8')
   for (const [, code = ''] of guide.matchAll(/^\| \d{3} +\| `(\w+)`/gm)) t.ok(errors.includes(`## ${code}\n`), code)
+})
+
+t.test('has Swift code that fits the grammar of the language', { skip: !tools && 'no parser' }, async (t) => {
+  const parse = async (source: string) => {
+    const parsed = run(tools?.python ?? '', [resolve(import.meta.dirname, 'mobile/swift.py')])
+    parsed.child.stdin?.end(source)
+    return (await parsed).stdout
+  }
+  t.equal(await parse(blocks('swift').join('\n')), '')
+  t.match(await parse('func broken( { return }'), 'line 1')
 })
