@@ -27,7 +27,8 @@ for (const engine of ['postgresql', 'sqlite'] as const) {
   process.stdout.write(`${folder}/migration.sql\n`)
 }
 process.stdout.write(
-  'Read both before you commit them: a renamed column, for one, shows as a dropped and an added one.\n',
+  'Read both before you commit them: a renamed column, for one, shows as a dropped and an added one. An index on an existing ' +
+    'table of PostgreSQL needs CREATE INDEX CONCURRENTLY in a migration of its own (docs/upgrading.md).\n',
 )
 
 async function sqliteScript(): Promise<string> {
@@ -46,9 +47,13 @@ async function sqliteScript(): Promise<string> {
 async function postgresqlScript(): Promise<string> {
   const server = await startPostgresql()
   try {
-    const client = new pg.Client({ connectionString: server.url })
-    await client.connect()
-    await migratePostgresql(client, { folder: existing('postgresql') })
+    const connect = async () => {
+      const opened = new pg.Client({ connectionString: server.url })
+      await opened.connect()
+      return opened
+    }
+    const client = await connect()
+    await migratePostgresql(client, { folder: existing('postgresql'), connect })
     await client.end()
     return await difference('postgresql', server.url)
   } finally {

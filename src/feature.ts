@@ -14,7 +14,7 @@ export interface Feature {
   /** Deletes data of an account that has no foreign key to the user. */
   deleteDataOf?(tx: Tx, userId: number): Promise<void>
   /** Deletes expired rows, once a day. */
-  prune?(database: Database, now: number): Promise<void>
+  prune?(database: Database, now: number): Promise<unknown>
   /** Its error codes, for `docs/errors.md`. */
   errors?: Readonly<Record<string, ErrorDescription>>
   /** Scripts of its pages: absolute path by name in `/assets/`. */

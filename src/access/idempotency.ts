@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
+import { inBatches } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 import { HttpError, validationFailed } from '../errors.ts'
 import { callerOf } from './caller.ts'
@@ -66,5 +67,8 @@ export async function createOnce(request: FastifyRequest, create: (tx: Tx) => Pr
 
 /** Deletes expired keys. */
 export async function pruneIdempotencyKeys({ prisma }: Pick<Database, 'prisma'>, now: number): Promise<void> {
-  await prisma.idempotencyKey.deleteMany({ where: { expiresAt: { lte: new Date(now) } } })
+  await inBatches(
+    (batch) => prisma.$executeRaw`DELETE FROM idempotency_keys WHERE id IN
+      (SELECT id FROM idempotency_keys WHERE expires_at <= ${new Date(now)} LIMIT ${batch})`,
+  )
 }

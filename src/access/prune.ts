@@ -1,8 +1,6 @@
 import type { Config } from '../config/schema.ts'
+import { inBatches } from '../database/batches.ts'
 import type { Database } from '../database/database.ts'
-
-/** Maximum number of rows per statement, so that pruning holds locks, and on SQLite the process, only briefly. */
-const batch = 500
 
 /**
  * Deletes expired sessions, remember tokens, failure counters and undo links, and events past their retention.
@@ -13,28 +11,28 @@ export async function pruneEnded({ prisma }: Database, { session, audit }: Confi
   const old = ago(session.absolute_lifetime)
   const at = BigInt(now)
   await inBatches(
-    () => prisma.$executeRaw`DELETE FROM sessions WHERE id IN
-      (SELECT id FROM sessions WHERE last_seen_at < ${idle} OR created_at < ${old} LIMIT ${batch})`,
+    (batch) => prisma.$executeRaw`DELETE FROM sessions WHERE id IN
+      (SELECT id FROM sessions WHERE last_seen_at < ${idle} LIMIT ${batch})`,
+  )
+  // A separate statement, because no index serves both conditions.
+  await inBatches(
+    (batch) => prisma.$executeRaw`DELETE FROM sessions WHERE id IN
+      (SELECT id FROM sessions WHERE created_at < ${old} LIMIT ${batch})`,
   )
   await inBatches(
-    () => prisma.$executeRaw`DELETE FROM remember_tokens WHERE id IN
+    (batch) => prisma.$executeRaw`DELETE FROM remember_tokens WHERE id IN
       (SELECT id FROM remember_tokens WHERE expires_at < ${ago(0)} LIMIT ${batch})`,
   )
   await inBatches(
-    () => prisma.$executeRaw`DELETE FROM login_limits WHERE key IN
+    (batch) => prisma.$executeRaw`DELETE FROM login_limits WHERE key IN
       (SELECT key FROM login_limits WHERE resets_at < ${at} AND blocked_until < ${at} LIMIT ${batch})`,
   )
   await inBatches(
-    () => prisma.$executeRaw`DELETE FROM email_changes WHERE id IN
+    (batch) => prisma.$executeRaw`DELETE FROM email_changes WHERE id IN
       (SELECT id FROM email_changes WHERE expires_at < ${ago(0)} LIMIT ${batch})`,
   )
   await inBatches(
-    () => prisma.$executeRaw`DELETE FROM events WHERE id IN
+    (batch) => prisma.$executeRaw`DELETE FROM events WHERE id IN
       (SELECT id FROM events WHERE created_at < ${ago(audit.retention)} LIMIT ${batch})`,
   )
-}
-
-/** Repeats a deletion until a batch is not full. Other requests run between batches. */
-export async function inBatches(deleteSome: (batch: number) => Promise<number>): Promise<void> {
-  while ((await deleteSome(batch)) === batch) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../crypto/hash.ts'
+import { inBatches } from '../database/batches.ts'
 import type { Database } from '../database/database.ts'
 import { execute } from '../database/statements.ts'
-import { inBatches } from './prune.ts'
 
 /**
  * What a key is used for. Features declare their own purposes. The name is part of the stored hash, so renaming one makes

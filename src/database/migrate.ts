@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Sqlite from 'libsql'
 import type pg from 'pg'
+import { concurrentIndexOf, createConcurrentIndex } from './concurrent-index.ts'
 import { type Migration, MigrationError, pendingMigrations, readMigrations, recordOf } from './migrations.ts'
 import { isBusy } from './sqlite-errors.ts'
 
@@ -10,12 +11,24 @@ export interface MigrationLog {
   warn(fields: object, message: string): void
 }
 
+/** Default of `lockTimeout`. */
+const lockTimeout = 60_000
+
 export interface MigrateOptions {
   folder: string
   log?: MigrationLog | undefined
   /** How long to wait for another process that migrates, in milliseconds. */
   lockTimeout?: number | undefined
 }
+
+export interface PostgresqlMigrateOptions extends MigrateOptions {
+  /** Opens another connection, which creates indexes while the first one holds the lock. */
+  connect(): Promise<pg.Client>
+}
+
+/** Maximum time that a migration waits for the lock of a table, because requests wait behind it. */
+const TABLE_LOCK_TIMEOUT = '1s'
+const LOCK_NOT_AVAILABLE = '55P03'
 
 // The lock of Prisma's own migration tool, so that the two exclude each other.
 const ADVISORY_LOCK = 72707369
@@ -60,26 +73,32 @@ export function appliedOf(row: AppliedRow) {
 }
 
 /** Applies pending migrations to PostgreSQL over a separate connection; returns their names. */
-export async function migratePostgresql(client: pg.Client, options: MigrateOptions): Promise<string[]> {
+export async function migratePostgresql(client: pg.Client, options: PostgresqlMigrateOptions): Promise<string[]> {
   const migrations = readMigrations(options.folder)
   const done: string[] = []
-  for (;;) {
+  const deadline = performance.now() + (options.lockTimeout ?? lockTimeout)
+  for (let busy = 0; ; ) {
     // The lock belongs to the transaction: behind a pooler, the next transaction may run on another connection. So
     // pending migrations are read again inside each one.
     await waitForLock(options, () => beginLocked(client))
     try {
       const [next] = pendingMigrations(migrations, await appliedTo(client))
-      if (next) await applyPostgresql(client, next)
+      if (next) await applyPostgresql(client, next, options.connect)
       await client.query('COMMIT')
       if (!next) return done
       options.log?.info({ migration: next.name }, 'migration applied')
       done.push(next.name)
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
-      throw error
+      if (!isTableLocked(error) || performance.now() >= deadline) throw error
+      if (busy++ === 0) options.log?.warn({ err: error }, 'waiting for a transaction that locks a table')
+      await sleep(1_000)
     }
   }
 }
+
+const isTableLocked = (error: unknown): boolean =>
+  error instanceof MigrationError && (error.cause as { code?: unknown } | undefined)?.code === LOCK_NOT_AVAILABLE
 
 async function beginLocked(client: pg.Client): Promise<boolean> {
   await client.query('BEGIN')
@@ -98,14 +117,30 @@ async function appliedTo(client: pg.Client) {
   return (await client.query<AppliedRow>(applied)).rows.map(appliedOf)
 }
 
-async function applyPostgresql(client: pg.Client, migration: Migration): Promise<void> {
+async function applyPostgresql(
+  client: pg.Client,
+  migration: Migration,
+  connect: PostgresqlMigrateOptions['connect'],
+): Promise<void> {
+  const { script } = migration
+  const index = concurrentIndexOf(script)
   try {
-    await client.query(migration.script)
+    await client.query(`SET LOCAL lock_timeout = '${TABLE_LOCK_TIMEOUT}'`)
+    if (index === null) await client.query(script)
+    else await usingOther(connect, (other) => createConcurrentIndex(other, index, script))
     const { sql, values } = recordOf(migration, (n) => `$${n}`)
     await client.query(sql, values)
   } catch (cause) {
     throw failure(migration.name, cause)
   }
+}
+
+async function usingOther(
+  connect: PostgresqlMigrateOptions['connect'],
+  work: (other: pg.Client) => Promise<void>,
+): Promise<void> {
+  const other = await connect()
+  await work(other).finally(() => other.end())
 }
 
 /** Applies pending migrations to SQLite over a separate connection; returns their names. */
@@ -157,7 +192,7 @@ function begin(db: Sqlite.Database): boolean {
 }
 
 async function waitForLock(options: MigrateOptions, attempt: () => Promise<boolean>): Promise<void> {
-  const timeout = options.lockTimeout ?? 60_000
+  const timeout = options.lockTimeout ?? lockTimeout
   const deadline = performance.now() + timeout
   for (let tries = 0; !(await attempt()); tries++) {
     if (performance.now() >= deadline) {

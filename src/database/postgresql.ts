@@ -59,7 +59,7 @@ export async function preparePostgresql(
   const client = await connect()
   try {
     if (usesStatements) await requireStatements(client, () => connect({ query_timeout: 2_000 }))
-    await migratePostgresql(client, { folder: migrationsFolder('postgresql'), log })
+    await migratePostgresql(client, { folder: migrationsFolder('postgresql'), log, connect })
   } finally {
     await client.end()
   }

@@ -1,4 +1,4 @@
-import { inBatches } from '../access/prune.ts'
+import { inBatches } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 
 /** A mailed code that waits for its entry. */
@@ -59,7 +59,7 @@ export const takeCode = async ({ prisma }: Database, id: string, { mac }: Waitin
   (await prisma.loginCode.deleteMany({ where: { id, mac } })).count > 0
 
 /** Deletes expired codes, in batches. */
-export const pruneCodes = ({ prisma }: Database, now: number): Promise<void> =>
+export const pruneCodes = ({ prisma }: Database, now: number): Promise<number> =>
   inBatches(
     (batch) => prisma.$executeRaw`DELETE FROM login_codes WHERE id IN
       (SELECT id FROM login_codes WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,

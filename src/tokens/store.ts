@@ -93,21 +93,18 @@ export async function deleteTokens(tx: Tx, userId: number): Promise<number> {
   return (await tx.personalAccessToken.deleteMany({ where: ownedBy(userId) })).count
 }
 
-/** Deletes a batch of tokens that expired before `expiredBefore` or, if given, were created before `createdBefore`. */
-export async function deleteExpired(
+/** Deletes a batch of tokens whose date is before a time. Returns the count. */
+export async function deleteBefore(
   { prisma }: Database,
-  { expiredBefore, createdBefore }: { expiredBefore: Date; createdBefore: Date | null },
+  date: 'expires_at' | 'created_at',
+  time: Date,
   batch: number,
 ): Promise<number> {
-  const rows = await prisma.personalAccessToken.findMany({
-    where: {
-      OR: [{ expiresAt: { lt: expiredBefore } }, ...(createdBefore ? [{ createdAt: { lt: createdBefore } }] : [])],
-    },
-    select: { id: true },
-    take: batch,
-  })
-  if (rows.length === 0) return 0
-  return (await prisma.personalAccessToken.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } })).count
+  return date === 'expires_at'
+    ? prisma.$executeRaw`DELETE FROM personal_access_tokens WHERE id IN
+        (SELECT id FROM personal_access_tokens WHERE expires_at < ${time} LIMIT ${batch})`
+    : prisma.$executeRaw`DELETE FROM personal_access_tokens WHERE id IN
+        (SELECT id FROM personal_access_tokens WHERE created_at < ${time} LIMIT ${batch})`
 }
 
 /** A page of the user's tokens, oldest first. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CurrentConfig } from '../config/current.ts'
 import { sha256Hex } from '../crypto/hash.ts'
+import { inBatches } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 import type { Invitation as InvitationRow } from '../generated/postgresql/client.ts'
 import type { Mail } from '../mail/mail.ts'
@@ -125,5 +126,8 @@ export async function acceptInvitation(
 
 /** Deletes expired invitations. */
 export async function pruneInvitations({ prisma }: Database, now: number): Promise<void> {
-  await prisma.invitation.deleteMany({ where: { expiresAt: { lt: new Date(now) } } })
+  await inBatches(
+    (batch) => prisma.$executeRaw`DELETE FROM invitations WHERE id IN
+      (SELECT id FROM invitations WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
+  )
 }

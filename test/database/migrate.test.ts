@@ -42,7 +42,7 @@ function onPostgresql(url: string): Target {
   return {
     url,
     migrate: (folder, lockTimeout, onWait) =>
-      using((client) => migratePostgresql(client, { folder, lockTimeout, log: logOf(onWait) })),
+      using((client) => migratePostgresql(client, { folder, lockTimeout, connect, log: logOf(onWait) })),
     rows: (sql) => using(async (client) => (await client.query(sql)).rows ?? []),
     async lock() {
       const client = await connect()

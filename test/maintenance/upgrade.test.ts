@@ -26,9 +26,13 @@ async function migrateTo(t: Test, { url, file }: TestDatabase, last: string): Pr
     db.close()
     return
   }
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await migratePostgresql(client, { folder })
+  const connect = async () => {
+    const opened = new pg.Client({ connectionString: url })
+    await opened.connect()
+    return opened
+  }
+  const client = await connect()
+  await migratePostgresql(client, { folder, connect })
   await client.end()
 }
 

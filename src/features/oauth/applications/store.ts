@@ -1,4 +1,5 @@
 import { storedAbilities } from '../../../access/abilities.ts'
+import { inBatches } from '../../../database/batches.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 import type { Static } from '../../../json-schema.ts'
 import { wireDate } from '../../../users/wire-date.ts'
@@ -72,7 +73,10 @@ export async function deletePersonalTokens(tx: Tx, userId: number): Promise<void
 
 /** Deletes personal access tokens that ended. */
 export async function deleteEndedPersonalTokens({ prisma }: Database, now: number): Promise<void> {
-  await prisma.oauthPersonalToken.deleteMany({ where: { expiresAt: { lte: new Date(now) } } })
+  await inBatches(
+    (batch) => prisma.$executeRaw`DELETE FROM oauth_personal_tokens WHERE id IN
+      (SELECT id FROM oauth_personal_tokens WHERE expires_at <= ${new Date(now)} LIMIT ${batch})`,
+  )
 }
 
 /** Maximum number of grants in a list: every authorization adds one. The list has those that end last. */

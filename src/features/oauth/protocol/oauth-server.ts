@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type Provider from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
+import { inBatches } from '../../../database/batches.ts'
 import type { StepUpFactor } from '../../../feature.ts'
 import type { User } from '../../../users/user.ts'
 import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
@@ -176,10 +177,7 @@ export class OAuthServer {
 
   /** Deletes expired records in batches. */
   async prune(): Promise<void> {
-    const batch = 500
-    const now = this.#app.clock.now()
-    // Other requests run between two batches.
-    while ((await this.#store.prune(now, batch)) >= batch) await new Promise((resolve) => setImmediate(resolve))
+    await this.#store.prune(this.#app.clock.now())
   }
 
   /**
@@ -188,17 +186,18 @@ export class OAuthServer {
    */
   async sealRecords(): Promise<void> {
     const prefix = this.#app.clock.now() - this.#openedAt >= resealAfter ? this.seal.prefix : null
-    const batch = 500
     let after = ''
-    for (;;) {
+    await inBatches(async (batch) => {
       const records = await this.#store.listUnsealed(prefix, after, batch)
-      for (const record of records) {
+      for (const { id, payload: stored } of records) {
+        if (stored === null) continue
+        const record = { id, payload: stored }
         const payload = this.seal.open(record)
-        if (payload) await this.#store.replacePayload(record, this.seal.seal(record.id, payload))
+        if (payload) await this.#store.replacePayload(record, this.seal.seal(id, payload))
       }
-      if (records.length < batch) return
-      after = records.at(-1)?.id ?? ''
-    }
+      after = records.at(-1)?.id ?? after
+      return records.length
+    })
   }
 
   async #build(config: Config): Promise<Protocol> {

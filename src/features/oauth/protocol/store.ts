@@ -1,4 +1,5 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
+import { inBatches } from '../../../database/batches.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 import { execute, query, type Value } from '../../../database/statements.ts'
 import { lockUsers } from '../../../users/lock.ts'
@@ -136,25 +137,31 @@ export class RecordStore {
     await this.#run('oauth-deny', sql, [sha256Hex(jti), expiresAt])
   }
 
-  /** Deletes a batch of expired records and denials, without locked ones. Returns the count. */
-  async prune(now: number, batch: number): Promise<number> {
+  /** Deletes expired records and denials in batches, without locked ones. */
+  async prune(now: number): Promise<void> {
     const lock = this.#database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
     const ended = (table: string) =>
       `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires_at < $1 LIMIT $2 ${lock})`
-    const records = await this.#run('oauth-prune', ended('oauth_records'), [now, batch])
-    return records + (await this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
+    await inBatches((batch) => this.#run('oauth-prune', ended('oauth_records'), [now, batch]))
+    await inBatches((batch) => this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
   }
 
   /**
-   * Records after an id, by id, whose payload does not start with the prefix; without a prefix, those with plain JSON.
+   * Reads a batch of records after an id, by id. The payload is null unless it has to be encrypted: without the prefix, or,
+   * if the prefix is null, plain JSON.
    */
-  async listUnsealed(prefix: string | null, after: string, batch: number): Promise<SealedRecord[]> {
+  async listUnsealed(
+    prefix: string | null,
+    after: string,
+    batch: number,
+  ): Promise<{ id: string; payload: string | null }[]> {
     const [name, wanted] =
       prefix === null ? ['oauth-plain', "LIKE '{\"%'"] : ['oauth-unsealed', "NOT LIKE $3 AND payload <> '{}'"]
-    const text = `SELECT id, payload FROM oauth_records WHERE id > $1 AND payload ${wanted} ORDER BY id LIMIT $2`
+    const text = `SELECT id, CASE WHEN payload ${wanted} THEN payload END AS payload FROM oauth_records
+      WHERE id > $1 ORDER BY id LIMIT $2`
     const pattern = prefix === null ? [] : [`${prefix}%`]
     const rows = await query(this.#database, { name, text }, [after, batch, ...pattern])
-    return rows.map(({ id, payload }) => ({ id: String(id), payload: String(payload) }))
+    return rows.map(({ id, payload }) => ({ id: String(id), payload: payload === null ? null : String(payload) }))
   }
 
   /** Replaces a payload unless the record changed since it was read. */

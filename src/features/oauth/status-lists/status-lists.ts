@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { JWTPayload } from 'jose'
 import { sha256Base64url } from '../../../crypto/hash.ts'
+import { inBatches } from '../../../database/batches.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import type { LiveToken } from '../alive.ts'
 import { type Algorithm, algorithms } from '../keys/jwk.ts'
@@ -147,8 +148,7 @@ export class StatusLists {
   /** Deletes the entries of expired tokens, and uses their places again. */
   async prune(): Promise<void> {
     const { database, clock } = this.#parts.app
-    const batch = 500
-    while ((await deleteEntries(database, clock.now(), batch)) >= batch) await turn()
+    await inBatches((batch) => deleteEntries(database, clock.now(), batch))
     this.#current = new Map()
     for (const [list, { until }] of this.#signed) if (until <= clock.now()) this.#signed.delete(list)
   }

@@ -1,5 +1,5 @@
-import { inBatches } from '../../../access/prune.ts'
 import { sha256Hex } from '../../../crypto/hash.ts'
+import { inBatches } from '../../../database/batches.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 
 /** Purpose of a challenge: ceremony, holder and user (null if the response identifies the user). */
@@ -60,7 +60,7 @@ export async function takeChallenges({ prisma }: Database, asking: Asking, now: 
 }
 
 /** Deletes expired challenges, in batches. */
-export const pruneChallenges = ({ prisma }: Database, now: number): Promise<void> =>
+export const pruneChallenges = ({ prisma }: Database, now: number): Promise<number> =>
   inBatches(
     (batch) => prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
       (SELECT id FROM passkey_challenges WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,

@@ -1,0 +1,2 @@
+-- CreateIndex
+CREATE INDEX CONCURRENTLY "sessions_created_at_idx" ON "sessions"("created_at");
