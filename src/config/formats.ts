@@ -18,6 +18,13 @@ export const formats = {
     matches: isOrigin,
   },
   'web-url': { expected: 'an http or https URL', matches: isWebUrl },
+  'https-url': { expected: 'an https URL', matches: (text) => isWebUrl(text) && hasProtocol(text, ['https:']) },
+  'image-url': {
+    expected: 'an https URL, or data:image/png;base64,… (also gif, jpeg, svg+xml or webp)',
+    matches: (text) =>
+      /^data:image\/(gif|jpeg|png|svg\+xml|webp);base64,[A-Za-z\d+/]+={0,2}$/.test(text) ||
+      (isWebUrl(text) && hasProtocol(text, ['https:'])),
+  },
   cidr: { expected: 'an address range such as 10.0.0.0/8 or fd00::/8', matches: isCidr },
   'stateful-host': {
     expected: 'a host with an optional port, such as app.example.com, *.example.com:8443 or [::1]:3000',

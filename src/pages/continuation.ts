@@ -1,18 +1,33 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { startPage } from './links.ts'
-import { allowFormTarget } from './page-headers.ts'
+import { allowFormTarget, allowImage } from './page-headers.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Name of the application that the page continues to. */
-    application?: string
+    /** The application that the page continues to, or that asks for access. */
+    application?: Application
   }
 }
 
-/** Where a path of svc finally redirects: a redirect URI, and the name of its application. */
-interface Destination {
+/** An application on the pages of svc. */
+export interface Application {
+  name: string
+  /** URL of its logo. */
+  logo: string | null
+  termsHref: string | null
+  privacyHref: string | null
+}
+
+/** Shows an application on the page of this response. */
+export function showApplication(reply: FastifyReply, application: Application): void {
+  reply.application = application
+  if (application.logo !== null) allowImage(reply, application.logo)
+}
+
+/** Where a path of svc finally redirects: a redirect URI, and its application. */
+export interface Destination {
   redirectUri: string | null
-  application: string
+  application: Application
 }
 
 /** Finds the destination of a path of svc; null if the path leads to a page of svc. */
@@ -22,6 +37,8 @@ export type FindDestination = (request: FastifyRequest, returnTo: string | null)
 export interface ContinuationOptions {
   findDestination: FindDestination
 }
+
+const unknown = { logo: null, termsHref: null, privacyHref: null }
 
 /**
  * Names the application that a page continues to, and allows the final redirect, because browsers apply form-action to
@@ -35,9 +52,9 @@ export async function announceReturn(
   const isLocal = returnTo === null || returnTo.startsWith('/')
   const destination = isLocal
     ? await findDestination(reply.request, returnTo)
-    : { redirectUri: returnTo, application: new URL(returnTo).host }
+    : { redirectUri: returnTo, application: { ...unknown, name: new URL(returnTo).host } }
   if (!destination) return
-  reply.application = destination.application
+  showApplication(reply, destination.application)
   if (destination.redirectUri !== null) allowFormTarget(reply, destination.redirectUri)
 }
 

@@ -1,7 +1,7 @@
 import fastifyHelmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Config } from '../config/schema.ts'
-import { logoSource } from './theme.ts'
+import { imageSource, logoSource } from './theme.ts'
 
 /**
  * Origins that forms may redirect to. Browsers apply form-action to redirects too, so the list includes the front end.
@@ -101,3 +101,15 @@ export function withFormTarget(policy: string, uri: string): string {
 export function allowFormTarget(reply: FastifyReply, uri: string): void {
   reply.header(policyHeader, withFormTarget(String(reply.getHeader(policyHeader) ?? ''), uri))
 }
+
+/** Allows this page to show an image: from its origin, or from the page itself for a `data:` URL. */
+export function allowImage(reply: FastifyReply, uri: string): void {
+  const policy = String(reply.getHeader(policyHeader) ?? '')
+  const source = imageSource(uri)
+  if (source !== null) reply.header(policyHeader, policy.replace('img-src', `img-src ${source}`))
+}
+
+/** The policy of this page, for responses that the OAuth library sends. */
+export const policyOf = (reply: FastifyReply): Record<string, string> => ({
+  [policyHeader]: String(reply.getHeader(policyHeader) ?? ''),
+})

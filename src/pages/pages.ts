@@ -142,15 +142,18 @@ export function renderPage<Name extends PageName>(reply: FastifyReply, name: Nam
     date: (at: Date | number | string) => formatDate(language, at),
     browser: (described: string | null) => translateBrowser(described, text),
   }
+  const application = reply.application ?? { name: null, logo: null, termsHref: null, privacyHref: null }
   const tools = {
     passwordTools: () => render('password-tools.eta', shared),
     providerMark: (provider: object) => render('provider-mark.eta', provider),
     formErrors: (errors: FieldErrors) => render('form-errors.eta', { errors }),
+    applicationLogo: () => render('application-logo.eta', application),
+    applicationLinks: () => render('application-links.eta', { text, ...application }),
   }
   const page = {
     ...shared,
     ...reply.menu,
-    application: reply.application ?? null,
+    application: application.name,
     ...data,
     ...errorsOf(data, text),
     ...tools,

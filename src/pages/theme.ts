@@ -16,9 +16,14 @@ export function colorStyle({ theme }: Config): string {
 
 /** Origin of the logo as a CSP source; null for svc's own origin or an invalid URL. */
 export function logoSource({ app, theme }: Config): string | null {
-  if (theme.logo === null || !URL.canParse(theme.logo, app.url)) return null
-  const { protocol, origin } = new URL(theme.logo, app.url)
-  if (protocol === 'data:') return 'data:'
+  const url = URL.parse(theme.logo ?? '', app.url)
+  return theme.logo === null || url === null || url.origin === app.url ? null : imageSource(url.href)
+}
+
+/** Origin of an image as a CSP source; null for an invalid URL. */
+export function imageSource(uri: string): string | null {
+  const url = URL.parse(uri)
+  if (url?.protocol === 'data:') return 'data:'
   // A host may contain characters that end a directive.
-  return origin !== app.url && /^https?:\/\/[\w.:[\]-]+$/.test(origin) ? origin : null
+  return url !== null && /^https?:\/\/[\w.:[\]-]+$/.test(url.origin) ? url.origin : null
 }

@@ -143,3 +143,18 @@ table('social', [
   [provider('providers', 'issuer: https://a.example'), 'social.providers', /not a valid name/],
   [provider('google', 'map: { uid: x }'), 'social.google.map.uid', /did you mean id/],
 ])
+
+table('clients: logo and links', [
+  [
+    machine(
+      'secret: s, logo_uri: https://a.example/logo.png, tos_uri: https://a.example, policy_uri: https://a.example/p',
+    ),
+  ],
+  [machine('secret: s, logo_uri: "data:image/png;base64,iVBORw0KGgo="')],
+  [machine('secret: s, logo_uri: http://a.example/logo.png'), 'clients[0].logo_uri', /an https URL, or data:image/],
+  [machine('secret: s, logo_uri: /logo.png'), 'clients[0].logo_uri', /an https URL/],
+  [machine('secret: s, logo_uri: "data:text/html;base64,PGI+"'), 'clients[0].logo_uri', /image/],
+  [machine('secret: s, logo_uri: "data:image/svg+xml,<svg>"'), 'clients[0].logo_uri', /base64/],
+  [machine('secret: s, tos_uri: http://a.example/terms'), 'clients[0].tos_uri', /an https URL/],
+  [machine('secret: s, policy_uri: "javascript:alert(1)"'), 'clients[0].policy_uri', /an https URL/],
+])

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
+import { showApplication } from '../../src/pages/continuation.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
-import { ada, hostile, long } from './gallery-parts.ts'
+import { ada, hostile, hostileApplication, long, orders } from './gallery-parts.ts'
 
 const consent: PageData['consent'] = {
   action: '/oauth/interaction/abc',
@@ -34,9 +35,14 @@ const logout: PageData['logout'] = {
 /** The pages of OAuth in each of their states. */
 export const oauthStates: Readonly<Record<string, (reply: FastifyReply) => FastifyReply>> = {
   consent: (reply) => reply.page('consent', consent),
+  'consent-application': (reply) => {
+    showApplication(reply, orders)
+    return reply.page('consent', consent)
+  },
   'consent-bare': (reply) => reply.page('consent', { ...consent, host: null, scopes: [] }),
-  'consent-hostile': (reply) =>
-    reply.page('consent', {
+  'consent-hostile': (reply) => {
+    showApplication(reply, hostileApplication)
+    return reply.page('consent', {
       action: hostile,
       client: hostile + long,
       host: hostile + long,
@@ -46,7 +52,8 @@ export const oauthStates: Readonly<Record<string, (reply: FastifyReply) => Fasti
         { name: hostile + long, description: '' },
       ],
       switchHref: hostile,
-    }),
+    })
+  },
   device: (reply) => reply.page('device', device),
   'device-aborted': (reply) => reply.page('device', { ...device, error: 'aborted' }),
   'device-expired': (reply) => reply.page('device', { ...device, userCode: 'WDJB-MJHT', error: 'expired' }),
@@ -54,6 +61,10 @@ export const oauthStates: Readonly<Record<string, (reply: FastifyReply) => Fasti
   'device-hostile': (reply) =>
     reply.page('device', { action: hostile, secret: hostile, userCode: hostile + long, error: 'unknown' }),
   'device-confirm': (reply) => reply.page('device-confirm', deviceConfirm),
+  'device-confirm-application': (reply) => {
+    showApplication(reply, orders)
+    return reply.page('device-confirm', { ...deviceConfirm, client: orders.name })
+  },
   'device-confirm-bare': (reply) =>
     reply.page('device-confirm', { ...deviceConfirm, ipAddress: null, userAgent: null }),
   'device-confirm-hostile': (reply) =>

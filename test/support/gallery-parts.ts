@@ -3,6 +3,7 @@ import { passkeyFeature } from '../../src/features/passkeys/feature.ts'
 import { brandingOf, type SocialLink } from '../../src/features/social/buttons.ts'
 import { socialFeature } from '../../src/features/social/feature.ts'
 import { oauth2Presets, openIdPresets } from '../../src/features/social/presets.ts'
+import type { Application } from '../../src/pages/continuation.ts'
 import type { PagePart } from '../../src/pages/page-part.ts'
 import { testConfig } from './app.ts'
 
@@ -10,6 +11,23 @@ import { testConfig } from './app.ts'
 export const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'\`{{7*7}}<%= 7*7 %></style>`
 /** A long word without a place to break. */
 export const long = 'x'.repeat(120)
+
+const picture =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 48"><rect width="96" height="48" rx="8"/></svg>'
+
+/** An application with a logo and links. */
+export const orders: Application = {
+  name: 'Example Orders',
+  logo: `data:image/svg+xml;base64,${Buffer.from(picture).toString('base64')}`,
+  termsHref: 'https://orders.example.com/terms',
+  privacyHref: 'https://orders.example.com/privacy',
+}
+export const hostileApplication: Application = {
+  name: hostile + long,
+  logo: `https://a.example/${hostile}`,
+  termsHref: `https://a.example/${hostile}`,
+  privacyHref: `https://a.example/${hostile}`,
+}
 
 /** The user of most pages. */
 export const ada = { name: 'Ada Lovelace', email: 'ada@example.com', verified: true }

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { showApplication } from '../../src/pages/continuation.ts'
 import type { PageData } from '../../src/pages/page-data.ts'
 import { hostileErrors } from './gallery-errors.ts'
 import {
@@ -6,6 +7,7 @@ import {
   emailCodePart,
   hostile,
   long,
+  orders,
   passkeyPart,
   passkeyStepUp,
   presetButtons,
@@ -90,7 +92,7 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
       parts: [providersPart(presetButtons), passkeyPart, emailCodePart],
     }),
   'login-application': (reply) => {
-    reply.application = 'Example Orders'
+    showApplication(reply, orders)
     return reply.page('login', { ...login, returnTo: '/x', parts: [passkeyPart] })
   },
   'login-verify': (reply) => reply.page('login', { ...login, reason: 'login.verify_reason' }),

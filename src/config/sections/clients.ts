@@ -37,6 +37,29 @@ const client = entry('One OAuth client.', {
       description: 'The name on the consent page. By default the client_id.',
     }),
   ),
+  logo_uri: nullable(
+    text({
+      format: 'image-url',
+      maxLength: 65_536,
+      example: 'https://app.example/logo.png',
+      description:
+        'The logo on the pages for sign-in, consent and device codes: an https URL, or a data: URL, with which browsers load nothing from another host. null means none.',
+    }),
+  ),
+  tos_uri: nullable(
+    text({
+      format: 'https-url',
+      example: 'https://app.example/terms',
+      description: 'The terms of service of the client, an https URL. The same pages link to it. null means none.',
+    }),
+  ),
+  policy_uri: nullable(
+    text({
+      format: 'https-url',
+      example: 'https://app.example/privacy',
+      description: 'The privacy policy of the client, an https URL. The same pages link to it. null means none.',
+    }),
+  ),
   type: choice(['confidential', 'public'], {
     example: 'confidential',
     description: 'confidential: can keep a secret (a backend). public: cannot (an SPA, an app), and must use PKCE.',

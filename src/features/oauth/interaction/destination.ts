@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Destination } from '../../../pages/continuation.ts'
 import { interactionCookie } from '../protocol/cookie-names.ts'
 import { interactionReference } from '../protocol/interaction-reference.ts'
 import type { OAuthServer } from '../protocol/oauth-server.ts'
@@ -13,7 +14,7 @@ export async function destinationOf(
   oauthServer: OAuthServer,
   { cookies, cookiePrefixes }: FastifyRequest,
   returnTo: string | null,
-): Promise<{ redirectUri: string | null; application: string } | null> {
+): Promise<Destination | null> {
   const uid = path.exec(returnTo ?? '')?.[1]
   if (uid === undefined) return null
   const presented = { values: cookies, prefixes: cookiePrefixes ?? new Map() }
@@ -25,6 +26,6 @@ export async function destinationOf(
   const { client_id, redirect_uri } = params
   return {
     redirectUri: typeof redirect_uri === 'string' ? redirect_uri : null,
-    application: registry.client(String(client_id))?.name ?? String(client_id),
+    application: registry.application(String(client_id)),
   }
 }

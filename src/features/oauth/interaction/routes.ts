@@ -7,6 +7,7 @@ import { isNavigation } from '../../../http/navigation.ts'
 import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
 import { keepAskedLanguage } from '../../../pages/chosen-language.ts'
+import { showApplication } from '../../../pages/continuation.ts'
 import { registrationPage, signInPage } from '../../../pages/links.ts'
 import { allowFormTarget } from '../../../pages/page-headers.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
@@ -212,11 +213,12 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     }
     const { client_id, redirect_uri } = details.params
     const { registry } = await oauthServer.current()
-    const client = registry.client(String(client_id))
+    const application = registry.application(String(client_id))
+    showApplication(reply, application)
     if (typeof redirect_uri === 'string') allowFormTarget(reply, redirect_uri)
     return reply.page('consent', {
       action: returnTo,
-      client: client?.name ?? String(client_id),
+      client: application.name,
       host: hostOf(redirect_uri),
       isForDevice: redirect_uri === undefined,
       user: { name: signedIn.user.name, email: signedIn.user.email },

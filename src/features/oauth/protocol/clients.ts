@@ -1,6 +1,7 @@
 import type { ClientAuthMethod, ClientMetadata } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
 import { sha256Hex } from '../../../crypto/hash.ts'
+import type { Application } from '../../../pages/continuation.ts'
 import { registeredScopes } from './scopes.ts'
 import { namedTargets, type Targets, targetsOf } from './targets.ts'
 
@@ -105,6 +106,17 @@ export class Registry {
 
   client(id: string | undefined): RegisteredClient | undefined {
     return id === undefined ? undefined : this.#clients.get(id)
+  }
+
+  /** How pages show a client. */
+  application(id: string): Application {
+    const client = this.client(id)
+    return {
+      name: client?.name ?? id,
+      logo: client?.logo_uri ?? null,
+      termsHref: client?.tos_uri ?? null,
+      privacyHref: client?.policy_uri ?? null,
+    }
   }
 
   metadata(id: string): ClientMetadata | undefined {

@@ -125,7 +125,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       devInteractions: { enabled: false },
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       clientCredentials: { enabled: true },
-      deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****', ...devicePages },
+      deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****', ...devicePages(registry) },
       // The library authenticates the client, and svc answers (`answerIntrospection`).
       introspection: { enabled: true, allowedPolicy: () => false },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },

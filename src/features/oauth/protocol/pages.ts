@@ -1,9 +1,12 @@
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+import { showApplication } from '../../../pages/continuation.ts'
 import { startPage } from '../../../pages/links.ts'
 import type { PageData, PageName } from '../../../pages/page-data.ts'
+import { policyOf } from '../../../pages/page-headers.ts'
 import { renderPage } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
 import { handedOf } from './browser.ts'
+import type { Registry } from './clients.ts'
 import { isSeen } from './patches/failures.ts'
 
 /** Renders a page of svc as the library's response. */
@@ -11,6 +14,7 @@ function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: 
   const { reply } = handedOf(ctx.req)
   ctx.status = status
   ctx.type = 'html'
+  ctx.set(policyOf(reply))
   ctx.body = renderPage(reply, name, data)
 }
 
@@ -33,7 +37,7 @@ const secretOf = (ctx: KoaContextWithOIDC): string => {
  * Pages of the device flow (RFC 8628 section 3.3). They show the client and its address before the user allows
  * anything.
  */
-export const devicePages = {
+export const devicePages = (registry: Registry) => ({
   deviceInfo: (ctx: KoaContextWithOIDC) => ({ ip: ctx.ip, ua: ctx.get('user-agent').slice(0, 512) }),
   userCodeInputSource: (
     ctx: KoaContextWithOIDC,
@@ -63,6 +67,7 @@ export const devicePages = {
     deviceInfo: { ip?: string; ua?: string },
     userCode: string,
   ) => {
+    showApplication(handedOf(ctx.req).reply, registry.application(client.clientId))
     show(ctx, 'device-confirm', {
       action: devicePath,
       secret: secretOf(ctx),
@@ -75,7 +80,7 @@ export const devicePages = {
   successSource: (ctx: KoaContextWithOIDC) => {
     show(ctx, 'device-done', { client: ctx.oidc.client?.clientName ?? ctx.oidc.client?.clientId ?? '' })
   },
-}
+})
 
 /** User code from the URL that a device shows (RFC 8628 section 3.3.1). */
 function codeInLink(ctx: KoaContextWithOIDC): string {
