@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Database } from '../database/database.ts'
+import { arrayLiteral } from '../database/statements.ts'
 
 /** Minimum interval between recorded uses of a token or session, in milliseconds. */
 const noteEvery = 60_000
@@ -77,14 +78,13 @@ export class Touches {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
     const due = new Date(this.#clock.now() - noteEvery)
-    const list = JSON.stringify(ids)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN
           (SELECT id FROM personal_access_tokens
-            WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(${list} AS json)))
+            WHERE id = ANY(CAST(${arrayLiteral(ids)} AS BIGINT[]))
               AND (last_used_at IS NULL OR last_used_at <= ${due}) FOR NO KEY UPDATE SKIP LOCKED)`
       : prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now}
-          WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(${list}))
+          WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(${JSON.stringify(ids)}))
             AND (last_used_at IS NULL OR last_used_at <= ${due})`
   }
 
@@ -92,13 +92,12 @@ export class Touches {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
     const due = new Date(this.#clock.now() - this.#sessionEvery())
-    const list = JSON.stringify(ids)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now} WHERE id IN
           (SELECT id FROM sessions
-            WHERE id IN (SELECT value FROM json_array_elements_text(CAST(${list} AS json)))
+            WHERE id = ANY(CAST(${arrayLiteral(ids)} AS TEXT[]))
               AND last_seen_at <= ${due} FOR NO KEY UPDATE SKIP LOCKED)`
       : prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now}
-          WHERE id IN (SELECT value FROM json_each(${list})) AND last_seen_at <= ${due}`
+          WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) AND last_seen_at <= ${due}`
   }
 }

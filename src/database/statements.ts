@@ -38,3 +38,9 @@ const forDriver = ({ usesStatements }: Connection, { name, text }: Statement, va
 /** Formats the numbered parameters of a statement for the engine. */
 export const textFor = ({ engine }: Pick<Database, 'engine'>, text: string): string =>
   engine === 'sqlite' ? text.replace(/\$(?=\d)/g, '?') : text
+
+/**
+ * Formats ids as an array for PostgreSQL. For a list in JSON the planner expects a hundred rows, and reads the whole table for
+ * a single one.
+ */
+export const arrayLiteral = (ids: readonly (string | number | bigint)[]): string => `{${ids.join(',')}}`

@@ -128,7 +128,7 @@ export class Lane {
   async #claim(): Promise<Claimed | null> {
     if (this.#isClosed) return null
     const now = this.#parts.clock.now()
-    return claimWork(this.#parts.database, { kinds: [...this.#handlers.keys()], now, lease, look: 2 * atOnce })
+    return claimWork(this.#parts.database, { kinds: [...this.#handlers.keys()], now, lease })
   }
 
   async #deliver(row: Claimed): Promise<void> {

@@ -46,12 +46,10 @@ interface Claim {
   now: number
   /** Duration of the claim in milliseconds. */
   lease: number
-  /** Number of rows to examine. */
-  look: number
 }
 
 /** The engines differ in their integers. */
-interface Candidate extends Pick<Claimed, 'kind' | 'payload'> {
+interface Row extends Pick<Claimed, 'kind' | 'payload'> {
   id: bigint | number
   attempts: bigint | number
   times: bigint | number
@@ -59,29 +57,25 @@ interface Candidate extends Pick<Claimed, 'kind' | 'payload'> {
 
 /** Claims the oldest due job that no earlier job with the same order key blocks; null if there is none. */
 export async function claimWork(database: Database, claim: Claim): Promise<Claimed | null> {
-  const { kinds, now, lease, look } = claim
-  const { prisma } = database
-  const date = new Date(now)
+  const { kinds, now, lease } = claim
+  const { prisma, engine } = database
+  // In one statement, so that processes neither wait for each other nor compete for the same rows. SQLite runs one writing
+  // statement at a time. `failed_at` makes the order that of the index, so that a claim does not sort all waiting jobs.
+  const lock = engine === 'sqlite' ? '' : 'FOR UPDATE SKIP LOCKED'
   const places = kinds.map((_, index) => `$${index + 3}`).join(', ')
   const text = `
-    SELECT id, kind, payload, attempts, times FROM outbox
-    WHERE failed_at IS NULL AND available_at <= $1 AND (locked_until IS NULL OR locked_until <= $1)
-      AND kind IN (${places})
-      AND NOT EXISTS (
-        SELECT 1 FROM outbox AS earlier
-        WHERE earlier.order_key = outbox.order_key AND earlier.id < outbox.id AND earlier.failed_at IS NULL)
-    ORDER BY available_at, id LIMIT $2`
-  const rows = await prisma.$queryRawUnsafe<Candidate[]>(textFor(database, text), date, look, ...kinds)
-  for (const row of rows) {
-    const id = BigInt(row.id)
-    const [attempts, times] = [Number(row.attempts), Number(row.times)]
-    // Every claim and every merge changes the row, so only one process can update it.
-    const { count } = await prisma.outbox.updateMany({
-      where: { id, attempts, times, failedAt: null },
-      data: { attempts: attempts + 1, lockedUntil: new Date(now + lease), mergeKey: null },
-    })
-    if (count === 1) return { id, kind: row.kind, payload: row.payload, attempts: attempts + 1, times }
-  }
-  // Other processes claimed all of these; there may be more.
-  return rows.length > 0 ? claimWork(database, claim) : null
+    UPDATE outbox SET attempts = attempts + 1, locked_until = $2, merge_key = NULL WHERE id = (
+      SELECT id FROM outbox
+      WHERE failed_at IS NULL AND available_at <= $1 AND (locked_until IS NULL OR locked_until <= $1)
+        AND kind IN (${places})
+        AND NOT EXISTS (
+          SELECT 1 FROM outbox AS earlier
+          WHERE earlier.order_key = outbox.order_key AND earlier.id < outbox.id AND earlier.failed_at IS NULL)
+      ORDER BY failed_at, available_at, id LIMIT 1 ${lock})
+    RETURNING id, kind, payload, attempts, times`
+  const dates = [new Date(now), new Date(now + lease)]
+  const [row] = await prisma.$queryRawUnsafe<Row[]>(textFor(database, text), ...dates, ...kinds)
+  if (!row) return null
+  const { id, kind, payload, attempts, times } = row
+  return { id: BigInt(id), kind, payload, attempts: Number(attempts), times: Number(times) }
 }

@@ -18,6 +18,18 @@ export type Hit = { allowed: true; count: number; resetsAt: number } | { allowed
 /** Growth of a growing block, in milliseconds. */
 export const growth = { first: 30_000, doublings: 7, maxDelay: 3_600_000 }
 
+/** A hit to count. */
+export interface NamedHit {
+  name: string
+  rule: LimitRule
+}
+
+/** A counter from which one hit is taken back, or which is deleted. */
+export interface Change {
+  name: string
+  change: 'undo' | 'reset'
+}
+
 /**
  * Counters by name. Every limit of svc counts here. One atomic step decides about a hit, so that at most `max` of many
  * concurrent requests pass. `now` is in Unix milliseconds.
@@ -31,8 +43,30 @@ export interface Counters {
   undo(name: string): Promise<void>
   /** Deletes the counter. */
   reset(name: string): Promise<void>
+  /** `hitInTurn` in one statement. */
+  hitTogether?(hits: readonly NamedHit[], now: number): Promise<Hit[]>
+  /** `takeBack` in one statement. */
+  changeTogether?(changes: readonly Change[]): Promise<void>
   /** Returns the same counters inside a transaction: hits in the database roll back with it. */
   within(tx: Tx): Counters
+}
+
+/** Counts hits with different names one after the other, up to the first one that is rejected. */
+export async function hitInTurn(counters: Counters, hits: readonly NamedHit[], now: number): Promise<Hit[]> {
+  if (counters.hitTogether) return counters.hitTogether(hits, now)
+  const counted: Hit[] = []
+  for (const { name, rule } of hits) {
+    const hit = await counters.hit(name, rule, now)
+    counted.push(hit)
+    if (!hit.allowed) break
+  }
+  return counted
+}
+
+/** Takes back a hit of each of these counters, or deletes them. */
+export async function takeBack(counters: Counters, changes: readonly Change[]): Promise<void> {
+  if (counters.changeTogether) return counters.changeTogether(changes)
+  for (const { name, change } of changes) await counters[change](name)
 }
 
 /** A counter: the hits of a window that ends at `resetsAt`. */

@@ -1,25 +1,63 @@
 import { sha256Hex } from '../crypto/hash.ts'
 import type { Tx } from '../database/database.ts'
-import { type Connection, execute, query, type Statement } from '../database/statements.ts'
-import { type Counters, growth, type Hit, type LimitRule } from './counters.ts'
+import { type Connection, execute, query, type Statement, type Value } from '../database/statements.ts'
+import { type Change, type Counters, growth, type Hit, type LimitRule, type NamedHit } from './counters.ts'
 
 /** The column has 32 bits. */
 const maxCount = 1_000_000_000
 
 const parameters = ({ max, block }: LimitRule) => [Math.min(max, maxCount), block === 'growing' ? 1 : 0]
 
+const parametersOf = ({ name, rule }: NamedHit, now: number): Value[] => [
+  sha256Hex(name),
+  now + rule.window,
+  ...parameters(rule),
+]
+
+const allowed = (row: Record<string, unknown>): Hit => ({
+  allowed: true,
+  count: Number(row.failures),
+  resetsAt: Number(row.resets_at),
+})
+
 /** Counters in the database, shared by all replicas. */
 export class DatabaseCounters implements Counters {
   readonly #database: Connection
+  /** Only on PostgreSQL. SQLite has no round trips, and cannot change rows in a WITH clause. */
+  readonly hitTogether?: Required<Counters>['hitTogether']
+  readonly changeTogether?: Required<Counters>['changeTogether']
 
   constructor(database: Connection) {
     this.#database = database
+    if (database.engine === 'sqlite') return
+    this.hitTogether = (hits, now) => this.#hitTogether(hits, now)
+    this.changeTogether = (changes) => this.#changeTogether(changes)
   }
 
   async hit(name: string, rule: LimitRule, now: number): Promise<Hit> {
-    const [counted] = await query(this.#database, hit, [sha256Hex(name), now, now + rule.window, ...parameters(rule)])
-    if (counted) return { allowed: true, count: Number(counted.failures), resetsAt: Number(counted.resets_at) }
+    const [counted] = await query(this.#database, hit, [now, ...parametersOf({ name, rule }, now)])
+    return counted ? allowed(counted) : this.#rejected({ name, rule }, now)
+  }
+
+  async #rejected({ name, rule }: NamedHit, now: number): Promise<Hit> {
     return { allowed: false, until: (await this.blockedUntil(name, rule, now)) ?? now + 1000 }
+  }
+
+  async #hitTogether(hits: readonly NamedHit[], now: number): Promise<Hit[]> {
+    if (hits.length === 0) return []
+    const values = [now, ...hits.flatMap((each) => parametersOf(each, now))]
+    const counted = (await query(this.#database, chainOf(hits.length), values)).map(allowed)
+    const refused = hits[counted.length]
+    return refused ? [...counted, await this.#rejected(refused, now)] : counted
+  }
+
+  async #changeTogether(changes: readonly Change[]): Promise<void> {
+    if (changes.length === 0) return
+    await execute(
+      this.#database,
+      changesStatement(changes),
+      changes.map(({ name }) => sha256Hex(name)),
+    )
   }
 
   async blockedUntil(name: string, rule: LimitRule, now: number): Promise<number | null> {
@@ -42,31 +80,74 @@ export class DatabaseCounters implements Counters {
   }
 }
 
-/** $1 key, $2 now, $3 end of the window, $4 maximum, $5 whether the block grows. See `isBlocked` for the condition. */
-const hit: Statement = {
-  name: 'limit-hit',
-  text: `
+/** Parameters of a hit: key, end of the window, maximum, whether the block grows. The first parameter is the time. */
+const perHit = 4
+
+/** Conditional upsert of hit number `index`; only if `before` has a row. See `isBlocked` for the condition. */
+function upsert(index: number, before?: string): string {
+  const [key, end, max, grows] = ['TEXT', 'BIGINT', 'INTEGER', 'INTEGER'].map(
+    (type, i) => `CAST($${2 + perHit * index + i} AS ${type})`,
+  )
+  const now = 'CAST($1 AS BIGINT)'
+  return `
     INSERT INTO login_limits (key, failures, resets_at, blocked_until)
-    VALUES ($1, 1, CAST($3 AS BIGINT), CASE WHEN CAST($4 AS INTEGER) <= 1 THEN CAST($3 AS BIGINT) ELSE 0 END)
+    SELECT ${key}, 1, ${end}, CASE WHEN ${max} <= 1 THEN ${end} ELSE 0 END ${before ? `FROM ${before}` : ''} WHERE true
     ON CONFLICT (key) DO UPDATE SET
-      failures = CASE WHEN login_limits.resets_at <= CAST($2 AS BIGINT) THEN 1 ELSE login_limits.failures + 1 END,
+      failures = CASE WHEN login_limits.resets_at <= ${now} THEN 1 ELSE login_limits.failures + 1 END,
       resets_at = CASE
-        WHEN login_limits.resets_at <= CAST($2 AS BIGINT) THEN CAST($3 AS BIGINT)
-        WHEN CAST($5 AS INTEGER) = 1 AND login_limits.failures + 1 >= CAST($4 AS INTEGER) THEN CAST($3 AS BIGINT)
+        WHEN login_limits.resets_at <= ${now} THEN ${end}
+        WHEN ${grows} = 1 AND login_limits.failures + 1 >= ${max} THEN ${end}
         ELSE login_limits.resets_at
       END,
       blocked_until = CASE
-        WHEN login_limits.resets_at <= CAST($2 AS BIGINT) THEN excluded.blocked_until
-        WHEN login_limits.failures + 1 < CAST($4 AS INTEGER) THEN 0
-        WHEN CAST($5 AS INTEGER) = 0 THEN login_limits.resets_at
-        WHEN login_limits.failures + 1 >= CAST($4 AS INTEGER) + ${growth.doublings}
-          THEN CAST($2 AS BIGINT) + ${growth.maxDelay}
-        ELSE CAST($2 AS BIGINT) + (${growth.first} << (login_limits.failures + 1 - CAST($4 AS INTEGER)))
+        WHEN login_limits.resets_at <= ${now} THEN excluded.blocked_until
+        WHEN login_limits.failures + 1 < ${max} THEN 0
+        WHEN ${grows} = 0 THEN login_limits.resets_at
+        WHEN login_limits.failures + 1 >= ${max} + ${growth.doublings} THEN ${now} + ${growth.maxDelay}
+        ELSE ${now} + (${growth.first} << (login_limits.failures + 1 - ${max}))
       END
-    WHERE login_limits.blocked_until <= CAST($2 AS BIGINT)
-      OR (CAST($5 AS INTEGER) = 0 AND login_limits.failures < CAST($4 AS INTEGER))
-    RETURNING failures, resets_at`,
+    WHERE login_limits.blocked_until <= ${now} OR (${grows} = 0 AND login_limits.failures < ${max})
+    RETURNING failures, resets_at`
 }
+
+const hit: Statement = { name: 'limit-hit', text: upsert(0) }
+
+/** Statements by their number of hits. */
+const chains: Statement[] = []
+
+/** One statement for several hits. Each one runs if the one before it was counted. PostgreSQL only. */
+function chainOf(length: number): Statement {
+  const places = Array.from({ length }, (_, i) => i)
+  chains[length] ??= {
+    name: `limit-hits-${length}`,
+    text: `WITH ${places.map((i) => `hit${i} AS (${upsert(i, i > 0 ? `hit${i - 1}` : undefined)})`).join(',')}
+      ${places.map((i) => `SELECT ${i} AS place, failures, resets_at FROM hit${i}`).join(' UNION ALL ')}
+      ORDER BY place`,
+  }
+  return chains[length]
+}
+
+/** Parts of the statement that takes hits back, in the order of the changes. Each part waits for the ones before it. */
+function partsOf({ change }: Change, index: number): string[] {
+  const key = `CAST($${index + 1} AS TEXT)`
+  const [gone, less] = [`gone${index}`, `less${index}`]
+  const first = index === 0 ? '' : `AND (SELECT count(*) FROM done${index - 1}) >= 0`
+  if (change === 'reset') {
+    return [`done${index} AS (DELETE FROM login_limits WHERE key = ${key} ${first} RETURNING key)`]
+  }
+  return [
+    `${gone} AS (DELETE FROM login_limits WHERE key = ${key} AND failures <= 1 ${first} RETURNING key)`,
+    `${less} AS (UPDATE login_limits SET failures = failures - 1, blocked_until = 0
+      WHERE key = ${key} AND failures > 0 AND NOT EXISTS (SELECT 1 FROM ${gone}) RETURNING key)`,
+    `done${index} AS (SELECT key FROM ${gone} UNION ALL SELECT key FROM ${less})`,
+  ]
+}
+
+/** One statement for several changes, in their order, so that two of them never wait for each other. PostgreSQL only. */
+const changesStatement = (changes: readonly Change[]): Statement => ({
+  name: `limit-${changes.map(({ change }) => change).join('-')}`,
+  text: `WITH ${changes.flatMap(partsOf).join(',\n')} SELECT count(*) FROM done${changes.length - 1}`,
+})
 
 const blocked: Statement = {
   name: 'limit-blocked',

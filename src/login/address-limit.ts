@@ -2,32 +2,23 @@ import type { FastifyRequest } from 'fastify'
 import type { CurrentConfig } from '../config/current.ts'
 import { AddressRanges } from '../http/addresses.ts'
 import { clientAddress, limitedAddress } from '../http/client-address.ts'
-import type { Counters } from '../limits/counters.ts'
-
-/** A reserved attempt, or the time (Unix ms) until which the address is blocked. */
-type Held = { allowed: true; release(): Promise<void> } | { allowed: false; until: number; max: number }
+import type { NamedHit } from '../limits/counters.ts'
 
 /** Limits failed sign-ins from one address to all accounts, against password spraying. */
 export class AddressLimit {
   readonly #config: CurrentConfig
-  readonly #counters: Counters
   #exempt: { from: readonly string[]; ranges: AddressRanges } | null = null
 
-  constructor(config: CurrentConfig, counters: Counters) {
+  constructor(config: CurrentConfig) {
     this.#config = config
-    this.#counters = counters
   }
 
-  /** Counts an attempt as failed until it is released; null if the address is not limited. */
-  async reserve(request: FastifyRequest, now: number): Promise<Held | null> {
+  /** The counter of the request's address; null if it is not limited. A sign-in that succeeds takes its hit back. */
+  counterOf(request: FastifyRequest): NamedHit | null {
     const rate = this.#config.current().rate_limits.login_address
     // Behind an untrusted proxy all users share its address, so one user could lock out all others.
     if (rate === null || request.isForwardedUntrusted || this.#isExempt(clientAddress(request))) return null
-    const address = limitedAddress(request.ip)
-    const name = `login-address:${address}`
-    const hit = await this.#counters.hit(name, { ...rate, block: 'window' }, now)
-    if (!hit.allowed) return { allowed: false, until: hit.until, max: rate.max }
-    return { allowed: true, release: () => this.#counters.undo(name) }
+    return { name: `login-address:${limitedAddress(request.ip)}`, rule: { ...rate, block: 'window' } }
   }
 
   #isExempt(address: string): boolean {

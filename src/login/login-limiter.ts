@@ -6,7 +6,7 @@ import { constantTimeEqual } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
 import type { MacKey } from '../crypto/mac.ts'
 import { clientAddress, limitedAddress } from '../http/client-address.ts'
-import type { Counters, LimitRule } from '../limits/counters.ts'
+import { type Counters, hitInTurn, type LimitRule, type NamedHit, takeBack } from '../limits/counters.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import { findUserByEmail, type UserWithPassword } from '../users/users.ts'
@@ -74,7 +74,7 @@ export class LoginLimiter {
   constructor(config: CurrentConfig, counters: Counters) {
     this.#config = config
     this.#counters = counters
-    this.#address = new AddressLimit(config, counters)
+    this.#address = new AddressLimit(config)
     this.#keys = deriveKeys(config.current().app.secret, 'known-browser')
   }
 
@@ -141,39 +141,33 @@ export class LoginLimiter {
     // Attempts by others, on the account or from the same address, do not lock out a known browser.
     const isKnown = await this.#isKnownBrowser(request, account)
     const isKnownHere = isKnown || request.caller?.user?.email === account
-    const wide = isKnownHere || !address ? null : await address.reserve(request, now)
-    if (wide && !wide.allowed) return refuse(wide.until, wide.max)
+    const wide = isKnownHere ? null : (address?.counterOf(request) ?? null)
+    const local: NamedHit | null = rate && { name: here, rule: { ...rate, block: 'window' } }
+    const global: NamedHit | null = isKnown ? null : { name: everywhere, rule }
+    // In this order: attempts that one address may not make do not count against the account.
+    const asked = [wide, local, global].filter((each) => each !== null)
+    const hits = await hitInTurn(this.#counters, asked, now)
+    const undone = asked.map(({ name }) => ({ name, change: 'undo' }) as const)
 
-    const local = rate === null ? null : await this.#counters.hit(here, { ...rate, block: 'window' }, now)
-    if (rate && local && !local.allowed) {
-      await wide?.release()
-      return refuse(local.until, rate.max)
+    const [last, refused] = [hits.at(-1), asked[hits.length - 1]]
+    if (last && refused && !last.allowed) {
+      await takeBack(this.#counters, undone.slice(0, hits.length - 1))
+      return refuse(last.until, refused.rule.max)
     }
-
-    const global = isKnown ? null : await this.#counters.hit(everywhere, rule, now)
-    if (global && !global.allowed) {
-      await Promise.all([wide?.release(), rate && this.#counters.undo(here)])
-      return refuse(global.until, rule.max)
+    const isReached = (counter: NamedHit | null): boolean => {
+      const hit = counter && hits[asked.indexOf(counter)]
+      return hit?.allowed === true && counter !== null && hit.count >= counter.rule.max
     }
-    const isLocking = global?.allowed === true && global.count >= rule.max
-    const isLast = isLocking || (local?.allowed === true && rate !== null && local.count >= rate.max)
+    const isLocking = isReached(global)
     return {
-      isLast,
+      isLast: isLocking || isReached(local),
       isLocking,
-      succeeded: async () => {
-        await Promise.all([
-          wide?.release(),
-          rate && this.#counters.reset(here),
-          global && this.#counters.undo(everywhere),
-        ])
-      },
-      withdrawn: async () => {
-        await Promise.all([
-          wide?.release(),
-          rate && this.#counters.undo(here),
-          global && this.#counters.undo(everywhere),
-        ])
-      },
+      succeeded: () =>
+        takeBack(
+          this.#counters,
+          asked.map((counter) => ({ name: counter.name, change: counter === local ? 'reset' : 'undo' })),
+        ),
+      withdrawn: () => takeBack(this.#counters, undone),
     }
   }
 

@@ -3,7 +3,7 @@ import type { CurrentConfig } from '../config/current.ts'
 import type { Rate } from '../config/units.ts'
 import type { Tx } from '../database/database.ts'
 import { limitedAddress } from '../http/client-address.ts'
-import type { Counters, LimitRule } from '../limits/counters.ts'
+import { type Counters, hitInTurn, type LimitRule, type NamedHit, takeBack } from '../limits/counters.ts'
 
 /** Cause of a mail. Budgets count by each of these and by the recipient's mailbox. */
 export interface MailCause {
@@ -57,20 +57,48 @@ export class MailBudget {
   }
 
   /** Counts a mail in the transaction of its cause; returns the spent budget, or null if the mail may be sent. */
-  async spend(tx: Tx, kind: MailKind, to: string, cause: MailCause, now: number): Promise<Spent | null> {
+  async spend(tx: Tx, to: string, cause: MailCause, now: number): Promise<Spent | null> {
+    return this.#spend(this.#counters.within(tx), this.#budgets('mail', to, cause), now)
+  }
+
+  /**
+   * Counts a notice in the transaction of its cause. Returns null if it may be sent, or the time (Unix milliseconds) from which
+   * it may, and whether an equal one was sent recently.
+   */
+  async spendNotice(
+    tx: Tx,
+    equal: string,
+    to: string,
+    cause: MailCause,
+    now: number,
+  ): Promise<{ until: number; isEqual: boolean } | null> {
+    const quiet: NamedHit = { name: `notice:${equal}`, rule: { max: 1, window: quietTime, block: 'window' } }
+    const spent = await this.#spend(this.#counters.within(tx), this.#budgets('notice', to, cause), now, quiet)
+    return spent && { until: spent.until, isEqual: spent.name === quiet.name }
+  }
+
+  #budgets(kind: MailKind, to: string, cause: MailCause): NamedHit[] {
     const rate = this.#config.current().rate_limits.mail
-    if (!rate) return null
-    const counters = this.#counters.within(tx)
-    const spent: string[] = []
-    for (const [name, rule] of budgetsOf(rate, kind, to, cause)) {
-      const hit = await counters.hit(name, rule, now)
-      if (!hit.allowed) {
-        for (const taken of spent) await counters.undo(taken)
-        return { max: rule.max, until: hit.until }
-      }
-      spent.push(name)
-    }
-    return null
+    return rate ? budgetsOf(rate, kind, to, cause) : []
+  }
+
+  /** Counts a hit of each budget. A budget that is spent takes those of the others back, except the hit of `first`. */
+  async #spend(
+    counters: Counters,
+    budgets: readonly NamedHit[],
+    now: number,
+    first?: NamedHit,
+  ): Promise<(Spent & { name: string }) | null> {
+    const asked = first ? [first, ...budgets] : budgets
+    const hits = await hitInTurn(counters, asked, now)
+    const [last, refused] = [hits.at(-1), asked[hits.length - 1]]
+    if (!last || !refused || last.allowed) return null
+    const counted = asked.slice(0, hits.length - 1).filter((each) => each !== first)
+    await takeBack(
+      counters,
+      counted.map(({ name }) => ({ name, change: 'undo' })),
+    )
+    return { name: refused.name, max: refused.rule.max, until: last.until }
   }
 
   /**
@@ -87,7 +115,7 @@ export class MailBudget {
     if (!rate) return { source: null, isAllowed: true }
     const counters = this.#counters.within(tx)
     let isAllowed = true
-    for (const [name, rule] of budgetsOf(rate, 'mail', to, { userId: null, ipAddress })) {
+    for (const { name, rule } of budgetsOf(rate, 'mail', to, { userId: null, ipAddress })) {
       const hit = await counters.hit(name, rule, now)
       if (hit.allowed) continue
       if (!name.startsWith(mailboxPrefix)) return { source: { max: rule.max, until: hit.until }, isAllowed: false }
@@ -95,31 +123,19 @@ export class MailBudget {
     }
     return { source: null, isAllowed }
   }
-
-  /** Records a notice; returns null, or the time (Unix milliseconds) from which an equal one may be sent. */
-  async hold(tx: Tx, equal: string, now: number): Promise<number | null> {
-    const rule = { max: 1, window: quietTime, block: 'window' } as const
-    const hit = await this.#counters.within(tx).hit(`notice:${equal}`, rule, now)
-    return hit.allowed ? null : hit.until
-  }
 }
 
 /** Notices do not use up the user's budget; only the mailbox counts both together. */
 type MailKind = 'mail' | 'notice'
 
 /** The budgets of a mail, in a fixed order that prevents deadlocks. */
-function budgetsOf(
-  { max }: Rate,
-  kind: MailKind,
-  to: string,
-  { userId, ipAddress }: MailCause,
-): [name: string, rule: LimitRule][] {
+function budgetsOf({ max }: Rate, kind: MailKind, to: string, { userId, ipAddress }: MailCause): NamedHit[] {
   // After `max` mails the next ones wait 30 s, 1 m, 2 m … 1 h, until a whole window passes without a mail.
   const own: LimitRule = { max: Math.max(2, max), window: day, block: 'growing' }
   const shared: LimitRule = { max: Math.max(2, addressShare * max), window: hour, block: 'growing' }
   return [
-    ...(userId === null ? [] : [[`${kind}s-of:user ${userId}`, own] satisfies [string, LimitRule]]),
-    ...(ipAddress === null ? [] : [[`${kind}s-of:${limitedAddress(ipAddress)}`, shared] satisfies [string, LimitRule]]),
-    [`${mailboxPrefix}${mailboxOf(to)}`, own],
+    ...(userId === null ? [] : [{ name: `${kind}s-of:user ${userId}`, rule: own }]),
+    ...(ipAddress === null ? [] : [{ name: `${kind}s-of:${limitedAddress(ipAddress)}`, rule: shared }]),
+    { name: `${mailboxPrefix}${mailboxOf(to)}`, rule: own },
   ]
 }

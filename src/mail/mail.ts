@@ -73,7 +73,7 @@ export class Mail {
   /** Queues a requested mail in the transaction of its cause. Throws 429 when a budget is spent. */
   async queue(tx: Tx, draft: MailDraft, cause: MailCause): Promise<void> {
     const now = this.#clock.now()
-    const spent = await this.#budget.spend(tx, 'mail', draft.to, cause, now)
+    const spent = await this.#budget.spend(tx, draft.to, cause, now)
     if (spent) throw tooManyRequests({ ...spent, now })
     await this.#outbox.add(tx, kind, queued(draft, now), { userId: cause.userId })
   }
@@ -102,11 +102,9 @@ export class Mail {
    */
   async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { equal, alike }: NoticeKeys): Promise<void> {
     const now = this.#clock.now()
-    const held = await this.#budget.hold(tx, equal, now)
-    const until = held ?? (await this.#budget.spend(tx, 'notice', draft.to, cause, now))?.until ?? null
-    const mergeKey = sha256Hex(`${kind}:${held === null ? alike : equal}`)
+    const spent = await this.#budget.spendNotice(tx, equal, draft.to, cause, now)
     await this.#outbox.add(tx, kind, queued(draft, now), {
-      ...(until === null ? {} : { at: until, mergeKey }),
+      ...(spent ? { at: spent.until, mergeKey: sha256Hex(`${kind}:${spent.isEqual ? equal : alike}`) } : {}),
       userId: cause.userId,
     })
   }

@@ -1,4 +1,5 @@
 import type { Database, Tx } from '../database/database.ts'
+import { arrayLiteral, textFor } from '../database/statements.ts'
 import { canonicalEmail } from './user.ts'
 
 type Engine = Pick<Database, 'engine'>
@@ -11,10 +12,8 @@ type Engine = Pick<Database, 'engine'>
 export async function lockUsers({ engine }: Engine, tx: Tx, userIds: readonly number[]): Promise<void> {
   // SQLite runs one writing transaction at a time.
   if (engine === 'sqlite' || userIds.length === 0) return
-  const list = JSON.stringify([...new Set(userIds)])
-  await tx.$queryRaw`SELECT 1 FROM users
-    WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(${list} AS json)))
-    ORDER BY id FOR NO KEY UPDATE`
+  const ids = arrayLiteral([...new Set(userIds)])
+  await tx.$queryRaw`SELECT 1 FROM users WHERE id = ANY(CAST(${ids} AS BIGINT[])) ORDER BY id FOR NO KEY UPDATE`
 }
 
 /** Locks the row of one user until the transaction ends. */
@@ -36,17 +35,23 @@ export type Credential = { session: string } | { password: string | null } | { t
  * Locks the user until the transaction ends; false when the account is disabled or deleted, or when the session ended, the
  * password changed or the token was revoked since the request was authenticated.
  */
-export async function holdAccount(database: Engine, tx: Tx, userId: number, credential: Credential): Promise<boolean> {
-  await lockUser(database, tx, userId)
+export async function holdAccount(
+  { engine }: Engine,
+  tx: Tx,
+  userId: number,
+  credential: Credential,
+): Promise<boolean> {
   const id = BigInt(userId)
-  const held =
-    'session' in credential
-      ? { sessions: { some: { publicId: credential.session } } }
-      : 'password' in credential
-        ? { password: credential.password }
-        : {}
-  if ((await tx.user.count({ where: { id, disabledAt: null, ...held } })) === 0) return false
-  if (!('token' in credential)) return true
+  // One statement: PostgreSQL returns the row as it is once it is locked.
+  const lock = engine === 'sqlite' ? '' : 'FOR NO KEY UPDATE'
+  const text = textFor({ engine }, `SELECT password, disabled_at FROM users WHERE id = $1 ${lock}`)
+  const [user] = await tx.$queryRawUnsafe<{ password: string | null; disabled_at: unknown }[]>(text, id)
+  if (!user || user.disabled_at !== null) return false
+  if ('password' in credential) return user.password === credential.password
+  // After the lock, because these may have ended while the statement waited for it.
+  if ('session' in credential) {
+    return (await tx.session.count({ where: { publicId: credential.session, userId: id } })) > 0
+  }
   const owner = { tokenableType: 'user', tokenableId: id }
   return (await tx.personalAccessToken.count({ where: { id: credential.token, ...owner } })) > 0
 }

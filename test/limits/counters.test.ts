@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { Counters, LimitRule } from '../../src/limits/counters.ts'
+import { type Counters, hitInTurn, type LimitRule, takeBack } from '../../src/limits/counters.ts'
 import { DatabaseCounters } from '../../src/limits/database-counters.ts'
 import { MemoryCounters } from '../../src/limits/memory-counters.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
@@ -61,6 +61,63 @@ t.test('decides the same in the database, in memory and in Redis', async (t) => 
     t.strictSame(await history(memory, `n${index}`, rule), expected)
     if (redis) t.strictSame(await history(redis, `n${index}`, rule), expected)
   }
+})
+
+/** Results and counters after several hits at a time, of which some are rejected or taken back. */
+async function togetherHistory(counters: Counters): Promise<unknown[]> {
+  const [now, names] = [1_800_000_000_000, ['x', 'y', 'z']]
+  const hits = names
+    .map((name, i) => ({ name, rule: rules[(i + 1) % rules.length] ?? rules[0] }))
+    .flatMap((hit) => (hit.rule ? [{ name: hit.name, rule: hit.rule }] : []))
+  const answers: unknown[] = []
+  for (let n = 0; n < 6; n++) {
+    answers.push(await hitInTurn(counters, n % 2 ? hits.toReversed() : hits, now + n))
+    if (n === 1)
+      await takeBack(counters, [
+        { name: 'x', change: 'undo' },
+        { name: 'z', change: 'reset' },
+        { name: 'y', change: 'undo' },
+      ])
+    if (n === 3) await takeBack(counters, [{ name: 'y', change: 'undo' }])
+  }
+  answers.push(await hitInTurn(counters, [], now))
+  await takeBack(counters, [])
+  for (const { name, rule } of hits) answers.push(await counters.hit(name, { ...rule, max: 99 }, now + 9))
+  return answers
+}
+
+t.test('counts several hits in turn, up to the first that is rejected', async (t) => {
+  const svc = await buildTestApp(t)
+  const expected = await togetherHistory(new MemoryCounters())
+  t.strictSame(await togetherHistory(new DatabaseCounters(svc.database)), expected)
+  await svc.database.prisma.loginLimit.deleteMany()
+  const inTransaction = svc.database.transaction((tx) => togetherHistory(new DatabaseCounters(svc.database).within(tx)))
+  t.strictSame(await inTransaction, expected)
+  t.notSame(
+    expected.slice(0, 6).map((hits) => (hits as unknown[]).length),
+    [3, 3, 3, 3, 3, 3],
+    'some are rejected',
+  )
+})
+
+t.test('takes hits back while others count, without losing one', async (t) => {
+  const svc = await buildTestApp(t)
+  const counters = new DatabaseCounters(svc.database)
+  const rule: LimitRule = { max: 1_000, window: hour, block: 'window' }
+  const names = ['wide', 'here', 'everywhere']
+  const attempt = async () => {
+    await hitInTurn(
+      counters,
+      names.map((name) => ({ name, rule })),
+      0,
+    )
+    await takeBack(
+      counters,
+      names.map((name) => ({ name, change: 'undo' })),
+    )
+  }
+  await Promise.all(Array.from({ length: 60 }, attempt))
+  t.same(await svc.database.prisma.loginLimit.findMany({ where: { failures: { not: 0 } } }), [])
 })
 
 t.test('applies a raised maximum during a window, and a lowered one from the next hit', async (t) => {
