@@ -39,7 +39,7 @@ type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
 const unwatched: Watch = { metrics: null, tracing: null }
 
 /** Threads that hash passwords. */
-export type HashingThreads = Piscina<HashingTask, Hashed>
+export type HashingThreads = Pick<Piscina<HashingTask, Hashed>, 'run' | 'close'>
 
 /** Opens the threads. They start when needed, and end when idle. */
 export const openHashingThreads = (threads: number): HashingThreads =>

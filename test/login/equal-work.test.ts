@@ -1,12 +1,12 @@
 // engine: none
 import { hashSync as argon2 } from '@node-rs/argon2'
 import { hashSync as bcrypt } from '@node-rs/bcrypt'
-import { Piscina } from 'piscina'
 import t, { type Test } from 'tap'
 import { costOf } from '../../src/crypto/password.ts'
 import { removePassword } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { setDisabled } from '../support/command.ts'
+import { hashing } from '../support/hashing.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
 
 const secret = 'a-secret-that-is-long-enough'
@@ -15,7 +15,7 @@ const settings = { clients, rate_limits: { login: null, login_address: null } }
 
 /** Records the work of the hashing threads: the costs of the hashes that each password was checked against. */
 function watchChecks(t: Test): () => string[][] {
-  const runs = t.capture(Piscina.prototype, 'run', Piscina.prototype.run)
+  const runs = t.capture(hashing, 'run', hashing.run)
   return () =>
     runs().flatMap(({ args: [task] }) =>
       task.checks ? [task.checks.map((stored: string) => costOf(stored) ?? 'none').sort()] : [],

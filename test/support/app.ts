@@ -7,7 +7,6 @@ import { CurrentConfig } from '../../src/config/current.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { hashPassword } from '../../src/crypto/password.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
-import { openHashingThreads } from '../../src/login/hashing.ts'
 import { createLogger } from '../../src/observability/logging.ts'
 import { createToken } from '../../src/tokens/store.ts'
 import type { User } from '../../src/users/user.ts'
@@ -15,6 +14,7 @@ import { createUser } from '../../src/users/users.ts'
 import { compareAnswers, violationsOf } from './answers.ts'
 import { Browser, type BrowserOptions } from './browser.ts'
 import { TestClock } from './clock.ts'
+import { hashing } from './hashing.ts'
 import { Mailbox } from './mailbox.ts'
 import { createTestDatabase } from './postgresql.ts'
 import { releaseClient, reuseClient } from './prisma-clients.ts'
@@ -66,11 +66,16 @@ export interface TestApp {
 compareAnswers()
 
 const password = 'correct horse'
-const passwordHash = hashPassword(password)
 let users = 0
 
-/** Threads for all apps of a process: starting some for each app would take a third of its time. */
-const hashing = openHashingThreads(2)
+/** The hash of each password that `createUser` was given: a new one would take 20 ms. */
+const hashes = new Map<string, string>()
+
+function hashOf(secret: string): string {
+  const hash = hashes.get(secret) ?? hashPassword(secret)
+  hashes.set(secret, hash)
+  return hash
+}
 
 /** Mail arrives over SMTP, unless a test is about another transport; the replicas on one database share a receiver. */
 const receivers = new Map<string, SmtpReceiver>()
@@ -160,8 +165,8 @@ export async function buildTestApp(t: Test, options: TestAppOptions = {}): Promi
     mailbox: new Mailbox(app, receiver),
     logs,
     browser: (browserOptions) => new Browser(app, browserOptions),
-    createUser: async ({ email, password: secret, role = 'user', verified = true } = {}) => {
-      const hash = secret === undefined ? passwordHash : secret === null ? null : hashPassword(secret)
+    createUser: async ({ email, password: secret = password, role = 'user', verified = true } = {}) => {
+      const hash = secret === null ? null : hashOf(secret)
       const facts = { name: 'Ada Example', email: email ?? `user${++users}@example.com`, role, verified }
       const user = await database.transaction((tx) => createUser(tx, { ...facts, password: hash, now: clock.now() }))
       if (!user) throw new Error('The address is taken.')

@@ -254,11 +254,10 @@ t.test('begins the next list when places get rare', async (t) => {
   const { idx, uri } = referenceOf(await machineToken(svc))
   const list = Number(uri.split('/').at(-1))
   const { prisma } = svc.database
-  const rows = Array.from({ length: listSize }, (_, place) => place)
-    .filter((place) => place !== idx)
-    .map((place) => ({ list, idx: place, claims: '', expiresAt: BigInt(svc.clock.now()) }))
-  for (let i = 0; i < rows.length; i += 8_000)
-    await prisma.oauthStatusEntry.createMany({ data: rows.slice(i, i + 8_000) })
+  await prisma.$executeRaw`
+    WITH RECURSIVE places (idx) AS (SELECT 0 UNION ALL SELECT idx + 1 FROM places WHERE idx + 1 < CAST(${listSize} AS INTEGER))
+    INSERT INTO oauth_status_entries (list, idx, claims, expires_at)
+    SELECT CAST(${list} AS INTEGER), idx, '', CAST(${svc.clock.now()} AS BIGINT) FROM places WHERE idx <> CAST(${idx} AS INTEGER)`
   const next = await machineToken(svc)
   t.not(referenceOf(next).uri, uri)
   t.equal(await statusOf(svc, next), 0)
