@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** Limits the time that one process takes, and what a crash hides. */
-const FILES_PER_PROCESS = 8
+const FILES_PER_PROCESS = 14
 
 /** Files that start browsers, servers or compilers. They run first, so that none of them keeps one core busy at the end. */
 const slow =
@@ -29,7 +29,7 @@ export function groupFiles(files, { root, folder }) {
 
 function groupOf(file, root) {
   const isSlow = slow.test(relative(root, file))
-  const most = isSlow ? FILES_PER_PROCESS / 4 : FILES_PER_PROCESS
+  const most = isSlow ? 2 : FILES_PER_PROCESS
   return { files: [file], alone: runsAlone(file), most, area: area(file, root), order: isSlow ? '1' : '2' }
 }
 
