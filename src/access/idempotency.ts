@@ -66,9 +66,10 @@ export async function createOnce(request: FastifyRequest, create: (tx: Tx) => Pr
 }
 
 /** Deletes expired keys. */
-export async function pruneIdempotencyKeys({ prisma }: Pick<Database, 'prisma'>, now: number): Promise<void> {
+export async function pruneIdempotencyKeys(database: Database, now: number): Promise<void> {
   await inBatches(
-    (batch) => prisma.$executeRaw`DELETE FROM idempotency_keys WHERE id IN
+    database,
+    (batch) => database.prisma.$executeRaw`DELETE FROM idempotency_keys WHERE id IN
       (SELECT id FROM idempotency_keys WHERE expires_at <= ${new Date(now)} LIMIT ${batch})`,
   )
 }

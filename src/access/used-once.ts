@@ -34,5 +34,5 @@ export async function useOnce(
 export async function pruneUsedOnce(database: Database, now: number): Promise<void> {
   const lock = database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
   const text = `DELETE FROM used_once WHERE id IN (SELECT id FROM used_once WHERE expires_at < $1 LIMIT $2 ${lock})`
-  await inBatches((batch) => execute(database, { name: 'prune-used-once', text }, [now, batch]))
+  await inBatches(database, (batch) => execute(database, { name: 'prune-used-once', text }, [now, batch]))
 }

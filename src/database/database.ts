@@ -28,6 +28,8 @@ export interface Database {
   ping(): Promise<void>
   /** Runs `work` in a transaction, and again after a conflict. `work` must have no other side effects. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Aborted when the process stops: a job that works in batches ends after the current one. */
+  closing?: AbortSignal
   close(): Promise<void>
 }
 

@@ -103,6 +103,7 @@ export class Outbox {
     const { database, clock } = this.#parts
     const before = new Date(clock.now() - kept)
     await inBatches(
+      database,
       (batch) => database.prisma.$executeRaw`DELETE FROM outbox WHERE id IN
         (SELECT id FROM outbox WHERE failed_at < ${before} LIMIT ${batch})`,
     )

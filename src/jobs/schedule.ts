@@ -24,7 +24,10 @@ export function startSchedule(app: FastifyInstance, jobs: readonly RecurringJob[
 /** Delay before any process retries a failed run, in milliseconds. */
 const retryAfter = 600_000
 
-/** Runs the job if it is due and no other process claimed it. A failed run is due again after ten minutes. */
+/**
+ * Runs the job if it is due and no other process claimed it. A failed run is due again after ten minutes, and a run that
+ * the end of the process interrupts immediately.
+ */
 export async function runIfDue({ database, clock, log }: FastifyInstance, job: RecurringJob): Promise<void> {
   const { prisma } = database
   const now = new Date(clock.now())
@@ -40,11 +43,16 @@ export async function runIfDue({ database, clock, log }: FastifyInstance, job: R
     return
   }
   log.info({ job: job.name }, 'job started')
+  const repeatAfter = async (delay: number) => {
+    const lastRunAt = new Date(due.getTime() + delay)
+    await prisma.job.updateMany({ where: { name: job.name, lastRunAt: now }, data: { lastRunAt } })
+  }
   try {
     await job.run()
   } catch (error) {
-    const lastRunAt = new Date(due.getTime() + retryAfter)
-    await prisma.job.updateMany({ where: { name: job.name, lastRunAt: now }, data: { lastRunAt } })
+    await repeatAfter(retryAfter)
     throw error
   }
+  // The job may have ended early. Another process continues.
+  if (database.closing?.aborted) await repeatAfter(0)
 }

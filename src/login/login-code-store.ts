@@ -59,9 +59,10 @@ export const takeCode = async ({ prisma }: Database, id: string, { mac }: Waitin
   (await prisma.loginCode.deleteMany({ where: { id, mac } })).count > 0
 
 /** Deletes expired codes, in batches. */
-export const pruneCodes = ({ prisma }: Database, now: number): Promise<number> =>
+export const pruneCodes = (database: Database, now: number): Promise<number> =>
   inBatches(
-    (batch) => prisma.$executeRaw`DELETE FROM login_codes WHERE id IN
+    database,
+    (batch) => database.prisma.$executeRaw`DELETE FROM login_codes WHERE id IN
       (SELECT id FROM login_codes WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
   )
 

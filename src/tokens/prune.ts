@@ -8,8 +8,8 @@ export async function pruneExpiredTokens(db: Database, config: Config, after: nu
   const { expiration } = config
   // Keeps the date valid for a database, however large `after` is.
   const ago = (age: number) => new Date(Math.max(0, now - age))
-  const expired = await inBatches((batch) => deleteBefore(db, 'expires_at', ago(after), batch))
+  const expired = await inBatches(db, (batch) => deleteBefore(db, 'expires_at', ago(after), batch))
   if (expiration === null) return expired
   // A separate statement, because no index serves both conditions.
-  return expired + (await inBatches((batch) => deleteBefore(db, 'created_at', ago(expiration + after), batch)))
+  return expired + (await inBatches(db, (batch) => deleteBefore(db, 'created_at', ago(expiration + after), batch)))
 }

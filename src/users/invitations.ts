@@ -125,9 +125,10 @@ export async function acceptInvitation(
 }
 
 /** Deletes expired invitations. */
-export async function pruneInvitations({ prisma }: Database, now: number): Promise<void> {
+export async function pruneInvitations(database: Database, now: number): Promise<void> {
   await inBatches(
-    (batch) => prisma.$executeRaw`DELETE FROM invitations WHERE id IN
+    database,
+    (batch) => database.prisma.$executeRaw`DELETE FROM invitations WHERE id IN
       (SELECT id FROM invitations WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
   )
 }

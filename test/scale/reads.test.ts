@@ -5,9 +5,9 @@ import t from 'tap'
 import { addEnded, fillScale, prunedTables } from '../../bench/support/scale-rows.ts'
 import { adminCall, adminSettings, robotToken } from '../support/admin.ts'
 import { buildTestApp } from '../support/app.ts'
-import { TestClock } from '../support/clock.ts'
 import { basic, secret, token } from '../support/oauth.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
+import { stopTime } from '../support/time.ts'
 import { until } from '../support/until.ts'
 import { recordStatements, rowsReadBy } from './statements.ts'
 
@@ -36,7 +36,7 @@ t.test('reads and deletes a bounded number of rows per statement, however large 
   const svc = await buildTestApp(t, {
     settings: { ...adminSettings, expiration: '1000d' },
     database: { url },
-    clock: new TestClock(Date.now()),
+    clock: stopTime(t),
   })
   const left = () => Promise.all(prunedTables.map(async (table) => (filled.get(table) ?? 0) - (await count(table))))
   await until(async () => (await left()).every((deleted) => deleted >= ended))

@@ -72,9 +72,10 @@ export async function deletePersonalTokens(tx: Tx, userId: number): Promise<void
 }
 
 /** Deletes personal access tokens that ended. */
-export async function deleteEndedPersonalTokens({ prisma }: Database, now: number): Promise<void> {
+export async function deleteEndedPersonalTokens(database: Database, now: number): Promise<void> {
   await inBatches(
-    (batch) => prisma.$executeRaw`DELETE FROM oauth_personal_tokens WHERE id IN
+    database,
+    (batch) => database.prisma.$executeRaw`DELETE FROM oauth_personal_tokens WHERE id IN
       (SELECT id FROM oauth_personal_tokens WHERE expires_at <= ${new Date(now)} LIMIT ${batch})`,
   )
 }

@@ -187,7 +187,7 @@ export class OAuthServer {
   async sealRecords(): Promise<void> {
     const prefix = this.#app.clock.now() - this.#openedAt >= resealAfter ? this.seal.prefix : null
     let after = ''
-    await inBatches(async (batch) => {
+    await inBatches(this.#app.database, async (batch) => {
       const records = await this.#store.listUnsealed(prefix, after, batch)
       for (const { id, payload: stored } of records) {
         if (stored === null) continue

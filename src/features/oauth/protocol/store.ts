@@ -142,8 +142,8 @@ export class RecordStore {
     const lock = this.#database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
     const ended = (table: string) =>
       `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires_at < $1 LIMIT $2 ${lock})`
-    await inBatches((batch) => this.#run('oauth-prune', ended('oauth_records'), [now, batch]))
-    await inBatches((batch) => this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
+    await inBatches(this.#database, (batch) => this.#run('oauth-prune', ended('oauth_records'), [now, batch]))
+    await inBatches(this.#database, (batch) => this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
   }
 
   /**

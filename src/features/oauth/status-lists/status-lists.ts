@@ -148,7 +148,7 @@ export class StatusLists {
   /** Deletes the entries of expired tokens, and uses their places again. */
   async prune(): Promise<void> {
     const { database, clock } = this.#parts.app
-    await inBatches((batch) => deleteEntries(database, clock.now(), batch))
+    await inBatches(database, (batch) => deleteEntries(database, clock.now(), batch))
     this.#current = new Map()
     for (const [list, { until }] of this.#signed) if (until <= clock.now()) this.#signed.delete(list)
   }

@@ -60,9 +60,10 @@ export async function takeChallenges({ prisma }: Database, asking: Asking, now: 
 }
 
 /** Deletes expired challenges, in batches. */
-export const pruneChallenges = ({ prisma }: Database, now: number): Promise<number> =>
+export const pruneChallenges = (database: Database, now: number): Promise<number> =>
   inBatches(
-    (batch) => prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
+    database,
+    (batch) => database.prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
       (SELECT id FROM passkey_challenges WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
   )
 

@@ -1,0 +1,40 @@
+// engine: none
+import t from 'tap'
+import { inBatches } from '../../src/database/batches.ts'
+import { buildTestApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
+
+t.test('repeats work in batches until one is not full, and lets requests run in between', async (t) => {
+  for (const [engine, size] of [
+    ['postgresql', 500],
+    ['sqlite', 50],
+  ] as const) {
+    const steps: string[] = []
+    let left = 2 * size + 1
+    const total = await inBatches({ engine }, async (batch) => {
+      const done = Math.min(batch, left)
+      left -= done
+      steps.push(String(done))
+      setTimeout(() => steps.push('request'), 0)
+      return done
+    })
+    t.equal(total, 2 * size + 1)
+    t.same(steps, [String(size), 'request', String(size), 'request', '1'], engine)
+  }
+})
+
+t.test('ends after the current batch when the process stops', async (t) => {
+  const { app } = await buildTestApp(t)
+  let batches = 0
+  app.background(async () => {
+    await inBatches(app.database, async (batch) => {
+      batches++
+      if (batches === 2) void app.close()
+      if (batches > 100) throw new Error('It did not end.')
+      return batch
+    })
+  })
+  await until(() => batches >= 2)
+  await app.close()
+  t.ok(batches < 100, `${batches} batches`)
+})
