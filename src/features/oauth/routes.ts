@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { startSchedule } from '../../jobs/schedule.ts'
+import { runOnce, startSchedule } from '../../jobs/schedule.ts'
 import applicationPages from './applications/pages/routes.ts'
 import applications from './applications/routes.ts'
 import { deleteEndedPersonalTokens } from './applications/store.ts'
@@ -26,11 +26,11 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { oauthServer }) => 
   const run = async () => {
     await oauthServer.prune()
     await oauthServer.statusLists.prune()
-    await oauthServer.sealRecords()
+    await oauthServer.resealRecords()
     await deleteEndedPersonalTokens(app.database, app.clock.now())
   }
-  // Plain payloads of an older version do not stay until the job's first run.
-  app.addHook('onReady', async () => app.background(() => oauthServer.sealRecords()))
+  const seal = { name: 'seal-oauth', run: () => oauthServer.sealPlainRecords() }
+  app.addHook('onReady', async () => app.background(() => runOnce(app, seal)))
   startSchedule(app, [{ name: 'prune-oauth', every: 3_600_000, run }])
 }
 

@@ -43,6 +43,9 @@ export interface Protocol {
   userInfo: UserInfo
 }
 
+/** How long a process trusts that all records have the current encryption, in milliseconds. */
+const sealedFor = 86_400_000
+
 /**
  * Owns the provider for the active configuration and keys. A change of either creates a new one for the next request.
  * Requests in progress finish with the old one; both use the same rows.
@@ -59,7 +62,7 @@ export class OAuthServer {
   readonly #redis: RedisRecords | null
   /** Limits of failed client authentications. */
   readonly limits: ClientLimits
-  readonly #openedAt: number
+  #resealAt: number
   #opening: Promise<void> | undefined
   #keys: KeyRing | undefined
   #registry: { config: Config; clients: Registry } | undefined
@@ -69,7 +72,7 @@ export class OAuthServer {
     this.#app = app
     this.#store = new RecordStore(app.database)
     this.#redis = app.redis ? new RedisRecords(app.redis) : null
-    this.#openedAt = app.clock.now()
+    this.#resealAt = app.clock.now() + resealAfter
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.signOut = new SignOut(app, this.seal)
     this.limits = new ClientLimits(app.counters, app.config, app.clock)
@@ -180,17 +183,31 @@ export class OAuthServer {
     await this.#store.prune(this.#app.clock.now())
   }
 
+  /** Encrypts the payloads that a version without encryption stored. */
+  async sealPlainRecords(): Promise<void> {
+    await this.#sealRecords(null)
+  }
+
   /**
-   * Encrypts the payloads that a version without encryption stored. Once the process has run for an hour, it also
-   * encrypts again what an older secret encrypted, so that the older secret can be removed from `app.secret`.
+   * Once the process has run for an hour, encrypts what an older secret encrypted again, so that the older secret can be
+   * removed from `app.secret`. It reads all records: when it finds none, it waits a day.
    */
-  async sealRecords(): Promise<void> {
-    const prefix = this.#app.clock.now() - this.#openedAt >= resealAfter ? this.seal.prefix : null
+  async resealRecords(): Promise<void> {
+    const now = this.#app.clock.now()
+    if (now < this.#resealAt) return
+    const found = await this.#sealRecords(this.seal.prefix)
+    if (found === 0) this.#resealAt = now + sealedFor
+  }
+
+  /** Returns the number of records that it encrypted. */
+  async #sealRecords(prefix: string | null): Promise<number> {
     let after = ''
+    let found = 0
     await inBatches(this.#app.database, async (batch) => {
       const records = await this.#store.listUnsealed(prefix, after, batch)
       for (const { id, payload: stored } of records) {
         if (stored === null) continue
+        found++
         const record = { id, payload: stored }
         const payload = this.seal.open(record)
         if (payload) await this.#store.replacePayload(record, this.seal.seal(id, payload))
@@ -198,6 +215,7 @@ export class OAuthServer {
       after = records.at(-1)?.id ?? after
       return records.length
     })
+    return found
   }
 
   async #build(config: Config): Promise<Protocol> {
