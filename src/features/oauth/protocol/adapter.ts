@@ -4,6 +4,7 @@ import type { Clock } from '../../../clock.ts'
 import type { Config } from '../../../config/schema.ts'
 import { type CarriedRecords, isCarried } from './carried.ts'
 import type { Registry } from './clients.ts'
+import { lastsUntil, noteEnd } from './known-ends.ts'
 import type { PendingLimits } from './pending-limits.ts'
 import type { RecordSeal } from './record-seal.ts'
 import { type RedisRecords, shortLived } from './redis-records.ts'
@@ -41,12 +42,23 @@ const lasting = new Set(['Session', 'Grant'])
 /** Lifetime of these before the first token, in milliseconds: time to sign in and to consent. */
 const unusedFor = 3_600_000
 
+/** How much earlier a session may end than it should, in milliseconds, before a save extends it. */
+const endTolerance = 3_600_000
+
 /** Payload of a session or grant, with the browser session of its row and the payload that was read. */
 type LastingPayload = AdapterPayload & {
   storedId?: string | undefined
   storedPayload?: string | undefined
-  storedUntil?: number | undefined
+  storedContent?: string | undefined
   sessionId?: string
+}
+
+/** What a save of a session must store. The grants of a session name it themselves; it names only the latest ones. */
+function contentOf(session: LastingPayload): string {
+  const { iat: _, exp, storedId, storedPayload, storedContent, authorizations = {}, ...rest } = session
+  const clients = Object.entries(authorizations).map(([id, { grantId: _, ...client }]) => [id, client])
+  const fields = Object.entries({ ...rest, clients }).filter(([, value]) => value !== undefined)
+  return JSON.stringify(fields.toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
 
 /** Stores the library's records as rows, with hashed identifiers, encrypted payloads and svc's clock. */
@@ -88,16 +100,18 @@ export class RecordAdapter implements Adapter {
 
   /** Saves a session or grant. One that was read updates its row, and fails if the row has ended since. */
   async #saveLasting(id: string, saved: LastingPayload): Promise<void> {
-    const { storedId, storedPayload, storedUntil: _, ...payload } = saved
+    const { storedId, storedPayload, storedContent: _, ...payload } = saved
     const { store, clock } = this.#parts
-    const record = this.#recordOf(id, { ...payload, sessionId: undefined }, clock.now() + this.#leastLife(payload))
-    const { sessionId: owner = null } = payload
     const isSession = this.#kind === 'Session'
+    if (isSession && this.#isStored(saved)) return
+    const end = clock.now() + this.#leastLife(payload)
+    const record = this.#recordOf(id, { ...payload, sessionId: undefined }, end)
+    const { sessionId: owner = null } = payload
     // A session with a user is bound to a browser session of that user, and ends with it.
     const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
     const follows = isSession && isOwned ? owner : null
     const isSaved = await write({ ...record, sessionId: follows })
-    if (isSaved) return
+    if (isSaved) return noteEnd(record.uidHash ?? record.id, end)
     const merged = isSession ? await this.#mergeSession(saved) : null
     if (!merged) throw new errors.SessionNotFound('the session has ended')
     return this.#saveLasting(id, merged)
@@ -108,6 +122,14 @@ export class RecordAdapter implements Adapter {
       if (storedId) return store.replace(recordId(row.kind, storedId), read, row)
       return isOwned && owner !== null ? store.insertOf(owner, row) : store.insert(row)
     }
+  }
+
+  /** Tests whether the row of a session has its content and lasts long enough, so that it need not be written. */
+  #isStored(session: LastingPayload): boolean {
+    // The next request for individual claims reads those of the latest grant.
+    if (session.storedContent === undefined || Provider.ctx?.oidc.params?.claims) return false
+    const end = this.#parts.clock.now() + this.#leastLife(session) - endTolerance
+    return lastsUntil(recordId('uid', String(session.uid)), end) && contentOf(session) === session.storedContent
   }
 
   /**
@@ -147,9 +169,10 @@ export class RecordAdapter implements Adapter {
   ): Promise<void> {
     const uidHash = expiresWithSession && sessionUid ? recordId('uid', sessionUid) : null
     const until = end + this.#parts.registry.maxAccessTtl(clientId)
-    // Most grants already last long enough, which saves a statement.
-    if (uidHash === null && readUntil(grantId) > until) return
-    await this.#parts.store.extend(recordId('Grant', grantId), uidHash, until)
+    // Most rows already last long enough, which saves statements.
+    const grantKey = recordId('Grant', grantId)
+    if (!lastsUntil(grantKey, until)) await this.#parts.store.extendGrant(grantKey, until)
+    if (uidHash !== null && !lastsUntil(uidHash, until)) await this.#parts.store.extendSession(uidHash, until)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -231,15 +254,7 @@ export class RecordAdapter implements Adapter {
     if (!row || row.kind !== this.#kind || (row.expiresAt !== null && row.expiresAt <= now)) return undefined
     const stored = seal.open(row)
     if (!stored) return undefined
-    const payload = lasting.has(this.#kind)
-      ? {
-          ...stored,
-          storedId: stored.jti,
-          storedPayload: row.payload,
-          storedUntil: row.expiresAt,
-          ...(row.sessionId === null ? {} : { sessionId: row.sessionId }),
-        }
-      : stored
+    const payload = lasting.has(this.#kind) ? this.#lastingOf(row, stored) : stored
     if (row.consumedAt === null) return payload
     if (this.#kind === 'Interaction') return undefined
     // A client may repeat a request if it lost the response. Within the grace, a refresh token gets the same successor,
@@ -250,15 +265,18 @@ export class RecordAdapter implements Adapter {
       isTokenRequest()
     return isRepeated ? payload : { ...payload, consumed: Math.floor(row.consumedAt / 1000) }
   }
+
+  /** Session or grant with the fields of its row. */
+  #lastingOf(row: OauthRecordRow, stored: AdapterPayload): LastingPayload {
+    const lasting: LastingPayload = { ...stored, ...(row.sessionId === null ? {} : { sessionId: row.sessionId }) }
+    const key = this.#kind === 'Session' ? recordId('uid', String(stored.uid)) : recordId('Grant', String(stored.jti))
+    if (row.expiresAt !== null) noteEnd(key, row.expiresAt)
+    const storedContent = this.#kind === 'Session' ? contentOf(lasting) : undefined
+    return { ...lasting, storedId: stored.jti, storedPayload: row.payload, storedContent }
+  }
 }
 
 /** Ids of the refresh tokens that requests are rotating. */
 const rotations = new WeakMap<object, string>()
-
-/** End (unix ms) of the grant that this request has read; 0 for another grant. */
-function readUntil(grantId: string): number {
-  const grant: { jti?: string; storedUntil?: number } | undefined = Provider.ctx?.oidc.entities.Grant
-  return grant?.jti === grantId ? (grant.storedUntil ?? 0) : 0
-}
 
 const isTokenRequest = (): boolean => Provider.ctx?.oidc.route === 'token'

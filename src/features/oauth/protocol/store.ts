@@ -28,6 +28,8 @@ const places = '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const updates = `payload = excluded.payload, grant_hash = excluded.grant_hash, user_id = excluded.user_id,
   session_id = excluded.session_id, expires_at = excluded.expires_at`
 
+const extension = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $3 AND'
+
 /** Writes of the OAuth server: single prepared statements. The ORM would cost more than the rest of a request. */
 export class RecordStore {
   readonly #database: Database
@@ -82,13 +84,14 @@ export class RecordStore {
     return row ? { id: String(row.id), payload: String(row.payload) } : null
   }
 
-  /** Extends a grant and a session to at least this time (unix ms), plus an hour, so that not every token writes. */
-  async extend(grantId: string, uidHash: string | null, until: number): Promise<void> {
-    // One row at a time: a statement that locks several can deadlock with others.
-    const set = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $3 AND'
-    const times = [until + 3_600_000, until]
-    await this.#run('oauth-extend', `${set} id = $1`, [grantId, ...times])
-    if (uidHash !== null) await this.#run('oauth-extend-session', `${set} uid_hash = $1`, [uidHash, ...times])
+  /** Extends a grant to at least this time (unix ms), plus an hour, so that not every token writes. */
+  async extendGrant(id: string, until: number): Promise<void> {
+    await this.#run('oauth-extend', `${extension} id = $1`, [id, until + 3_600_000, until])
+  }
+
+  /** Extends a session as `extendGrant` does. In a statement of its own, because one that locks both can deadlock. */
+  async extendSession(uidHash: string, until: number): Promise<void> {
+    await this.#run('oauth-extend-session', `${extension} uid_hash = $1`, [uidHash, until + 3_600_000, until])
   }
 
   /** Consumes a record; false if it was used before or does not exist. */

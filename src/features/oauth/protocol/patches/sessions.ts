@@ -181,7 +181,7 @@ interface BoundToken {
 
 /** Stores the row's identifier in models of a kind, so that an ended row is not written again. */
 function keepStored(provider: Provider, model: 'Session' | 'Grant', more: readonly string[] = []): void {
-  addFields(provider, model, ['storedId', 'storedPayload', 'storedUntil', 'sessionId', ...more])
+  addFields(provider, model, ['storedId', 'storedPayload', 'storedContent', 'sessionId', ...more])
   patch<Save>(
     provider,
     [`${model}.prototype`, 'save'],
@@ -192,6 +192,8 @@ function keepStored(provider: Provider, model: 'Session' | 'Grant', more: readon
         const value = await save.apply(this, args)
         // A session without a user may exist only in a cookie.
         if (this.accountId !== undefined) this.storedId = this.jti
+        // Otherwise the library saves it again, because it was assigned a field.
+        if (this.touched) this.touched = false
         return value
       },
   )

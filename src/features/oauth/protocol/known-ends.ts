@@ -1,0 +1,18 @@
+import Provider from 'oidc-provider'
+
+/** Ends (unix ms) of the sessions and grants that a request has read or saved, by the key of the row. */
+const known = new WeakMap<object, Map<string, number>>()
+
+/** Remembers for this request when a row ends. Other requests only extend it. */
+export function noteEnd(key: string, end: number): void {
+  const { ctx } = Provider
+  if (!ctx) return
+  const ends = known.get(ctx) ?? new Map<string, number>()
+  known.set(ctx, ends.set(key, end))
+}
+
+/** Tests whether a row lasts until a time, as far as this request knows. */
+export function lastsUntil(key: string, time: number): boolean {
+  const { ctx } = Provider
+  return ((ctx && known.get(ctx)?.get(key)) ?? 0) >= time
+}
