@@ -10,11 +10,13 @@ interface LoadOptions {
   /** Complete HTTP requests to pick from at random, or a function that creates the next request from the last response. */
   requests: readonly Buffer[] | NextRequest
   connections: number
+  /** Requests of one operation, 1 by default. All but the last one answer with a redirect. */
+  steps?: number
 }
 
 /** The result of one measurement. Times are in milliseconds. */
 export interface LoadFigures {
-  /** Responses per second. */
+  /** Operations per second. */
   rate: number
   p50: number
   p99: number
@@ -24,8 +26,12 @@ export interface LoadFigures {
 }
 
 /** The width of a latency class in milliseconds. There are `classes` of them. */
-const step = 0.05
+const classWidth = 0.05
 const classes = 200_000
+
+/** The digits of the status in "HTTP/1.1 200", compared as bytes. */
+const isOk = (answer: Buffer): boolean => answer[9] === 50 && answer[10] === 48 && answer[11] === 48
+const isRedirect = (answer: Buffer): boolean => answer[9] === 51
 
 const headEnd = Buffer.from('\r\n\r\n')
 /** As Fastify and koa write it. */
@@ -54,7 +60,7 @@ export class Load {
     await Promise.all(Array.from({ length: this.#options.connections }, () => this.#open()))
   }
 
-  /** Measures the next seconds. Throws if a response is not 200. */
+  /** Measures the next seconds. Throws if a response is unexpected. */
   async measure(seconds: number): Promise<LoadFigures> {
     this.#latencies = new Uint32Array(classes)
     this.#answers = 0
@@ -85,9 +91,16 @@ export class Load {
     let left = this.#answers * share
     for (let i = 0; i < classes; i++) {
       left -= this.#latencies[i] ?? 0
-      if (left <= 0) return (i + 1) * step
+      if (left <= 0) return (i + 1) * classWidth
     }
-    return classes * step
+    return classes * classWidth
+  }
+
+  #count(took: number): void {
+    this.#answers++
+    if (took > this.#max) this.#max = took
+    const index = Math.min(classes - 1, Math.floor(took / classWidth))
+    this.#latencies[index] = (this.#latencies[index] ?? 0) + 1
   }
 
   #fail(reason: string): void {
@@ -95,20 +108,21 @@ export class Load {
   }
 
   #open(): Promise<void> {
-    const { port, requests } = this.#options
+    const { port, requests, steps = 1 } = this.#options
     const next: NextRequest =
       typeof requests === 'function'
         ? requests
         : () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
     return new Promise((resolve, reject) => {
       let begin = 0
+      let step = 0
       let kept: Buffer | null = null
 
       const send = (answer: Buffer | null) => {
         if (this.#isStopping || this.#failure) return
         const request = next(answer)
         this.#underWay++
-        begin = performance.now()
+        if (step === 0) begin = performance.now()
         socket.write(request)
       }
 
@@ -121,16 +135,12 @@ export class Load {
           return true
         }
         kept = null
-        // "HTTP/1.1 200": 50, 48, 48 are the digits.
-        if (missing < 0 || answer[9] !== 50 || answer[10] !== 48 || answer[11] !== 48) {
+        step = (step + 1) % steps
+        if (missing < 0 || !(step === 0 ? isOk(answer) : isRedirect(answer))) {
           this.#fail(answer.toString('latin1').slice(0, 1000))
         }
-        const took = performance.now() - begin
         this.#underWay--
-        this.#answers++
-        if (took > this.#max) this.#max = took
-        const index = Math.min(classes - 1, Math.floor(took / step))
-        this.#latencies[index] = (this.#latencies[index] ?? 0) + 1
+        if (step === 0) this.#count(performance.now() - begin)
         send(answer)
         return true
       }

@@ -1,7 +1,7 @@
 import type { Bench } from './bench.ts'
-import type { NextRequest } from './load.ts'
 import {
   clientCredentialsRequests,
+  codeFlows,
   introspectionListRequests,
   introspectionRequests,
   jwtRequests,
@@ -9,7 +9,15 @@ import {
   refreshing,
   userTokens,
 } from './oauth-requests.ts'
-import { againstBare, type Comparison, databaseOf, type Sides, sampler, warmUp } from './operations.ts'
+import {
+  againstBare,
+  type Comparison,
+  databaseOf,
+  type LoadRequests,
+  type Sides,
+  sampler,
+  warmUp,
+} from './operations.ts'
 import type { Running } from './processes.ts'
 import { bearerRequests, password } from './requests.ts'
 import { settlePostgresql, tokenSecret } from './rows.ts'
@@ -30,7 +38,7 @@ const compared = (
   name: string,
   title: string,
   target: number,
-  requestsOf: (server: Running) => Promise<readonly Buffer[] | NextRequest> | readonly Buffer[],
+  requestsOf: (server: Running) => Promise<LoadRequests> | LoadRequests,
   algorithm: 'ES256' | 'RS256' = 'ES256',
 ): Comparison => ({
   name,
@@ -51,25 +59,26 @@ const refreshTokens = async ({ port }: Running) => (await userTokens(port, 2 * o
 
 /** The comparisons of the OAuth server. */
 export const oauthComparisons: readonly Comparison[] = [
-  compared('client-credentials', 'Client credentials, ES256', 0.07, () => clientCredentialsRequests),
-  compared('client-credentials-rs256', 'Client credentials, RS256', 0.035, () => clientCredentialsRequests, 'RS256'),
-  compared('introspection', 'Introspection of a JWT', 0.15, async (server) =>
+  compared('client-credentials', 'Client credentials, ES256', 0.15, () => clientCredentialsRequests),
+  compared('client-credentials-rs256', 'Client credentials, RS256', 0.065, () => clientCredentialsRequests, 'RS256'),
+  compared('introspection', 'Introspection of a JWT', 0.2, async (server) =>
     introspectionRequests(await accessTokens(server)),
   ),
   compared('introspection-token', 'Introspection of an API token', 0.25, () => introspectionRequests(apiTokens(1_000))),
   compared('introspection-list', 'Introspection of 20 API tokens', 0.05, () =>
     introspectionListRequests(apiTokens(1_000), 20),
   ),
-  compared('userinfo', 'UserInfo', 0.08, async (server) => jwtRequests('/oauth/userinfo', await accessTokens(server))),
-  compared('refresh', 'Refresh with rotation', 0.02, async (server) => refreshing(await refreshTokens(server))),
-  compared('jwt-bearer', 'JWT as bearer on /api/user', 0.25, async (server) =>
+  compared('userinfo', 'UserInfo', 0.25, async (server) => jwtRequests('/oauth/userinfo', await accessTokens(server))),
+  compared('refresh', 'Refresh with rotation', 0.05, async (server) => refreshing(await refreshTokens(server))),
+  compared('code-flow', 'Authorization code flow with a session', 0.02, (server) => codeFlows(server, owners)),
+  compared('jwt-bearer', 'JWT as bearer on /api/user', 0.5, async (server) =>
     jwtRequests('/api/user', await accessTokens(server)),
   ),
   {
     name: 'library',
     title: 'Client credentials, ES256',
     to: 'the OAuth library alone, store in memory',
-    target: 0.7,
+    target: 0.9,
     async prepare(bench) {
       const server = await startOauth(bench)
       const library = await bench.startLibrary()

@@ -43,21 +43,21 @@ export const fromPage: readonly string[] = [
   'Accept-Language: en-GB,en;q=0.9',
 ]
 
-/** GET /api/user with a session, as Chromium sends it for a page of the front end. */
-export function sessionRequests(sessions: number): Buffer[] {
+/** The cookies of this number of sessions. */
+export function sessionCookies(sessions: number): string[] {
   const signer = new Signer(deriveKeys([secret], '__Host-session-cookie'))
   const xsrf = new Xsrf(deriveKeys([secret], 'xsrf'))
   return Array.from({ length: sessions }, (_, i) => {
     const id = sessionId(i + 1)
-    return request([
-      'GET /api/user HTTP/1.1',
-      `Host: ${host}`,
-      'Connection: keep-alive',
-      ...fromPage,
-      `Cookie: __Host-svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`,
-    ])
+    return `__Host-svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`
   })
 }
+
+/** GET /api/user with a session, as Chromium sends it for a page of the front end. */
+export const sessionRequests = (sessions: number): Buffer[] =>
+  sessionCookies(sessions).map((cookie) =>
+    request(['GET /api/user HTTP/1.1', `Host: ${host}`, 'Connection: keep-alive', ...fromPage, `Cookie: ${cookie}`]),
+  )
 
 /** POST /svc/token with a correct password. */
 export const loginRequests = (users: number): Buffer[] =>
