@@ -259,7 +259,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   await app.register(oauth, { oauthServer })
   await app.register(passkeys, { proofs })
   await app.register(passkeyPages)
-  await app.register(social, { ...accounts, proofs })
+  await app.register(social, { ...accounts, ...continuation, proofs })
   await app.register(tokens, { proofs })
   await app.register(adminApi)
   await app.register(home)

@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { startPage } from './links.ts'
+import type { Config } from '../config/schema.ts'
+import { returnTarget } from '../http/return-to.ts'
+import { linkPage, startPage } from './links.ts'
 import { allowFormTarget, allowImage } from './page-headers.ts'
 
 declare module 'fastify' {
@@ -49,13 +51,20 @@ export async function announceReturn(
   returnTo: string | null,
   findDestination: FindDestination,
 ): Promise<void> {
-  const isLocal = returnTo === null || returnTo.startsWith('/')
+  const last = lastTarget(reply.server.config.current(), returnTo)
+  const isLocal = last === null || last.startsWith('/')
   const destination = isLocal
-    ? await findDestination(reply.request, returnTo)
-    : { redirectUri: returnTo, application: { ...unknown, name: new URL(returnTo).host } }
+    ? await findDestination(reply.request, last)
+    : { redirectUri: last, application: { ...unknown, name: new URL(last).host } }
   if (!destination) return
   showApplication(reply, destination.application)
   if (destination.redirectUri !== null) allowFormTarget(reply, destination.redirectUri)
+}
+
+/** Where a path continues after the page that links an account. */
+export function lastTarget(config: Config, returnTo: string | null): string | null {
+  const url = URL.parse(returnTo ?? '', 'https://svc.invalid')
+  return url?.pathname === linkPage ? returnTarget(config, url.searchParams.get('return_to')) : returnTo
 }
 
 /** Redirects to the destination of a page, or to the start page. */

@@ -35,6 +35,9 @@ export function registrationPage({ app, links, registration }: Config, returnTo:
   return url.href
 }
 
+/** Page that links the account at a provider after a sign-in. */
+export const linkPage = '/oauth/link-provider'
+
 /** Page for a forgotten password. */
 export const forgotPage = '/oauth/forgot-password'
 

@@ -90,6 +90,16 @@ export interface PageData extends AccountPageData, AccessPageData {
     errors: FormErrors
     loginHref: string
   }
+  /** Posts `decision`, `link` or `skip`, and `return_to`: links the account at a provider to the user's. */
+  'link-provider': {
+    title: string
+    action: string
+    returnTo: string | null
+    provider: { label: string }
+    /** Address or name at the provider. */
+    identity: string | null
+    user: { name: string; email: string }
+  }
   /** Posts `code`. A second form posts the fields of `email-code-request` for another code. */
   'email-code': {
     action: string

@@ -25,6 +25,14 @@ const login: PageData['login'] = {
   registerHref: '/register',
   parts: [],
 }
+const linkProvider: PageData['link-provider'] = {
+  title: 'Link an account at Google',
+  action: '/oauth/link-provider',
+  returnTo: '/account',
+  provider: { label: 'Google' },
+  identity: 'ada.lovelace@example.com',
+  user: ada,
+}
 const register: PageData['register'] = {
   action: '/oauth/register',
   returnTo: null,
@@ -95,6 +103,18 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
     showApplication(reply, orders)
     return reply.page('login', { ...login, returnTo: '/x', parts: [passkeyPart] })
   },
+  'login-link': (reply) =>
+    reply.page('login', { ...login, alert: 'login.account_exists', reason: 'login.link_reason', parts: [passkeyPart] }),
+  'link-provider': (reply) => reply.page('link-provider', linkProvider),
+  'link-provider-hostile': (reply) =>
+    reply.page('link-provider', {
+      title: hostile + long,
+      action: hostile,
+      returnTo: hostile,
+      provider: { label: hostile + long },
+      identity: hostile + long,
+      user: { name: hostile + long, email: hostile + long },
+    }),
   'login-verify': (reply) => reply.page('login', { ...login, reason: 'login.verify_reason' }),
   'login-alert': (reply) => reply.page('login', { ...login, alert: 'login.account_exists' }),
   'login-passkey-first': (reply) =>

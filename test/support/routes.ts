@@ -81,6 +81,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'GET /forgot-password',
   'GET /oauth/login',
   'POST /oauth/login',
+  'GET /oauth/link-provider',
+  'POST /oauth/link-provider',
   'GET /oauth/verify-email',
   'POST /oauth/verify-email',
   'GET /oauth/register',

@@ -11,7 +11,7 @@ import { authenticate } from '../../login/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../pages/continuation.ts'
-import { forgotPage, isOwnFrontEnd, registrationPage, signInPage } from '../../pages/links.ts'
+import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import type { TextName } from '../../pages/texts.ts'
 
@@ -47,6 +47,12 @@ const wrongCredentials: FieldErrors = { email: ['These credentials do not match 
 /** Tests for the link of a verification mail, which requires a session. */
 const isVerification = (returnTo: string | null): boolean => /^\/(email\/verify|verify-email)\//.test(returnTo ?? '')
 
+/** Why to sign in, if it is not to use an application. */
+function reasonOf(returnTo: string | null): TextName | null {
+  if (isVerification(returnTo)) return 'login.verify_reason'
+  return returnTo?.split('?')[0] === linkPage ? 'login.link_reason' : null
+}
+
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Sign-in pages for password and second factor; they work without JavaScript. */
@@ -73,7 +79,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
         email: text(form.email),
         remember: isSet(form.remember),
         errors,
-        reason: isVerification(returnTo) ? 'login.verify_reason' : null,
+        reason: reasonOf(returnTo),
         notice,
         alert,
         forgotHref: forgotPage,

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { withReturn } from '../../pages/continuation.ts'
-import { accountPage, confirmPage, isOwnFrontEnd, linkTo, signInPage, startPage } from '../../pages/links.ts'
+import { lastTarget, withReturn } from '../../pages/continuation.ts'
+import { accountPage, confirmPage, isOwnFrontEnd, linkPage, linkTo, signInPage, startPage } from '../../pages/links.ts'
 import { invitationPageOf } from '../../users/invitations.ts'
 import type { Flow } from './state.ts'
 
@@ -40,8 +40,12 @@ function withError(url: URL, code: ErrorCode): string {
   return url.href
 }
 
+/** Destination of a sign-in that first offers to link the account at the provider. */
+export const withLink = (config: Config, returnTo: string | null): string =>
+  withReturn(linkPage, lastTarget(config, returnTo))
+
 /** svc's own sign-in page. */
-function ownSignIn(returnTo: string | null, code?: ErrorCode): string {
+export function ownSignIn(returnTo: string | null, code?: ErrorCode): string {
   const query = new URLSearchParams({
     ...(returnTo === null ? {} : { return_to: returnTo }),
     ...(code === undefined ? {} : { error: code }),

@@ -10,7 +10,7 @@ import { type Flow, maxReturnLength } from './state.ts'
 /** What starts a flow: its intent, and where it returns. */
 export type FlowRequest = Pick<
   Flow,
-  'intent' | 'mode' | 'isAnew' | 'deviceName' | 'returnTo' | 'session' | 'invitation'
+  'intent' | 'mode' | 'isOwn' | 'isAnew' | 'deviceName' | 'returnTo' | 'session' | 'invitation'
 >
 
 const maxDeviceNameLength = 255

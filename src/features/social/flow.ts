@@ -15,6 +15,7 @@ import { type Exchanged, exchange } from './exchange.ts'
 import { socialFailure } from './failure.ts'
 import type { FlowRequest } from './flow-request.ts'
 import { acceptWithIdentity } from './invitation/accept.ts'
+import { noteRefused } from './link-on-sign-in/pending.ts'
 import { appleName } from './profile.ts'
 import type { SocialProvider } from './provider.ts'
 import { cookieAge, type Flow, flowTtl, newFlow, parametersOf } from './state.ts'
@@ -175,6 +176,7 @@ async function open(
   try {
     return await openAccount(request, { provider, identity, asker, claimAccount })
   } catch (error) {
+    if (asker === null) noteRefused(error, identity)
     // The session ended during the request to the provider.
     if (error instanceof HttpError && error.statusCode === 401) throw socialFailure('invalid_state', error)
     throw error

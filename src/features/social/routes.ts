@@ -7,6 +7,7 @@ import { isNavigation } from '../../http/navigation.ts'
 import { Type } from '../../json-schema.ts'
 import { continueSignIn } from '../../login/challenge.ts'
 import { markConfirmed } from '../../login/recent-password.ts'
+import type { ContinuationOptions } from '../../pages/continuation.ts'
 import type { TokenProof } from '../../tokens/first-factor.ts'
 import { openTokenSignIns } from '../../tokens/sign-in.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
@@ -14,11 +15,13 @@ import type { ClaimAccount, Opened } from './account.ts'
 import confirmPageRoutes from './confirm-page/routes.ts'
 import confirmationRoutes from './confirmation/routes.ts'
 import { Connections } from './connections.ts'
-import { arrival, challengePage, failurePage } from './destination.ts'
+import { arrival, challengePage, failurePage, withLink } from './destination.ts'
 import { socialFailure } from './failure.ts'
 import { beginFlow, callbackPath, finishFlow, queryOf } from './flow.ts'
 import { type FlowRequest, flowRequestOf, requireFields } from './flow-request.ts'
 import invitationRoutes from './invitation/routes.ts'
+import { pendingCookie, pendingTtl, refusedIdentity, sealPending } from './link-on-sign-in/pending.ts'
+import linkOnSignIn from './link-on-sign-in/routes.ts'
 import linkRoutes from './links/routes.ts'
 import { reportFailure } from './log-failure.ts'
 import { socialMethod } from './method.ts'
@@ -37,7 +40,7 @@ import {
 import { cookieAge, cookieName, type Flow, oldFlows, openFlow, parametersOf, sealFlow } from './state.ts'
 
 /** Dependencies on other features. */
-interface SocialOptions {
+interface SocialOptions extends ContinuationOptions {
   claimAccount: ClaimAccount
   /** The proofs of `POST /svc/token`. */
   proofs: TokenProof[]
@@ -46,9 +49,10 @@ interface SocialOptions {
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
 /** Sign-in through identity providers, with svc as the client. */
-const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount, proofs }) => {
+const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAccount, proofs, findDestination }) => {
   const { secret } = app.config.current().app
   const cipher = deriveCipher(secret, 'social-flow')
+  const pendingCipher = deriveCipher(secret, 'social-pending-link')
   const signIns = openTokenSignIns(app)
   const tokenCipher = deriveCipher(secret, 'social-tokens')
   const parts = { connections: new Connections(app), tokenCipher, claimAccount }
@@ -121,7 +125,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
       const isPerson = isNavigation(request)
-      const flowRequest = flowRequestOf(request.query, app.config.current())
+      const isOwn = request.headers['sec-fetch-site'] === 'same-origin' && !request.caller
+      const flowRequest = { ...flowRequestOf(request.query, app.config.current()), isOwn }
       try {
         const url = await begin(request, reply, provider, flowRequest)
         return isPerson ? reply.redirect(url, 302) : { url }
@@ -164,10 +169,28 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: flow !== null })
         if (!isNavigation(request) || flow?.mode === 'stateless') throw failure
-        return reply.redirect(failurePage(app.config.current(), flow, failure.code), 302)
+        const canLink = flow !== null && offerLink(request, reply, { provider, flow, error })
+        const place = canLink ? { ...flow, returnTo: withLink(app.config.current(), flow.returnTo) } : flow
+        return reply.redirect(failurePage(app.config.current(), place, failure.code), 302)
       }
     },
   )
+
+  /**
+   * Keeps a refused identity in this browser, to link it after a sign-in. Only if a guest started the flow on a page of svc:
+   * another site, or a link that returns there after a sign-in, could plant the attacker's account at the provider.
+   */
+  function offerLink(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { provider, flow, error }: { provider: SocialProvider; flow: Flow; error: unknown },
+  ): boolean {
+    const identity = refusedIdentity(error)
+    if (identity === null || !provider.config.link || flow.mode !== 'page' || !flow.isOwn) return false
+    const sealed = sealPending(pendingCipher, identity, app.clock.now(), app.cookies.prefix(pendingCookie))
+    app.cookies.set(request, reply, pendingCookie, sealed, { maxAge: pendingTtl / 1000, sameSite: 'lax' })
+    return true
+  }
 
   /** Completes a flow and returns the URL for the browser. */
   async function arrive(request: FastifyRequest, reply: FastifyReply, flow: Flow, found: Opened) {
@@ -239,6 +262,7 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
   await app.register(confirmationRoutes, { begin, providerOf })
   await app.register(invitationRoutes, { begin, providerOf })
   await app.register(linkRoutes, { begin, providerOf })
+  await app.register(linkOnSignIn, { claimAccount, findDestination })
 }
 
 export default social

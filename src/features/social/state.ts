@@ -27,6 +27,8 @@ export interface Flow {
   invitation?: string
   /** Where it started: the application, svc's sign-in page, or a client that wants an API token. */
   mode: 'browser' | 'page' | 'stateless'
+  /** Whether a guest started it on a page of svc, and not another site that opened the address. */
+  isOwn?: boolean
   /** Whether the provider must ask for a new sign-in. */
   isAnew: boolean
   deviceName: string | null

@@ -1,0 +1,154 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { useOnce } from '../../../access/used-once.ts'
+import { deriveCipher } from '../../../crypto/keys.ts'
+import { formType } from '../../../http/bodies.ts'
+import { uncheckedText } from '../../../http/fields.ts'
+import { returnTarget } from '../../../http/return-to.ts'
+import { textsOf } from '../../../http/texts.ts'
+import { Type } from '../../../json-schema.ts'
+import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../../pages/continuation.ts'
+import { confirmPage, linkPage, startPage } from '../../../pages/links.ts'
+import { addPages, pageAnswers } from '../../../pages/pages.ts'
+import type { User } from '../../../users/user.ts'
+import { type ClaimAccount, openAccount } from '../account.ts'
+import { brandingOf } from '../buttons.ts'
+import { ownSignIn } from '../destination.ts'
+import { reportFailure } from '../log-failure.ts'
+import { findProvider, type SocialProvider } from '../provider.ts'
+import { openPending, type PendingLink, pendingCookie, pendingTtl } from './pending.ts'
+
+interface LinkOnSignInOptions extends ContinuationOptions {
+  claimAccount: ClaimAccount
+}
+
+const Query = Type.Object({ return_to: uncheckedText('Where to continue: a path of svc, or the URL of a service.') })
+
+const Form = Type.Object(
+  {
+    decision: uncheckedText('`link` links the account at the provider.'),
+    return_to: Query.properties.return_to,
+  },
+  { title: 'PendingLinkForm', additionalProperties: false },
+)
+
+const config = { access: { family: 'session', caller: 'guest' } } as const
+
+/** What a browser proved: an identity at a provider, and afterwards the account of its user. */
+interface Proof {
+  pending: PendingLink
+  provider: SocialProvider
+}
+
+/** Offers to link the identity of a refused sign-in to the account that its owner signs in to next. */
+const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app, { claimAccount, findDestination }) => {
+  await addPages(app)
+  const cipher = deriveCipher(app.config.current().app.secret, 'social-pending-link')
+
+  /** Returns the pending link of this browser, if its provider still allows links. */
+  function proofOf({ cookies, cookiePrefixes }: FastifyRequest): Proof | null {
+    const prefix = cookiePrefixes?.get(pendingCookie) ?? ''
+    const pending = openPending(cipher, { cookie: cookies?.[pendingCookie], prefix, now: app.clock.now() })
+    const provider = pending && findProvider(app.config.current(), pending.identity.provider)
+    return pending && provider?.config.link ? { pending, provider } : null
+  }
+
+  /** Forgets the pending link and continues. */
+  function leave(request: FastifyRequest, reply: FastifyReply, returnTo: string | null): FastifyReply {
+    app.cookies.clear(request, reply, pendingCookie)
+    return goOn(reply, returnTo)
+  }
+
+  /** Returns the user if a proof of the account followed that of the identity; otherwise the page that asks for it. */
+  function userAfter(request: FastifyRequest, { provedAt }: PendingLink, page: string): User | string {
+    const user = request.caller?.kind === 'session' ? request.caller.user : null
+    if (!user) return ownSignIn(page)
+    const { proof, passwordConfirmedAt } = request.session
+    return Math.max(proof?.at ?? 0, passwordConfirmedAt ?? 0) >= provedAt ? user : withReturn(confirmPage, page)
+  }
+
+  const mayLink = (user: User): boolean =>
+    user.email_verified_at !== null || !app.config.current().registration.require_verified_email
+
+  app.get(
+    linkPage,
+    {
+      config,
+      schema: {
+        operationId: 'showPendingLink',
+        tags: ['Pages'],
+        summary: 'Page: link the account of a provider after a sign-in',
+        description:
+          'Where a sign-in by provider finds no account that it may use, the sign-in page returns here. Asks whether to link the account at the provider. Only the browser that signed in at the provider can, within ten minutes and once.',
+        querystring: Query,
+        response: {
+          200: pageAnswers.page,
+          303: Type.Null({ description: 'To the sign-in or confirmation page, or on to `return_to`.' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const returnTo = returnTarget(app.config.current(), request.query.return_to)
+      const proof = proofOf(request)
+      if (!proof) return leave(request, reply, returnTo)
+      const user = userAfter(request, proof.pending, withReturn(linkPage, returnTo))
+      if (typeof user === 'string') return reply.redirect(user, 303)
+      if (!mayLink(user)) return leave(request, reply, returnTo)
+      await announceReturn(reply, returnTo, findDestination)
+      const { label } = proof.provider
+      const { email, name } = proof.pending.identity
+      return reply.page('link-provider', {
+        title: textsOf(request)('account-providers.link', { provider: label }),
+        action: linkPage,
+        returnTo,
+        provider: brandingOf(proof.provider),
+        identity: email?.address ?? name,
+        user: { name: user.name, email: user.email },
+      })
+    },
+  )
+
+  app.post(
+    linkPage,
+    {
+      config: { ...config, alsoAnswers: [409] },
+      schema: {
+        operationId: 'submitPendingLink',
+        tags: ['Pages'],
+        summary: 'Form: link the account of a provider after a sign-in',
+        description: 'Links the account and mails a notice, if `decision` is `link`. Continues at `return_to`.',
+        consumes: [formType],
+        body: Form,
+        response: { 303: Type.Null({ description: 'On to `return_to`, or to the page that asks for a proof.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { decision, return_to } = request.body
+      const returnTo = returnTarget(app.config.current(), return_to)
+      const proof = proofOf(request)
+      if (!proof || decision !== 'link') return leave(request, reply, returnTo)
+      const { pending, provider } = proof
+      const user = userAfter(request, pending, withReturn(linkPage, returnTo))
+      if (typeof user === 'string') return reply.redirect(user, 303)
+      const isUnused = await useOnce(app.database, 'SocialPendingLink', pending.id, pending.provedAt + pendingTtl)
+      if (!isUnused || !mayLink(user)) return leave(request, reply, returnTo)
+      const asker = { intent: 'link', userId: user.id } as const
+      try {
+        await openAccount(request, { provider, identity: pending.identity, asker, claimAccount })
+      } catch (error) {
+        const failure = await reportFailure(request, provider, error, { isRecorded: true })
+        app.cookies.clear(request, reply, pendingCookie)
+        const text = textsOf(request)
+        const data = {
+          title: text('account-providers.link', { provider: provider.label }),
+          message: text('account-providers.taken'),
+          link: { href: returnTo ?? startPage(app.config.current()), label: text('link-provider.continue') },
+        }
+        return reply.page('message', data, failure.statusCode)
+      }
+      return leave(request, reply, returnTo)
+    },
+  )
+}
+
+export default linkOnSignIn
