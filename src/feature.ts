@@ -23,6 +23,8 @@ export interface Feature {
   /** Adds another way to register to the registration page. */
   registrationPage?(config: Config, page: { returnTo: string | null }): PagePart
   invitationPage?: InvitationPageFeature
+  /** Adds another way to prove the second factor of a user to the page that asks for a code. */
+  challengePage?(app: Pick<FastifyInstance, 'config' | 'database'>, userId: number): Promise<PagePart>
   /** Adds another way to confirm a user without a password to the confirmation page. */
   confirmationPage?(app: Pick<FastifyInstance, 'config' | 'database'>, userId: number): Promise<PagePart>
   /** The sections that it adds to the account pages. */

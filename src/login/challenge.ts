@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { passwordFingerprint, passwordFingerprintMatches } from '../access/password-fingerprint.ts'
 import { findUserById, type UserWithPassword } from '../users/users.ts'
-import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
+import { type AuthenticationMethod, codeMethod, passwordMethod } from './authentication-methods.ts'
 import type { SecondFactorInput } from './second-factor.ts'
 import { beginAnonymous, renewSession, type SignIn, signIn } from './sign-in.ts'
 
@@ -91,7 +91,17 @@ export async function completeChallenge(
 ): Promise<UserWithPassword | null> {
   const found = await challengedUser(request)
   if (!found || !(await request.server.secondFactor.check(request, found.user, proof, 'challenge'))) return null
+  return (await passChallenge(request, reply, found, codeMethod)) ? found : null
+}
+
+/** Completes the pending sign-in of a user who proved a second factor by this method; false if it is not pending anymore. */
+export async function passChallenge(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  found: UserWithPassword,
+  second: AuthenticationMethod,
+): Promise<boolean> {
   const { remember = false, method: name, amr = [], channel = 'challenge' } = request.session.pendingLogin ?? {}
   const method = name === undefined ? passwordMethod : { name, amr }
-  return (await signIn(request, reply, { ...found, remember, method, channel, completes: true })) ? found : null
+  return signIn(request, reply, { ...found, remember, method, channel, completes: second })
 }

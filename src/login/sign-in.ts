@@ -9,7 +9,7 @@ import { eventContext, recordEvent } from '../users/events.ts'
 import { holdAccount } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
-import { type AuthenticationMethod, codeMethod, passwordMethod, withMethod } from './authentication-methods.ts'
+import { type AuthenticationMethod, passwordMethod, withMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
 import { endSession } from './end-sessions.ts'
 import { noticeBrowser } from './new-device.ts'
@@ -21,8 +21,8 @@ export interface SignIn extends UserWithPassword {
   channel: Channel
   /** Default: password. */
   method?: AuthenticationMethod
-  /** Whether this completes a pending sign-in. Then the session must still exist. */
-  completes?: boolean
+  /** Second factor that completes a pending sign-in. Then the session must still exist. */
+  completes?: AuthenticationMethod
   /** Whether this request created the account. */
   isNewAccount?: boolean
 }
@@ -95,7 +95,7 @@ export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, 
 /** Returns the authentication methods as `amr` values. */
 function amrOf({ method = passwordMethod, completes }: SignIn): string[] {
   const first = withMethod([], method)
-  return completes ? withMethod(first, codeMethod) : first
+  return completes ? withMethod(first, completes) : first
 }
 
 /**

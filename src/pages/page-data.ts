@@ -63,6 +63,7 @@ export interface PageData extends AccountPageData, AccessPageData {
     errors: FormErrors
     /** Page to start over. */
     loginHref: string
+    parts: readonly PagePart[]
   }
   /** Posts `name` and `password`: accepts an invitation. */
   invitation: {

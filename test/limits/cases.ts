@@ -164,6 +164,14 @@ export const routes: Record<string, Case> = {
     },
     max: 60,
   },
+  'GET /passkeys/challenge/options': {
+    rates: {},
+    reach: async (svc) => {
+      await fill(svc, 'passkey-options:127.0.0.1', { max: 60, window: minute, block: 'window' })
+      return json(svc, 'GET', '/passkeys/challenge/options')()
+    },
+    max: 60,
+  },
   'GET /passkeys/login/options': {
     rates: {},
     reach: async (svc) => {

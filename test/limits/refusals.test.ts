@@ -69,6 +69,7 @@ t.test('has a case for every route with a limit', async (t) => {
     'features/passkeys/apps/routes.ts: challengeLimit',
     'features/passkeys/invitation/routes.ts: register',
     'features/passkeys/routes.ts: challengeLimit',
+    'features/passkeys/second-factor/routes.ts: challengeLimit',
     'features/password-confirmation/pages/routes.ts: mail',
     'features/password-confirmation/routes.ts: mail',
     'features/password-reset/pages/routes.ts: mail',
@@ -82,5 +83,5 @@ t.test('has a case for every route with a limit', async (t) => {
     'features/social/mobile.ts: token',
     'features/social/routes.ts: token',
   ])
-  t.equal(Object.keys(routes).length, 26)
+  t.equal(Object.keys(routes).length, 27)
 })

@@ -50,6 +50,12 @@ export const invitationParts: readonly PagePart[] = [
 
 export const passkeyStepUp = passkeyFeature.stepUp
 
+/** The part of the challenge page of a user with a passkey. */
+export const passkeyChallenge: PagePart = {
+  ...passkeyStepUp.part,
+  data: { code: true, passkeyCeremony: 'challenge' },
+}
+
 /** The part of the sign-in page for providers, with these buttons. */
 export const providersPart = (social: readonly SocialLink[]): PagePart => ({
   ...socialFeature.signInPage.part(config, page),

@@ -8,6 +8,7 @@ import {
   hostile,
   long,
   orders,
+  passkeyChallenge,
   passkeyPart,
   passkeyStepUp,
   presetButtons,
@@ -49,6 +50,7 @@ const challenge: PageData['challenge'] = {
   returnTo: '/email/verify/1/abc',
   errors: {},
   loginHref: '/oauth/login',
+  parts: [],
 }
 const wrongCode = { code: ['The provided two factor authentication code was invalid.'] }
 const stepUp: PageData['step-up'] = {
@@ -173,6 +175,7 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
       loginHref: hostile,
     }),
   challenge: (reply) => reply.page('challenge', challenge),
+  'challenge-passkey': (reply) => reply.page('challenge', { ...challenge, parts: [passkeyChallenge] }),
   'challenge-failed': (reply) => reply.page('challenge', { ...challenge, errors: wrongCode }),
   'challenge-recovery': (reply) =>
     reply.page('challenge', {
@@ -185,7 +188,13 @@ export const signInStates: Readonly<Record<string, (reply: FastifyReply) => Fast
   'step-up-hostile': (reply) =>
     reply.page('step-up', { ...stepUp, action: hostile, errors: hostileErrors, switchHref: hostile }),
   'challenge-hostile': (reply) =>
-    reply.page('challenge', { action: hostile, returnTo: hostile, errors: hostileErrors, loginHref: hostile }),
+    reply.page('challenge', {
+      action: hostile,
+      returnTo: hostile,
+      errors: hostileErrors,
+      loginHref: hostile,
+      parts: [passkeyChallenge],
+    }),
   unlock: (reply) => reply.page('unlock', { action: '/oauth/unlock/1?expires=1&signature=x' }),
   forgot: (reply) => reply.page('forgot-password', forgot),
   'forgot-sent': (reply) => reply.page('forgot-password', { ...forgot, email: ada.email, isSent: true }),

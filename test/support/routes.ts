@@ -52,6 +52,8 @@ export const openOperations: ReadonlySet<string> = new Set([
   'POST /reset-password',
   'GET /passkeys/login/options',
   'POST /passkeys/login',
+  'GET /passkeys/challenge/options',
+  'POST /passkeys/challenge',
   // The token of an invitation authenticates the request.
   'POST /passkeys/invitation/options',
   'POST /passkeys/invitation',

@@ -859,12 +859,34 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description How the browser continues. */
-                200: {
-                    content: {
-                        "application/json": components["schemas"]["PasskeyConfirmation"];
-                    };
+                200: components["responses"]["PasskeyConfirmation"];
+            };
+        };
+    };
+    "/passkeys/challenge/options": {
+        /**
+         * Options for a second factor by passkey
+         * @description While a sign-in waits for its second factor. Lists the passkeys of the user, or answers 422 if there are none. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/challenge` within five minutes. 60 requests per minute and address.
+         */
+        get: {
+            responses: {
+                200: components["responses"]["PasskeyRequestOptions"];
+            };
+        };
+    };
+    "/passkeys/challenge": {
+        /**
+         * Complete a sign-in with a passkey as its second factor
+         * @description Completes the ceremony of `GET /passkeys/challenge/options`, in place of a code. The passkey must verify the user.
+         */
+        post: {
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PasskeyConfirmationRequest"];
                 };
+            };
+            responses: {
+                200: components["responses"]["PasskeyConfirmation"];
             };
         };
     };
@@ -3304,6 +3326,12 @@ export interface components {
         };
         /** @description Done. */
         NoContent: {
+        };
+        /** @description How the browser continues. */
+        PasskeyConfirmation: {
+            content: {
+                "application/json": components["schemas"]["PasskeyConfirmation"];
+            };
         };
         /** @description The argument of `startRegistration()`. */
         PasskeyCreationOptions: {

@@ -44,6 +44,13 @@ export class Passkeys extends Calls {
     await this.request('POST', '/passkeys/confirm', { body: { credential }, ...options })
   }
 
+  /** Completes a sign-in with a passkey, after `login()` answered `two_factor: true`. */
+  async challenge(options: CallOptions = {}): Promise<void> {
+    const { options: challenge } = await this.request('GET', '/passkeys/challenge/options', options)
+    const credential = await usePasskey(challenge, { signal: options.signal })
+    await this.request('POST', '/passkeys/challenge', { body: { credential }, ...options })
+  }
+
   list(options?: CallOptions): Promise<Passkey[]> {
     return this.request('GET', '/user/passkeys', options)
   }

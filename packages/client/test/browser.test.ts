@@ -120,8 +120,9 @@ if (hasChromium(t)) {
   })
 
   t.test('completes a sign-in with a second factor', async (t) => {
-    const { url } = await startWithAda(t, stateful)
-    const { call } = await openPage(t, url)
+    const { url } = await startWithAda(t, stateful, { passkeys: { origins: [new URL(spa).origin] } })
+    const { page, call } = await openPage(t, url)
+    await addAuthenticator(await browser.newCDPSession(page))
     await call(login)
     t.match(await call('svc.twoFactor.enable()'), {
       error: { class: 'PasswordConfirmationRequiredError', status: 423, code: 'password_confirmation_required' },
@@ -138,6 +139,13 @@ if (hasChromium(t)) {
     })
     t.same(await call(`svc.twoFactor.challenge({ code: '${codeAt(secret, Date.now(), 1)}' })`), {})
     t.match(await call('svc.user()'), { value: { two_factor_enabled: true } })
+
+    await call(`svc.password.confirm(${JSON.stringify(ada.password)})`)
+    await call("svc.passkeys.register('Laptop')")
+    await call('svc.logout()')
+    t.same(await call(login), { value: { two_factor: true } })
+    t.same(await call('svc.passkeys.challenge()'), {})
+    t.match(await call('svc.user()'), { value: { email: ada.email } })
   })
 
   for (const support of ['with the JSON methods', 'without the JSON methods'] as const) {

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import type { Feature } from '../../feature.ts'
+import type { Feature, StepUpFactor } from '../../feature.ts'
 import { deleteChallengesOf, pruneChallenges } from './challenges/store.ts'
 import { isConditional } from './conditional/eligible.ts'
 import { isOfferedPasskey, newPasskeyPath } from './offer.ts'
@@ -12,6 +12,9 @@ const pages = join(import.meta.dirname, 'pages')
 /** The package exports only modules; the browser bundle is in the same directory. */
 const webauthn = dirname(dirname(createRequire(import.meta.url).resolve('@simplewebauthn/browser')))
 const ownScript = (name: string) => join(import.meta.dirname, 'scripts', name)
+
+const isEnrolled: StepUpFactor['isEnrolled'] = async ({ config, database }, userId) =>
+  config.current().passkeys.enabled && (await hasPasskey(database, userId))
 
 export const passkeyFeature = {
   exportData: async ({ database }, userId) => ({ passkeys: await listPasskeys(database, userId) }),
@@ -41,10 +44,13 @@ export const passkeyFeature = {
   invitationPage: {
     part: ({ passkeys }) => ({ template: passkeys.enabled ? join(pages, 'invitation.eta') : null, data: {} }),
   },
+  challengePage: async (app, userId) => ({
+    template: (await isEnrolled(app, userId)) ? join(pages, 'step-up.eta') : null,
+    data: { code: true, passkeyCeremony: 'challenge' },
+  }),
   stepUp: {
-    isEnrolled: async ({ config, database }, userId) =>
-      config.current().passkeys.enabled && (await hasPasskey(database, userId)),
-    part: { template: join(pages, 'step-up.eta'), data: { passkey: true } },
+    isEnrolled,
+    part: { template: join(pages, 'step-up.eta'), data: { passkey: true, passkeyCeremony: 'confirm' } },
     lead: 'step-up.passkey_lead',
   },
   offers: [

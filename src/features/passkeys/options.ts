@@ -43,14 +43,19 @@ export async function loginOptions(request: FastifyRequest, asking: Asking) {
   return options
 }
 
-/** Options for confirming the session's user with one of their passkeys. */
-export async function confirmOptions(request: FastifyRequest, { id }: User) {
+/** Options for a ceremony in this session with one of the user's passkeys. */
+export async function userOptions(
+  request: FastifyRequest,
+  ceremony: 'confirm' | 'second_factor',
+  { id }: User,
+  userVerification = request.server.config.current().passkeys.user_verification,
+) {
   const { clock, config, database } = request.server
-  const { rp_id: rpID, user_verification: userVerification } = config.current().passkeys
+  const { rp_id: rpID } = config.current().passkeys
   const allowCredentials = await listCredentials(database, id)
   const { generateAuthenticationOptions } = await webauthn()
   const options = await generateAuthenticationOptions({ rpID, userVerification, timeout, allowCredentials })
-  await keepChallenge(database, askingOf(request, 'confirm', id), options.challenge, clock.now())
+  await keepChallenge(database, askingOf(request, ceremony, id), options.challenge, clock.now())
   return options
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../access/caller.ts'
 import { notFound, validationFailed } from '../../errors.ts'
 import { addMethod } from '../../login/authentication-methods.ts'
@@ -14,10 +14,11 @@ import conditionalRoutes from './conditional/routes.ts'
 import invitationRoutes from './invitation/routes.ts'
 import managementRoutes from './management/routes.ts'
 import { passkeyMethod } from './method.ts'
-import { askingOf, challengeLimit, confirmOptions, loginOptions } from './options.ts'
+import { askingOf, challengeLimit, loginOptions, userOptions } from './options.ts'
 import { ConfirmAnswer, ConfirmBody, LoginAnswer, LoginBody, RequestOptionsAnswer } from './schemas.ts'
+import secondFactorRoutes from './second-factor/routes.ts'
 import { passkeyProof } from './token-proof.ts'
-import { usedCookie, usedMaxAge } from './used.ts'
+import { frontEndHome, usedMark } from './used.ts'
 
 const guest = { access: { family: 'session', caller: 'guest' }, alsoAnswers: [404] } as const
 const session = { access: { family: 'session', caller: 'required' }, alsoAnswers: [404] } as const
@@ -31,10 +32,6 @@ function flagOf(value: unknown): boolean {
 
 const loginAsking = (request: FastifyRequest) => askingOf(request, 'login', null)
 
-/** Notes that a passkey was used in this browser. */
-const noteUse = (request: FastifyRequest, reply: FastifyReply) =>
-  request.server.cookies.set(request, reply, usedCookie, '1', { maxAge: usedMaxAge })
-
 interface PasskeyOptions {
   /** The proofs of `POST /svc/token`. */
   proofs: TokenProof[]
@@ -46,8 +43,6 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { proofs
   app.addHook('onRequest', async () => {
     if (!app.config.current().passkeys.enabled) throw notFound()
   })
-
-  const home = () => new URL('/', app.config.current().app.frontend_url).href
 
   app.get(
     '/passkeys/login/options',
@@ -88,8 +83,8 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { proofs
       )
       const login = { user, password, remember, method: passkeyMethod(userVerified), channel: 'passkey' } as const
       const outcome = await continueSignIn(request, reply, login)
-      noteUse(request, reply)
-      if (outcome === 'signed_in') return { redirect: home() }
+      app.cookies.set(request, reply, ...usedMark)
+      if (outcome === 'signed_in') return { redirect: frontEndHome(request) }
       return { two_factor: true, redirect: linkTo(app.config.current(), 'two_factor') }
     },
   )
@@ -107,7 +102,7 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { proofs
         response: { 200: RequestOptionsAnswer },
       },
     },
-    async (request) => ({ options: await confirmOptions(request, requireUser(request)) }),
+    async (request) => ({ options: await userOptions(request, 'confirm', requireUser(request)) }),
   )
 
   app.post(
@@ -131,11 +126,12 @@ const passkeys: FastifyPluginAsyncTypebox<PasskeyOptions> = async (app, { proofs
       await recordEvents(app.database, eventContext(request), { type: 'password_confirmed', ...facts })
       await addMethod(request, passkeyMethod(userVerified))
       await markConfirmed(request)
-      noteUse(request, reply)
-      return { redirect: home() }
+      app.cookies.set(request, reply, ...usedMark)
+      return { redirect: frontEndHome(request) }
     },
   )
 
+  await app.register(secondFactorRoutes)
   await app.register(managementRoutes)
   await app.register(conditionalRoutes)
   await app.register(invitationRoutes)

@@ -4,10 +4,17 @@ import type { FastifyRequest } from 'fastify'
  * Cookie of browsers where a user signed in or confirmed by passkey. It has the same value in every browser, so it
  * identifies neither user nor browser.
  */
-export const usedCookie = 'svc_passkey_used'
+const usedCookie = 'svc_passkey_used'
 
 /** How long the sign-in page offers the passkey first after its last use, in seconds. */
-export const usedMaxAge = 90 * 86_400
+const usedMaxAge = 90 * 86_400
 
 /** Tests whether a passkey was used in this browser. */
 export const usedPasskey = (request: FastifyRequest): boolean => request.cookies[usedCookie] === '1'
+
+/** Notes that a passkey was used: arguments of `app.cookies.set`. */
+export const usedMark = [usedCookie, '1', { maxAge: usedMaxAge }] as const
+
+/** Where a front end continues after a passkey. */
+export const frontEndHome = ({ server }: FastifyRequest): string =>
+  new URL('/', server.config.current().app.frontend_url).href

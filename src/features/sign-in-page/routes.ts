@@ -12,8 +12,10 @@ import { challengedUser, completeChallenge, continueSignIn } from '../../login/c
 import { secondFactorErrors } from '../../login/second-factor.ts'
 import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../pages/continuation.ts'
 import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
+import type { PagePart } from '../../pages/page-part.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import type { TextName } from '../../pages/texts.ts'
+import type { UserWithPassword } from '../../users/users.ts'
 
 const path = '/oauth/login'
 
@@ -93,12 +95,20 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       status,
     )
 
-  const challengePage = (reply: FastifyReply, returnTo: string | null, errors: FieldErrors = {}, status = 200) =>
-    reply.page(
-      'challenge',
-      { action: path, returnTo, errors, loginHref: withReturn(path, returnTo, { restart: '1' }) },
-      status,
-    )
+  async function challengePage(
+    reply: FastifyReply,
+    returnTo: string | null,
+    { user }: UserWithPassword,
+    { errors = {}, status = 200 }: { errors?: FieldErrors; status?: number } = {},
+  ) {
+    const parts: PagePart[] = []
+    for (const feature of app.features) {
+      const part = await feature.challengePage?.(app, user.id)
+      if (part) parts.push(part)
+    }
+    const loginHref = withReturn(path, returnTo, { restart: '1' })
+    return reply.page('challenge', { action: path, returnTo, errors, loginHref, parts }, status)
+  }
 
   /** Returns the text of the first feature that has one. */
   const alertOf = (code: unknown): TextName | null =>
@@ -128,7 +138,8 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
       await announceReturn(reply, returnTo, findDestination)
       const isRestarted = request.query.restart !== undefined
-      if (!isRestarted && (await challengedUser(request))) return challengePage(reply, returnTo)
+      const challenged = isRestarted ? null : await challengedUser(request)
+      if (challenged) return challengePage(reply, returnTo, challenged)
       const isAnew = request.query.prompt === 'login'
       if (request.caller && !isAnew) return goOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
@@ -165,7 +176,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       } catch (error) {
         if (!(error instanceof HttpError) || !error.errors) throw error
         reply.headers(error.headers)
-        if (isSecond) return challengePage(reply, returnTo, error.errors, error.statusCode)
+        if (isSecond) return askAgain(request, reply, returnTo, { errors: error.errors, status: error.statusCode })
         return loginPage(reply, returnTo, { errors: error.errors, form }, error.statusCode)
       }
     },
@@ -189,9 +200,20 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
   async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
     const proof = { code: text(request.body.code), recovery_code: text(request.body.recovery_code) }
     if (await completeChallenge(request, reply, proof)) return goOn(reply, returnTo)
-    // The challenge has expired, so the user starts over.
-    if (!(await challengedUser(request))) return reply.redirect(withReturn(path, returnTo), 303)
-    return challengePage(reply, returnTo, secondFactorErrors(proof), 422)
+    return askAgain(request, reply, returnTo, { errors: secondFactorErrors(proof), status: 422 })
+  }
+
+  /** Shows the challenge again; if it has expired, the user starts over. */
+  async function askAgain(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    returnTo: string | null,
+    failure: { errors: FieldErrors; status: number },
+  ) {
+    const challenged = await challengedUser(request)
+    return challenged
+      ? challengePage(reply, returnTo, challenged, failure)
+      : reply.redirect(withReturn(path, returnTo), 303)
   }
 
   // Addresses that people type or remember from other servers. Their POST routes are for programs.
@@ -239,7 +261,8 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
     async (request, reply) => {
       if (!isOwnFrontEnd(app.config.current())) throw notFound()
       const returnTo = returnTarget(app.config.current(), request.query.return_to)
-      if (await challengedUser(request)) return challengePage(reply, returnTo)
+      const challenged = await challengedUser(request)
+      if (challenged) return challengePage(reply, returnTo, challenged)
       return reply.redirect(withReturn(path, returnTo), 302)
     },
   )

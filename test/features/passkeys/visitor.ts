@@ -6,15 +6,21 @@ import { buildTestApp, type Settings, type TestApp, type TestAppOptions } from '
 import { Authenticator, type CeremonyOptions, type Forgery } from '../../support/authenticator.ts'
 import type { Browser } from '../../support/browser.ts'
 
-type Ceremony = 'login' | 'confirm' | 'register'
+type Ceremony = 'login' | 'confirm' | 'register' | 'challenge'
 
 const optionsOf = {
   login: '/passkeys/login/options',
   confirm: '/passkeys/confirm/options',
   register: '/user/passkeys/options',
+  challenge: '/passkeys/challenge/options',
 }
 
-const answerTo = { login: '/passkeys/login', confirm: '/passkeys/confirm', register: '/user/passkeys' }
+const answerTo = {
+  login: '/passkeys/login',
+  confirm: '/passkeys/confirm',
+  register: '/user/passkeys',
+  challenge: '/passkeys/challenge',
+}
 
 /** Forgeries that both ceremonies must reject. */
 export const forgedCeremonies: Record<string, Forgery> = {

@@ -8,7 +8,15 @@ export interface Asking {
    * `conditional`: a registration without a gesture of the user. `token`: a sign-in that ends in an API token.
    * `token_register`: a registration by the holder of one.
    */
-  ceremony: 'register' | 'conditional' | 'login' | 'confirm' | 'token' | 'token_register' | 'invitation'
+  ceremony:
+    | 'register'
+    | 'conditional'
+    | 'login'
+    | 'confirm'
+    | 'second_factor'
+    | 'token'
+    | 'token_register'
+    | 'invitation'
   /** SHA-256 (hex) of what only the holder has: the id of the session, or the challenge token of an app. */
   sessionHash: string
   userId: number | null
