@@ -12,9 +12,11 @@ import { frontEndHome, usedMark } from '../used.ts'
 
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
+const nonePending = () => credentialRefused('No sign-in is waiting for a second factor. Please sign in again.')
+
 async function requireChallenged(request: FastifyRequest): Promise<UserWithPassword> {
   const found = await challengedUser(request)
-  if (!found) throw credentialRefused('No sign-in is waiting for a second factor. Please sign in again.')
+  if (!found) throw nonePending()
   return found
 }
 
@@ -59,7 +61,8 @@ const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const found = await requireChallenged(request)
       const asking = askingOf(request, 'second_factor', found.user.id)
       const { userVerified } = await verifyPasskey(request, request.body.credential, asking)
-      if (!(await passChallenge(request, reply, found, passkeyMethod(userVerified)))) await requireChallenged(request)
+      const isSignedIn = await passChallenge(request, reply, found, passkeyMethod(userVerified))
+      if (!isSignedIn) throw nonePending()
       app.cookies.set(request, reply, ...usedMark)
       return { redirect: frontEndHome(request) }
     },
