@@ -130,5 +130,7 @@ t.test('offers the passkey on the page for the second factor to users who have o
   const config = svc.config.current()
   svc.config.swap({ ...config, passkeys: { ...config.passkeys, enabled: false } })
   t.notMatch(await page(user.email), button, 'not with passkeys.enabled: false')
-  t.equal((await (await pending(svc, user)).browser.get(options)).statusCode, 404)
+  const off = await pending(svc, user)
+  t.equal((await off.browser.get(options)).statusCode, 404)
+  t.equal((await off.answer('challenge', {})).statusCode, 404)
 })
