@@ -87,6 +87,21 @@ t.test("accepts only a verified passkey of the user, in the pending sign-in's se
   t.equal(await visitor.userId(), user.id)
 })
 
+t.test('signs in once if a passkey and a code answer at the same time', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { user, authenticator, factor } = await withBoth(svc)
+  const visitor = await pending(svc, user)
+  const credential = authenticator.assert(await visitor.options('challenge'))
+  const answers = await Promise.all([
+    visitor.answer('challenge', credential),
+    visitor.browser.post('/two-factor-challenge', { code: factor.code() }),
+  ])
+  const statuses = answers.map(({ statusCode }) => statusCode)
+  t.equal(statuses.filter((status) => status < 300).length, 1, statuses.join())
+  t.equal(statuses.filter((status) => status === 422).length, 1, statuses.join())
+  t.equal((await eventsOf(svc, 'login')).filter(({ userId }) => userId === user.id).length, 3)
+})
+
 t.test('answers 422 when nothing is pending, and lasts as long as the pending sign-in', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, owner, guest, factor } = await withBoth(svc)
