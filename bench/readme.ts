@@ -1,10 +1,12 @@
-// node bench/readme.ts [--check]: writes the tables in README.md, bench/README.md and bench/peers.md from bench/results. With
+// node bench/readme.ts [--check]: writes the tables in README.md, bench/README.md,
+// bench/peers.md and docs/scaling.md from bench/results. With
 // --check it only compares, and fails if they differ.
 import { updatePeers } from './peers/readme.ts'
+import { updateCosts } from './support/costs-report.ts'
 import { updateReadme } from './support/readme.ts'
 
 const check = process.argv.includes('--check')
-const differing = [...(updateReadme(check) ? ['bench/README.md'] : []), ...updatePeers(check)]
+const differing = [...(updateReadme(check) ? ['bench/README.md'] : []), ...updatePeers(check), ...updateCosts(check)]
 if (check && differing.length > 0) {
   console.error(`${differing.join(', ')} differ from bench/results: run node bench/readme.ts`)
   process.exitCode = 1

@@ -21,6 +21,8 @@ export interface BenchOptions {
   dist: string
   /** Additional Node flags for the measured server. */
   flags?: readonly string[]
+  /** Additional settings of PostgreSQL. */
+  postgresql?: Record<string, string>
   /** The core that the measured servers run on. Without it, they use all cores. */
   core?: number
 }
@@ -140,7 +142,7 @@ http { access_log off; ${paths} ${servers(port)} }`,
 
   /** The PostgreSQL server of this run. Starts it on first use. */
   postgresql(): Promise<Postgresql> {
-    this.#postgresql ??= startPostgresql(join(this.folder, 'postgresql'))
+    this.#postgresql ??= startPostgresql(join(this.folder, 'postgresql'), this.options.postgresql)
     return this.#postgresql
   }
 

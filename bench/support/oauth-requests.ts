@@ -85,11 +85,13 @@ export const passwordGrantRequests = (users: number): Buffer[] =>
     formRequest('/oauth/token', { ...app, ...userGrant(emailOf(i + 1)), scope: 'openid profile email orders:read' }),
   )
 
+export const refreshToken = /"refresh_token": ?"([\w.-]+)"/
+
 /** Each connection continues with the refresh token of its last response. */
 export function refreshing(tokens: readonly string[], requestOf = refreshRequest): NextRequest {
   const first = [...tokens]
   return (answer) => {
-    const found = answer && /"refresh_token": ?"([\w.-]+)"/.exec(answer.toString('latin1'))?.[1]
+    const found = answer && refreshToken.exec(answer.toString('latin1'))?.[1]
     return requestOf(found ?? first.pop() ?? '')
   }
 }

@@ -25,11 +25,10 @@ const settings = {
   max_wal_size: '4GB',
   fsync: 'on',
   synchronous_commit: 'on',
-  full_page_writes: 'on',
 }
 
-/** Starts a server with its files in this folder. The caller deletes the folder. */
-export async function startPostgresql(folder: string): Promise<Postgresql> {
+/** Starts a server with its files in this folder. The caller deletes the folder. `more` has further settings. */
+export async function startPostgresql(folder: string, more: Record<string, string> = {}): Promise<Postgresql> {
   const programs = findPostgresql()
   if (!programs) throw new Error('PostgreSQL is not on this machine (initdb, postgres).')
   mkdirSync(folder)
@@ -42,7 +41,7 @@ export async function startPostgresql(folder: string): Promise<Postgresql> {
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`)
 
   const port = await freePort()
-  const given = Object.entries({ port, ...settings }).flatMap(([key, value]) => ['-c', `${key}=${value}`])
+  const given = Object.entries({ port, ...settings, ...more }).flatMap(([key, value]) => ['-c', `${key}=${value}`])
   const child = spawn(join(programs, 'postgres'), ['-D', data, ...given], { ...as, stdio: 'ignore' })
   const gone = new Promise((resolve) => child.once('exit', resolve))
   process.once('exit', () => child.kill('SIGKILL'))

@@ -93,12 +93,25 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 
 /** The processor time of a process and its children in microseconds, all threads, including children that ended. */
 export function processorTime(pid: number): number {
-  const times = family(pid).map((each) => {
-    const stat = readFileSync(`/proc/${each}/stat`, 'utf8')
+  return sum(family(pid).map(ownTime))
+}
+
+/** The processor time of the main threads of a process and its children in microseconds. */
+export const mainThreadTime = (pid: number): number =>
+  sum(family(pid).map((each) => sum(timesIn(`/proc/${each}/task/${each}/stat`).slice(0, 2)) * tick))
+
+/** The processor time of a process and of its children that ended, in microseconds. 0 if it has ended itself. */
+export const ownTime = (pid: number): number => sum(timesIn(`/proc/${pid}/stat`)) * tick
+
+/** The times in user and system mode of a process, then those of its children that ended. */
+function timesIn(file: string): number[] {
+  try {
+    const stat = readFileSync(file, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return sum(fields.slice(11, 15).map(Number)) * tick
-  })
-  return sum(times)
+    return fields.slice(11, 15).map(Number)
+  } catch {
+    return []
+  }
 }
 
 /** The resident memory of a process and its children in MB (2^20 bytes). */
