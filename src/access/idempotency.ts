@@ -70,6 +70,6 @@ export async function pruneIdempotencyKeys(database: Database, now: number): Pro
   await inBatches(
     database,
     (batch) => database.prisma.$executeRaw`DELETE FROM idempotency_keys WHERE id IN
-      (SELECT id FROM idempotency_keys WHERE expires_at <= ${new Date(now)} LIMIT ${batch})`,
+      (SELECT id FROM idempotency_keys WHERE expires_at <= ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
   )
 }

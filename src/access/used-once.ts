@@ -33,6 +33,6 @@ export async function useOnce(
 /** Deletes the marks of keys that have expired, in batches, except those that another replica is deleting. */
 export async function pruneUsedOnce(database: Database, now: number): Promise<void> {
   const lock = database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
-  const text = `DELETE FROM used_once WHERE id IN (SELECT id FROM used_once WHERE expires_at < $1 LIMIT $2 ${lock})`
+  const text = `DELETE FROM used_once WHERE id IN (SELECT id FROM used_once WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 ${lock})`
   await inBatches(database, (batch) => execute(database, { name: 'prune-used-once', text }, [now, batch]))
 }

@@ -10,6 +10,8 @@ const maxPause = 1_000
 /**
  * Repeats work on a number of rows until a batch is not full or the process stops; returns the total. After each batch it
  * pauses for as long as the batch took, so that pruning leaves half of the time to requests, however many rows there are.
+ *
+ * The rows need the order of an index: without `ORDER BY`, PostgreSQL may read the whole table to find the first ones.
  */
 export async function inBatches(
   { engine, closing }: Pick<Database, 'engine' | 'closing'>,

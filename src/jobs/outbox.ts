@@ -105,7 +105,7 @@ export class Outbox {
     await inBatches(
       database,
       (batch) => database.prisma.$executeRaw`DELETE FROM outbox WHERE id IN
-        (SELECT id FROM outbox WHERE failed_at < ${before} LIMIT ${batch})`,
+        (SELECT id FROM outbox WHERE failed_at < ${before} ORDER BY failed_at LIMIT ${batch})`,
     )
   }
 

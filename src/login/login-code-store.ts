@@ -20,7 +20,7 @@ export async function keepCode(
   { email, mac, remember, returnTo, now, expiresAt }: WaitingCode & { now: number; expiresAt: number },
 ): Promise<void> {
   await tx.$executeRaw`DELETE FROM login_codes WHERE id IN
-    (SELECT id FROM login_codes WHERE expires_at <= ${new Date(now)} AND id <> ${id} LIMIT ${batch})`
+    (SELECT id FROM login_codes WHERE expires_at <= ${new Date(now)} AND id <> ${id} ORDER BY expires_at LIMIT ${batch})`
   await tx.$executeRaw`
     INSERT INTO login_codes (id, email, mac, attempts, remember, return_to, expires_at)
     VALUES (${id}, ${email}, ${mac}, 0, ${remember}, ${returnTo}, ${new Date(expiresAt)})
@@ -63,7 +63,7 @@ export const pruneCodes = (database: Database, now: number): Promise<number> =>
   inBatches(
     database,
     (batch) => database.prisma.$executeRaw`DELETE FROM login_codes WHERE id IN
-      (SELECT id FROM login_codes WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
+      (SELECT id FROM login_codes WHERE expires_at < ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
   )
 
 /** Deletes the codes that were requested for the user's address. */

@@ -102,9 +102,9 @@ export async function deleteBefore(
 ): Promise<number> {
   return date === 'expires_at'
     ? prisma.$executeRaw`DELETE FROM personal_access_tokens WHERE id IN
-        (SELECT id FROM personal_access_tokens WHERE expires_at < ${time} LIMIT ${batch})`
+        (SELECT id FROM personal_access_tokens WHERE expires_at < ${time} ORDER BY expires_at LIMIT ${batch})`
     : prisma.$executeRaw`DELETE FROM personal_access_tokens WHERE id IN
-        (SELECT id FROM personal_access_tokens WHERE created_at < ${time} LIMIT ${batch})`
+        (SELECT id FROM personal_access_tokens WHERE created_at < ${time} ORDER BY created_at LIMIT ${batch})`
 }
 
 /** A page of the user's tokens, oldest first. */

@@ -129,6 +129,6 @@ export async function pruneInvitations(database: Database, now: number): Promise
   await inBatches(
     database,
     (batch) => database.prisma.$executeRaw`DELETE FROM invitations WHERE id IN
-      (SELECT id FROM invitations WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
+      (SELECT id FROM invitations WHERE expires_at < ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
   )
 }

@@ -76,7 +76,7 @@ export async function deleteEndedPersonalTokens(database: Database, now: number)
   await inBatches(
     database,
     (batch) => database.prisma.$executeRaw`DELETE FROM oauth_personal_tokens WHERE id IN
-      (SELECT id FROM oauth_personal_tokens WHERE expires_at <= ${new Date(now)} LIMIT ${batch})`,
+      (SELECT id FROM oauth_personal_tokens WHERE expires_at <= ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
   )
 }
 

@@ -144,7 +144,7 @@ export class RecordStore {
   async prune(now: number): Promise<void> {
     const lock = this.#database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
     const ended = (table: string) =>
-      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires_at < $1 LIMIT $2 ${lock})`
+      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 ${lock})`
     await inBatches(this.#database, (batch) => this.#run('oauth-prune', ended('oauth_records'), [now, batch]))
     await inBatches(this.#database, (batch) => this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
   }

@@ -40,6 +40,6 @@ export async function listEntries(
 export function deleteEntries(database: Database, before: number, batch: number): Promise<number> {
   const lock = database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
   const text = `DELETE FROM oauth_status_entries WHERE (list, idx) IN
-    (SELECT list, idx FROM oauth_status_entries WHERE expires_at < $1 LIMIT $2 ${lock})`
+    (SELECT list, idx FROM oauth_status_entries WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 ${lock})`
   return execute(database, { name: 'status-prune', text }, [before, batch])
 }

@@ -39,7 +39,7 @@ export async function keepChallenge(db: Database, asking: Asking, challenge: str
   const date = new Date(now)
   await db.transaction(async (tx) => {
     await tx.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
-      (SELECT id FROM passkey_challenges WHERE expires_at <= ${date} LIMIT ${batch})`
+      (SELECT id FROM passkey_challenges WHERE expires_at <= ${date} ORDER BY expires_at LIMIT ${batch})`
     await tx.passkeyChallenge.create({
       data: {
         ceremony,
@@ -72,7 +72,7 @@ export const pruneChallenges = (database: Database, now: number): Promise<number
   inBatches(
     database,
     (batch) => database.prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
-      (SELECT id FROM passkey_challenges WHERE expires_at < ${new Date(now)} LIMIT ${batch})`,
+      (SELECT id FROM passkey_challenges WHERE expires_at < ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
   )
 
 /** Deletes all challenges of the user. */
