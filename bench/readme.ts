@@ -4,9 +4,11 @@
 import { updatePeers } from './peers/readme.ts'
 import { updateCosts } from './support/costs-report.ts'
 import { updateReadme } from './support/readme.ts'
+import { updateScale } from './support/scale-readme.ts'
 
 const check = process.argv.includes('--check')
-const differing = [...(updateReadme(check) ? ['bench/README.md'] : []), ...updatePeers(check), ...updateCosts(check)]
+const isChanged = [updateReadme(check), updateScale(check)].includes(true)
+const differing = [...(isChanged ? ['bench/README.md'] : []), ...updatePeers(check), ...updateCosts(check)]
 if (check && differing.length > 0) {
   console.error(`${differing.join(', ')} differ from bench/results: run node bench/readme.ts`)
   process.exitCode = 1

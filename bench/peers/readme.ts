@@ -1,10 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { table } from '../support/readme.ts'
+import { table, withSection } from '../support/readme.ts'
 import { operationRows, type PeersReport, processRows, ratioRows, shortfalls } from './report.ts'
 
 const root = join(import.meta.dirname, '../..')
-const [begin, end] = ['<!-- bench/results/peers.json: begin -->', '<!-- bench/results/peers.json: end -->']
 
 const dateOf = ({ date }: PeersReport) => date.slice(0, 10)
 
@@ -43,12 +42,6 @@ function figuresOf(report: PeersReport): string[] {
 
 const sections = { 'README.md': ratiosOf, 'bench/peers.md': figuresOf }
 
-function withSection(text: string, lines: readonly string[], file: string): string {
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
-  if (from < 0 || to < from) throw new Error(`${file} has no section between "${begin}" and "${end}".`)
-  return `${text.slice(0, from)}${[begin, '', ...lines, '', ''].join('\n')}${text.slice(to)}`
-}
-
 /** Writes the results into README.md and bench/peers.md, except with `check`. Returns the files that differed. */
 export function updatePeers(check = false): string[] {
   const results = join(root, 'bench/results/peers.json')
@@ -56,7 +49,7 @@ export function updatePeers(check = false): string[] {
   const report: PeersReport = JSON.parse(readFileSync(results, 'utf8'))
   return Object.entries(sections).flatMap(([file, linesOf]) => {
     const before = readFileSync(join(root, file), 'utf8')
-    const after = withSection(before, linesOf(report), file)
+    const after = withSection(before, 'peers.json', linesOf(report))
     if (after === before) return []
     if (!check) writeFileSync(join(root, file), after)
     return [file]

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chownSync, mkdirSync, readFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -13,6 +13,10 @@ export interface Postgresql {
   version: string
   /** Creates an empty database and returns its URL. */
   create(name: string): Promise<string>
+  /** Renames a database without connections and returns its URL. */
+  rename(name: string, to: string): Promise<string>
+  /** The URL of a database; null if there is none of this name. */
+  find(name: string): Promise<string | null>
   stop(): Promise<void>
 }
 
@@ -27,18 +31,20 @@ const settings = {
   synchronous_commit: 'on',
 }
 
-/** Starts a server with its files in this folder. The caller deletes the folder. `more` has further settings. */
+/** Starts a server in this folder, new or with the files of an earlier run. `more` has further settings. */
 export async function startPostgresql(folder: string, more: Record<string, string> = {}): Promise<Postgresql> {
   const programs = findPostgresql()
   if (!programs) throw new Error('PostgreSQL is not on this machine (initdb, postgres).')
-  mkdirSync(folder)
+  const data = join(folder, 'data')
+  mkdirSync(folder, { recursive: true })
   const owner = serverUser()
   if (owner) chownSync(folder, owner.uid, owner.gid)
-  const data = join(folder, 'data')
   const as = { cwd: folder, ...owner, env: { PATH: process.env.PATH, HOME: folder, LC_ALL: 'C' } }
   const flags = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions']
-  const made = spawnSync(join(programs, 'initdb'), ['-D', data, ...flags], { ...as, encoding: 'utf8' })
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`)
+  if (!existsSync(data)) {
+    const made = spawnSync(join(programs, 'initdb'), ['-D', data, ...flags], { ...as, encoding: 'utf8' })
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`)
+  }
 
   const port = await freePort()
   const given = Object.entries({ port, ...settings, ...more }).flatMap(([key, value]) => ['-c', `${key}=${value}`])
@@ -59,7 +65,13 @@ export async function startPostgresql(folder: string, more: Record<string, strin
         await ask(`CREATE DATABASE ${name}`)
         return urlOf(name)
       }
-      return { pid: child.pid ?? 0, port, version, create, stop }
+      const rename = async (name: string, to: string) => {
+        await ask(`ALTER DATABASE ${name} RENAME TO ${to}`)
+        return urlOf(to)
+      }
+      const find = async (name: string) =>
+        (await ask(`SELECT 1 FROM pg_database WHERE datname = '${name}'`)).rowCount ? urlOf(name) : null
+      return { pid: child.pid ?? 0, port, version, create, rename, find, stop }
     } catch (error) {
       if (tries > 200 || child.exitCode !== null) throw error
       await sleep(50)
@@ -67,11 +79,16 @@ export async function startPostgresql(folder: string, more: Record<string, strin
   }
 }
 
-/** Runs a function with a connection, then closes it. */
-export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function openClient(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
   await client.connect()
+  return client
+}
+
+/** Runs a function with a connection, then closes it. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await openClient(url)
   try {
     return await work(client)
   } finally {

@@ -96,6 +96,13 @@ export function processorTime(pid: number): number {
   return sum(family(pid).map(ownTime))
 }
 
+/** The processor time of the open connections to a PostgreSQL database in microseconds. It excludes vacuum and checkpoints. */
+export function connectionTime(pid: number, database: string): number {
+  const isConnection = (child: number) =>
+    readFileSync(`/proc/${child}/cmdline`, 'utf8').startsWith(`postgres: postgres ${database} `)
+  return sum(family(pid).filter(isConnection).map(ownTime))
+}
+
 /** The processor time of the main threads of a process and its children in microseconds. */
 export const mainThreadTime = (pid: number): number =>
   sum(family(pid).map((each) => sum(timesIn(`/proc/${each}/task/${each}/stat`).slice(0, 2)) * tick))

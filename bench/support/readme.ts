@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import { linesOf, type Report } from './report.ts'
 
 const root = join(import.meta.dirname, '../..')
-const [begin, end] = ['<!-- bench/results/latest.json: begin -->', '<!-- bench/results/latest.json: end -->']
 
 /** The generated section: the table, and how the samples were taken. */
-function markdownOf(report: Report): string {
+function linesOfReadme(report: Report): string[] {
   const details = new Map(report.results.map((result) => [result.title + result.to, result]))
   const rows = linesOf(report).map(({ title, to = '', measured, wish, isMet }) => {
     const p99 = details.get(title + to)?.op.p99
@@ -17,16 +16,12 @@ function markdownOf(report: Report): string {
   const missed = rows.filter((row) => row.at(-1) !== 'yes').length
   const { cores, postgresql, node } = report.machine
   return [
-    begin,
-    '',
     ...table([['Operation', 'Compared with', 'Measured', 'p99', 'Target', 'Met'], ...rows]),
     '',
     `Measured on ${report.date.slice(0, 10)} at commit \`${report.commit}\`: medians of ${rounds} rounds of ${seconds} s with`,
     `${connections} connections, on a shared machine with ${cores} cores, Node ${node} and PostgreSQL ${postgresql}.`,
     missed === 0 ? 'All targets are met.' : `Of ${rows.length} targets, ${missed} are missed.`,
-    '',
-    end,
-  ].join('\n')
+  ]
 }
 
 export function table(rows: string[][]): string[] {
@@ -36,12 +31,17 @@ export function table(rows: string[][]): string[] {
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)]
 }
 
-/** Replaces the generated section of a README. */
-export function withResults(readme: string, report: Report): string {
-  const [from, to] = [readme.indexOf(begin), readme.indexOf(end)]
-  if (from < 0 || to < from) throw new Error(`bench/README.md has no section between "${begin}" and "${end}".`)
-  return readme.slice(0, from) + markdownOf(report) + readme.slice(to + end.length)
+/** Replaces the section of a document that shows a file of `bench/results`. */
+export function withSection(text: string, results: string, lines: readonly string[]): string {
+  const [begin, end] = [`<!-- bench/results/${results}: begin -->`, `<!-- bench/results/${results}: end -->`]
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  if (from < 0 || to < from) throw new Error(`There is no section between "${begin}" and "${end}".`)
+  return `${text.slice(0, from)}${[begin, '', ...lines, '', end].join('\n')}${text.slice(to + end.length)}`
 }
+
+/** Replaces the generated section of a README. */
+export const withResults = (readme: string, report: Report): string =>
+  withSection(readme, 'latest.json', linesOfReadme(report))
 
 /** Writes the results into bench/README.md, except with `check`. Returns whether they differed. */
 export function updateReadme(check = false): boolean {

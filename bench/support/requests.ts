@@ -43,19 +43,19 @@ export const fromPage: readonly string[] = [
   'Accept-Language: en-GB,en;q=0.9',
 ]
 
-/** The cookies of this number of sessions. */
-export function sessionCookies(sessions: number): string[] {
+/** The cookies of every `each`-th session. */
+export function sessionCookies(sessions: number, each = 1): string[] {
   const signer = new Signer(deriveKeys([secret], '__Host-session-cookie'))
   const xsrf = new Xsrf(deriveKeys([secret], 'xsrf'))
-  return Array.from({ length: sessions }, (_, i) => {
-    const id = sessionId(i + 1)
+  return Array.from({ length: Math.floor(sessions / each) }, (_, i) => {
+    const id = sessionId((i + 1) * each)
     return `__Host-svc_session=${signer.sign(id)}; XSRF-TOKEN=${xsrf.token(id)}`
   })
 }
 
-/** GET /api/user with a session, as Chromium sends it for a page of the front end. */
-export const sessionRequests = (sessions: number): Buffer[] =>
-  sessionCookies(sessions).map((cookie) =>
+/** GET /api/user with every `each`-th session, as Chromium sends it for a page of the front end. */
+export const sessionRequests = (sessions: number, each = 1): Buffer[] =>
+  sessionCookies(sessions, each).map((cookie) =>
     request(['GET /api/user HTTP/1.1', `Host: ${host}`, 'Connection: keep-alive', ...fromPage, `Cookie: ${cookie}`]),
   )
 

@@ -179,7 +179,8 @@ const rows: Record<PrunedTable, (times: Times, word: string) => Record<string, s
 function insertOf(table: PrunedTable, count: number, users: number, isEnded: boolean): string {
   const row = rows[table](isEnded ? ended : live, isEnded ? 'ended' : '')
   return `INSERT INTO ${table} (${Object.keys(row).join(', ')}) SELECT ${Object.values(row).join(', ')}
-    FROM (SELECT i, 1 + (i::bigint * 7919) % ${users} AS owner FROM generate_series(1, ${count}) i) numbers`
+    FROM (SELECT i, 1 + (i::bigint * 7919) % ${users} AS owner FROM generate_series(1, ${count}) i) numbers
+    ON CONFLICT DO NOTHING`
 }
 
 /** Skips foreign keys, which every row satisfies, and indexes each table after it is full. */
