@@ -22,6 +22,7 @@ const rules: Record<string, Rule> = {
     instead: 'wait for a condition with until() of support/until.ts',
     except: {
       'support/until.ts': 'polls',
+      'database/batches.test.ts': 'a request waits for its turn',
       'support/proxy.ts': 'delays packets',
       'support/postgresql-server.ts': 'kills a server that does not stop',
       'support/client-site.ts': 'protocol times are whole seconds',
