@@ -155,8 +155,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('config', config)
   app.decorate('clock', clock)
   const closing = new AbortController()
-  // Derived, not copied: others hold the database too, and what one replaces the other must see.
-  app.decorate('database', Object.assign(Object.create(database) as typeof database, { closing: closing.signal }))
+  database.closing = closing.signal
+  app.decorate('database', database)
   app.addHook('preClose', async () => closing.abort())
   app.decorate('features', features)
   app.decorate('worker', worker)

@@ -53,6 +53,11 @@ export const errorCatalogue = {
     meaning: 'The browser is signed in, and the route is for guests.',
     remedy: 'Sign out first.',
   },
+  no_pending_sign_in: {
+    status: 409,
+    meaning: 'No sign-in of this browser is waiting for a second factor, or it has expired.',
+    remedy: 'Sign in again.',
+  },
   no_current_token: {
     status: 409,
     meaning: 'The request was authenticated by a session, so it has no token to revoke.',

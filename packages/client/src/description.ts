@@ -866,7 +866,7 @@ export interface paths {
     "/passkeys/challenge/options": {
         /**
          * Options for a second factor by passkey
-         * @description While a sign-in waits for its second factor. Lists the passkeys of the user, or answers 422 if there are none. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/challenge` within five minutes. 60 requests per minute and address.
+         * @description While a sign-in waits for its second factor. Lists the passkeys of the user, or answers 404 if there are none, and 409 if no sign-in is waiting. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/challenge` within five minutes. 60 requests per minute and address.
          */
         get: {
             responses: {

@@ -7,7 +7,7 @@ const known = new WeakMap<object, Map<string, number>>()
 export function noteEnd(key: string, end: number): void {
   const { ctx } = Provider
   if (!ctx) return
-  const ends = known.get(ctx) ?? new Map<string, number>()
+  const ends: Map<string, number> = known.get(ctx) ?? new Map()
   known.set(ctx, ends.set(key, end))
 }
 

@@ -11,7 +11,7 @@ async function fetchOptions() {
     const { options } = await fetchJson(`/passkeys/${ceremony}/options`)
     return options
   } catch (error) {
-    if (error.status !== 422 || !restart) throw error
+    if (error.status !== 409 || !restart) throw error
     return null
   }
 }

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import { HttpError, notFound } from '../../../errors.ts'
 import { challengedUser, passChallenge } from '../../../login/challenge.ts'
 import type { UserWithPassword } from '../../../users/users.ts'
 import { verifyPasskey } from '../assertion.ts'
-import { credentialRefused } from '../credential.ts'
 import { passkeyMethod } from '../method.ts'
 import { askingOf, challengeLimit, userOptions } from '../options.ts'
 import { ConfirmAnswer, ConfirmBody, RequestOptionsAnswer } from '../schemas.ts'
@@ -12,7 +12,8 @@ import { frontEndHome, usedMark } from '../used.ts'
 
 const guest = { access: { family: 'session', caller: 'guest' } } as const
 
-const nonePending = () => credentialRefused('No sign-in is waiting for a second factor. Please sign in again.')
+const nonePending = () =>
+  new HttpError(409, 'no_pending_sign_in', 'No sign-in is waiting for a second factor. Please sign in again.')
 
 async function requireChallenged(request: FastifyRequest): Promise<UserWithPassword> {
   const found = await challengedUser(request)
@@ -25,19 +26,19 @@ const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/passkeys/challenge/options',
     {
-      config: { ...guest, limit: challengeLimit, alsoAnswers: [404, 422] },
+      config: { ...guest, limit: challengeLimit, alsoAnswers: [404, 409] },
       schema: {
         operationId: 'getPasskeyChallengeOptions',
         tags: ['Passkeys'],
         summary: 'Options for a second factor by passkey',
         description:
-          'While a sign-in waits for its second factor. Lists the passkeys of the user, or answers 422 if there are none. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/challenge` within five minutes. 60 requests per minute and address.',
+          'While a sign-in waits for its second factor. Lists the passkeys of the user, or answers 404 if there are none, and 409 if no sign-in is waiting. Pass the options to `startAuthentication()`, then send the result to `POST /passkeys/challenge` within five minutes. 60 requests per minute and address.',
         response: { 200: RequestOptionsAnswer },
       },
     },
     async (request) => {
       const { user } = await requireChallenged(request)
-      if (!(await hasPasskey(app.database, user.id))) throw credentialRefused('This account has no passkey.')
+      if (!(await hasPasskey(app.database, user.id))) throw notFound('This account has no passkey.')
       // Any passkey that verifies the user may sign in without a code, so this one must verify the user too.
       return { options: await userOptions(request, 'second_factor', user, 'required') }
     },
@@ -46,7 +47,7 @@ const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/passkeys/challenge',
     {
-      config: { ...guest, alsoAnswers: [404] },
+      config: { ...guest, alsoAnswers: [404, 409] },
       schema: {
         operationId: 'answerChallengeWithPasskey',
         tags: ['Passkeys'],
