@@ -71,6 +71,8 @@ function answersOf(path: string): number[] {
   if (/^\/oauth\/(unlock|invitation)/.test(path)) return [403, 419]
   // No file has the name `1`.
   if (path === '/docs/{file}' || path === '/assets/{name}') return [404]
+  // No sign-in is waiting for a second factor.
+  if (path.startsWith('/passkeys/challenge')) return [409, 419]
   // No app is configured.
   if (/apple-app-site-association|assetlinks/.test(path)) return [404]
   // No API is configured.
