@@ -36,7 +36,7 @@ const verifier = 'a-code-verifier-of-the-benchmark-0123456789-abcdef'
 
 const { clients, scopes, oauth } = oauthSettings('ES256')
 
-/** The limits are those of production. Each user has an address of their own. */
+/** The limits are those of production. Each user has a different IP address. */
 export const costSettings = {
   scopes,
   oauth,
@@ -105,23 +105,26 @@ function once(requests: readonly Buffer[]): NextRequest {
   }
 }
 
-/** Ends sessions from the last one on. */
+/** Sessions after this one end in the run. */
+const firstEnded = 10_000
+
+/** Number of the last session that ended. Counts and times are measured on the same sessions. */
+let lastEnded = firstEnded
+
+/** Ends one session after the other. */
 function logouts(): NextRequest {
   const cookieOf = sessionCookie()
-  return once(
-    every(costAmounts.sessions - firstEnded, (i) => {
-      const { cookie, token } = cookieOf(firstEnded + i)
-      const headers = [...ownPage, `Cookie: ${cookie}; XSRF-TOKEN=${token}`, `X-XSRF-TOKEN: ${token}`]
-      return jsonRequest('/logout', 1 + (i % costAmounts.users), {}, headers)
-    }),
-  )
+  return () => {
+    const session = ++lastEnded
+    if (session > costAmounts.sessions) throw new Error('The run has ended all sessions.')
+    const { cookie, token } = cookieOf(session)
+    const headers = [...ownPage, `Cookie: ${cookie}; XSRF-TOKEN=${token}`, `X-XSRF-TOKEN: ${token}`]
+    return jsonRequest('/logout', 1 + (session % costAmounts.users), {}, headers)
+  }
 }
 
 /** Credentials that are checked. They are few, so that svc records few uses, which `uses` measures. */
 const checked = 500
-
-/** Sessions after this one end in the run. */
-const firstEnded = 10_000
 
 /** An authorization with a session, and the exchange of its code. */
 function codeFlow(): NextRequest {
@@ -239,7 +242,7 @@ export const costOperations: readonly CostOperation[] = [
   {
     name: 'refresh',
     title: 'Refresh with rotation',
-    // Each connection of each round begins with a token of its own.
+    // Each connection of each round begins with a different token.
     connections: 32,
     requestsOf: refreshes,
   },

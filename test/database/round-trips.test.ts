@@ -72,7 +72,7 @@ t.test('takes no more round trips than docs/scaling.md says, and reads no large 
   await token(svc, 'machine', { grant_type: 'client_credentials' })
   await measure('client-credentials', () => token(svc, 'machine', { grant_type: 'client_credentials' }))
 
-  // Each of these has a user of its own: a notice that is merged with a waiting one takes one more round trip.
+  // Each of these has a different user, because merging a notice with a waiting one takes one more round trip.
   const signsIn = loginOf(await userOf('grace'))
   await measure('login-new', () => svc.browser().post('/login', signsIn, ownPage))
   const hasPhone = loginOf(await userOf('joan'))

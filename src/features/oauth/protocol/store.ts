@@ -89,7 +89,7 @@ export class RecordStore {
     await this.#run('oauth-extend', `${extension} id = $1`, [id, until + 3_600_000, until])
   }
 
-  /** Extends a session as `extendGrant` does. In a statement of its own, because one that locks both can deadlock. */
+  /** Extends a session as `extendGrant` does. The two are separate statements, because one that locks both rows can deadlock. */
   async extendSession(uidHash: string, until: number): Promise<void> {
     await this.#run('oauth-extend-session', `${extension} uid_hash = $1`, [uidHash, until + 3_600_000, until])
   }
