@@ -42,7 +42,7 @@ const lasting = new Set(['Session', 'Grant'])
 /** Lifetime of these before the first token, in milliseconds: time to sign in and to consent. */
 const unusedFor = 3_600_000
 
-/** How much earlier a session may end than it should, in milliseconds, before a save extends it. */
+/** A save extends a session only if its row would otherwise end this much too early, in milliseconds. */
 const endTolerance = 3_600_000
 
 /** Payload of a session or grant, with the browser session of its row and the payload that was read. */
@@ -53,7 +53,7 @@ type LastingPayload = AdapterPayload & {
   sessionId?: string
 }
 
-/** What a save of a session must store. The grants of a session name it themselves; it names only the latest ones. */
+/** Content of a session, for comparison. It leaves out the latest grant of each client, because a grant names its session. */
 function contentOf(session: LastingPayload): string {
   const { iat: _, exp, storedId, storedPayload, storedContent, authorizations = {}, ...rest } = session
   const clients = Object.entries(authorizations).map(([id, { grantId: _, ...client }]) => [id, client])

@@ -192,7 +192,7 @@ function keepStored(provider: Provider, model: 'Session' | 'Grant', more: readon
         const value = await save.apply(this, args)
         // A session without a user may exist only in a cookie.
         if (this.accountId !== undefined) this.storedId = this.jti
-        // Otherwise the library saves it again, because it was assigned a field.
+        // Assigning a field marks the session as changed, and the library would save it again.
         if (this.touched) this.touched = false
         return value
       },
