@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
 import { deriveKeys } from '../crypto/keys.ts'
-import { inBatches } from '../database/batches.ts'
+import { deleteOutdated } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 import { HttpError, validationFailed } from '../errors.ts'
 import { callerOf } from './caller.ts'
@@ -67,9 +67,5 @@ export async function createOnce(request: FastifyRequest, create: (tx: Tx) => Pr
 
 /** Deletes expired keys. */
 export async function pruneIdempotencyKeys(database: Database, now: number): Promise<void> {
-  await inBatches(
-    database,
-    (batch) => database.prisma.$executeRaw`DELETE FROM idempotency_keys WHERE id IN
-      (SELECT id FROM idempotency_keys WHERE expires_at <= ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
-  )
+  await deleteOutdated(database, { table: 'idempotency_keys', date: 'expires_at', before: new Date(now) })
 }

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../crypto/hash.ts'
-import { inBatches } from '../database/batches.ts'
+import { deleteOutdated } from '../database/batches.ts'
 import type { Database } from '../database/database.ts'
 import { execute } from '../database/statements.ts'
 
@@ -30,9 +30,7 @@ export async function useOnce(
   return (await execute(database, insert, [sha256Hex(`${purpose}\0${key}`), expiresAt])) > 0
 }
 
-/** Deletes the marks of keys that have expired, in batches, except those that another replica is deleting. */
+/** Deletes the marks of keys that have expired. */
 export async function pruneUsedOnce(database: Database, now: number): Promise<void> {
-  const lock = database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
-  const text = `DELETE FROM used_once WHERE id IN (SELECT id FROM used_once WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 ${lock})`
-  await inBatches(database, (batch) => execute(database, { name: 'prune-used-once', text }, [now, batch]))
+  await deleteOutdated(database, { table: 'used_once', date: 'expires_at', before: now })
 }

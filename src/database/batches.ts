@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from './database.ts'
+import { textFor } from './statements.ts'
 
 /** Rows per statement, so that it holds locks only briefly. On SQLite, the process does nothing else meanwhile. */
 const sizes = { postgresql: 500, sqlite: 50 } as const
@@ -26,4 +27,30 @@ export async function inBatches(
     if (done < batch || closing?.aborted) return total
     await sleep(Math.min(performance.now() - begin, maxPause))
   }
+}
+
+/** Rows to delete: those whose date is before a time. An index on the date must exist. */
+export interface Outdated {
+  table: string
+  /** Default: `id`. */
+  key?: string
+  date: string
+  /** Exclusive; a number for columns in Unix milliseconds. */
+  before: Date | number
+  /** Another column that must be before the same time. */
+  also?: string
+}
+
+/** Deletes outdated rows in batches; returns the count. Skips rows that another transaction has locked. */
+export async function deleteOutdated(
+  database: Database,
+  { table, key = 'id', date, before, also }: Outdated,
+): Promise<number> {
+  const where = [date, ...(also ? [also] : [])].map((column) => `${column} < $1`).join(' AND ')
+  // The lock also reads a row again that changed meanwhile, such as a session in use.
+  const lock = database.engine === 'postgresql' ? ' FOR UPDATE SKIP LOCKED' : ''
+  const text = `DELETE FROM ${table} WHERE (${key}) IN
+    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${date} LIMIT $2${lock})`
+  const value = typeof before === 'number' ? BigInt(before) : before
+  return inBatches(database, (batch) => database.prisma.$executeRawUnsafe(textFor(database, text), value, batch))
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Cipher } from '../crypto/cipher.ts'
 import { deriveCipher } from '../crypto/keys.ts'
-import { inBatches } from '../database/batches.ts'
+import { deleteOutdated } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 import { type Delivery, Lane, type RetryDelay, type TextHandler } from './lane.ts'
 import { insertWork } from './outbox-rows.ts'
@@ -101,12 +101,7 @@ export class Outbox {
   /** Deletes jobs that failed 30 days ago. */
   async prune(): Promise<void> {
     const { database, clock } = this.#parts
-    const before = new Date(clock.now() - kept)
-    await inBatches(
-      database,
-      (batch) => database.prisma.$executeRaw`DELETE FROM outbox WHERE id IN
-        (SELECT id FROM outbox WHERE failed_at < ${before} ORDER BY failed_at LIMIT ${batch})`,
-    )
+    await deleteOutdated(database, { table: 'outbox', date: 'failed_at', before: new Date(clock.now() - kept) })
   }
 
   /** Starts polling. */

@@ -1,4 +1,4 @@
-import { inBatches } from '../database/batches.ts'
+import { deleteOutdated } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 
 /** A mailed code that waits for its entry. */
@@ -60,11 +60,7 @@ export const takeCode = async ({ prisma }: Database, id: string, { mac }: Waitin
 
 /** Deletes expired codes, in batches. */
 export const pruneCodes = (database: Database, now: number): Promise<number> =>
-  inBatches(
-    database,
-    (batch) => database.prisma.$executeRaw`DELETE FROM login_codes WHERE id IN
-      (SELECT id FROM login_codes WHERE expires_at < ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
-  )
+  deleteOutdated(database, { table: 'login_codes', date: 'expires_at', before: new Date(now) })
 
 /** Deletes the codes that were requested for the user's address. */
 export async function deleteCodesOf(tx: Tx, userId: number): Promise<void> {

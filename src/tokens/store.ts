@@ -93,20 +93,6 @@ export async function deleteTokens(tx: Tx, userId: number): Promise<number> {
   return (await tx.personalAccessToken.deleteMany({ where: ownedBy(userId) })).count
 }
 
-/** Deletes a batch of tokens whose date is before a time. Returns the count. */
-export async function deleteBefore(
-  { prisma }: Database,
-  date: 'expires_at' | 'created_at',
-  time: Date,
-  batch: number,
-): Promise<number> {
-  return date === 'expires_at'
-    ? prisma.$executeRaw`DELETE FROM personal_access_tokens WHERE id IN
-        (SELECT id FROM personal_access_tokens WHERE expires_at < ${time} ORDER BY expires_at LIMIT ${batch})`
-    : prisma.$executeRaw`DELETE FROM personal_access_tokens WHERE id IN
-        (SELECT id FROM personal_access_tokens WHERE created_at < ${time} ORDER BY created_at LIMIT ${batch})`
-}
-
 /** A page of the user's tokens, oldest first. */
 export async function pageOfTokens(
   { prisma }: Database,

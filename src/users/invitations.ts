@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CurrentConfig } from '../config/current.ts'
 import { sha256Hex } from '../crypto/hash.ts'
-import { inBatches } from '../database/batches.ts'
+import { deleteOutdated } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 import type { Invitation as InvitationRow } from '../generated/postgresql/client.ts'
 import type { Mail } from '../mail/mail.ts'
@@ -126,9 +126,5 @@ export async function acceptInvitation(
 
 /** Deletes expired invitations. */
 export async function pruneInvitations(database: Database, now: number): Promise<void> {
-  await inBatches(
-    database,
-    (batch) => database.prisma.$executeRaw`DELETE FROM invitations WHERE id IN
-      (SELECT id FROM invitations WHERE expires_at < ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
-  )
+  await deleteOutdated(database, { table: 'invitations', date: 'expires_at', before: new Date(now) })
 }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { pruneEnded } from '../../src/access/prune.ts'
 import { buildTestApp } from '../support/app.ts'
 import { day, hour } from '../support/clock.ts'
+import { untilWaiting } from '../support/hold.ts'
 
 t.test('prunes expired rows in batches, and keeps the others', async (t) => {
   const svc = await buildTestApp(t)
@@ -29,4 +30,26 @@ t.test('prunes expired rows in batches, and keeps the others', async (t) => {
   await prune()
   t.strictSame(await counts(), [1, 0, 0, false])
   t.equal(await prisma.event.count(), 1, 'the newest event is kept')
+})
+
+t.test('keeps a session that is used while it is pruned', async (t) => {
+  const svc = await buildTestApp(t)
+  const { pg, prisma } = svc.database
+  if (!pg) return void t.pass('SQLite runs one writing transaction at a time')
+  const user = await svc.createUser()
+  await svc.browser().signIn(user.email)
+  svc.clock.advance(2 * hour + 1)
+  const prune = () => pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  const use = await pg.connect()
+  try {
+    await use.query('BEGIN')
+    await use.query('UPDATE sessions SET last_seen_at = $1', [new Date(svc.clock.now())])
+    const pruned = prune()
+    await untilWaiting(svc, pruned)
+    await use.query('COMMIT')
+    await pruned
+  } finally {
+    use.release()
+  }
+  t.equal(await prisma.session.count(), 1)
 })

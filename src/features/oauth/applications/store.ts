@@ -1,5 +1,5 @@
 import { storedAbilities } from '../../../access/abilities.ts'
-import { inBatches } from '../../../database/batches.ts'
+import { deleteOutdated } from '../../../database/batches.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 import type { Static } from '../../../json-schema.ts'
 import { wireDate } from '../../../users/wire-date.ts'
@@ -73,11 +73,7 @@ export async function deletePersonalTokens(tx: Tx, userId: number): Promise<void
 
 /** Deletes personal access tokens that ended. */
 export async function deleteEndedPersonalTokens(database: Database, now: number): Promise<void> {
-  await inBatches(
-    database,
-    (batch) => database.prisma.$executeRaw`DELETE FROM oauth_personal_tokens WHERE id IN
-      (SELECT id FROM oauth_personal_tokens WHERE expires_at <= ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
-  )
+  await deleteOutdated(database, { table: 'oauth_personal_tokens', date: 'expires_at', before: new Date(now) })
 }
 
 /** Maximum number of grants in a list: every authorization adds one. The list has those that end last. */

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
-import { inBatches } from '../../../database/batches.ts'
+import { deleteOutdated } from '../../../database/batches.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 import { execute, query, type Value } from '../../../database/statements.ts'
 import { lockUsers } from '../../../users/lock.ts'
@@ -140,13 +140,10 @@ export class RecordStore {
     await this.#run('oauth-deny', sql, [sha256Hex(jti), expiresAt])
   }
 
-  /** Deletes expired records and denials in batches, without locked ones. */
+  /** Deletes expired records and denials. */
   async prune(now: number): Promise<void> {
-    const lock = this.#database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
-    const ended = (table: string) =>
-      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 ${lock})`
-    await inBatches(this.#database, (batch) => this.#run('oauth-prune', ended('oauth_records'), [now, batch]))
-    await inBatches(this.#database, (batch) => this.#run('oauth-prune-denials', ended('oauth_denials'), [now, batch]))
+    await deleteOutdated(this.#database, { table: 'oauth_records', date: 'expires_at', before: now })
+    await deleteOutdated(this.#database, { table: 'oauth_denials', date: 'expires_at', before: now })
   }
 
   /**

@@ -3,14 +3,14 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { JWTPayload } from 'jose'
 import { sha256Base64url } from '../../../crypto/hash.ts'
-import { inBatches } from '../../../database/batches.ts'
+import { deleteOutdated } from '../../../database/batches.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import type { LiveToken } from '../alive.ts'
 import { type Algorithm, algorithms } from '../keys/jwk.ts'
 import type { RecordSeal } from '../protocol/record-seal.ts'
 import { recordId } from '../protocol/store.ts'
 import { encodeList, listSize } from './bits.ts'
-import { deleteEntries, insertEntry, listEntries } from './store.ts'
+import { insertEntry, listEntries } from './store.ts'
 
 /** Lifetime of a signed list in svc and in caches, in seconds. A revocation is visible after twice this time at most. */
 export const listTtl = 30
@@ -148,9 +148,10 @@ export class StatusLists {
   /** Deletes the entries of expired tokens, and uses their places again. */
   async prune(): Promise<void> {
     const { database, clock } = this.#parts.app
-    await inBatches(database, (batch) => deleteEntries(database, clock.now(), batch))
+    const before = clock.now()
+    await deleteOutdated(database, { table: 'oauth_status_entries', key: 'list, idx', date: 'expires_at', before })
     this.#current = new Map()
-    for (const [list, { until }] of this.#signed) if (until <= clock.now()) this.#signed.delete(list)
+    for (const [list, { until }] of this.#signed) if (until <= before) this.#signed.delete(list)
   }
 }
 

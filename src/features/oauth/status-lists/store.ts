@@ -35,11 +35,3 @@ export async function listEntries(
   const rows = await query(database, page, [list, after, now, count])
   return rows.map(({ idx, claims }) => ({ idx: Number(idx), claims: String(claims) }))
 }
-
-/** Deletes a batch of entries that expired before a time, without locked ones. Returns the count. */
-export function deleteEntries(database: Database, before: number, batch: number): Promise<number> {
-  const lock = database.pg ? 'FOR UPDATE SKIP LOCKED' : ''
-  const text = `DELETE FROM oauth_status_entries WHERE (list, idx) IN
-    (SELECT list, idx FROM oauth_status_entries WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 ${lock})`
-  return execute(database, { name: 'status-prune', text }, [before, batch])
-}

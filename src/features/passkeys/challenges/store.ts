@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../../crypto/hash.ts'
-import { inBatches } from '../../../database/batches.ts'
+import { deleteOutdated } from '../../../database/batches.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 
 /** Purpose of a challenge: ceremony, holder and user (null if the response identifies the user). */
@@ -69,11 +69,7 @@ export async function takeChallenges({ prisma }: Database, asking: Asking, now: 
 
 /** Deletes expired challenges, in batches. */
 export const pruneChallenges = (database: Database, now: number): Promise<number> =>
-  inBatches(
-    database,
-    (batch) => database.prisma.$executeRaw`DELETE FROM passkey_challenges WHERE id IN
-      (SELECT id FROM passkey_challenges WHERE expires_at < ${new Date(now)} ORDER BY expires_at LIMIT ${batch})`,
-  )
+  deleteOutdated(database, { table: 'passkey_challenges', date: 'expires_at', before: new Date(now) })
 
 /** Deletes all challenges of the user. */
 export async function deleteChallengesOf(tx: Tx, userId: number): Promise<void> {
