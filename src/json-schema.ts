@@ -1,7 +1,7 @@
 import type TypeBox from 'typebox'
 import type { TSchema } from 'typebox'
 
-export type { Static, TObject, TProperties, TSchema, TUnsafe } from 'typebox'
+export type { Static, TObject, TProperties, TSchema, TString, TUnsafe } from 'typebox'
 
 type Builders = Pick<
   typeof TypeBox,

@@ -70,7 +70,7 @@ const holdReply = [
   /^app\.ts$/,
   /^http\/(api-headers|deprecation|empty-answer|error-handler|methods|translated-messages|vary)\.ts$/,
   // Redirects and results of forms in the account pages.
-  /^account\/(account-pages|token-form)\.ts$/,
+  /^account\/(account-pages|token-pages)\.ts$/,
   // They sign the browser out, or count a mail in its headers.
   /^features\/profile\/changes\.ts$/,
   /^pages\/(chosen-language|continuation|error-pages|page-headers|pages)\.ts$/,

@@ -186,7 +186,7 @@ t.test('accepts the token until its row, its user or its lifetime ends', async (
 
   const late = await make(browser)
   t.equal(await prisma.oauthPersonalToken.count(), 2)
-  await deleteEndedPersonalTokens(svc.database, svc.clock.now())
+  await deleteEndedPersonalTokens(svc.database, svc.clock.now() + 1)
   t.same(
     (await prisma.oauthPersonalToken.findMany()).map(({ id }) => id),
     [late.token.id],
