@@ -21,7 +21,8 @@ const options = {
 type Input = CommandInput<typeof options>
 
 async function test(context: CommandContext, input: Input): Promise<void> {
-  const { guard } = context.config.current()
+  const config = context.config.current()
+  const { guard } = config
   const [method = '', url = ''] = input.arguments
   if (!/^https?:\/\//i.test(url))
     throw new CommandError('<url> must be a URL, such as https://api.example.com/orders/1.')
@@ -35,8 +36,8 @@ async function test(context: CommandContext, input: Input): Promise<void> {
     const rule = ruleFor(original, () => input.options.address ?? '127.0.0.1', guard.rules, input.options.rule)
     if (rule) place = `guard.rules[${guard.rules.indexOf(rule)}]${rule.place ? `, ${placeText(rule.place)}` : ''}`
     const access = rule?.access ?? guard.default
-    const audience = apiOf(rule, context.config.current())?.audience
-    await admit(rule, access, () => credentialOf(context, input.options, audience), context.now)
+    const audience = apiOf(rule, config)?.audience
+    await admit({ rule, access, config }, () => credentialOf(context, input.options, audience), context.now)
     context.print(`allowed: 200 (${place})`)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error

@@ -112,7 +112,11 @@ const rule = entry(
         description: 'The roles of the users who may pass.',
       }),
     ),
-    verified: flag({ default: false, description: 'Whether the email address of the user must be verified.' }),
+    verified: flag({
+      default: false,
+      description:
+        'Whether the email address of the user must be verified. registration.require_verified_email requires this for all rules.',
+    }),
     second_factor: flag({
       default: false,
       description: 'Whether the user must have used a second factor, or a passkey, in the current session.',

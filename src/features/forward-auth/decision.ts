@@ -3,7 +3,7 @@ import { type Caller, SessionCaller } from '../../access/caller.ts'
 import { checkToken } from '../../access/csrf.ts'
 import type { FindBearer } from '../../access/find-caller.ts'
 import type { Config } from '../../config/schema.ts'
-import { forbidden, HttpError, unauthenticated } from '../../errors.ts'
+import { emailUnverified, forbidden, HttpError, unauthenticated } from '../../errors.ts'
 import { clientAddress } from '../../http/client-address.ts'
 import { confirmationAge } from '../../login/recent-password.ts'
 import type { OriginalRequest } from './original-request.ts'
@@ -37,7 +37,8 @@ export interface Verdict {
 export async function decide(request: FastifyRequest, question: Question): Promise<Verdict> {
   const { original, ruleName } = question
   const { server: app } = request
-  const { guard } = app.config.current()
+  const config = app.config.current()
+  const { guard } = config
   if (ruleName !== undefined && isChosenByClient(original, ruleName))
     throw new HttpError(
       400,
@@ -57,20 +58,28 @@ export async function decide(request: FastifyRequest, question: Question): Promi
     },
     rule ? 'guard rule applies' : 'no guard rule matches',
   )
-  const caller = await admit(rule, access, () => authenticate(request, question, rule), app.clock.now())
-  return { caller, api: apiOf(rule, app.config.current()) }
+  const caller = await admit({ rule, access, config }, () => authenticate(request, question, rule), app.clock.now())
+  return { caller, api: apiOf(rule, config) }
 }
 
-/** Returns the caller that a rule, or `guard.default` without one, lets pass; null if everyone may. Throws the refusal. */
+/** A rule, or `guard.default` without one. */
+interface Applied {
+  rule: Rule | null
+  access: 'deny' | 'authenticated' | 'public'
+  config: Pick<Config, 'registration'>
+}
+
+/** Returns the caller that a rule lets pass; null if everyone may. Throws the refusal. */
 export async function admit(
-  rule: Rule | null,
-  access: 'deny' | 'authenticated' | 'public',
+  { rule, access, config }: Applied,
   authenticateCaller: () => Promise<Authenticated>,
   now: number,
 ): Promise<Caller | null> {
   if (access === 'deny') throw forbidden()
   if (access === 'public') return null
   const { caller, proof } = await authenticateCaller()
+  // As on the routes of svc: whoever registers may name any address.
+  if (config.registration.require_verified_email && caller.user?.email_verified_at === null) throw emailUnverified()
   if (rule) checkRequirements(rule, caller, proof, now)
   return caller
 }

@@ -1,8 +1,9 @@
 // engine: none
 import t from 'tap'
 import { minute } from '../../support/clock.ts'
-import { travel } from '../../support/time.ts'
-import { signedIn } from './sessions.ts'
+import { secret, token } from '../../support/oauth.ts'
+import { stopTime, travel } from '../../support/time.ts'
+import { app, signedIn } from './sessions.ts'
 import { api, buildGuarded, navigation } from './setup.ts'
 
 t.test('denies what no rule allows, whatever the credential', async (t) => {
@@ -103,6 +104,39 @@ t.test('requires roles, verified addresses and kinds of credentials', async (t) 
   t.same(await codeOf('/verified', other), [403, 'email_unverified'])
   t.same(await codeOf('/browser', staff), [403, 'forbidden'])
   t.same(await codeOf('/jwt', staff), [403, 'forbidden'])
+})
+
+t.test('requires a verified address of users for every rule with registration.require_verified_email', async (t) => {
+  stopTime(t)
+  const rules = [
+    { paths: ['/public'], access: 'public' },
+    { paths: ['/orders/*'], audience: 'orders' },
+  ]
+  const svc = await buildGuarded(t, rules, {
+    apis: { orders: { audience: 'https://orders.example.com', scopes: ['orders:read'] } },
+    registration: { require_verified_email: true },
+    guard: { default: 'authenticated' },
+    clients: [
+      { client_id: 'machine', type: 'confidential', secret, grants: ['client_credentials'], scopes: ['orders:read'] },
+    ],
+  })
+  const visit = async (facts: object) => {
+    const user = await svc.createUser(facts)
+    const cookie = await signedIn(svc, user.email)
+    return [{ cookie, origin: app }, { authorization: `Bearer ${await svc.createToken(user)}` }]
+  }
+  for (const path of ['/orders/1', '/other']) {
+    for (const headers of await visit({ verified: false })) {
+      const answer = await svc.ask({ url: api + path, headers })
+      t.same([answer.statusCode, answer.json().code], [403, 'email_unverified'], `${path} ${Object.keys(headers)}`)
+      t.notHas(answer.headers, { authorization: '' }, 'no token for the API')
+      t.equal((await svc.ask({ url: `${api}/public`, headers })).statusCode, 200)
+    }
+    for (const headers of await visit({})) t.equal((await svc.ask({ url: api + path, headers })).statusCode, 200, path)
+  }
+  const issued = await token(svc, 'machine', { grant_type: 'client_credentials', scope: 'orders:read' })
+  const authorization = `Bearer ${issued.json().access_token}`
+  t.equal((await svc.ask({ headers: { authorization } })).statusCode, 200, 'a machine has no address')
 })
 
 t.test('requires a second factor and a recent confirmation of the session', async (t) => {
