@@ -32,6 +32,10 @@ export function requireAbilities(caller: Caller, rule: AbilityRule): void {
     )
 }
 
+/** Tests whether the sign-in of a token's user suffices for an ability (`guard.step_up`). */
+export const hasSignInFor = (caller: Caller, ability: string): boolean =>
+  caller.kind === 'session' || !caller.signInRefusal?.(ability)
+
 /** Throws 401 unless the token's sign-in suffices for these abilities (`guard.step_up`). */
 function requireSignIn(caller: Caller, names: readonly string[], mode: 'all' | 'any'): void {
   if (caller.kind === 'session') return

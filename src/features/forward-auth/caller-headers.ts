@@ -1,3 +1,4 @@
+import { hasSignInFor } from '../../access/abilities.ts'
 import { type Caller, kindOf } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 
@@ -19,7 +20,7 @@ export function callerHeaders(
     name: user?.name,
     groups: user?.role,
     user_id: id,
-    abilities: caller.abilities.join(' '),
+    abilities: caller.abilities.filter((ability) => hasSignInFor(caller, ability)).join(' '),
     credential: `${kindOf(caller)} ${caller.credentialId}`,
   }
   const named: Record<string, string> = {}

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { hasSignInFor } from '../../access/abilities.ts'
 import type { Caller } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { randomId } from '../../crypto/random.ts'
@@ -49,7 +50,8 @@ export class PhantomTokens {
 
   #claimsOf(caller: Caller, { audience, scopes, claims }: Config['apis'][string]) {
     const { user } = caller
-    const granted = scopes.filter((scope) => caller.can(scope))
+    // The token says nothing about the sign-in, so the API cannot check it.
+    const granted = scopes.filter((scope) => caller.can(scope) && hasSignInFor(caller, scope))
     const clientOf = caller.kind === 'machine' ? caller.clientId : undefined
     return {
       aud: audience,

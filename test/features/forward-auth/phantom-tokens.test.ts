@@ -1,7 +1,8 @@
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { second } from '../../support/clock.ts'
-import { travel } from '../../support/time.ts'
+import { token as issue, passwordClient } from '../../support/oauth.ts'
+import { stopTime, travel } from '../../support/time.ts'
 import { app, signedIn } from './sessions.ts'
 import { api, buildGuarded, type Guarded } from './setup.ts'
 
@@ -68,6 +69,29 @@ t.test('gives sessions and * all scopes of the API, and no others', async (t) =>
   t.match(decodeJwt(await tokenOf(svc, { authorization: `Bearer ${await svc.createToken(user)}` })), all)
   const none = await svc.createToken(user, { abilities: ['other'] })
   t.notHas(decodeJwt(await tokenOf(svc, { authorization: `Bearer ${none}` })), { scope: '' })
+})
+
+t.test('leaves out abilities that guard.step_up requires a stronger sign-in for', async (t) => {
+  stopTime(t)
+  const svc = await buildGuarded(t, rules, {
+    ...settings,
+    guard: { step_up: [{ ability: 'orders:write', acr: '2' }] },
+    clients: [{ ...passwordClient, scopes: ['orders:read', 'orders:write'] }],
+  })
+  const user = await svc.createUser()
+  const scopes = ['orders:read', 'orders:write']
+  const grant = { grant_type: 'password', username: user.email, password: 'correct horse', scope: scopes.join(' ') }
+  const { access_token } = (await issue(svc, passwordClient.client_id, grant)).json()
+  t.match(decodeJwt(access_token), { acr: '1', scope: 'orders:read orders:write' })
+  const apiToken = await svc.createToken(user, { abilities: scopes })
+  for (const [bearer, abilities] of [
+    [access_token, 'orders:read'],
+    [apiToken, 'orders:read orders:write'],
+  ]) {
+    const { headers } = await svc.ask({ headers: { authorization: `Bearer ${bearer}` } })
+    t.equal(headers['svc-abilities'], abilities)
+    t.equal(decodeJwt(String(headers.authorization).slice('Bearer '.length)).scope, abilities)
+  }
 })
 
 t.test('reuses a token for half of its life, and never for other abilities or another role', async (t) => {
