@@ -13,8 +13,8 @@ import { findSnapshot, withoutSecrets } from './database/config-snapshot.ts'
 import { openDatabase } from './database/database.ts'
 import { forTerminal } from './observability/terminal.ts'
 
-async function check({ print }: Terminal): Promise<void> {
-  const { file, others, warnings } = loadConfig()
+async function check({ print }: Terminal, { arguments: [given] }: CommandInput<CommandOptions>): Promise<void> {
+  const { file, others, warnings } = loadConfig({ file: given })
   for (const warning of warnings) process.stderr.write(`${forTerminal(warning)}\n`)
   print(`${[file ?? 'No configuration file (all defaults)', ...others].join(', ')}: valid`)
 }
@@ -162,6 +162,7 @@ export const configCommands = [
     details:
       'Prints every error with its line, and exits with 78 if there are any. Warns about probable mistakes, such as texts and ' +
       'templates with unknown names.',
+    arguments: [{ name: 'file', description: 'The file. By default the configured one' }],
     options: {},
     run: check,
   }),

@@ -181,7 +181,7 @@ export class Reloader {
     // At boot this would mean a configuration without clients; in a running server the file is more likely being
     // written.
     if (this.#file !== null && (file === null || isEmpty)) {
-      const reason = file === null ? 'the configuration file cannot be read (ENOENT)' : 'the file is empty'
+      const reason = file === null ? 'the configuration file cannot be read (no such file)' : 'the file is empty'
       return this.#refuse([`${this.#file}: ${reason}`])
     }
     const next = nextConfig(this.#settings, loaded)

@@ -76,7 +76,7 @@ class Reader {
         this.seen.duplicates.push({
           path: here,
           line,
-          message: `is a duplicate key (first on line ${first})`,
+          message: `is a duplicate key (first on line ${first}); remove one of them`,
         })
         continue
       }

@@ -19,20 +19,27 @@ export function explain(breaches: readonly Breach[], root: Schema): Finding[] {
 function messageOf(path: Path, error: ErrorObject, root: Schema): string {
   const schema = error.parentSchema as Schema
   const key = String(path.at(-1))
-  if (error.keyword === 'additionalProperties') return unknownKey(key, schema, root)
+  if (error.keyword === 'additionalProperties') return unknownKey(path, schema, root)
   if (error.keyword === 'required') return `is required; expected ${expectation(childSchema(schema, key) ?? {})}`
   if (error.keyword === 'minItems') return 'must have at least one entry'
   if (error.keyword === 'maxItems') return `must have at most ${error.params.limit} entries`
   return `must be ${expectation(schema)}${found(error.data, schema)}`
 }
 
-function unknownKey(key: string, schema: Schema, root: Schema): string {
+/** Maximum number of known keys that an error lists. */
+const MAX_LISTED = 12
+
+function unknownKey(path: Path, schema: Schema, root: Schema): string {
+  const key = String(path.at(-1))
   if (!schema.properties) return `is not a valid name here; expected ${schema['x-svc-names']}`
-  const similar = nearest(key, Object.keys(schema.properties))
+  const known = Object.entries(schema.properties).filter(([, property]) => !property.deprecated)
+  const names = known.map(([name]) => name)
+  const similar = nearest(key, names)
   if (similar) return `is not a known key; did you mean ${similar}?`
-  const [elsewhere, ...more] = pathsNamed(key, root)
+  const [elsewhere, ...more] = path.length > 2 ? [] : pathsNamed(key, root)
   if (elsewhere && more.length === 0) return `is not a known key here; did you mean ${printed(elsewhere)}?`
-  return 'is not a known key'
+  if (names.length > MAX_LISTED) return 'is not a known key'
+  return `is not a known key; expected ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}`
 }
 
 /** Paths in other sections that have a key of this name. */
@@ -66,5 +73,7 @@ function found(data: unknown, schema: Schema): string {
   if (typesOf(schema).some((type) => type === 'array' || type === 'object')) {
     return data === null ? ' (found null)' : ` (found ${typeof data === 'string' ? 'text' : `a ${typeof data}`})`
   }
-  return ` (found ${JSON.stringify(data)})`
+  // YAML reads 12 as a number and true as a flag, also where the schema expects a name.
+  const isUnquoted = typeof data !== 'string' && data !== null && schema.type === 'string' && !schema['x-svc-expected']
+  return ` (found ${JSON.stringify(data)}${isUnquoted ? '; put it in quotes' : ''})`
 }

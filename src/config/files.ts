@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
+import { fileReason } from './file-reason.ts'
 
 /** A file that matches a pattern. */
 export interface MatchedFile {
@@ -41,6 +42,6 @@ function problemOf(directory: string, name: string): string | null {
     if (found.size > maxSize) return 'is larger than 1 MiB'
     return null
   } catch (error) {
-    return `cannot be read (${error instanceof Error && 'code' in error ? error.code : error})`
+    return `cannot be read (${fileReason(error)})`
   }
 }

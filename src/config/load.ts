@@ -1,11 +1,13 @@
 import { tmpdir } from 'node:os'
 import { resolve as absolute } from 'node:path'
 import { crossFindings } from './checks/checks.ts'
+import { clientWarnings } from './checks/client-warnings.ts'
 import { guardWarnings } from './checks/guard.ts'
 import { ConfigError, describe, type Problem } from './config-error.ts'
 import { convertUnits } from './convert.ts'
 import { deepFreeze } from './current.ts'
 import { overlay } from './environment.ts'
+import { fileReason } from './file-reason.ts'
 import { readSource } from './files.ts'
 import { areRelated, type Finding, type Path, type PlaceOf, pointer, printed } from './findings.ts'
 import { findFormerSpellings } from './former.ts'
@@ -132,7 +134,9 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   const places = { file, places: source.places, names }
   const problems = [...findings.map((finding) => toProblem(finding, places)), ...source.problems]
   if (problems.length > 0) throw new ConfigError(inOrder(problems, [file, ...source.others]))
-  const hints = [...former.hints, ...guardWarnings(config)].map((finding) => toProblem(finding, places))
+  const hints = [...former.hints, ...clientWarnings(config), ...guardWarnings(config)].map((finding) =>
+    toProblem(finding, places),
+  )
   const warnings = inOrder(hints, [file, ...source.others]).map(describe)
   const originOf = (path: Path): Origin | null => {
     const place = pointer(path)
@@ -171,9 +175,9 @@ function readText(file: string, read: ReadFile, isNeeded: boolean): string | nul
   try {
     return read(file)
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? error.code : error
-    if (reason === 'ENOENT' && !isNeeded) return null
-    throw new ConfigError([{ file, line: 0, key: '', message: `the configuration file cannot be read (${reason})` }])
+    if (!isNeeded && error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    const message = `the configuration file cannot be read (${fileReason(error)})`
+    throw new ConfigError([{ file, line: 0, key: '', message }])
   }
 }
 

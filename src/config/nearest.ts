@@ -1,6 +1,6 @@
 /** Returns the known name that is most similar to a mistyped one, if any is close enough. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const allowed = Math.max(2, Math.floor(name.length / 3))
+  const allowed = name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate) }))
     .filter(({ distance }) => distance <= allowed)

@@ -35,7 +35,12 @@ export function productionFindings(config: Config): Finding[] {
 
 function missingSecret({ app }: Config): Finding[] {
   if (app.secret.length > 0) return []
-  return [{ path: ['app', 'secret'], message: 'is required in production; expected at least 32 random bytes' }]
+  return [
+    {
+      path: ['app', 'secret'],
+      message: 'is required in production; expected at least 32 random bytes from openssl rand -base64 32',
+    },
+  ]
 }
 
 /** Minimum entropy in bits. Random text of the required length has far more. */

@@ -1,3 +1,4 @@
+import { fileReason } from './file-reason.ts'
 import { type Finding, pointer } from './findings.ts'
 import { isMapping, mapValue, type Schema, typesOf } from './walk.ts'
 
@@ -21,7 +22,7 @@ export function settle(
     try {
       return read(part.file).replace(/\r?\n$/, '')
     } catch (error) {
-      findings.push({ path, message: `the file ${part.file} cannot be read (${codeOf(error)})` })
+      findings.push({ path, message: `the file ${part.file} cannot be read (${fileReason(error)})` })
       return ''
     }
   })
@@ -44,8 +45,4 @@ function settleText(text: string, schema: Schema): unknown {
       .filter((item) => item !== '')
   }
   return text
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }

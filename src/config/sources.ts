@@ -1,6 +1,7 @@
 import { resolve as absolute, dirname, join } from 'node:path'
 import type { Problem } from './config-error.ts'
 import { readDocument, type Source } from './document.ts'
+import { fileReason } from './file-reason.ts'
 import { filesOf, type MatchedFile } from './files.ts'
 import { type Finding, type Path, pointer, printed } from './findings.ts'
 import type { Env } from './substitute.ts'
@@ -95,8 +96,7 @@ class SourceReader {
     try {
       read()
     } catch (error) {
-      const reason = error instanceof Error && 'code' in error ? error.code : error
-      this.refuse(path, `${what} cannot be read (${reason})`)
+      this.refuse(path, `${what} cannot be read (${fileReason(error)})`)
     }
   }
 
@@ -200,7 +200,7 @@ class SourceReader {
     }
     const known = this.all.places.get(pointer(path))
     const place = { file: from.file, line: from.lineOf(path) }
-    this.report(place, `is a duplicate key (first in ${known?.file}:${known?.line})`, path)
+    this.report(place, `is a duplicate key (first in ${known?.file}:${known?.line}); remove one of them`, path)
     return first
   }
 }

@@ -7,6 +7,7 @@ import { type Config, rootSchema } from './schema.ts'
 export const warningsOf = (config: Config): string[] => [
   ...portWarnings(config),
   ...credentialWarnings(config),
+  ...logoWarnings(config),
   ...messageWarnings(config),
   ...templateWarnings(config),
 ]
@@ -31,6 +32,12 @@ function credentialWarnings({ clients }: Config): string[] {
       ),
   )
 }
+
+/** A relative path names a different address on each page. */
+const logoWarnings = ({ theme: { logo } }: Config): string[] =>
+  logo === null || logo.startsWith('/') || URL.canParse(logo)
+    ? []
+    : [`theme.logo is ${JSON.stringify(logo)}; use a URL such as https://cdn.example.com/logo.svg, or a data: URL`]
 
 /** Texts that no page and no mail uses. */
 const messageWarnings = (config: Config): string[] =>

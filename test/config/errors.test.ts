@@ -1,6 +1,7 @@
 // engine: none
 import t from 'tap'
 import { ConfigError } from '../../src/config/config-error.ts'
+import { parseConfig } from '../../src/config/load.ts'
 import { linesOf, problemsOf } from './problems.ts'
 
 t.test('reports every error together, each with file, line and key', (t) => {
@@ -49,6 +50,40 @@ orders: 1
   t.ok(linesOf(text).includes(`svc.yaml:5: session.lifetime: must be ${expected} (found "abc")`))
   t.ok(linesOf(text).includes('svc.yaml:9: lifetime: is not a known key here; did you mean session.lifetime?'))
   t.ok(linesOf(text).includes('svc.yaml:19: orders: is not a known key'))
+  t.end()
+})
+
+t.test('says how to fix a mistake', (t) => {
+  const fixes: readonly [text: string, line: string][] = [
+    ['app: { name: 12 }', 'app.name: must be text of 1 to 100 characters (found 12; put it in quotes)'],
+    ['app: { name: A, name: B }', 'app.name: is a duplicate key (first on line 1); remove one of them'],
+    [
+      'webhooks: [{ name: a, url: https://a.example, secret: s, events: [user.login] }]',
+      'webhooks[0].name: is not a known key; expected one of url, secret, events',
+    ],
+  ]
+  for (const [text, line] of fixes) t.same(linesOf(text), [`svc.yaml:1: ${line}`])
+  t.match(linesOf('social: { gogle: { client_id: a, client_secret: b } }'), [/did you mean google\?$/])
+  t.match(linesOf('clients: [{ client_id: a, type: public, grants: [device_code], app: b }]'), [/not a known key$/])
+  t.match(linesOf('social: { gl: { client_id: a, client_secret: b } }'), [/userinfo_url$/])
+  t.end()
+})
+
+t.test('warns about valid values that will not work as expected', (t) => {
+  const warningsOf = (text: string) => parseConfig({ text, file: 'svc.yaml', env: {}, cwd: '/srv' }).warnings
+  const client = (uri: string, grants: string) =>
+    `clients:\n  - { client_id: web, type: public, grants: ${grants}, redirect_uris: ["${uri}"] }`
+  t.same(warningsOf(client('https://a.example/*', '[authorization_code]')), [
+    'svc.yaml:2: clients[0].redirect_uris[0]: svc compares URIs exactly, so * matches only itself',
+  ])
+  t.same(warningsOf(client('https://a.example/cb', '[refresh_token]')), [
+    'svc.yaml:2: clients[0].grants: refresh_token needs a grant that issues refresh tokens, such as authorization_code',
+  ])
+  t.same(warningsOf(client('https://a.example/cb', '[authorization_code, refresh_token]')), [])
+  t.match(warningsOf('theme: { logo: logo.svg }'), [/^theme\.logo is "logo\.svg"; use a URL/])
+  for (const logo of ['/logo.svg', 'https://a.example/logo.svg', 'data:image/png;base64,AAAA']) {
+    t.same(warningsOf(`theme: { logo: "${logo}" }`), [])
+  }
   t.end()
 })
 

@@ -83,10 +83,10 @@ t.test('reports errors with the file and line, and duplicates with both places',
   const found = problemsOf(cwd)
   t.match(found, [
     /^etc\/more\.yaml:1: include: is allowed only in the main file$/,
-    /^etc\/more\.yaml:3: app\.name: is a duplicate key \(first in etc\/svc\.yaml:4\)$/,
+    /^etc\/more\.yaml:3: app\.name: is a duplicate key \(first in etc\/svc\.yaml:4\); remove one of them$/,
     /^etc\/more\.yaml:4: app\.nonsense: is not a known key/,
     /^etc\/more\.yaml:7: clients\[1\]\.type: must be one of confidential, public/,
-    /^etc\/clients\.d\/key\.yaml:2: clients\[2\]\.client_id: is a duplicate key \(first on line 1\)$/,
+    /^etc\/clients\.d\/key\.yaml:2: clients\[2\]\.client_id: is a duplicate key \(first on line 1\); remove one of them$/,
     /^etc\/clients\.d\/team\.yaml:1: clients\[3\]\.client_id: must be unique; .* \(first in etc\/svc\.yaml:5\)$/,
     /^etc\/clients\.d\/team\.yaml:4: clients\[3\]\.redirect_uris\[0\]: must be an absolute URI/,
     /^etc\/clients\.d\/team\.yaml:5: clients\[3\]\.scopes\[0\]: /,
@@ -103,10 +103,10 @@ t.test('rejects files that it cannot read, and the same file twice', (t) => {
     'list.yaml': '- 1\n',
   })
   t.match(problemsOf(cwd), [
-    /^etc\/svc\.yaml:1: include\[0\]: the file etc\/gone\.yaml cannot be read \(ENOENT\)$/,
+    /^etc\/svc\.yaml:1: include\[0\]: the file etc\/gone\.yaml cannot be read \(no such file\)$/,
     /^etc\/svc\.yaml:1: include\[1\]: must be unique \(found "svc\.yaml" twice, or this file\)$/,
     /^etc\/svc\.yaml:1: include\[3\]: must be unique/,
-    /^etc\/svc\.yaml:2: clients_directory: the directory etc\/missing cannot be read \(ENOENT\)$/,
+    /^etc\/svc\.yaml:2: clients_directory: the directory etc\/missing cannot be read \(no such file\)$/,
     /^etc\/list\.yaml:1: must be a mapping of sections$/,
   ])
   writeFileSync(join(cwd, 'etc/svc.yaml'), 'include: [bad.yaml]\n')
@@ -144,7 +144,7 @@ t.test('keeps the files of teams apart from the rest of svc', (t) => {
   isIn('variable', /:4: name: must not refer to the environment; only secret may$/)
   isIn('link', /: is a symbolic link to a file outside of its directory$/)
   isIn('relative', /: is a symbolic link to a file outside of its directory$/)
-  isIn('broken', /cannot be read \(ENOENT\)/)
+  isIn('broken', /cannot be read \(no such file\)/)
   isIn('folder', /: is not a regular file$/)
   isIn('pipe', /: is not a regular file$/)
   isIn('large', /: is larger than 1 MiB$/)
@@ -202,7 +202,7 @@ theme: { texts: { login.tilte: Hello } }
     mkdirSync(join(cwd, name, '..'), { recursive: true })
     writeFileSync(join(cwd, name), text)
   }
-  const check = () => runCli(['config:check'], { cwd, env: { SVC_CONFIG: 'etc/svc.yaml' } })
+  const check = () => runCli(['config:check', 'etc/svc.yaml'], { cwd })
   const { code, stderr } = await check()
   t.equal(code, 0)
   t.match(stderr.trim().split('\n'), [

@@ -81,7 +81,7 @@ t.test('accepts every secret from a random generator', async (t) => {
 
 t.test('requires 32 bytes for a secret in every environment', async (t) => {
   const short = SECRET.slice(0, 31)
-  const message = 'app.secret: must be at least 32 random bytes'
+  const message = 'app.secret: must be at least 32 random bytes; create it with openssl rand -base64 32'
   for (const environment of ['development', 'production']) {
     t.strictSame(complaints(short, {}, environment), [message])
     t.strictSame(complaints(SECRET.slice(0, 32), {}, environment), [])

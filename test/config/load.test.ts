@@ -56,7 +56,7 @@ t.test('reads config/svc.yaml or the file that SVC_CONFIG names', (t) => {
   })
   t.match(loadConfig({ env: { SVC_CONFIG: join(cwd, 'other.yaml') }, cwd }), { config: { app: { name: 'Two' } } })
   t.throws(() => loadConfig({ env: { SVC_CONFIG: 'gone.yaml' }, cwd }), {
-    message: 'gone.yaml: the configuration file cannot be read (ENOENT)',
+    message: 'gone.yaml: the configuration file cannot be read (no such file)',
   })
   t.end()
 })
@@ -138,7 +138,7 @@ t.test('names the variable in errors about the environment', (t) => {
     [
       'environment: PORT: must be a port number from 0 to 65535 (found "eighty")',
       'environment: DATABASE_URL: must be file:<path> (SQLite in memory is not supported) or postgresql://user:password@host:port/name',
-      'environment: SVC_SECRET: must be at least 32 random bytes',
+      'environment: SVC_SECRET: must be at least 32 random bytes; create it with openssl rand -base64 32',
     ],
   )
   t.end()
@@ -200,8 +200,8 @@ clients: [{ client_id: a, type: confidential, grants: [client_credentials], secr
   t.strictSame(
     linesOf('app:\n  secret:\n    - { file: gone }\n    - { file: one, mode: 1 }\n  name: { file: one }', {}, cwd),
     [
-      'svc.yaml:3: app.secret[0]: the file gone cannot be read (ENOENT)',
-      'svc.yaml:4: app.secret[1].mode: is not a known key',
+      'svc.yaml:3: app.secret[0]: the file gone cannot be read (no such file)',
+      'svc.yaml:4: app.secret[1].mode: is not a known key; expected file',
       'svc.yaml:5: app.name: must be text of 1 to 100 characters (found a mapping)',
     ],
   )

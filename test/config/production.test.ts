@@ -16,7 +16,7 @@ clients:
   - { client_id: b, type: confidential, grants: [client_credentials], jwks_uri: http://b/, allow_private_addresses: true }
 `
   t.strictSame(linesOf(text), [
-    'svc.yaml:1: app.secret: is required in production; expected at least 32 random bytes',
+    'svc.yaml:1: app.secret: is required in production; expected at least 32 random bytes from openssl rand -base64 32',
     'svc.yaml:3: app.url: must use https in production (found "http://auth.example.com")',
     'svc.yaml:4: test_page: must be false in production',
     'svc.yaml:5: cors.origins[1]: must use https in production (found "http://b.example")',

@@ -126,7 +126,10 @@ function publicClientActsForUsersOnly(client: Client, report: Report): void {
 
 function confidentialClientHasCredentials(client: Client, report: Report): void {
   if (client.type !== 'confidential' || hasSecret(client) || hasKeys(client)) return
-  report('secret', 'is required for a confidential client without secret_hash, jwks or jwks_uri')
+  report(
+    'secret',
+    'is required for a confidential client without secret_hash, jwks or jwks_uri; svc client:secret creates one',
+  )
 }
 
 function oneSecretOnly({ secret, secret_hash }: Client, report: Report): void {

@@ -33,7 +33,7 @@ function secretsAreLong({ app }: Config, report: Report): void {
   for (const [index, secret] of app.secret.entries()) {
     if (Buffer.byteLength(secret) >= SECRET_BYTES) continue
     const path = app.secret.length > 1 ? ['app', 'secret', index] : ['app', 'secret']
-    report(path, `must be at least ${SECRET_BYTES} random bytes`)
+    report(path, `must be at least ${SECRET_BYTES} random bytes; create it with openssl rand -base64 32`)
   }
 }
 

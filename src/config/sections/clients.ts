@@ -25,7 +25,7 @@ const client = entry('One OAuth client.', {
   client_id: text({
     pattern: '^[\\x21-\\x7e]+$',
     maxLength: 255,
-    expected: 'at most 255 printable ASCII characters without spaces',
+    expected: 'text of at most 255 printable ASCII characters without spaces',
     example: 'web',
     description:
       'The public identifier of the client. It must not consist of digits only or start with svc-, which are reserved.',

@@ -1,6 +1,7 @@
 import { type Static, Type } from '../../json-schema.ts'
 import type { Report as Sink } from '../findings.ts'
 import { isLoopback } from '../hosts.ts'
+import { nearest } from '../nearest.ts'
 import { type AppFacts, type DeepReadonly, featureSection } from './feature-section.ts'
 import { type ExampleEntry, entry, flag, list, named, secret, text } from './kinds.ts'
 
@@ -186,9 +187,11 @@ function providerIsKnownOrDescribed(id: string, provider: Provider, report: Repo
   }
   if (PRESETS.includes(id) && given.length === 0) return
   if (given.length === 0) {
+    const known = nearest(id, PRESETS)
+    const hint = known === undefined ? '' : `; did you mean ${known}?`
     report(
       'issuer',
-      `is required for providers other than ${PRESETS.join(', ')}, unless it has ${ENDPOINTS.join(', ')}`,
+      `is required for providers other than ${PRESETS.join(', ')}, unless it has ${ENDPOINTS.join(', ')}${hint}`,
     )
     return
   }

@@ -1,0 +1,19 @@
+import type { Finding } from '../findings.ts'
+import type { Config } from '../schema.ts'
+
+/** Returns warnings about clients that are valid, but will not work as other servers make operators expect. */
+export function clientWarnings({ clients }: Config): Finding[] {
+  return clients.flatMap(({ grants, redirect_uris }, client) => {
+    const path = ['clients', client]
+    const warnings: Finding[] = redirect_uris.flatMap((uri, index) =>
+      uri.includes('*')
+        ? [{ path: [...path, 'redirect_uris', index], message: 'svc compares URIs exactly, so * matches only itself' }]
+        : [],
+    )
+    if (grants.every((grant) => grant === 'refresh_token') && grants.length > 0) {
+      const message = 'refresh_token needs a grant that issues refresh tokens, such as authorization_code'
+      warnings.push({ path: [...path, 'grants'], message })
+    }
+    return warnings
+  })
+}
