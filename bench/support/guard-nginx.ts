@@ -1,8 +1,8 @@
 import type { Bench } from './bench.ts'
 import type { Running } from './processes.ts'
 
-/** nginx that guards a service by this backend, as in docs/proxies/nginx.conf. The service is a constant response. */
-export const guardingNginx = (bench: Bench, backend: string): Promise<Running> =>
+/** nginx that guards a service by a route of this backend, as in docs/proxies/nginx.conf. The service is a constant response. */
+export const guardingNginx = (bench: Bench, backend: string, path = '/svc/guard?redirect=401'): Promise<Running> =>
   bench.startNginx(
     (port) => `
   upstream guard { server ${backend}; keepalive 64; }
@@ -21,7 +21,7 @@ export const guardingNginx = (bench: Bench, backend: string): Promise<Running> =
     location @service { return 200 "{}"; }
     location = /_svc_guard {
       internal;
-      proxy_pass http://guard/svc/guard?redirect=401;
+      proxy_pass http://guard${path};
       proxy_http_version 1.1;
       proxy_pass_request_body off;
       proxy_set_header Connection "";

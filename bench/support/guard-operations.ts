@@ -68,4 +68,18 @@ export const forwardAuthComparisons: readonly Comparison[] = [
       return sides(bench, base, op, guardedRequests(credentials), [svc, constant])
     },
   },
+  {
+    name: 'guard-nginx-limit',
+    title: 'nginx with a bare Fastify route as its guard',
+    to: 'nginx with a constant 200 as its guard',
+    target: null,
+    async prepare(bench) {
+      const [bare, constant] = [await bench.startBare(), await admittingNginx(bench)]
+      const [base, op] = [
+        await guardingNginx(bench, `127.0.0.1:${constant.port}`),
+        await guardingNginx(bench, `127.0.0.1:${bare.port}`, '/api/user'),
+      ]
+      return sides(bench, base, op, guardedRequests(credentials), [bare, constant])
+    },
+  },
 ]

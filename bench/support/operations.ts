@@ -36,8 +36,8 @@ export interface Comparison {
   title: string
   /** The base of the ratio. */
   to: string
-  /** The minimum ratio. */
-  target: number
+  /** The minimum ratio; null for a comparison that only informs. */
+  target: number | null
   /** The maximum ratio of the 99th percentiles, if there is a target. */
   p99Target?: number
   /**

@@ -8,7 +8,7 @@ export interface Result {
   name: string
   title: string
   to: string
-  target: number
+  target: number | null
   p99Target?: number
   ratio: number
   /** The ratio of each sample of the operation to the mean of the two base samples around it. */
@@ -88,7 +88,7 @@ interface Figure {
   /** The base of a ratio. */
   to?: string
   value: number
-  target: number
+  target: number | null
   /** Whether the figure should reach the target or stay below it. */
   wanted: 'at least' | 'at most'
   unit: string
@@ -143,17 +143,18 @@ function figuresOf({ results, memory, equalTime, fairLogins }: Measured): Figure
 }
 
 const isMet = ({ value, target, wanted }: Figure): boolean =>
-  wanted === 'at least' ? value >= target : value <= target
+  target === null || (wanted === 'at least' ? value >= target : value <= target)
 const figure = ({ value, unit }: Figure): string =>
   unit === ' MB' ? `${Math.round(value)} MB` : `${value.toFixed(unit === '' ? 3 : 2)}${unit}`
-const wish = ({ wanted, target, unit }: Figure): string => `${wanted === 'at least' ? '≥' : '≤'} ${target}${unit}`
+const wish = ({ wanted, target, unit }: Figure): string =>
+  target === null ? '' : `${wanted === 'at least' ? '≥' : '≤'} ${target}${unit}`
 
 /** The report as text: the figures with their targets, then the details. */
 export function tableOf(report: Measured): string {
   const lines = linesOf(report)
   const against = columns([
     ['', 'measured', 'target', ''],
-    ...lines.map((line) => [line.title, line.measured, line.wish, line.isMet ? 'met' : 'MISSED']),
+    ...lines.map(({ title, measured, wish, isMet }) => [title, measured, wish, wish && (isMet ? 'met' : 'MISSED')]),
   ])
   if (report.results.length === 0) return against
   const number = (value: number) => Math.round(value).toLocaleString('en')
@@ -188,7 +189,8 @@ const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/<
 
 /** The figures as a bar chart with their targets. */
 export function chartOf(report: Report): string {
-  const lines = linesOf(report)
+  // Without a target, there is no bar to compare.
+  const lines = linesOf(report).flatMap((entry) => (entry.target === null ? [] : { ...entry, target: entry.target }))
   const groups = [
     { heading: 'More is better: the bar should reach the line', lines: lines.filter((l) => l.wanted === 'at least') },
     { heading: 'Less is better: the bar should end before it', lines: lines.filter((l) => l.wanted === 'at most') },
