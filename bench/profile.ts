@@ -79,27 +79,29 @@ async function profileHeap(): Promise<void> {
 async function profileTime(comparison: Comparison): Promise<void> {
   const sides = await comparison.prepare(bench)
   const { rate } = await sides.op(bench.options.seconds)
-  // The profile is written when the process ends.
+  // The profile is written when the process ends, which takes seconds.
+  const stopping = performance.now()
   await sides.stop()
+  const stopped = (performance.now() - stopping) / 1000
   const [file] = readdirSync(folder).filter((name) => name.includes(`.${sides.server.pid}.`))
   if (!file) throw new Error('The server wrote no profile.')
   const profile: Profile = JSON.parse(readFileSync(join(folder, file), 'utf8'))
   console.log(`${comparison.title}: ${Math.round(rate)} req/s while profiled\n`)
-  print(profile, bench.options.seconds)
+  print(profile, bench.options.seconds, stopped)
 }
 
-/** Prints the shares of the last seconds of load: by function, with callees, and by package. */
-function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seconds: number): void {
+/** Prints the shares of the seconds of load before the stop: by function, with callees, and by package. */
+function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seconds: number, stopped: number): void {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node.id] as const)))
   const own = new Map<number, number>()
-  // The server stops shortly after the load.
-  const begin = endTime - seconds * 1_000_000
+  const end = endTime - stopped * 1_000_000
+  const begin = end - seconds * 1_000_000
   let time = startTime
   samples.forEach((id, i) => {
     const delta = timeDeltas[i] ?? 0
     time += delta
-    if (time >= begin) own.set(id, (own.get(id) ?? 0) + delta)
+    if (time >= begin && time < end) own.set(id, (own.get(id) ?? 0) + delta)
   })
 
   const self = new Map<string, number>()

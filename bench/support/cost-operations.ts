@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { Xsrf } from '../../src/access/csrf.ts'
 import { deriveKeys } from '../../src/crypto/keys.ts'
 import { Signer } from '../../src/crypto/signer.ts'
+import { codeFlows } from './code-flows.ts'
 import { Load, type NextRequest } from './load.ts'
 import {
   benchSecret,
@@ -10,6 +10,7 @@ import {
   introspectionRequests,
   jwtRequests,
   oauthSettings,
+  redirectUri,
   refreshing,
   refreshToken,
   userTokens,
@@ -31,8 +32,8 @@ export interface CostOperation {
 
 export const costAmounts: Amounts = { users: 10_000, tokens: 100_000, sessions: 60_000 }
 
-const web = { client_id: 'portal', redirect_uri: 'https://app.example.com/callback' }
-const verifier = 'a-code-verifier-of-the-benchmark-0123456789-abcdef'
+/** A client that gets refresh tokens. */
+const portal = 'portal'
 
 const { clients, scopes, oauth } = oauthSettings('ES256')
 
@@ -43,11 +44,11 @@ export const costSettings = {
   clients: [
     ...clients,
     {
-      client_id: web.client_id,
+      client_id: portal,
       type: 'confidential',
       secret: benchSecret,
       first_party: true,
-      redirect_uris: [web.redirect_uri],
+      redirect_uris: [redirectUri],
       grants: ['authorization_code', 'refresh_token'],
       scopes: ['orders:read'],
     },
@@ -126,48 +127,21 @@ function logouts(): NextRequest {
 /** Credentials that are checked. They are few, so that svc records few uses, which `uses` measures. */
 const checked = 500
 
-/** An authorization with a session, and the exchange of its code. */
-function codeFlow(): NextRequest {
+/** Code flows of browsers that use the application for the first time. */
+function firstFlows(): NextRequest {
   const cookieOf = sessionCookie()
-  const query = new URLSearchParams({
-    ...web,
-    response_type: 'code',
-    scope: 'openid orders:read',
-    state: 'state',
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    code_challenge_method: 'S256',
+  let session = 0
+  return codeFlows(portal, () => {
+    if (session === firstEnded) throw new Error('The operation has no more sessions.')
+    return cookieOf(++session).cookie
   })
-  const authorizations = every(firstEnded, (n) =>
-    request([
-      `GET /oauth/authorize?${query} HTTP/1.1`,
-      `Host: ${host}`,
-      'Connection: keep-alive',
-      'Accept: text/html',
-      'Sec-Fetch-Site: none',
-      'Sec-Fetch-Mode: navigate',
-      `Cookie: ${cookieOf(n).cookie}`,
-    ]),
-  )
-  const authorize = once(authorizations)
-  return (answer) => {
-    const code = answer && /[?&]code=([\w-]+)/.exec(answer.toString('latin1'))?.[1]
-    if (!code) return authorize(null)
-    const fields = {
-      grant_type: 'authorization_code',
-      ...web,
-      code,
-      code_verifier: verifier,
-      client_secret: benchSecret,
-    }
-    return formRequest('/oauth/token', fields)
-  }
 }
 
 const owners = 200
 
 /** Refreshes with the tokens of code flows. */
 async function refreshes({ port }: Running): Promise<NextRequest> {
-  const flow = codeFlow()
+  const flow = firstFlows()
   const tokens: string[] = []
   const next: NextRequest = (answer) => {
     const token = answer && refreshToken.exec(answer.toString('latin1'))?.[1]
@@ -182,7 +156,7 @@ async function refreshes({ port }: Running): Promise<NextRequest> {
     formRequest('/oauth/token', {
       grant_type: 'refresh_token',
       refresh_token: token,
-      client_id: web.client_id,
+      client_id: portal,
       client_secret: benchSecret,
     }),
   )
@@ -238,7 +212,7 @@ export const costOperations: readonly CostOperation[] = [
     requestsOf: async (server) => introspectionRequests((await grants(server)).access),
   },
   { name: 'client-credentials', title: 'Client credentials, ES256', requestsOf: () => clientCredentialsRequests },
-  { name: 'code-flow', title: 'Code flow: authorization and exchange', requests: 2, requestsOf: codeFlow },
+  { name: 'code-flow', title: 'Code flow: authorization and exchange', requests: 2, requestsOf: firstFlows },
   {
     name: 'refresh',
     title: 'Refresh with rotation',

@@ -1,7 +1,8 @@
 import type { Bench } from './bench.ts'
+import { codeFlows, visited } from './code-flows.ts'
 import {
+  benchClients,
   clientCredentialsRequests,
-  codeFlows,
   introspectionListRequests,
   introspectionRequests,
   jwtRequests,
@@ -19,7 +20,7 @@ import {
   warmUp,
 } from './operations.ts'
 import type { Running } from './processes.ts'
-import { bearerRequests, password } from './requests.ts'
+import { bearerRequests, password, sessionCookies } from './requests.ts'
 import { settlePostgresql, tokenSecret } from './rows.ts'
 
 const bare = 'bare Fastify route'
@@ -57,6 +58,13 @@ const accessTokens = async ({ port }: Running) => (await userTokens(port, owners
 
 const refreshTokens = async ({ port }: Running) => (await userTokens(port, 2 * owners, password, 'orders:read')).refresh
 
+/** Code flows of browsers that have used the application before. */
+async function returningFlows({ port }: Running): Promise<LoadRequests> {
+  const cookies = await Promise.all(sessionCookies(owners).map((cookie) => visited(port, benchClients.web, cookie)))
+  const nextCookie = () => cookies[Math.floor(Math.random() * cookies.length)] ?? ''
+  return { next: codeFlows(benchClients.web, nextCookie), steps: 2 }
+}
+
 /** The comparisons of the OAuth server. */
 export const oauthComparisons: readonly Comparison[] = [
   compared('client-credentials', 'Client credentials, ES256', 0.15, () => clientCredentialsRequests),
@@ -70,7 +78,7 @@ export const oauthComparisons: readonly Comparison[] = [
   ),
   compared('userinfo', 'UserInfo', 0.25, async (server) => jwtRequests('/oauth/userinfo', await accessTokens(server))),
   compared('refresh', 'Refresh with rotation', 0.05, async (server) => refreshing(await refreshTokens(server))),
-  compared('code-flow', 'Authorization code flow with a session', 0.02, (server) => codeFlows(server, owners)),
+  compared('code-flow', 'Authorization code flow with a session', 0.02, returningFlows),
   compared('jwt-bearer', 'JWT as bearer on /api/user', 0.5, async (server) =>
     jwtRequests('/api/user', await accessTokens(server)),
   ),

@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto'
-import { get, type IncomingMessage } from 'node:http'
 import type { NextRequest } from './load.ts'
-import type { LoadRequests } from './operations.ts'
-import { host, password, request, sessionCookies } from './requests.ts'
+import { host, password } from './requests.ts'
 import { emailOf } from './rows.ts'
 
 export const benchSecret = 'Hc5vZ8kTq2Nw7bRx1sJm4fLy9gPd3AaEu6iWoK0X'
 export const benchClients = { robot: 'robot', app: 'app', web: 'web' } as const
 
-const redirectUri = 'https://web.example/callback'
+/** Where the browsers of a client return to. */
+export const redirectUri = 'https://web.example/callback'
 
 /** The clients of the measured server. */
 export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
@@ -94,64 +92,6 @@ export function refreshing(tokens: readonly string[], requestOf = refreshRequest
     const found = answer && refreshToken.exec(answer.toString('latin1'))?.[1]
     return requestOf(found ?? first.pop() ?? '')
   }
-}
-
-const verifier = 'bench'.padEnd(43, '0')
-const challenge = createHash('sha256').update(verifier).digest('base64url')
-
-/** An authorization request. `state` is its number. */
-const authorizePath = (state: number): string =>
-  `/oauth/authorize?${new URLSearchParams({
-    client_id: benchClients.web,
-    response_type: 'code',
-    redirect_uri: redirectUri,
-    scope: 'openid orders:read',
-    state: String(state),
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-  })}`
-
-/** Headers of a browser that follows a link from the application. */
-const browserHeaders = (cookie: string) => ({
-  Host: host,
-  Accept: 'text/html',
-  'Sec-Fetch-Site': 'cross-site',
-  'Sec-Fetch-Mode': 'navigate',
-  'Sec-Fetch-Dest': 'document',
-  Cookie: cookie,
-})
-
-/**
- * Flows of browsers with a session that have used the application before: an authorization request, and the token request
- * with its code.
- */
-export async function codeFlows({ port }: { port: number }, browsers: number): Promise<LoadRequests> {
-  const cookies = await Promise.all(sessionCookies(browsers).map((cookie, i) => visited(port, cookie, i)))
-  const begin = () => {
-    const i = Math.floor(Math.random() * browsers)
-    const fields = Object.entries(browserHeaders(cookies[i] ?? '')).map((field) => field.join(': '))
-    return request([`GET ${authorizePath(i)} HTTP/1.1`, 'Connection: keep-alive', ...fields])
-  }
-  const next: NextRequest = (answer) => {
-    const code = answer && /^Location: .*[?&]code=([\w-]+)/im.exec(answer.toString('latin1'))?.[1]
-    if (!code) return begin()
-    const web = { client_id: benchClients.web, client_secret: benchSecret, redirect_uri: redirectUri }
-    return formRequest('/oauth/token', { grant_type: 'authorization_code', code, code_verifier: verifier, ...web })
-  }
-  return { next, steps: 2 }
-}
-
-/** Opens the application once and returns the cookies of the browser. */
-async function visited(port: number, cookie: string, state: number): Promise<string> {
-  const asked = get({ port, path: authorizePath(state), headers: browserHeaders(cookie) })
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    asked.once('response', resolve).once('error', reject)
-  })
-  answer.resume()
-  if (!answer.headers.location?.includes('code=')) throw new Error(`The authorization answered ${answer.statusCode}.`)
-  const set = answer.headers['set-cookie'] ?? []
-  const oauth = set.map((text) => text.split(';')[0] ?? '').filter((pair) => pair.startsWith('__Host-svc_oauth'))
-  return [cookie, ...oauth].join('; ')
 }
 
 /** A GET with an access token. */

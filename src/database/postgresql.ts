@@ -32,8 +32,8 @@ function limitUses(pool: pg.Pool, timeout: number): void {
   const timers = new WeakMap<pg.PoolClient, NodeJS.Timeout>()
   pool.on('acquire', (client) => {
     const { stream } = messagesOf(client)
-    const silence = new Error(`the database did not answer within ${timeout} ms`)
-    const giveUp = () => stream.destroy(Object.assign(silence, { code: 'ETIMEDOUT' }))
+    const silence = () => new Error(`the database did not answer within ${timeout} ms`)
+    const giveUp = () => stream.destroy(Object.assign(silence(), { code: 'ETIMEDOUT' }))
     timers.set(client, setTimeout(giveUp, timeout))
   })
   pool.on('release', (_error, client) => clearTimeout(timers.get(client)))

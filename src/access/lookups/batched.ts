@@ -9,6 +9,7 @@ import {
   oauthRecord,
   oauthRecordByCode,
   oauthRecordByUid,
+  oauthToken,
   personalToken,
   rememberTokenById,
   sessionByHash,
@@ -59,6 +60,7 @@ export function batchedLookups(query: Query, close: () => Promise<void>, { metri
     oauthRecord: batched(oauthRecord),
     oauthRecordByUid: batched(oauthRecordByUid),
     oauthRecordByCode: batched(oauthRecordByCode),
+    oauthToken: batched(oauthToken),
     isDenied: async (hash) => (await denial(hash)) !== null,
     grantToken: async (hash, record, userId) => {
       const found = await ofGrant(hash + record + userId)

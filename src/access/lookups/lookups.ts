@@ -52,6 +52,16 @@ export interface OauthRecordRow {
   sessionId: string | null
 }
 
+/** A code or a refresh token, and what it depends on. */
+export interface OauthTokenRow {
+  record: OauthRecordRow
+  /** Null for the grants of earlier versions too, which a token does not find by itself. */
+  grant: OauthRecordRow | null
+  /** Session with which it ends. */
+  session: OauthRecordRow | null
+  user: User | null
+}
+
 /** What an access token of a grant depends on. */
 export interface GrantTokenRow {
   key: string
@@ -92,6 +102,8 @@ export interface Lookups {
   oauthRecord(id: string): Promise<OauthRecordRow | null>
   oauthRecordByUid(hash: string): Promise<OauthRecordRow | null>
   oauthRecordByCode(hash: string): Promise<OauthRecordRow | null>
+  /** By the id of a code's or a refresh token's record. */
+  oauthToken(id: string): Promise<OauthTokenRow | null>
   /** Tests whether the JWT with this SHA-256 (hex) of its jti was revoked. */
   isDenied(hash: string): Promise<boolean>
   /** By the SHA-256 (hex) of the jti of a JWT, the id of its grant's record, and the id of its user. */

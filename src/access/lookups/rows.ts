@@ -1,5 +1,13 @@
 import type { User } from '../../users/user.ts'
-import type { GrantTokenRow, OauthRecordRow, PersonalTokenRow, RememberRow, SessionRow, TokenRow } from './lookups.ts'
+import type {
+  GrantTokenRow,
+  OauthRecordRow,
+  OauthTokenRow,
+  PersonalTokenRow,
+  RememberRow,
+  SessionRow,
+  TokenRow,
+} from './lookups.ts'
 
 /** Column value from the driver: text on PostgreSQL, text or a number on SQLite. */
 export type Value = string | number | bigint | null
@@ -156,7 +164,12 @@ export const sessionByPublicId: LookupKind<string, SessionRow> = {
 const numberOf = (value: Value | undefined): number | null =>
   value === null || value === undefined ? null : Number(value)
 
-const recordColumns = (key: string) => `r.id, r.kind, r.payload, ${key}, r.consumed_at, r.expires_at, r.session_id`
+/** Columns of a record. The key is also the one that `keyOf` returns. */
+const recordColumns = (key: string): string => {
+  const [table = ''] = key.split('.')
+  const own = (columns: readonly string[]) => columns.map((column) => `${table}.${column}`)
+  return [...own(['id', 'kind', 'payload']), key, ...own(['consumed_at', 'expires_at', 'session_id'])].join(', ')
+}
 
 const recordWidth = 7
 
@@ -182,6 +195,29 @@ const oauthRecords = (name: string, column: string): LookupKind<string, OauthRec
 export const oauthRecord = oauthRecords('oauth-record', 'r.id')
 export const oauthRecordByUid = oauthRecords('oauth-record-by-uid', 'r.uid_hash')
 export const oauthRecordByCode = oauthRecords('oauth-record-by-code', 'r.code_hash')
+
+/** The record at an offset of a row, or null if the join found none. */
+const joinedRecord = (row: readonly Value[], offset: number): OauthRecordRow | null =>
+  row[offset] === null ? null : recordAt(row, offset)
+
+/** A code or a refresh token with what it depends on, in one query instead of four. */
+export const oauthToken: LookupKind<string, OauthTokenRow> = {
+  name: 'oauth-token',
+  select: `SELECT ${recordColumns('r.id')}, ${recordColumns('g.id')}, ${recordColumns('s.uid_hash')}, ${userColumns}
+    FROM oauth_records r
+    LEFT JOIN oauth_records g ON g.uid_hash = r.grant_hash
+    LEFT JOIN oauth_records s ON s.uid_hash = r.parent_hash
+    LEFT JOIN users u ON u.id = r.user_id`,
+  column: 'r.id',
+  type: 'text',
+  rowOf: (row) => ({
+    record: recordAt(row, 0),
+    grant: joinedRecord(row, recordWidth),
+    session: joinedRecord(row, 2 * recordWidth),
+    user: userAt(row, 3 * recordWidth),
+  }),
+  keyOf: ({ record }) => record.id,
+}
 
 /** Tests only for existence. */
 export const oauthDenial: LookupKind<string, string> = {
@@ -212,7 +248,7 @@ export const grantToken: LookupKind<string, GrantTokenRow> = {
   rowOf: (row) => ({
     key: string(row[0]),
     isDenied: row[1] !== null,
-    grant: row[2] === null ? null : recordAt(row, 2),
+    grant: joinedRecord(row, 2),
     user: userAt(row, 2 + recordWidth),
   }),
   keyOf: (row) => row.key,

@@ -4,8 +4,11 @@ import type { Clock } from '../../../clock.ts'
 import type { Config } from '../../../config/schema.ts'
 import { type CarriedRecords, isCarried } from './carried.ts'
 import type { Registry } from './clients.ts'
-import { lastsUntil, noteEnd } from './known-ends.ts'
+import { holdGrant, holdUse, takeGrant, takeUse } from './joint-writes.ts'
+import { knownEnd, lastsUntil, noteEnd } from './known-ends.ts'
+import { contentOf, isNewSession, type LastingPayload } from './lasting.ts'
 import type { PendingLimits } from './pending-limits.ts'
+import { readToken, takeRecord } from './read-ahead.ts'
 import type { RecordSeal } from './record-seal.ts'
 import { type RedisRecords, shortLived } from './redis-records.ts'
 import { type NewRecord, type RecordStore, recordId } from './store.ts'
@@ -27,6 +30,9 @@ export interface AdapterParts {
 /** Kinds that belong to a grant and are deleted with it. */
 const ofGrant = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken', 'DeviceCode'])
 
+/** Kinds that a client exchanges for tokens, which read more than the record. */
+const exchanged = new Set(['AuthorizationCode', 'RefreshToken'])
+
 /** Kinds that can be used once. Of two concurrent uses, one must fail. */
 const usedOnce = new Set(['AuthorizationCode', 'DeviceCode', 'PushedAuthorizationRequest'])
 
@@ -45,22 +51,6 @@ const unusedFor = 3_600_000
 /** A save extends a session only if its row would otherwise end this much too early, in milliseconds. */
 const endTolerance = 3_600_000
 
-/** Payload of a session or grant, with the browser session of its row and the payload that was read. */
-type LastingPayload = AdapterPayload & {
-  storedId?: string | undefined
-  storedPayload?: string | undefined
-  storedContent?: string | undefined
-  sessionId?: string
-}
-
-/** Content of a session, for comparison. It leaves out the latest grant of each client, because a grant names its session. */
-function contentOf(session: LastingPayload): string {
-  const { iat: _, exp, storedId, storedPayload, storedContent, authorizations = {}, ...rest } = session
-  const clients = Object.entries(authorizations).map(([id, { grantId: _, ...client }]) => [id, client])
-  const fields = Object.entries({ ...rest, clients }).filter(([, value]) => value !== undefined)
-  return JSON.stringify(fields.toSorted(([one], [other]) => (one < other ? -1 : 1)))
-}
-
 /** Stores the library's records as rows, with hashed identifiers, encrypted payloads and svc's clock. */
 export class RecordAdapter implements Adapter {
   readonly #kind: string
@@ -75,6 +65,10 @@ export class RecordAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const { store, clock, pending } = this.#parts
+    const isCode = this.#kind === 'AuthorizationCode' && !this.#redis
+    // Whatever else the request saves may refer to the grant.
+    const grant = takeGrant()
+    if (grant && !isCode && !(await store.insertOf(grant.owner, grant.record))) throw sessionEnded()
     if (this.#parts.carried.takes(this.#kind, id, payload)) return
     await pending.count(this.#kind, payload)
     if (lasting.has(this.#kind)) return this.#saveLasting(id, payload)
@@ -82,20 +76,28 @@ export class RecordAdapter implements Adapter {
     const end = expiresIn ? clock.now() + expiresIn * 1000 + keptFor : null
     const record = this.#recordOf(id, payload, end)
     // Two concurrent uses of a refresh token within the grace have the same successor. The first one inserts it.
-    if (this.#kind === 'RefreshToken') await this.#saveRefreshToken(record)
-    else if (this.#redis) await this.#redis.put(record, clock.now())
+    if (this.#kind === 'RefreshToken') await this.#saveRefreshToken(record, payload)
+    else if (grant && isCode) {
+      if (!(await store.insertGranted(grant.owner, grant.record, record))) throw sessionEnded()
+    } else if (this.#redis) await this.#redis.put(record, clock.now())
     else await store.put(record)
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
   }
 
-  /** Saves a refresh token; with the rotation of its predecessor, in one statement. */
-  async #saveRefreshToken(record: NewRecord): Promise<void> {
-    const { store, clock } = this.#parts
-    const { ctx } = Provider
-    const rotated = ctx && rotations.get(ctx)
-    if (!rotated) return void (await store.insert(record))
-    rotations.delete(ctx)
-    await store.rotate(rotated, clock.now(), record)
+  /** Saves a refresh token; with the use of the code or of its predecessor, in one statement. */
+  async #saveRefreshToken(record: NewRecord, { clientId, grantId = '' }: AdapterPayload): Promise<void> {
+    const { store, clock, registry } = this.#parts
+    const now = clock.now()
+    const used = takeUse()
+    if (!used) return void (await store.insert(record))
+    if (used.kind === 'RefreshToken') return store.rotate(used.id, now, record)
+    const grant = {
+      id: recordId('Grant', grantId),
+      until: (record.expiresAt ?? now) + registry.maxAccessTtl(clientId),
+    }
+    const exchanged = await store.exchange(used.id, now, record, grant)
+    if (!exchanged) throw usedAlready()
+    if (exchanged.isExtended) noteEnd(grant.id, grant.until)
   }
 
   /** Saves a session or grant. One that was read updates its row, and fails if the row has ended since. */
@@ -104,16 +106,18 @@ export class RecordAdapter implements Adapter {
     const { store, clock } = this.#parts
     const isSession = this.#kind === 'Session'
     if (isSession && this.#isStored(saved)) return
-    const end = clock.now() + this.#leastLife(payload)
+    const key = isSession ? recordId('uid', String(payload.uid)) : recordId('Grant', id)
+    const end = Math.max(clock.now() + this.#leastLife(payload), knownEnd(key))
     const record = this.#recordOf(id, { ...payload, sessionId: undefined }, end)
     const { sessionId: owner = null } = payload
     // A session with a user is bound to a browser session of that user, and ends with it.
     const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
     const follows = isSession && isOwned ? owner : null
-    const isSaved = await write({ ...record, sessionId: follows })
-    if (isSaved) return noteEnd(record.uidHash ?? record.id, end)
+    const isHeld = !isSession && !storedId && isOwned && owner !== null && holdGrant({ owner, record })
+    const isSaved = isHeld || (await write({ ...record, sessionId: follows }))
+    if (isSaved) return noteEnd(key, end)
     const merged = isSession ? await this.#mergeSession(saved) : null
-    if (!merged) throw new errors.SessionNotFound('the session has ended')
+    if (!merged) throw sessionEnded()
     return this.#saveLasting(id, merged)
 
     async function write(row: NewRecord): Promise<boolean> {
@@ -172,7 +176,10 @@ export class RecordAdapter implements Adapter {
     // Most rows already last long enough, which saves statements.
     const grantKey = recordId('Grant', grantId)
     if (!lastsUntil(grantKey, until)) await this.#parts.store.extendGrant(grantKey, until)
-    if (uidHash !== null && !lastsUntil(uidHash, until)) await this.#parts.store.extendSession(uidHash, until)
+    if (uidHash === null || lastsUntil(uidHash, until)) return
+    // A new session is saved with the response, and then lasts as long.
+    if (isNewSession(sessionUid)) noteEnd(uidHash, until)
+    else await this.#parts.store.extendSession(uidHash, until)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -180,7 +187,9 @@ export class RecordAdapter implements Adapter {
     if (this.#kind === 'Client') return registry.metadata(id)
     if (isCarried(this.#kind, id)) return this.#findCarried(id)
     const key = recordId(this.#kind, id)
-    return this.#payloadOf(await (this.#redis ? this.#redis.find(key) : lookups.oauthRecord(key)))
+    if (this.#redis) return this.#payloadOf(await this.#redis.find(key))
+    if (exchanged.has(this.#kind) && isTokenRequest()) return this.#payloadOf(await readToken(lookups, key))
+    return this.#payloadOf(takeRecord(key) ?? (await lookups.oauthRecord(key)))
   }
 
   /** Content of a cookie. Once an interaction has a row, only the row counts, because it may be consumed. */
@@ -192,7 +201,8 @@ export class RecordAdapter implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.#payloadOf(await this.#parts.lookups.oauthRecordByUid(recordId('uid', uid)))
+    const key = recordId('uid', uid)
+    return this.#payloadOf(takeRecord(key) ?? (await this.#parts.lookups.oauthRecordByUid(key)))
   }
 
   async findByUserCode(code: string): Promise<AdapterPayload | undefined> {
@@ -206,14 +216,14 @@ export class RecordAdapter implements Adapter {
 
   async consume(id: string): Promise<void> {
     const { store, clock } = this.#parts
-    const { ctx } = Provider
-    // The library saves the successor next. Until then, nothing else of the request has an effect.
-    if (this.#kind === 'RefreshToken' && ctx) return void rotations.set(ctx, recordId(this.#kind, id))
-    const isUsed = await (this.#redis ?? store).consume(recordId(this.#kind, id), clock.now())
+    const key = recordId(this.#kind, id)
+    // The library saves the refresh token next.
+    if (!this.#redis && ofGrant.has(this.#kind) && holdUse({ kind: this.#kind, id: key })) return
+    const isUsed = await (this.#redis ?? store).consume(key, clock.now())
     if (isUsed || !usedOnce.has(this.#kind)) return
     // The library checks before it consumes, so the second of two concurrent requests is rejected here.
     if (this.#kind === 'PushedAuthorizationRequest') throw new errors.InvalidRequestUri('request_uri was already used')
-    throw new errors.InvalidGrant('it was used already')
+    throw usedAlready()
   }
 
   async destroy(id: string): Promise<void> {
@@ -229,7 +239,7 @@ export class RecordAdapter implements Adapter {
   }
 
   #recordOf(id: string, payload: AdapterPayload, expiresAt: number | null): NewRecord {
-    const { grantId, userCode, uid, sessionUid, expiresWithSession, endsWithSession } = payload
+    const { grantId, userCode, sessionUid, expiresWithSession, endsWithSession } = payload
     // An interaction belongs to the user who signed in, otherwise to the user of the session that began it.
     const accountId = payload.result?.login?.accountId ?? payload.accountId ?? payload.session?.accountId
     const key = recordId(this.#kind, id)
@@ -241,11 +251,17 @@ export class RecordAdapter implements Adapter {
       grantHash: grantId && ofGrant.has(this.#kind) ? recordId('grant', grantId) : null,
       codeHash: (userCode && seal.codeHashes(userCode)[0]) || null,
       parentHash: sessionUid && (expiresWithSession || endsWithSession) ? recordId('uid', sessionUid) : null,
-      uidHash: uid && this.#kind === 'Session' ? recordId('uid', uid) : null,
+      uidHash: this.#uidHashOf(id, payload),
       userId: accountId && /^\d{1,16}$/.test(accountId) ? BigInt(accountId) : null,
       sessionId: null,
       expiresAt,
     }
+  }
+
+  /** The second key of a record: the uid of a session, and for a grant what its tokens name it by. */
+  #uidHashOf(id: string, { uid }: AdapterPayload): string | null {
+    if (this.#kind === 'Grant') return recordId('grant', id)
+    return uid && this.#kind === 'Session' ? recordId('uid', uid) : null
   }
 
   #payloadOf(row: OauthRecordRow | null): AdapterPayload | undefined {
@@ -276,7 +292,7 @@ export class RecordAdapter implements Adapter {
   }
 }
 
-/** Ids of the refresh tokens that requests are rotating. */
-const rotations = new WeakMap<object, string>()
+const sessionEnded = () => new errors.SessionNotFound('the session has ended')
+const usedAlready = () => new errors.InvalidGrant('it was used already')
 
 const isTokenRequest = (): boolean => Provider.ctx?.oidc.route === 'token'

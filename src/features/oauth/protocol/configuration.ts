@@ -16,8 +16,10 @@ import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionC
 import { loadExistingGrant } from './grants.ts'
 import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
 import { originClaims } from './issued-token.ts'
+import { mayRefresh } from './joint-writes.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
+import { knownUser } from './read-ahead.ts'
 import { servedScopes } from './scopes.ts'
 import { SigningKey } from './signing-key.ts'
 import { userClaims } from './user-claims.ts'
@@ -91,7 +93,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     // `findAccount` decides which claims an ID token carries: this switch has no effect on tokens with an audience.
     conformIdTokenClaims: false,
     findAccount: async (ctx, sub) => {
-      const user = /^\d{1,16}$/.test(sub) ? await lookups.user(BigInt(sub)) : null
+      const user = /^\d{1,16}$/.test(sub) ? (knownUser(sub) ?? (await lookups.user(BigInt(sub)))) : null
       if (!user || user.disabled) return undefined
       return {
         accountId: sub,
@@ -104,7 +106,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
       }
     },
     loadExistingGrant: loadExistingGrant(config, registry, parts.findConsent),
-    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    issueRefreshToken: (_ctx, client) => mayRefresh(client),
     rotateRefreshToken: (ctx) => !ctx.oidc.isFapi('2.0'),
     expiresWithSession: (_ctx, source) => source.kind !== 'DeviceCode' && !source.scopes.has('offline_access'),
     extraTokenClaims: async (ctx, token) => {

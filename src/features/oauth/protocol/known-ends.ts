@@ -1,6 +1,6 @@
 import Provider from 'oidc-provider'
 
-/** Ends (unix ms) of the sessions and grants that a request has read or saved, by the key of the row. */
+/** Ends (unix ms) of the sessions and grants that a request has read or saved, or will save, by the key of the row. */
 const known = new WeakMap<object, Map<string, number>>()
 
 /** Remembers for this request when a row ends. Other requests only extend it. */
@@ -11,8 +11,8 @@ export function noteEnd(key: string, end: number): void {
   known.set(ctx, ends.set(key, end))
 }
 
+/** When a row ends, as far as this request knows; 0 if it does not. */
+export const knownEnd = (key: string): number => (Provider.ctx && known.get(Provider.ctx)?.get(key)) ?? 0
+
 /** Tests whether a row lasts until a time, as far as this request knows. */
-export function lastsUntil(key: string, time: number): boolean {
-  const { ctx } = Provider
-  return ((ctx && known.get(ctx)?.get(key)) ?? 0) >= time
-}
+export const lastsUntil = (key: string, time: number): boolean => knownEnd(key) >= time

@@ -28,6 +28,9 @@ const places = '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const updates = `payload = excluded.payload, grant_hash = excluded.grant_hash, user_id = excluded.user_id,
   session_id = excluded.session_id, expires_at = excluded.expires_at`
 
+/** An extension adds an hour, in milliseconds, so that not every token writes. */
+const extendedBy = 3_600_000
+
 const extension = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $3 AND'
 
 /** Writes of the OAuth server: single prepared statements. The ORM would cost more than the rest of a request. */
@@ -66,6 +69,20 @@ export class RecordStore {
   }
 
   /**
+   * Inserts a grant of a browser session as `insertOf` does, and its code. On PostgreSQL in one statement: one round trip
+   * and one commit.
+   */
+  async insertGranted(owner: string, grant: NewRecord, code: NewRecord): Promise<boolean> {
+    if (!this.#database.pg) return (await this.insertOf(owner, grant)) && (await this.insert(code))
+    const sql = `WITH granted AS (INSERT INTO oauth_records ${columns}
+        SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10
+        WHERE ${this.#isOwner('$11', '$7')} ON CONFLICT DO NOTHING RETURNING id)
+      INSERT INTO oauth_records ${columns}
+      SELECT $12, $13, $14, $15, $16, $17, CAST($18 AS BIGINT), $19, CAST($20 AS BIGINT), $21 FROM granted`
+    return (await this.#run('oauth-insert-granted', sql, [...valuesOf(grant), owner, ...valuesOf(code)])) > 0
+  }
+
+  /**
    * Updates a record, possibly its id too; false if the record ended or its payload changed since it was read (null
    * skips that check). Changes the browser session only to one of the user. Never shortens the lifetime.
    */
@@ -84,14 +101,14 @@ export class RecordStore {
     return row ? { id: String(row.id), payload: String(row.payload) } : null
   }
 
-  /** Extends a grant to at least this time (unix ms), plus an hour, so that not every token writes. */
+  /** Extends a grant to at least this time (unix ms). */
   async extendGrant(id: string, until: number): Promise<void> {
-    await this.#run('oauth-extend', `${extension} id = $1`, [id, until + 3_600_000, until])
+    await this.#run('oauth-extend', `${extension} id = $1`, [id, until + extendedBy, until])
   }
 
   /** Extends a session as `extendGrant` does. The two are separate statements, because one that locks both rows can deadlock. */
   async extendSession(uidHash: string, until: number): Promise<void> {
-    await this.#run('oauth-extend-session', `${extension} uid_hash = $1`, [uidHash, until + 3_600_000, until])
+    await this.#run('oauth-extend-session', `${extension} uid_hash = $1`, [uidHash, until + extendedBy, until])
   }
 
   /** Consumes a record; false if it was used before or does not exist. */
@@ -113,6 +130,35 @@ export class RecordStore {
     const sql = `WITH consumed AS (UPDATE oauth_records SET consumed_at = $12 WHERE id = $11 AND consumed_at IS NULL)
       INSERT INTO oauth_records ${columns} VALUES ${places} ON CONFLICT DO NOTHING`
     await this.#run('oauth-rotate', sql, [...valuesOf(successor), id, now])
+  }
+
+  /**
+   * Consumes a code, inserts its refresh token and extends its grant as `extendGrant` does. Null if the code was used
+   * before or does not exist, otherwise whether the grant was extended. On PostgreSQL in one statement, which does not
+   * wait for the grant, because a transaction that deletes both can have locked it first.
+   */
+  async exchange(
+    id: string,
+    now: number,
+    successor: NewRecord,
+    grant: { id: string; until: number },
+  ): Promise<{ isExtended: boolean } | null> {
+    if (!this.#database.pg) {
+      if (!(await this.consume(id, now))) return null
+      await this.insert(successor)
+      return { isExtended: false }
+    }
+    const text = `WITH used AS (UPDATE oauth_records SET consumed_at = $12
+        WHERE id = $11 AND consumed_at IS NULL RETURNING id),
+      extended AS (UPDATE oauth_records SET expires_at = $14
+        WHERE id = (SELECT id FROM oauth_records WHERE id = $13 AND expires_at < $15 FOR UPDATE SKIP LOCKED)
+        AND EXISTS (SELECT 1 FROM used) RETURNING id)
+      INSERT INTO oauth_records ${columns}
+      SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10 FROM used
+      RETURNING EXISTS (SELECT 1 FROM extended) AS extended`
+    const values = [...valuesOf(successor), id, now, grant.id, grant.until + extendedBy, grant.until]
+    const [row] = await query(this.#database, { name: 'oauth-exchange', text }, values)
+    return row ? { isExtended: row.extended === true } : null
   }
 
   /** Consumes a record and removes its payload; false if it was used before or does not exist. */

@@ -756,7 +756,8 @@ export type $OauthRecordPayload<ExtArgs extends runtime.Types.Extensions.Interna
      */
     payload: string
     /**
-     * SHA-256 (hex) of the grant's id, of the device's user code and of the session's uid.
+     * SHA-256 (hex) of the grant's id, of the device's user code and of the session's uid. A grant has the `grant_hash` of
+     * its tokens as `uid_hash`, so that one query finds it with them.
      */
     grantHash: string | null
     codeHash: string | null

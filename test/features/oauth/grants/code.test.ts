@@ -1,18 +1,22 @@
 import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
-import { minute, second } from '../../../support/clock.ts'
+import { day, minute, second } from '../../../support/clock.ts'
+import { untilWaiting } from '../../../support/hold.ts'
 import {
   callback,
+  clients,
   codeFlow,
   introspect,
   oauthSettings,
   Person,
+  partner,
   redeem,
   refresh,
   request,
   response,
   verifier,
 } from '../../../support/oauth.ts'
+import { testEngine } from '../../../support/postgresql.ts'
 import { stopTime, travel } from '../../../support/time.ts'
 
 t.test('signs in, asks for consent, and issues tokens that work', async (t) => {
@@ -91,18 +95,58 @@ t.test('accepts a code only from its client, with its verifier and redirect URI,
   await refused(redeem(svc, 'web', unbound), 'invalid_grant', 'a verifier without a challenge: PKCE downgraded')
 })
 
+const reader = partner('reader', { grants: ['authorization_code'] })
+
 t.test('accepts one of several concurrent redemptions on two replicas', async (t) => {
   const clock = stopTime(t)
-  const one = await buildTestApp(t, { settings: oauthSettings, clock })
-  const two = await buildTestApp(t, { settings: oauthSettings, clock, database: one.where })
+  const settings = { ...oauthSettings, clients: [...clients, reader] }
+  const one = await buildTestApp(t, { settings, clock })
+  const two = await buildTestApp(t, { settings, clock, database: one.where })
   const ada = new Person(one, (await one.createUser()).email)
-  for (let round = 0; round < 3; round++) {
-    const { code = '' } = response(await ada.allow(request('web', { scope: 'openid' })))
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => redeem(index % 2 ? one : two, 'web', code)),
-    )
+  for (const client of ['web', 'reader', 'web']) {
+    const { code = '' } = response(await ada.allow(request(client, { scope: 'openid', redirect_uri: callback })))
+    const sent = { redirect_uri: callback }
+    const uses = Array.from({ length: 10 }, (_, index) => redeem(index % 2 ? one : two, client, code, sent))
+    const answers = await Promise.all(uses)
     const won = answers.filter(({ statusCode }) => statusCode === 200)
     t.equal(won.length, 1)
     for (const answer of answers) if (!won.includes(answer)) t.match(answer.json(), { error: 'invalid_grant' })
+    // A use after the winner's is a reuse, which revokes the tokens.
+    const stored = await one.database.prisma.oauthRecord.count({ where: { kind: 'RefreshToken' } })
+    t.ok(stored <= 1, 'the others store no refresh token')
+    await one.database.prisma.oauthRecord.deleteMany({ where: { kind: 'RefreshToken' } })
   }
 })
+
+t.test('revokes the tokens of a reused code of a client without refresh tokens', async (t) => {
+  const settings = { ...oauthSettings, clients: [...clients, reader] }
+  const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const sent = { redirect_uri: callback }
+  const { code = '' } = response(await ada.allow(request('reader', { scope: 'openid', ...sent })))
+  const { access_token, refresh_token } = (await redeem(svc, 'reader', code, sent)).json()
+  t.equal(refresh_token, undefined)
+  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 200)
+  t.match((await redeem(svc, 'reader', code, sent)).json(), { error: 'invalid_grant' })
+  t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 401)
+})
+
+if (testEngine === 'postgresql') {
+  t.test('uses a code without waiting for its grant, which a revocation may hold', async (t) => {
+    const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+    const { pg, prisma } = svc.database
+    const ada = new Person(svc, (await svc.createUser()).email)
+    const { code = '' } = response(await ada.allow(request('web', { scope: 'openid' })))
+    const other = await pg?.connect()
+    if (!other) throw new Error('The test needs PostgreSQL.')
+    await other.query("BEGIN; SELECT 1 FROM oauth_records WHERE kind = 'Grant' FOR UPDATE")
+    const redeemed = redeem(svc, 'web', code)
+    await untilWaiting(svc, redeemed)
+    t.equal(await prisma.oauthRecord.count({ where: { kind: 'RefreshToken' } }), 1, 'it waits after the exchange')
+    await other.query('COMMIT')
+    other.release()
+    t.equal((await redeemed).statusCode, 200)
+    const { expiresAt } = await prisma.oauthRecord.findFirstOrThrow({ where: { kind: 'Grant' } })
+    t.ok(Number(expiresAt) > svc.clock.now() + 30 * day, 'the grant lasts as long as the refresh token')
+  })
+}

@@ -2,7 +2,17 @@ import t from 'tap'
 import { RecordStore } from '../../../../src/features/oauth/protocol/store.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { day, second } from '../../../support/clock.ts'
-import { codeFlow, introspect, oauthSettings, Person, refresh, token } from '../../../support/oauth.ts'
+import {
+  codeFlow,
+  introspect,
+  oauthSettings,
+  Person,
+  redeem,
+  refresh,
+  request,
+  response,
+  token,
+} from '../../../support/oauth.ts'
 import { stopTime, travel } from '../../../support/time.ts'
 
 const works = async (svc: TestApp, accessToken: string) =>
@@ -117,4 +127,17 @@ t.test('accepts a refresh token only from its client, until it or its user ends'
   travel(svc, 30 * day + second)
   await refused('too old', 'web', fresh.refresh_token)
   t.match(await introspect(svc, 'web', fresh.refresh_token), { active: false })
+})
+
+t.test('accepts the codes and tokens of a grant that an earlier version stored', async (t) => {
+  const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
+  const ada = new Person(svc, (await svc.createUser()).email)
+  const forget = () => svc.database.prisma.oauthRecord.updateMany({ where: { kind: 'Grant' }, data: { uidHash: null } })
+  const { code = '' } = response(await ada.allow(request('web', { scope: 'openid' })))
+  await forget()
+  const first = (await redeem(svc, 'web', code)).json()
+  const next = await refresh(svc, 'web', first.refresh_token)
+  t.ok(await works(svc, next.json().access_token))
+  t.equal((await redeem(svc, 'web', code)).statusCode, 400)
+  t.notOk(await works(svc, next.json().access_token), 'a reused code ends it')
 })

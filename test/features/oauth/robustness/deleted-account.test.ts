@@ -121,14 +121,20 @@ t.test('survives the deletion of an account while a page asks for consent', asyn
   t.same([answer.statusCode, svc.logs.filter((line) => line.includes('"level":50'))], [400, []])
 })
 
-t.test('survives the deletion of an account while the authorization begins', async (t) => {
-  const { svc, user, ada } = await begin(t)
-  await ada.signIn()
-  const gone = deleteBefore(svc, user.id, isInsert)
-  const { answer } = await ada.authorize(request('web', { scope: 'openid orders:read' }))
-  t.ok(gone.done)
-  t.equal(answer.statusCode, 400)
-})
+for (const [client, moment] of [
+  ['web', 'the authorization begins'],
+  ['own', 'a first-party client gets its code'],
+] as const) {
+  t.test(`survives the deletion of an account while ${moment}`, async (t) => {
+    const { svc, user, ada } = await begin(t)
+    await ada.signIn()
+    const gone = deleteBefore(svc, user.id, isInsert)
+    const { answer } = await ada.authorize(request(client, { scope: 'openid orders:read' }))
+    t.ok(gone.done)
+    t.equal(answer.statusCode, 400)
+    t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: { in: ['Grant', 'AuthorizationCode'] } } }), 0)
+  })
+}
 
 t.test('survives the deletion of an account while a consent is stored', async (t) => {
   const { svc, user, ada } = await begin(t)

@@ -1,0 +1,43 @@
+import Provider from 'oidc-provider'
+import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts'
+import type { User } from '../../../users/user.ts'
+import { handedOf } from './browser.ts'
+
+/** What a request has read together with something else. */
+interface Ahead {
+  /** By the key of the row. */
+  records: Map<string, OauthRecordRow>
+  user: User | null
+}
+
+const ahead = new WeakMap<object, Ahead>()
+
+/**
+ * Reads a code or a refresh token for a token request, and with it the session, the grant and the user, which the library
+ * asks for next.
+ */
+export async function readToken(lookups: Lookups, id: string): Promise<OauthRecordRow | null> {
+  const found = await lookups.oauthToken(id)
+  const { ctx } = Provider
+  if (!found || !ctx) return found?.record ?? null
+  const { record, grant, session, user } = found
+  const records = [grant, session].flatMap((row) => (row ? [[row.key, row] as const] : []))
+  ahead.set(ctx, { records: new Map(records), user })
+  return record
+}
+
+/** A row that this request has read ahead, once: the second time, the database says what has changed meanwhile. */
+export function takeRecord(key: string): OauthRecordRow | undefined {
+  const records = Provider.ctx && ahead.get(Provider.ctx)?.records
+  const row = records?.get(key)
+  records?.delete(key)
+  return row
+}
+
+/** The user of this id as this request has read it with the token or with the browser's session. */
+export function knownUser(id: string): User | undefined {
+  const { ctx } = Provider
+  if (!ctx) return undefined
+  const user = ahead.get(ctx)?.user ?? handedOf(ctx.req).signedIn?.user
+  return user && String(user.id) === id ? user : undefined
+}
