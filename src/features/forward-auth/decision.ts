@@ -78,7 +78,7 @@ export async function admit(
   if (access === 'deny') throw forbidden()
   if (access === 'public') return null
   const { caller, proof } = await authenticateCaller()
-  // As on the routes of svc: whoever registers may name any address.
+  // As on the routes of svc: anyone can register with the address of another person.
   if (config.registration.require_verified_email && caller.user?.email_verified_at === null) throw emailUnverified()
   if (rule) checkRequirements(rule, caller, proof, now)
   return caller
