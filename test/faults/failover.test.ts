@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { migrationsFolder, readMigrations } from '../../src/database/migrations.ts'
 import { preparePostgresql } from '../../src/database/postgresql.ts'
 import { isUnavailable } from '../../src/database/unavailable.ts'
+import { openSwitch } from '../support/networks.ts'
 import { type Cluster, hasPatroni, type Node, startCluster } from '../support/patroni.ts'
 import { runCli, startMain } from '../support/process.ts'
 import { sendRequest } from '../support/remote.ts'
@@ -85,44 +86,57 @@ const faults: Fault[] = [
   { name: 'an operator switches over', begin: (_, cluster) => cluster.switchOver() },
 ]
 
+/** Ends the primary under load. Every acknowledged write survives. */
+const survive = (t: Test, cluster: Cluster, writers: Writers, { name, begin, end }: Fault) =>
+  t.test(name, async (t) => {
+    await cluster.isSynchronous()
+    writers.start(8)
+    const before = writers.acknowledged
+    await until(() => writers.acknowledged > before + 50)
+    const primary = await cluster.primary()
+    const began = Date.now()
+    await begin(primary, cluster)
+    const next = await cluster.primary(primary)
+    const elected = Date.now()
+    const last = writers.acknowledged
+    await until(() => writers.acknowledged > last)
+    const recovered = Date.now()
+    t.comment(`new primary after ${elected - began} ms, svc ${recovered - elected} ms later: ${next.name}`)
+    if (isLongRun) t.ok(recovered - elected <= 5_000, 'svc recovers within five seconds of the new primary')
+    await until(() => writers.acknowledged > last + 50)
+    await end?.(primary)
+    if (isLongRun) await cluster.isWhole()
+    const back = writers.acknowledged
+    await until(() => writers.acknowledged > back + 50)
+    await writers.stop()
+    await writers.check(t)
+    t.same(writers.flaws.slice(0, 3), [], 'every other answer is a 503 with Retry-After')
+    t.equal(writers.unanswered, 0)
+    t.comment(JSON.stringify([...writers.statuses]))
+  })
+
 t.test('loses no acknowledged write in a failover, and migrates once', async (t) => {
   if (!hasPatroni(t)) return
   const cluster = await startCluster(t)
   await migrate(t, cluster)
   const { svc, writers } = await start(t, cluster)
-  for (const { name, begin, end } of isLongRun ? faults : faults.slice(0, 1)) {
-    await t.test(name, async (t) => {
-      await cluster.isSynchronous()
-      writers.start(8)
-      const before = writers.acknowledged
-      await until(() => writers.acknowledged > before + 50)
-      const primary = await cluster.primary()
-      const began = Date.now()
-      await begin(primary, cluster)
-      const next = await cluster.primary(primary)
-      const elected = Date.now()
-      const last = writers.acknowledged
-      await until(() => writers.acknowledged > last)
-      const recovered = Date.now()
-      t.comment(`new primary after ${elected - began} ms, svc ${recovered - elected} ms later: ${next.name}`)
-      if (isLongRun) t.ok(recovered - elected <= 5_000, 'svc recovers within five seconds of the new primary')
-      await until(() => writers.acknowledged > last + 50)
-      await end?.(primary)
-      if (isLongRun) await cluster.isWhole()
-      const back = writers.acknowledged
-      await until(() => writers.acknowledged > back + 50)
-      await writers.stop()
-      await writers.check(t)
-      t.same(writers.flaws.slice(0, 3), [], 'every other answer is a 503 with Retry-After')
-      t.equal(writers.unanswered, 0)
-      t.comment(JSON.stringify([...writers.statuses]))
-    })
-  }
+  for (const fault of isLongRun ? faults : faults.slice(0, 1)) await survive(t, cluster, writers, fault)
   t.equal((await sendRequest(svc.url, { url: '/health/ready' })).statusCode, 200)
   t.notMatch(svc.stdout(), /"level":(50|60)/, 'a failover causes no internal error')
 })
 
 if (isLongRun) {
+  t.test('loses no acknowledged write when the network of the primary fails', async (t) => {
+    const cluster = await startCluster(t, { places: openSwitch(t) })
+    const { svc, writers } = await start(t, cluster)
+    await survive(t, cluster, writers, {
+      name: 'the network drops every packet of the primary',
+      begin: (primary) => primary.cutOff(),
+      end: (former) => former.reconnect(),
+    })
+    t.notMatch(svc.stdout(), /"level":(50|60)/, 'a partition causes no internal error')
+  })
+
   t.test('loses no acknowledged write when the disk of the primary is full', async (t) => {
     const disks = new Map<string, SmallDisk>()
     const folderOf = (name: string) => {
@@ -131,7 +145,7 @@ if (isLongRun) {
       disks.set(name, disk)
       return disk.folder
     }
-    const cluster = await startCluster(t, folderOf)
+    const cluster = await startCluster(t, { folderOf })
     const { svc, writers } = await start(t, cluster)
     writers.start(8)
     await until(() => writers.acknowledged > 50)

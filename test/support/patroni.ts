@@ -14,6 +14,7 @@ import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { isAvailable } from './available.ts'
+import type { NetworkedPlace, Place, Switch } from './networks.ts'
 import { freePort } from './port.ts'
 import { findPostgresql, serverUser } from './postgresql-server.ts'
 import { openProxy } from './proxy.ts'
@@ -50,9 +51,9 @@ export interface Node {
   /** Pauses all its processes: connections stay open without answers. */
   freeze(): void
   thaw(): void
-  /** Cuts Patroni off from etcd, but not PostgreSQL from svc. */
+  /** Cuts Patroni off from etcd. In a network of its own, the node loses everything else too. */
   cutOff(): void
-  reconnect(): Promise<void>
+  reconnect(): void | Promise<void>
   /** Starts Patroni again after `kill('all')`. */
   start(): void
 }
@@ -72,12 +73,13 @@ export interface Cluster {
   switchOver(): Promise<void>
 }
 
-/** Runs a program until the test ends; its output goes to a file beside its data. */
-function run(t: Test, program: string, args: string[], folder: string, env: Record<string, string> = {}): ChildProcess {
-  const child = spawn(program, args, {
+/** Runs a program until the test ends; its output is shown if the test fails. */
+function run(t: Test, program: string, args: string[], folder: string, place?: Place): ChildProcess {
+  const [command = program, ...others] = place ? place.command(program, args) : [program, ...args]
+  const child = spawn(command, others, {
     cwd: folder,
-    ...serverUser(),
-    env: { PATH: process.env.PATH, HOME: folder, LC_ALL: 'C', ...env },
+    ...(place ? {} : serverUser()),
+    env: { PATH: process.env.PATH, HOME: folder, LC_ALL: 'C' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''
@@ -97,13 +99,21 @@ function run(t: Test, program: string, args: string[], folder: string, env: Reco
   return child
 }
 
-const settings = (ports: { etcd: string; rest: number; database: number }, name: string, folder: string) => ({
+/** Addresses of a node: those of etcd, of Patroni and of PostgreSQL, and the range that may connect. */
+interface Addresses {
+  etcd: string
+  rest: string
+  database: string
+  range: string
+}
+
+const settings = ({ etcd, rest, database, range }: Addresses, name: string, folder: string) => ({
   scope: 'svc',
   name,
-  restapi: { listen: `127.0.0.1:${ports.rest}`, connect_address: `127.0.0.1:${ports.rest}` },
+  restapi: { listen: rest, connect_address: rest },
   // Without discovery of the address of etcd, which would lead past the proxy of the node.
   // And with version 2 of its API: with version 3, Patroni 3.0 overwrites the lock of the new primary after a pause.
-  etcd: { host: ports.etcd, use_proxies: true },
+  etcd: { host: etcd, use_proxies: true },
   bootstrap: {
     dcs: {
       ttl: 10,
@@ -118,15 +128,15 @@ const settings = (ports: { etcd: string; rest: number; database: number }, name:
     initdb: [{ encoding: 'UTF8' }, { auth: 'trust' }, 'no-sync'],
   },
   postgresql: {
-    listen: `127.0.0.1:${ports.database}`,
-    connect_address: `127.0.0.1:${ports.database}`,
+    listen: database,
+    connect_address: database,
     data_dir: join(folder, 'data'),
     bin_dir: binaries(),
     pgpass: join(folder, 'pgpass'),
     authentication: { replication: { username: 'postgres' }, superuser: { username: 'postgres' } },
     // The machine does not crash, so nothing needs to reach its disk.
     parameters: { unix_socket_directories: folder, fsync: 'off', shared_buffers: '32MB' },
-    pg_hba: ['local all all trust', 'host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust'],
+    pg_hba: ['local all all trust', `host all all ${range} trust`, `host replication all ${range} trust`],
   },
 })
 
@@ -152,14 +162,25 @@ function signal(pids: (number | undefined)[], name: NodeJS.Signals): void {
   }
 }
 
-async function startNode(t: Test, parent: string, name: string, etcd: URL): Promise<Node & { rest: string }> {
+/** Where the nodes run: on the loopback interface, or on machines at a switch. */
+interface Network {
+  range: string
+  etcd: URL
+  places: Switch | null
+}
+
+async function startNode(t: Test, parent: string, name: string, network: Network): Promise<Node & { rest: string }> {
   const folder = join(parent, name)
   mkdirSync(folder, { recursive: true })
   give(folder)
-  const proxy = await openProxy(t, etcd)
-  const ports = { etcd: new URL(proxy.url).host, rest: await freePort(), database: await freePort() }
+  const place = network.places?.connect(name)
+  const { etcd, cutOff, reconnect } = place ? unpluggable(network.etcd, place) : await proxied(t, network.etcd)
+  const [rest, database] = [await freePort(), await freePort()].map(
+    (port) => `${place?.address ?? '127.0.0.1'}:${port}`,
+  )
   const file = join(folder, 'patroni.yml')
-  writeFileSync(file, stringify(settings(ports, name, folder)))
+  const addresses = { etcd, rest: rest ?? '', database: database ?? '', range: network.range }
+  writeFileSync(file, stringify(settings(addresses, name, folder)))
   // PostgreSQL detaches from Patroni, so it must be ended on its own, and after Patroni, which would start it again.
   const end = () => signal(postgresqlOf(folder), 'SIGKILL')
   process.once('exit', end)
@@ -169,25 +190,36 @@ async function startNode(t: Test, parent: string, name: string, etcd: URL): Prom
   })
   let patroni: ChildProcess
   const start = () => {
-    patroni = run(t, programs.patroni ?? '', [file], folder)
+    patroni = run(t, programs.patroni ?? '', [file], folder, place)
   }
   start()
   const all = () => [patroni.pid, ...postgresqlOf(folder)]
-  const rest = `http://127.0.0.1:${ports.rest}`
   return {
     name,
     folder,
-    rest,
-    url: `postgresql://postgres@127.0.0.1:${ports.database}/postgres`,
-    isPrimary: () => isOk(rest, '/primary'),
+    rest: `http://${rest}`,
+    url: `postgresql://postgres@${database}/postgres`,
+    isPrimary: () => isOk(`http://${rest}`, '/primary'),
     kill: (parts) => signal(parts === 'all' ? all() : postgresqlOf(folder), 'SIGKILL'),
     freeze: () => signal(all(), 'SIGSTOP'),
     thaw: () => signal(all(), 'SIGCONT'),
-    cutOff: proxy.cut,
-    reconnect: proxy.open,
+    cutOff,
+    reconnect,
     start,
   }
 }
+
+/** Leads Patroni to etcd through a proxy that can be cut. */
+async function proxied(t: Test, etcd: URL) {
+  const proxy = await openProxy(t, etcd)
+  return { etcd: new URL(proxy.url).host, cutOff: proxy.cut, reconnect: proxy.open }
+}
+
+const unpluggable = (etcd: URL, { unplug, plugIn }: NetworkedPlace) => ({
+  etcd: etcd.host,
+  cutOff: unplug,
+  reconnect: plugIn,
+})
 
 const isOk = (url: string, path: string): Promise<boolean> =>
   sendRequest(url, { url: path }).then(
@@ -216,8 +248,8 @@ listen primary
 ${nodes.map(({ name, url, rest }) => `  server ${name} ${new URL(url).host} check port ${new URL(rest).port}`).join('\n')}
 `
 
-async function startEtcd(t: Test, folder: string): Promise<URL> {
-  const [client, peer] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`)
+async function startEtcd(t: Test, folder: string, address: string): Promise<URL> {
+  const [client, peer] = [await freePort(), await freePort()].map((port) => `http://${address}:${port}`)
   const options = {
     'data-dir': join(folder, 'etcd'),
     'listen-client-urls': client,
@@ -234,15 +266,23 @@ async function startEtcd(t: Test, folder: string): Promise<URL> {
   return new URL(client ?? '')
 }
 
-/** Starts a cluster; stopped with the test. Each node may have its folder on a separate disk. */
-export async function startCluster(t: Test, folderOf?: (name: string) => string): Promise<Cluster> {
+interface ClusterOptions {
+  /** The folder of a node, for example on a separate disk. */
+  folderOf?: (name: string) => string
+  /** Connects the nodes, which otherwise share the loopback interface. */
+  places?: Switch
+}
+
+/** Starts a cluster; stopped with the test. */
+export async function startCluster(t: Test, { folderOf, places }: ClusterOptions = {}): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-patroni-'))
   // First, so that it runs after the other teardowns.
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   give(folder)
-  const etcd = await startEtcd(t, folder)
+  const etcd = await startEtcd(t, folder, places?.address ?? '127.0.0.1')
+  const network = { etcd, range: places?.range ?? '127.0.0.1/32', places: places ?? null }
   const nodes = await Promise.all(
-    ['one', 'two', 'three'].map((name) => startNode(t, folderOf?.(name) ?? folder, name, etcd)),
+    ['one', 'two', 'three'].map((name) => startNode(t, folderOf?.(name) ?? folder, name, network)),
   )
   const port = await freePort()
   const config = join(folder, 'haproxy.cfg')
