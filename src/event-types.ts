@@ -71,6 +71,12 @@ const failures: readonly string[] = [
 /** Events of an account that anyone can cause who knows its address. */
 const unproven: readonly string[] = ['login_code_sent', 'password_reset_requested'] satisfies EventType[]
 
+/** Failures that visitors can repeat as often as they like. */
+const repeatable: readonly string[] = ['login_failed', 'passkey_failed', 'social_login_failed'] satisfies EventType[]
+
+/** Tests whether equal events share one row. */
+export const isRepeatable = (type: string): boolean => repeatable.includes(type)
+
 export const outcomeOf = (type: string): Outcome => (failures.includes(type) ? 'failure' : 'success')
 
 /** Tests whether only the user of the account, or an administrator, can cause the event. */

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { sha256Hex } from '../crypto/hash.ts'
 import type { Database, Tx } from '../database/database.ts'
-import { type EventType, isProven, outcomeOf } from '../event-types.ts'
+import { type EventType, isProven, isRepeatable, outcomeOf } from '../event-types.ts'
 import { clientAddress, limitedAddress } from '../http/client-address.ts'
 import { languageOf } from '../http/language.ts'
 import type { EventQueue } from '../jobs/event-queue.ts'
@@ -140,7 +140,7 @@ export async function recordEvent(
   const credential = event.credential ?? origin.credential
   const reason = event.reason ?? origin.reason
   const clientId = typeof data.client_id === 'string' ? data.client_id : origin.clientId
-  if (type === 'login_failed') {
+  if (isRepeatable(type)) {
     const window = Math.floor(now / repeatWindow)
     const key = sha256Hex(JSON.stringify([type, userId, facts, reason, ipAddress && limitedAddress(ipAddress), window]))
     const [row] = await tx.$queryRaw<{ id: bigint | number; repeats: bigint | number }[]>`

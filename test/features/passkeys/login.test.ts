@@ -131,6 +131,7 @@ t.test('requires an increasing signature counter, unless both sides do not count
   }
   const failures = await eventsOf(svc, 'passkey_failed')
   t.equal(failures.length, 5)
+  t.equal(await svc.database.prisma.event.count({ where: { type: 'passkey_failed' } }), 1, 'one row counts them')
   t.strictSame(failures[0], { userId: user.id, data: { ceremony: 'login', reason: 'counter' } })
   t.equal((await guest.login(authenticator, { counter: 2 ** 32 - 1 })).statusCode, 200)
 

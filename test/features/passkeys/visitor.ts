@@ -128,5 +128,7 @@ export const texts = {
 /** The recorded events of one kind, oldest first, with parsed `data`. */
 export async function eventsOf(svc: TestApp, type: string): Promise<{ userId: number; data: object }[]> {
   const rows = await svc.database.prisma.event.findMany({ where: { type }, orderBy: { id: 'asc' } })
-  return rows.map(({ userId, data }) => ({ userId: Number(userId), data: JSON.parse(data) }))
+  return rows.flatMap(({ userId, data, repeats }) =>
+    Array.from({ length: repeats + 1 }, () => ({ userId: Number(userId), data: JSON.parse(data) })),
+  )
 }

@@ -51,6 +51,23 @@ t.test('rejects forged ID tokens, whatever algorithms the discovery document nam
   }
 })
 
+t.test('counts equal failures in one row, because everyone can begin and refuse a sign-in', async (t) => {
+  const svc = await buildSocial(t)
+  const refuse = async (error: string) => {
+    const visitor = new Visitor(svc)
+    const state = (await visitor.begin()).searchParams.get('state') ?? ''
+    const query = new URLSearchParams({ state, error, iss: svc.acme.issuer })
+    return failure(await visitor.open(`/auth/acme/callback?${query}`))
+  }
+  for (let i = 0; i < 3; i++) t.equal(await refuse('access_denied'), 'access_denied')
+  t.equal(await refuse('server_error'), 'provider_error')
+  const rows = await svc.database.prisma.event.findMany({ where: { type: 'social_login_failed' } })
+  t.strictSame(rows.map(({ reason, repeats }) => [reason, repeats]).sort(), [
+    ['access_denied', 2],
+    ['provider_error', 0],
+  ])
+})
+
 t.test('binds an identity to its provider: another one cannot use its issuer, codes or subjects', async (t) => {
   const evil = await OidcProvider.start(t, [{ sub: 'grace' }], [callbackUri('evil')])
   const svc = await buildSocial(t)
