@@ -97,6 +97,8 @@ export interface PageData extends AccountPageData, AccessPageData {
     action: string
     returnTo: string | null
     provider: { label: string }
+    /** Identifies what the page shows. */
+    offer: string
     /** Address or name at the provider. */
     identity: string | null
     user: { name: string; email: string }

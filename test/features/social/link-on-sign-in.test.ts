@@ -195,6 +195,32 @@ t.test('links an identity to one user, whatever happens at the same time', async
   t.strictSame(await cleo.links(), [])
 })
 
+t.test('links only what the page showed, although another tab changed the user or the identity', async (t) => {
+  const { svc, user, ada } = await build(t)
+  const other = await svc.createUser()
+  const sameOrigin = { 'sec-fetch-site': 'same-origin', accept: 'text/html', origin: 'http://localhost:8000' }
+  const shown = async () => {
+    const { body } = await ada.open(linkPage)
+    const offer = /name="offer" value="([^"]+)"/.exec(body)?.[1] ?? ''
+    return () => ada.browser.post('/oauth/link-provider', { decision: 'link', offer, return_to: home }, sameOrigin)
+  }
+  await ada.arrive('unproven')
+  await ada.send(signInPage('account_exists'), credentials(user.email))
+  const press = await shown()
+  await ada.send('/oauth/login?prompt=login', credentials(other.email))
+  t.strictSame(redirectOf(await press()), [303, linkPage], 'shows the other user')
+  t.strictSame(await ada.links(), [])
+
+  const pressOther = await shown()
+  await ada.press('/account', 'sign-out')
+  await ada.arrive('hasty', { provider: 'github' })
+  await ada.send('/oauth/login?prompt=login', credentials(other.email))
+  t.strictSame(redirectOf(await pressOther()), [303, linkPage], 'shows the other identity')
+  t.strictSame(await ada.links(), [])
+  t.strictSame(redirectOf(await (await shown())()), [303, home])
+  t.strictSame(await ada.links(), ['hasty@example.com'])
+})
+
 t.test('links only to a verified account where that is required, and names no accounts', async (t) => {
   const settings = { registration: { enabled: false, require_verified_email: true } }
   const { svc, ada } = await build(t, { settings })

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { useOnce } from '../../../access/used-once.ts'
+import { sha256Base64url } from '../../../crypto/hash.ts'
 import { deriveCipher } from '../../../crypto/keys.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
@@ -27,6 +28,7 @@ const Query = Type.Object({ return_to: uncheckedText('Where to continue: a path 
 const Form = Type.Object(
   {
     decision: uncheckedText('`link` links the account at the provider.'),
+    offer: uncheckedText('What the page showed.'),
     return_to: Query.properties.return_to,
   },
   { title: 'PendingLinkForm', additionalProperties: false },
@@ -39,6 +41,9 @@ interface Proof {
   pending: PendingLink
   provider: SocialProvider
 }
+
+/** Identifies the identity and the account that a page shows. */
+const offerOf = ({ id }: PendingLink, user: User): string => sha256Base64url(`${id} ${user.id}`)
 
 /** Offers to link the identity of a refused sign-in to the account that its owner signs in to next. */
 const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app, { claimAccount, findDestination }) => {
@@ -101,6 +106,7 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
         title: textsOf(request)('account-providers.link', { provider: label }),
         action: linkPage,
         returnTo,
+        offer: offerOf(proof.pending, user),
         provider: brandingOf(proof.provider),
         identity: email?.address ?? name,
         user: { name: user.name, email: user.email },
@@ -119,17 +125,23 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
         description: 'Links the account and mails a notice, if `decision` is `link`. Continues at `return_to`.',
         consumes: [formType],
         body: Form,
-        response: { 303: Type.Null({ description: 'On to `return_to`, or to the page that asks for a proof.' }) },
+        response: {
+          303: Type.Null({
+            description: 'On to `return_to`, or to the page that asks for a proof or shows what changed.',
+          }),
+        },
       },
     },
     async (request, reply) => {
-      const { decision, return_to } = request.body
+      const { decision, offer, return_to } = request.body
       const returnTo = returnTarget(app.config.current(), return_to)
       const proof = proofOf(request)
       if (!proof || decision !== 'link') return leave(request, reply, returnTo)
       const { pending, provider } = proof
       const user = userAfter(request, pending, withReturn(linkPage, returnTo))
       if (typeof user === 'string') return reply.redirect(user, 303)
+      // In another tab, the browser may have signed in as another user or at the provider since.
+      if (offer !== offerOf(pending, user)) return reply.redirect(withReturn(linkPage, returnTo), 303)
       const isUnused = await useOnce(app.database, 'SocialPendingLink', pending.id, pending.provedAt + pendingTtl)
       if (!isUnused || !mayLink(user)) return leave(request, reply, returnTo)
       const asker = { intent: 'link', userId: user.id } as const
