@@ -99,7 +99,7 @@ export const oauthSections = {
     key_rotation: duration({
       default: '90d',
       description:
-        'How often svc replaces its signing keys. svc publishes a new key one hour before it signs (or a quarter of this time, if that is less), and keeps an old key until everything it signed has expired. To rotate manually, for example after a leak, run svc keys:rotate.',
+        'How often svc replaces its signing keys. svc publishes a new key one hour before it signs (or a quarter of this time, if that is less), and keeps an old key until everything it signed has expired. To rotate manually, for example after a leak, run svc key:rotate.',
     }),
   }),
 }

@@ -8,7 +8,7 @@ import { type ExampleEntry, entry, flag, list, named, secret, text } from './kin
 const url = (example: string, description: string) => Type.Optional(text({ format: 'web-url', example, description }))
 const claim = (description: string) => Type.Optional(text({ description }))
 
-const provider = entry('An identity provider. Known providers need only credentials.', {
+const provider = entry('An identity provider. docs/social-login.md lists the keys of each.', {
   client_id: text({ example: '…', description: 'The client_id that the provider issued.' }),
   client_secret: Type.Optional(
     secret({ example: { file: '/run/secrets/acme' }, description: 'The secret that the provider issued.' }),
@@ -68,7 +68,7 @@ const provider = entry('An identity provider. Known providers need only credenti
     flag({
       example: true,
       description:
-        'Whether to trust the provider when it reports an address as verified. Users can then sign in to an existing account with that address. By default true for providers where that is known to be safe, false for others.',
+        'Whether to trust the provider when it reports an address as verified. New users can then create an account, and users can sign in to an existing account with that address. Without it, only users who linked the provider can sign in with it. By default true for providers where that is known to be safe, false for others: docs/social-login.md.',
     }),
   ),
   link: flag({ default: true, description: 'Whether signed-in users can link an account of this provider.' }),
@@ -166,7 +166,7 @@ const PROVIDERS: readonly ExampleEntry[] = [
 export const social = featureSection({
   schema: named(PROVIDER_NAMES, provider, {
     description:
-      'Identity providers for social login, by a name of your choice. google, microsoft, apple, gitlab, github, bitbucket, linkedin, slack, facebook, x and discord need only credentials. Register <app.url>/auth/<name>/callback as the redirect URI at the provider. Never reuse a name for another provider: svc finds accounts by it.',
+      'Identity providers for social login, by a name of your choice. google, microsoft, apple, gitlab, github, bitbucket, linkedin, slack, facebook, x and discord have built-in endpoints. Register <app.url>/auth/<name>/callback as the redirect URI at the provider. Never reuse a name for another provider: svc finds accounts by it.',
     entries: PROVIDERS,
   }),
   resolve: (given) => given,

@@ -242,6 +242,6 @@ const unreadable = ({ kid, algorithm }: KeyTimes): ConfigError =>
       key: 'app.secret',
       message:
         `no secret decrypts the ${algorithm} signing key ${kid}. Add the secret it was made under to the list; or, if ` +
-        `that is lost, create new keys with svc keys:rotate --withdraw, which invalidates every token signed so far`,
+        `that is lost, create new keys with svc key:rotate --withdraw, which invalidates every token signed so far`,
     },
   ])

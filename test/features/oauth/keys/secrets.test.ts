@@ -42,7 +42,7 @@ t.test('refuses to start with a secret that decrypts no key in use, until the ke
   const secret = [secondSecret]
   await t.rejects(open({ secret }), {
     name: 'ConfigError',
-    message: /^table oauth_keys: app\.secret: no secret decrypts the \w+ signing key .*svc keys:rotate --withdraw/,
+    message: /^table oauth_keys: app\.secret: no secret decrypts the \w+ signing key .*svc key:rotate --withdraw/,
   })
   t.equal(await database.prisma.oauthKey.count(), 3, 'other processes lose nothing')
   const [first = '{}'] = await command('keys:list', secret)
