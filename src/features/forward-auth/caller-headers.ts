@@ -5,7 +5,10 @@ import type { Config } from '../../config/schema.ts'
 /** Headers are ASCII, so other characters are percent-encoded. */
 const ascii = (text: string): string => text.replace(/[^ -~]+|%/gu, (run) => encodeURIComponent(run.toWellFormed()))
 
-/** Returns the headers that describe the caller to a service. Null omits every header about the caller. */
+/**
+ * Returns the headers that describe the caller to a service. Null omits every header about the caller. Leaves out abilities
+ * with a space, which would read as two.
+ */
 export function callerHeaders(
   caller: Caller | null,
   { headers, remote_user }: Config['guard'],
@@ -20,7 +23,7 @@ export function callerHeaders(
     name: user?.name,
     groups: user?.role,
     user_id: id,
-    abilities: caller.abilities.filter((ability) => hasSignInFor(caller, ability)).join(' '),
+    abilities: caller.abilities.filter((name) => !name.includes(' ') && hasSignInFor(caller, name)).join(' '),
     credential: `${kindOf(caller)} ${caller.credentialId}`,
   }
   const named: Record<string, string> = {}
