@@ -96,7 +96,7 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file, port))
 }
 
-function whereToLook({ app, database, test_page }: Config, file: string | null, port: number): string {
+function whereToLook({ app, database, mail, test_page }: Config, file: string | null, port: number): string {
   const { protocol, hostname } = new URL(app.url)
   // PORT changes the server but not app.url; the printed URL must be reachable.
   const url = protocol === 'http:' && isLoopback(hostname) ? `http://${hostname}:${port}` : app.url
@@ -106,7 +106,7 @@ function whereToLook({ app, database, test_page }: Config, file: string | null, 
   Database         ${database.file ?? 'PostgreSQL'}
   Configuration    ${file ?? 'none (all defaults)'}
   API description  ${url}/openapi.json
-${test_page ? `  Test page        ${url}/test-login\n` : ''}
+${mail.url === 'log:' ? '  Mails            printed here, until mail.url is set\n' : ''}${test_page ? `  Test page        ${url}/test-login\n` : ''}
   Create the first user:
     npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
 

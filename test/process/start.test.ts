@@ -26,6 +26,7 @@ t.test('starts without any configuration, says where to look, and stores its sec
   t.ok(banner.includes(`Database         ${testEngine === 'sqlite' ? join(first.cwd, 'data/svc.db') : 'PostgreSQL'}\n`))
   t.ok(banner.includes('Configuration    none (all defaults)\n'))
   t.ok(banner.includes(`API description  ${here}/openapi.json\n`))
+  t.ok(banner.includes('Mails            printed here, until mail.url is set\n'))
   t.match(banner, /npm run --silent svc -- user:create --email=\S+ --name=".+" --verified\n/)
   t.equal(first.stderr(), '')
   t.equal(modeOf(join(first.cwd, 'data')), '700')

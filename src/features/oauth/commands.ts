@@ -23,7 +23,9 @@ async function show(context: CommandContext, { options: { json }, arguments: [id
       id,
       clients.map(({ client_id }) => client_id),
     )
-    throw new CommandError(`Unknown client ${id}.${near ? ` Did you mean ${near}?` : ''}`)
+    throw new CommandError(
+      `Unknown client ${id}.${near ? ` Did you mean ${near}?` : ''}\nList the clients: svc client:list`,
+    )
   }
   printRecord(context, clientDetails(client), json)
 }
