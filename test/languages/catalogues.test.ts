@@ -16,7 +16,7 @@ const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf
   .join('\n')
 
 /** Patterns of names that the code composes, such as `error.${code}`. */
-const composed = [...sources.matchAll(/[`'"]((?:[a-z][\w-]*\.)+[\w.-]*)\$\{[^}]+\}([\w.]*)`/g)].map(
+const composed = [...sources.matchAll(/[`'"]((?:[a-z][\w-]*\.)+[\w.-]*|account-)\$\{[^}]+\}([\w.]*)`/g)].map(
   ([, prefix = '', suffix = '']) =>
     new RegExp(`^${prefix.replaceAll('.', '\\.')}[\\w-]+${suffix.replaceAll('.', '\\.')}$`),
 )
