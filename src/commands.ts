@@ -109,4 +109,12 @@ export const terminalCommand = <const Options extends CommandOptions>(
 ): Command => ({ ...declared, usesDatabase: false })
 
 /** Error that the user of a command can fix: printed to standard error, exit code 1. */
-export class CommandError extends Error {}
+export class CommandError extends Error {
+  /** What a terminal shows instead of a message for programs. */
+  readonly forPeople: string
+
+  constructor(message: string, forPeople = message) {
+    super(message)
+    this.forPeople = forPeople
+  }
+}

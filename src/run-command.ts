@@ -102,6 +102,6 @@ async function run([word, ...words]: readonly string[]): Promise<void> {
 
 await run(process.argv.slice(2)).catch((error) => {
   if (!(error instanceof CommandError)) exitOnError(error)
-  process.stderr.write(`${forTerminal(error.message)}\n`)
+  process.stderr.write(`${forTerminal(process.stderr.isTTY ? error.forPeople : error.message)}\n`)
   process.exit(1)
 })

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import t from 'tap'
+import { refuse } from '../src/admin/command-input.ts'
 import { commandHelp, findCommand, parseWords, programHelp } from '../src/command-line.ts'
 import { commands } from '../src/command-list.ts'
 
@@ -35,6 +36,14 @@ t.test('explains each error in a command line', async (t) => {
     ]),
   ]
   for (const [line, message] of cases) t.throws(() => parse(line), { message }, line)
+})
+
+t.test('shows invalid values as text on a terminal, and as the JSON of the API to programs', async (t) => {
+  const errors = { name: ['The name field is required.'], email: ['The email field is required.'] }
+  t.throws(() => refuse(errors), {
+    message: /^\{"message":"The name field is required\. \(and 1 more error\)","code":"validation_failed"/,
+    forPeople: 'The name field is required.\nThe email field is required.',
+  })
 })
 
 t.test('reads options, arguments and defaults', async (t) => {

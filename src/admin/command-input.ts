@@ -20,10 +20,15 @@ export const pageOptions = {
   after: { value: 'cursor', description: 'Continue after this record, which ended the previous page' },
 } as const satisfies CommandOptions
 
-/** Prints the 422 body that the API returns for the same error. */
+/** The body that the API returns for the same error; on a terminal, only its messages. */
+function apiError({ message, code, errors }: HttpError): CommandError {
+  const messages = Object.values(errors ?? { error: [message] }).flat()
+  return new CommandError(JSON.stringify({ message, code, ...(errors ? { errors } : {}) }), messages.join('\n'))
+}
+
+/** Rejects the input like the API. */
 export function refuse(errors: FieldErrors): never {
-  const { message, code } = validationFailed(errors)
-  throw new CommandError(JSON.stringify({ message, code, errors }))
+  throw apiError(validationFailed(errors))
 }
 
 /** Runs an operation and prints its errors as the API returns them. */
@@ -35,8 +40,7 @@ export async function attempt<T>(operation: Promise<T>): Promise<T> {
     if (error.statusCode === 429) {
       throw new CommandError('This mailbox received too much mail (rate_limits.mail). Try again later.')
     }
-    const { message, code, errors } = error
-    throw new CommandError(JSON.stringify({ message, code, ...(errors ? { errors } : {}) }))
+    throw apiError(error)
   }
 }
 
