@@ -183,8 +183,9 @@ export class RecordAdapter implements Adapter {
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
-    const { registry, lookups } = this.#parts
-    if (this.#kind === 'Client') return registry.metadata(id)
+    const { lookups } = this.#parts
+    // The configuration lists them all.
+    if (this.#kind === 'Client') return undefined
     if (isCarried(this.#kind, id)) return this.#findCarried(id)
     const key = recordId(this.#kind, id)
     if (this.#redis) return this.#payloadOf(await this.#redis.find(key))

@@ -79,14 +79,15 @@ const ownMetadata = (client_id: string, name: string): ClientMetadata => ({
 /** The clients of one configuration. */
 export class Registry {
   readonly #clients: ReadonlyMap<string, RegisteredClient>
-  readonly #metadata: ReadonlyMap<string, ClientMetadata>
+  /** Metadata of the clients, and of svc's own, by their id. */
+  readonly metadata: ReadonlyMap<string, ClientMetadata>
   readonly #targets: ReadonlyMap<string, Targets>
   readonly #otherTargets: Targets
   readonly #audiences: ReadonlySet<string>
 
   constructor(config: Config) {
     this.#clients = new Map(config.clients.map((client) => [client.client_id, client]))
-    this.#metadata = new Map([
+    this.metadata = new Map([
       ...config.clients.map((client): [string, ClientMetadata] => [client.client_id, metadataOf(client)]),
       [personalClient, ownMetadata(personalClient, 'Personal access token')],
       [firstPartyClient, ownMetadata(firstPartyClient, config.app.name)],
@@ -119,12 +120,8 @@ export class Registry {
     }
   }
 
-  metadata(id: string): ClientMetadata | undefined {
-    return this.#metadata.get(id)
-  }
-
   has(id: string): boolean {
-    return this.#metadata.has(id)
+    return this.metadata.has(id)
   }
 
   /** Tests whether a client belongs to svc or the operator instead of a third party. */

@@ -52,6 +52,8 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const policy = interactionPolicyOf(parts)
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
+    // The library keeps these. Of clients that an adapter finds, it keeps a hundred, and hashes their metadata to find them.
+    clients: [...registry.metadata.values()],
     jwks: { keys: parts.keys.map((key) => new SigningKey(key)) },
     routes: protocolRoutes,
     responseTypes: ['code'],

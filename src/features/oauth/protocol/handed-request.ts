@@ -10,9 +10,18 @@ export function giveBody(raw: IncomingMessage, form: string): void {
   Object.defineProperties(raw, { readable: { value: true }, iterator: { value: () => [bytes] } })
 }
 
+let parsed = new URL('http://localhost')
+let parsedFrom = ''
+
+/** The same for all requests of a configuration. */
+function originOf(url: string): URL {
+  if (url !== parsedFrom) [parsed, parsedFrom] = [new URL(url), url]
+  return parsed
+}
+
 /** Gives the library the host and the client's address as svc determined them. Headers of the request do not count. */
 export function settleOrigin(raw: IncomingMessage, url: string, address: string): void {
-  const { protocol, host } = new URL(url)
+  const { protocol, host } = originOf(url)
   // A target may name a host as well (RFC 9112 section 3.2.2).
   if (raw.url && !raw.url.startsWith('/')) raw.url = raw.url.replace(/^[^/]*\/\/[^/?#]*/, '')
   Object.assign(raw, { originalUrl: raw.url })

@@ -28,7 +28,7 @@ export function clientBySecret(
   const found = credentialsOf(headers.authorization, fields)
   if (!found || !printable.test(found.id) || !printable.test(found.secret)) return null
   const client = registry.client(found.id)
-  const { client_secret: hash } = (client && registry.metadata(found.id)) ?? {}
+  const { client_secret: hash } = (client && registry.metadata.get(found.id)) ?? {}
   if (!client || typeof hash !== 'string' || limits.isSuspectPair(found.id, ip)) return null
   const only = client.token_endpoint_auth_method
   if (only !== null && only !== found.method) return null
