@@ -8,7 +8,10 @@ import type { Value } from './rows.ts'
 // Values stay text; parsing only the used ones keeps batches cheap.
 const asText = { getTypeParser: () => (value: string) => value }
 
-/** Batched lookups on a small separate pool, with one `= ANY($1)` per batch. */
+/**
+ * Batched lookups on a small separate pool, with one `= ANY($1)` per batch. A single key has its own statement, because
+ * PostgreSQL plans one with a short array again each time, which takes longer than running it.
+ */
 export function postgresqlLookups(
   { url, prepared_statements: usesStatements }: Config['database'],
   connections: number,
@@ -26,13 +29,23 @@ export function postgresqlLookups(
 
   const lookups = batchedLookups(
     ({ name, select, column, type, rowOf }) => {
-      const text =
+      const many =
         column === null
           ? `WITH keys AS (SELECT key FROM unnest($1::${type}[]) AS given (key)) ${select}`
           : `${select} WHERE ${column} = ANY($1::${type}[])`
-      const statement = { ...(usesStatements && { name }), text, rowMode: 'array' as const }
+      const one =
+        column === null
+          ? `WITH keys AS (SELECT $1::${type} AS key) ${select}`
+          : `${select} WHERE ${column} = $1::${type}`
+      const statementOf = (text: string, suffix = '') => ({
+        ...(usesStatements && { name: name + suffix }),
+        text,
+        rowMode: 'array' as const,
+      })
+      const [ofMany, ofOne] = [statementOf(many), statementOf(one, '-one')]
       return async (keys) => {
-        const { rows } = await pool.query<Value[]>({ ...statement, values: [keys] })
+        const query = keys.length === 1 ? { ...ofOne, values: keys } : { ...ofMany, values: [keys] }
+        const { rows } = await pool.query<Value[]>(query)
         return rows.map(rowOf)
       }
     },
