@@ -1,20 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { isAvailable } from './available.ts'
 import type { NetworkedPlace, Place, Switch } from './networks.ts'
+import { haproxySettings, patroniSettings } from './patroni-settings.ts'
 import { freePort } from './port.ts'
 import { findPostgresql, serverUser } from './postgresql-server.ts'
 import { openProxy } from './proxy.ts'
@@ -25,9 +17,6 @@ const find = (name: string) =>
   ['/usr/bin', '/usr/sbin', '/usr/local/bin'].map((folder) => join(folder, name)).find((path) => existsSync(path))
 
 const programs = { etcd: find('etcd'), patroni: find('patroni'), haproxy: find('haproxy') }
-
-/** The folder of all programs of PostgreSQL: another one may have links to some. */
-const binaries = () => dirname(realpathSync(join(findPostgresql() ?? '', 'initdb')))
 
 /** Whether the programs of the cluster are installed for the tests; CI requires them. */
 export function hasPatroni(t: Test): boolean {
@@ -99,47 +88,6 @@ function run(t: Test, program: string, args: string[], folder: string, place?: P
   return child
 }
 
-/** Addresses of a node: those of etcd, of Patroni and of PostgreSQL, and the range that may connect. */
-interface Addresses {
-  etcd: string
-  rest: string
-  database: string
-  range: string
-}
-
-const settings = ({ etcd, rest, database, range }: Addresses, name: string, folder: string) => ({
-  scope: 'svc',
-  name,
-  restapi: { listen: rest, connect_address: rest },
-  // Without discovery of the address of etcd, which would lead past the proxy of the node.
-  // And with version 2 of its API: with version 3, Patroni 3.0 overwrites the lock of the new primary after a pause.
-  etcd: { host: etcd, use_proxies: true },
-  bootstrap: {
-    dcs: {
-      ttl: 10,
-      loop_wait: 2,
-      retry_timeout: 3,
-      maximum_lag_on_failover: 1_048_576,
-      synchronous_mode: true,
-      // A crashed primary is replaced at once; by default Patroni tries to start it again first.
-      primary_start_timeout: 0,
-      postgresql: { use_pg_rewind: true, parameters: { max_connections: 100, wal_log_hints: 'on' } },
-    },
-    initdb: [{ encoding: 'UTF8' }, { auth: 'trust' }, 'no-sync'],
-  },
-  postgresql: {
-    listen: database,
-    connect_address: database,
-    data_dir: join(folder, 'data'),
-    bin_dir: binaries(),
-    pgpass: join(folder, 'pgpass'),
-    authentication: { replication: { username: 'postgres' }, superuser: { username: 'postgres' } },
-    // The machine does not crash, so nothing needs to reach its disk.
-    parameters: { unix_socket_directories: folder, fsync: 'off', shared_buffers: '32MB' },
-    pg_hba: ['local all all trust', `host all all ${range} trust`, `host replication all ${range} trust`],
-  },
-})
-
 /** The processes of the PostgreSQL below a folder. */
 function postgresqlOf(folder: string): number[] {
   try {
@@ -180,7 +128,7 @@ async function startNode(t: Test, parent: string, name: string, network: Network
   )
   const file = join(folder, 'patroni.yml')
   const addresses = { etcd, rest: rest ?? '', database: database ?? '', range: network.range }
-  writeFileSync(file, stringify(settings(addresses, name, folder)))
+  writeFileSync(file, stringify(patroniSettings(addresses, name, folder)))
   // PostgreSQL detaches from Patroni, so it must be ended on its own, and after Patroni, which would start it again.
   const end = () => signal(postgresqlOf(folder), 'SIGKILL')
   process.once('exit', end)
@@ -233,21 +181,6 @@ function give(folder: string): void {
   if (owner) chownSync(folder, owner.uid, owner.gid)
 }
 
-/** The settings that docs/high-availability.md recommends. */
-const haproxy = (port: number, nodes: { name: string; url: string; rest: string }[]) => `
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30m
-  timeout server 30m
-listen primary
-  bind 127.0.0.1:${port}
-  option httpchk OPTIONS /primary
-  http-check expect status 200
-  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
-${nodes.map(({ name, url, rest }) => `  server ${name} ${new URL(url).host} check port ${new URL(rest).port}`).join('\n')}
-`
-
 async function startEtcd(t: Test, folder: string, address: string): Promise<URL> {
   const [client, peer] = [await freePort(), await freePort()].map((port) => `http://${address}:${port}`)
   const options = {
@@ -286,7 +219,7 @@ export async function startCluster(t: Test, { folderOf, places }: ClusterOptions
   )
   const port = await freePort()
   const config = join(folder, 'haproxy.cfg')
-  writeFileSync(config, haproxy(port, nodes))
+  writeFileSync(config, haproxySettings(port, nodes))
   run(t, programs.haproxy ?? '', ['-db', '-f', config], folder)
 
   const primary = async (other?: Node) => {

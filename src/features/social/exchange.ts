@@ -79,7 +79,7 @@ async function oauth2Profile(
   if ([403, 404].includes(addresses.status)) return { ...profile, email: null }
   if (addresses.status !== 200) throw new Error(`the address endpoint returned ${addresses.status}`)
   const email = primaryEmail(provider.emails, await addresses.json())
-  return { ...profile, email: email && { ...email, verified: email.verified && provider.config.trust_email !== false } }
+  return { ...profile, email: email && { ...email, verified: email.verified && provider.trustsEmail } }
 }
 
 function read(connection: Configuration, token: string, url: URL): Promise<Response> {

@@ -116,7 +116,7 @@ export const oauth2Presets: Readonly<Record<string, OAuth2Preset>> = {
     scopes: ['read:user', 'user:email'],
     map: { avatar: 'avatar_url' },
     emails: 'github',
-    trustEmail: false,
+    trustEmail: true,
     reauthenticate: { prompt: 'select_account' },
   },
   bitbucket: {
@@ -127,7 +127,7 @@ export const oauth2Presets: Readonly<Record<string, OAuth2Preset>> = {
     scopes: ['account', 'email'],
     map: { id: 'uuid', name: 'display_name', avatar: 'links.avatar.href' },
     emails: 'bitbucket',
-    trustEmail: false,
+    trustEmail: true,
   },
   facebook: {
     label: 'Facebook',
