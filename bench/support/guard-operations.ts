@@ -70,14 +70,14 @@ export const forwardAuthComparisons: readonly Comparison[] = [
   },
   {
     name: 'guard-nginx-limit',
-    title: 'nginx with a bare Fastify route as its guard',
+    title: 'nginx with an empty Fastify route as its guard',
     to: 'nginx with a constant 200 as its guard',
     target: null,
     async prepare(bench) {
       const [bare, constant] = [await bench.startBare(), await admittingNginx(bench)]
       const [base, op] = [
         await guardingNginx(bench, `127.0.0.1:${constant.port}`),
-        await guardingNginx(bench, `127.0.0.1:${bare.port}`, '/api/user'),
+        await guardingNginx(bench, `127.0.0.1:${bare.port}`, '/guard'),
       ]
       return sides(bench, base, op, guardedRequests(credentials), [bare, constant])
     },
