@@ -52,7 +52,16 @@ t.test('configures eleven providers and a custom one from their credentials alon
     t.match(provider(id).scope, /^openid( |$)/, id)
   }
   const trusted = listProviders(config).filter(({ trustsEmail }) => trustsEmail)
-  t.same(trusted.map(({ id }) => id).sort(), ['acme', 'apple', 'gitlab', 'google', 'linkedin', 'slack'])
+  t.same(trusted.map(({ id }) => id).sort(), [
+    'acme',
+    'apple',
+    'bitbucket',
+    'github',
+    'gitlab',
+    'google',
+    'linkedin',
+    'slack',
+  ])
   for (const { id, label } of listProviders(config)) t.match(label, /^[A-Z]/, id)
   const buttons = socialLinks(config, { returnTo: null, isAnew: false })
   const marks = buttons.flatMap(({ mark }) => mark?.shapes[0]?.path ?? [])
