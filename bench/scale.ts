@@ -82,7 +82,7 @@ function earlier(): Partial<ScaleReport> {
   return isDeepStrictEqual(report.amounts, amounts) ? report : {}
 }
 
-const { operations = [], pruning = [], migrations = [] } = earlier()
+const { operations = [], pruning = [], migrations = [], options: before = options, machine } = earlier()
 
 /** Replaces a result by one of the same name. */
 function put<T extends { name: string }>(results: Measured<T>[], order: readonly string[], ...measured: T[]): void {
@@ -93,11 +93,18 @@ function put<T extends { name: string }>(results: Measured<T>[], order: readonly
   results.splice(0, results.length, ...sorted)
 }
 
+/** The results of several runs are as exact as the shortest and busiest one. */
 function save(): void {
+  const facts = machineFacts()
+  const loadAverage = Math.max(Number(machine?.loadAverage ?? 0), Number(facts.loadAverage))
   const report: ScaleReport = {
     date: new Date().toISOString(),
-    machine: { ...machineFacts(), postgresql: postgresql.version },
-    options,
+    machine: { ...facts, loadAverage, postgresql: postgresql.version },
+    options: {
+      seconds: Math.min(before.seconds, options.seconds),
+      rounds: Math.min(before.rounds, options.rounds),
+      connections: Math.max(before.connections, options.connections),
+    },
     amounts,
     operations,
     pruning,

@@ -95,7 +95,7 @@ function linesOf({ date, machine, options, amounts, ...found }: ScaleReport): st
     ...(found.migrations.length > 0 ? ['', ...migrationTable(found.migrations, amounts.large)] : []),
     '',
     `Measured on ${date.slice(0, 10)} at ${commits}: medians of at least ${rounds} rounds of ${seconds} s with at most`,
-    `${connections} connections, Node ${node} and PostgreSQL ${postgresql}. The load average was ${loadAverage} on ${cores} cores,`,
+    `${connections} connections, Node ${node} and PostgreSQL ${postgresql}. The load average was up to ${loadAverage} on ${cores} cores,`,
     'so rates include the waiting for other processes.',
     ...(missing.length > 0 ? ['', `Not measured yet at this size: ${missing.join(', ')}.`] : []),
   ]

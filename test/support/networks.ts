@@ -2,27 +2,24 @@ import { spawnSync } from 'node:child_process'
 import type { Test } from 'tap'
 import { serverUser } from './postgresql-server.ts'
 
-/** Where the processes of a node run. */
+/** A place with its own network interface, where the processes of a node run. */
 export interface Place {
   /** The address that they listen on. */
   address: string
   /** The command that runs a program here, as the user of the servers. */
   command(program: string, args: string[]): string[]
-}
-
-/** A machine of its own, as far as the network is concerned. */
-export interface NetworkedPlace extends Place {
   /** Drops every packet from and to it. Connections stay open without answers. */
   unplug(): void
   plugIn(): void
 }
 
-/** Machines on a common switch, and the address of this machine on it. */
+/** A switch that connects places with each other and with this machine. */
 export interface Switch {
+  /** The address of this machine. */
   address: string
   /** The range of all addresses. */
   range: string
-  connect(name: string): NetworkedPlace
+  connect(name: string): Place
 }
 
 const prefix = '10.231.0'
@@ -40,7 +37,7 @@ export function openSwitch(t: Test): Switch {
   ip('addr', 'add', `${prefix}.1/24`, 'dev', bridge)
   ip('link', 'set', bridge, 'up')
   let count = 0
-  const connect = (name: string): NetworkedPlace => {
+  const connect = (name: string): Place => {
     const namespace = `${bridge}-${name}`
     const link = `${bridge}v${count}`
     const address = `${prefix}.${10 + count++}`

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { isAvailable } from './available.ts'
-import type { NetworkedPlace, Place, Switch } from './networks.ts'
+import type { Place, Switch } from './networks.ts'
 import { haproxySettings, patroniSettings } from './patroni-settings.ts'
 import { freePort } from './port.ts'
 import { findPostgresql, serverUser } from './postgresql-server.ts'
@@ -40,7 +40,7 @@ export interface Node {
   /** Pauses all its processes: connections stay open without answers. */
   freeze(): void
   thaw(): void
-  /** Cuts Patroni off from etcd. In a network of its own, the node loses everything else too. */
+  /** Cuts Patroni off from etcd. With its own network interface, cuts the whole node off. */
   cutOff(): void
   reconnect(): void | Promise<void>
   /** Starts Patroni again after `kill('all')`. */
@@ -163,7 +163,7 @@ async function proxied(t: Test, etcd: URL) {
   return { etcd: new URL(proxy.url).host, cutOff: proxy.cut, reconnect: proxy.open }
 }
 
-const unpluggable = (etcd: URL, { unplug, plugIn }: NetworkedPlace) => ({
+const unpluggable = (etcd: URL, { unplug, plugIn }: Place) => ({
   etcd: etcd.host,
   cutOff: unplug,
   reconnect: plugIn,

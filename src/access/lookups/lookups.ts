@@ -55,7 +55,7 @@ export interface OauthRecordRow {
 /** A code or a refresh token, and what it depends on. */
 export interface OauthTokenRow {
   record: OauthRecordRow
-  /** Null for the grants of earlier versions too, which a token does not find by itself. */
+  /** Also null for a grant that an earlier version stored, without the hash that its tokens have. */
   grant: OauthRecordRow | null
   /** Session with which it ends. */
   session: OauthRecordRow | null

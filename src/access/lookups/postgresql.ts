@@ -9,8 +9,8 @@ import type { Value } from './rows.ts'
 const asText = { getTypeParser: () => (value: string) => value }
 
 /**
- * Batched lookups on a small separate pool, with one `= ANY($1)` per batch. A single key has its own statement, because
- * PostgreSQL plans one with a short array again each time, which takes longer than running it.
+ * Batched lookups on a small separate pool, with one `= ANY($1)` per batch. A single key has its own statement: PostgreSQL
+ * plans a query with an array again each time, which takes longer than running it.
  */
 export function postgresqlLookups(
   { url, prepared_statements: usesStatements }: Config['database'],

@@ -1,7 +1,7 @@
 import type { Finding } from '../findings.ts'
 import type { Config } from '../schema.ts'
 
-/** Returns warnings about clients that are valid, but will not work as other servers make operators expect. */
+/** Returns warnings about settings of clients that are valid, but probably mistakes. */
 export function clientWarnings({ clients }: Config): Finding[] {
   return clients.flatMap(({ grants, redirect_uris }, client) => {
     const path = ['clients', client]

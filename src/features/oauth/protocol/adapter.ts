@@ -95,9 +95,9 @@ export class RecordAdapter implements Adapter {
       id: recordId('Grant', grantId),
       until: (record.expiresAt ?? now) + registry.maxAccessTtl(clientId),
     }
-    const exchanged = await store.exchange(used.id, now, record, grant)
-    if (!exchanged) throw usedAlready()
-    if (exchanged.isExtended) noteEnd(grant.id, grant.until)
+    const saved = await store.exchange(used.id, now, record, grant)
+    if (!saved) throw usedAlready()
+    if (saved.isExtended) noteEnd(grant.id, grant.until)
   }
 
   /** Saves a session or grant. One that was read updates its row, and fails if the row has ended since. */
@@ -218,7 +218,7 @@ export class RecordAdapter implements Adapter {
   async consume(id: string): Promise<void> {
     const { store, clock } = this.#parts
     const key = recordId(this.#kind, id)
-    // The library saves the refresh token next.
+    // The library saves the refresh token next, which writes the use as well.
     if (!this.#redis && ofGrant.has(this.#kind) && holdUse({ kind: this.#kind, id: key })) return
     const isUsed = await (this.#redis ?? store).consume(key, clock.now())
     if (isUsed || !usedOnce.has(this.#kind)) return

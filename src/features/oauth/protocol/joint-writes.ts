@@ -14,7 +14,7 @@ interface HeldUse {
   id: string
 }
 
-/** Writes of requests that wait for the next one, so that both are one statement. */
+/** Writes that a request holds back for its next one, so that both are one statement. */
 const grants = new WeakMap<object, HeldGrant>()
 const uses = new WeakMap<object, HeldUse>()
 

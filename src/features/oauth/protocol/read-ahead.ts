@@ -26,7 +26,7 @@ export async function readToken(lookups: Lookups, id: string): Promise<OauthReco
   return record
 }
 
-/** A row that this request has read ahead, once: the second time, the database says what has changed meanwhile. */
+/** Returns a row that this request has read ahead, once. A second read asks the database, because the row may have changed. */
 export function takeRecord(key: string): OauthRecordRow | undefined {
   const records = Provider.ctx && ahead.get(Provider.ctx)?.records
   const row = records?.get(key)
@@ -34,7 +34,7 @@ export function takeRecord(key: string): OauthRecordRow | undefined {
   return row
 }
 
-/** The user of this id as this request has read it with the token or with the browser's session. */
+/** Returns the user with this id, if this request has read it with the token or with the browser's session. */
 export function knownUser(id: string): User | undefined {
   const { ctx } = Provider
   if (!ctx) return undefined
