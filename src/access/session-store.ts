@@ -14,10 +14,13 @@ import { passwordFingerprintMatches } from './password-fingerprint.ts'
 class SessionState {
   readonly row: SessionRow | null
   readonly stale: string | null
+  /** JSON of the data that the request read or saved last. */
+  data: string
 
   constructor(row: SessionRow | null, stale: string | null) {
     this.row = row
     this.stale = stale
+    this.data = row?.data ?? '{}'
   }
 
   toJSON(): undefined {
@@ -47,6 +50,15 @@ const isSameUser = ({ user, password, passwordFingerprint }: SessionRow): boolea
 /** Tests whether a session row is valid: not expired, with an unchanged user. */
 export const isLive = (row: SessionRow, now: number, session: Config['session']): boolean =>
   !isOver(row, now, session) && isSameUser(row)
+
+/** Applies to data of a row the changes that a request made to the data it read. */
+function withChanges(current: string, { read, saved }: { read: string; saved: string }): string {
+  if (current === read) return saved
+  const [before, after] = [JSON.parse(read), JSON.parse(saved)]
+  const names = Object.keys({ ...before, ...after })
+  const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+  return JSON.stringify({ ...JSON.parse(current), ...Object.fromEntries(changed.map((name) => [name, after[name]])) })
+}
 
 /** Session store on database rows: reads through the batched lookups, writes only changes. */
 export class SessionStore implements LibraryStore {
@@ -86,12 +98,11 @@ export class SessionStore implements LibraryStore {
   }
 
   async #save(sessionId: string, { state, cookie: _cookie, ...rest }: Session): Promise<void> {
-    const { prisma } = this.#database
     const id = sha256Hex(sessionId)
     const data = JSON.stringify(rest)
     if (state?.row) {
-      // A missing row was ended meanwhile; the update must not restore it.
-      await prisma.session.updateMany({ where: { id, publicId: state.row.publicId }, data: { data } })
+      await this.#update({ id, publicId: state.row.publicId }, { read: state.data, saved: data })
+      state.data = data
       return
     }
     const date = new Date(this.#clock.now())
@@ -103,5 +114,20 @@ export class SessionStore implements LibraryStore {
         INSERT INTO sessions (id, public_id, data, created_at, last_seen_at) VALUES (${id}, ${randomId()}, ${data}, ${date}, ${date})
         ON CONFLICT (id) DO UPDATE SET data = excluded.data, last_seen_at = excluded.last_seen_at WHERE sessions.user_id IS NULL`
     })
+  }
+
+  /** Saves the changes of a request, and keeps those that concurrent requests with the session saved meanwhile. */
+  async #update(row: { id: string; publicId: string }, request: { read: string; saved: string }): Promise<void> {
+    const { session } = this.#database.prisma
+    let current = request.read
+    for (;;) {
+      const data = withChanges(current, request)
+      const { count } = await session.updateMany({ where: { ...row, data: current }, data: { data } })
+      if (count > 0) return
+      const found = await session.findFirst({ where: row, select: { data: true } })
+      // A missing row was ended meanwhile; the update must not restore it.
+      if (!found) return
+      current = found.data
+    }
   }
 }
