@@ -29,14 +29,36 @@ export function openPostgresqlPool(
  * later statements would otherwise run inside the abandoned transaction.
  */
 function limitUses(pool: pg.Pool, timeout: number): void {
-  const timers = new WeakMap<pg.PoolClient, NodeJS.Timeout>()
+  const uses = new WeakMap<pg.PoolClient, Use>()
   pool.on('acquire', (client) => {
+    const use = uses.get(client) ?? new Use(client, timeout)
+    uses.set(client, use)
+    use.begin()
+  })
+  pool.on('release', (_error, client) => uses.get(client)?.end())
+}
+
+/** Use of a connection, with one timer for all times that the pool hands it out: a new one each time costs more. */
+class Use {
+  readonly #timer: NodeJS.Timeout
+  #isActive = false
+
+  constructor(client: pg.PoolClient, timeout: number) {
     const { stream } = messagesOf(client)
     const silence = () => new Error(`the database did not answer within ${timeout} ms`)
-    const giveUp = () => stream.destroy(Object.assign(silence(), { code: 'ETIMEDOUT' }))
-    timers.set(client, setTimeout(giveUp, timeout))
-  })
-  pool.on('release', (_error, client) => clearTimeout(timers.get(client)))
+    this.#timer = setTimeout(() => {
+      if (this.#isActive) stream.destroy(Object.assign(silence(), { code: 'ETIMEDOUT' }))
+    }, timeout).unref()
+  }
+
+  begin(): void {
+    this.#isActive = true
+    this.#timer.refresh()
+  }
+
+  end(): void {
+    this.#isActive = false
+  }
 }
 
 /** Applies pending migrations over a separate connection. */
