@@ -4,6 +4,7 @@ import { Batch } from './batch.ts'
 import type { Lookups } from './lookups.ts'
 import {
   grantToken,
+  grantTokenWithRecord,
   type LookupKind,
   oauthDenial,
   oauthRecord,
@@ -49,7 +50,6 @@ export function batchedLookups(query: Query, close: () => Promise<void>, { metri
     return tracing ? (key: Key) => tracing.span(`lookup ${kind.name}`, {}, () => find(key)) : find
   }
   const denial = batched(oauthDenial)
-  const ofGrant = batched(grantToken)
   return {
     tokenById: batched(tokenById),
     tokenByHash: batched(tokenByHash),
@@ -62,13 +62,18 @@ export function batchedLookups(query: Query, close: () => Promise<void>, { metri
     oauthRecordByCode: batched(oauthRecordByCode),
     oauthToken: batched(oauthToken),
     isDenied: async (hash) => (await denial(hash)) !== null,
-    grantToken: async (hash, record, userId) => {
-      const found = await ofGrant(hash + record + userId)
-      // The query returns a row for each key.
-      if (!found) throw new Error('A lookup returned too few rows.')
-      return found
-    },
+    grantToken: always(batched(grantToken)),
+    grantTokenWithRecord: always(batched(grantTokenWithRecord)),
     personalToken: batched(personalToken),
     close,
   }
 }
+
+/** Removes null from the result of a lookup whose query returns a row for each key. */
+const always =
+  <Row>(find: (key: string) => Promise<Row | null>) =>
+  async (key: string): Promise<Row> => {
+    const found = await find(key)
+    if (!found) throw new Error('A lookup returned too few rows.')
+    return found
+  }

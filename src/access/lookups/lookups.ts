@@ -62,11 +62,11 @@ export interface OauthTokenRow {
   user: User | null
 }
 
-/** What an access token of a grant depends on. */
-export interface GrantTokenRow {
+/** What an access token of a grant depends on. Most checks need only the end of the grant, in Unix milliseconds. */
+export interface GrantTokenRow<Grant = { expiresAt: number | null }> {
   key: string
   isDenied: boolean
-  grant: OauthRecordRow | null
+  grant: Grant | null
   user: User | null
 }
 
@@ -106,8 +106,10 @@ export interface Lookups {
   oauthToken(id: string): Promise<OauthTokenRow | null>
   /** Tests whether the JWT with this SHA-256 (hex) of its jti was revoked. */
   isDenied(hash: string): Promise<boolean>
-  /** By the SHA-256 (hex) of the jti of a JWT, the id of its grant's record, and the id of its user. */
-  grantToken(denial: string, record: string, userId: string): Promise<GrantTokenRow>
+  /** By the SHA-256 (hex) of the jti of a JWT, the id of its grant's record, and the id of its user, in this order. */
+  grantToken(key: string): Promise<GrantTokenRow>
+  /** The same with the grant's record. */
+  grantTokenWithRecord(key: string): Promise<GrantTokenRow<OauthRecordRow>>
   /** By the jti of the JWT. */
   personalToken(jti: string): Promise<PersonalTokenRow | null>
   /** Separate connection pool, if there is one. */

@@ -236,9 +236,13 @@ const hashLength = 64
  * What an access token of a grant depends on, in one query instead of three. The key consists of the hash of its jti, the
  * id of its grant's record and the id of its user.
  */
-export const grantToken: LookupKind<string, GrantTokenRow> = {
-  name: 'grant-token',
-  select: `SELECT k.key, d.id, ${recordColumns('r.id')}, ${userColumns}
+const grantTokens = <Grant>(
+  name: string,
+  columns: string,
+  grantOf: (row: readonly Value[], offset: number) => Grant,
+): LookupKind<string, GrantTokenRow<Grant>> => ({
+  name,
+  select: `SELECT k.key, d.id, ${userColumns}, ${columns}
     FROM keys k
     LEFT JOIN oauth_denials d ON d.id = substr(k.key, 1, ${hashLength})
     LEFT JOIN oauth_records r ON r.id = substr(k.key, ${hashLength + 1}, ${hashLength})
@@ -248,11 +252,17 @@ export const grantToken: LookupKind<string, GrantTokenRow> = {
   rowOf: (row) => ({
     key: string(row[0]),
     isDenied: row[1] !== null,
-    grant: joinedRecord(row, 2),
-    user: userAt(row, 2 + recordWidth),
+    user: userAt(row, 2),
+    grant: row[2 + userWidth] === null ? null : grantOf(row, 2 + userWidth),
   }),
   keyOf: (row) => row.key,
-}
+})
+
+export const grantToken = grantTokens('grant-token', 'r.kind, r.expires_at', (row, offset) => ({
+  expiresAt: numberOf(row[offset + 1]),
+}))
+
+export const grantTokenWithRecord = grantTokens('grant-token-with-record', recordColumns('r.id'), recordAt)
 
 export const personalToken: LookupKind<string, PersonalTokenRow> = {
   name: 'personal-token',

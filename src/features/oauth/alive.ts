@@ -19,7 +19,7 @@ export interface LiveToken {
   user: User | null
   /** Name that the user gave the token; null for tokens of clients. */
   name: string | null
-  /** Record of the grant that the token belongs to; null if it depends on something else. */
+  /** Record of the token's grant; null without a grant, and if the caller did not ask for it. */
   grant: OauthRecordRow | null
 }
 
@@ -29,6 +29,11 @@ interface Origin {
 }
 
 const unnamed: Origin = { name: null }
+
+export interface FindOptions {
+  /** Also returns the record of the grant, which is several times as long as everything else. */
+  withGrant?: boolean
+}
 
 type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
 
@@ -40,25 +45,26 @@ export async function findLiveToken(
   parts: Parts,
   isRegistered: (clientId: string) => boolean,
   claims: AccessTokenClaims,
+  options: FindOptions = {},
 ): Promise<LiveToken | null> {
   if (!isRegistered(claims.client_id)) return null
   const subjects = subjectsOf(claims)
-  if (subjects.length === 0) return findToken(parts, claims)
+  if (subjects.length === 0) return findToken(parts, claims, options)
   const [token, ...areDenied] = await Promise.all([
-    findToken(parts, claims),
+    findToken(parts, claims, options),
     ...subjects.map((jti) => isDenied(parts, jti)),
   ])
   return areDenied.includes(true) ? null : token
 }
 
 /** The live token of these claims, regardless of the tokens that it was exchanged for. */
-async function findToken(parts: Parts, claims: AccessTokenClaims): Promise<LiveToken | null> {
+async function findToken(parts: Parts, claims: AccessTokenClaims, options: FindOptions): Promise<LiveToken | null> {
   const { gty, gid = '', jti, sub } = claims
   if (gty === 'client_credentials') {
     return (await isDenied(parts, jti)) ? null : { claims, user: null, name: null, grant: null }
   }
   if (!isUserId.test(sub)) return null
-  if (isGrantId.test(gid) && gid !== personalOrigin) return findGrantToken(parts, claims, gid)
+  if (isGrantId.test(gid) && gid !== personalOrigin) return findGrantToken(parts, claims, gid, options)
   const [isRevoked, user, origin] = await Promise.all([
     isDenied(parts, jti),
     parts.lookups.user(BigInt(sub)),
@@ -73,12 +79,15 @@ async function findGrantToken(
   { lookups, clock }: Parts,
   claims: AccessTokenClaims,
   gid: string,
+  { withGrant = false }: FindOptions,
 ): Promise<LiveToken | null> {
-  const found = await lookups.grantToken(sha256Hex(claims.jti), recordId('Grant', gid), claims.sub)
+  const key = sha256Hex(claims.jti) + recordId('Grant', gid) + claims.sub
+  const full = withGrant ? await lookups.grantTokenWithRecord(key) : null
+  const found = full ?? (await lookups.grantToken(key))
   const { user, grant } = found
   if (found.isDenied || !grant || !user || user.disabled) return null
   const hasEnded = grant.expiresAt !== null && grant.expiresAt <= clock.now()
-  return hasEnded ? null : { claims, user, name: null, grant }
+  return hasEnded ? null : { claims, user, name: null, grant: full?.grant ?? null }
 }
 
 /** The live session or row that the token depends on; null if it ended. */

@@ -11,11 +11,12 @@ import type { SendLogout } from './patches/logout.ts'
 import { PendingLimits } from './pending-limits.ts'
 import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
-import { UserInfo } from './user-info.ts'
+import { UserInfo, type UserInfoParts } from './user-info.ts'
 
 type LibraryParts = Omit<ProtocolParts & PatchParts, 'carried' | 'pending'> & {
   metrics: Metrics | null
   sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>
+  findLiveWithGrant: UserInfoParts['findLiveWithGrant']
 }
 
 interface Library {

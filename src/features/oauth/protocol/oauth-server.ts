@@ -6,7 +6,7 @@ import { inBatches } from '../../../database/batches.ts'
 import type { StepUpFactor } from '../../../feature.ts'
 import type { User } from '../../../users/user.ts'
 import { type AccessTokenClaims, AccessTokenVerifier } from '../access-token.ts'
-import { findLiveToken, type LiveToken } from '../alive.ts'
+import { type FindOptions, findLiveToken, type LiveToken } from '../alive.ts'
 import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
@@ -152,9 +152,9 @@ export class OAuthServer {
   }
 
   /** Claims and user of a valid access token of svc; null for any other. */
-  async findLive(token: string): Promise<LiveToken | null> {
+  async findLive(token: string, options: FindOptions = {}): Promise<LiveToken | null> {
     const claims = await this.#claimsOf(token)
-    return claims && this.#liveOf(claims)
+    return claims && this.#liveOf(claims, options)
   }
 
   /** Claims of an unexpired access token of svc, from its signature alone. */
@@ -164,10 +164,10 @@ export class OAuthServer {
   }
 
   /** The token of these claims; null if it ended. */
-  async #liveOf(claims: AccessTokenClaims): Promise<LiveToken | null> {
+  async #liveOf(claims: AccessTokenClaims, options: FindOptions = {}): Promise<LiveToken | null> {
     const registry = this.registry()
     if (!registry.hasAudience(claims.aud)) return null
-    return findLiveToken(this.#app, (id) => registry.has(id), claims)
+    return findLiveToken(this.#app, (id) => registry.has(id), claims, options)
   }
 
   /** Second factors that the user has enrolled and the configuration allows. */
@@ -255,6 +255,7 @@ export class OAuthServer {
       findConsent: (userId, clientId) => findConsent(database, userId, clientId),
       factorsOf: (user) => this.factorsOf(user),
       findLive: (token) => this.findLive(token),
+      findLiveWithGrant: (token) => this.findLive(token, { withGrant: true }),
       sign: (claims, algorithm) => this.sign(claims, algorithm),
     })
     // Created once, because each call builds all of the library's middleware again.

@@ -8,11 +8,11 @@ import type { Registry } from './clients.ts'
 import { protocolRoutes } from './paths.ts'
 import type { RecordSeal } from './record-seal.ts'
 
-interface UserInfoParts {
+export interface UserInfoParts {
   registry: Registry
   seal: RecordSeal
-  /** Valid access token of svc; null for any other. */
-  findLive(token: string): Promise<LiveToken | null>
+  /** Valid access token of svc with the record of its grant; null for any other. */
+  findLiveWithGrant(token: string): Promise<LiveToken | null>
 }
 
 /** Payload of a grant's record. */
@@ -47,7 +47,7 @@ export class UserInfo {
     const token = tokenOf(request)
     if (token === null) return null
     // The library looks again, and answers the failure.
-    const live = await this.#parts.findLive(token).catch(() => null)
+    const live = await this.#parts.findLiveWithGrant(token).catch(() => null)
     if (!live?.user || !live.grant || live.claims.cnf) return null
     return this.#claims(live.claims, live.user, live.grant)
   }

@@ -29,19 +29,19 @@ t.test('requires the scope openid at UserInfo, with GET and with POST', async (t
 t.test('answers 503 at UserInfo while the database is away, and again afterwards', async (t) => {
   const { svc, token } = await withToken(t, 'openid')
   const { prisma, transaction } = svc.database
-  const { user, grantToken } = svc.app.lookups
+  const { user, grantTokenWithRecord } = svc.app.lookups
   const fail = () => {
     throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   }
   Object.assign(svc.database, { transaction: fail, prisma: new Proxy(prisma, { get: fail }) })
-  Object.assign(svc.app.lookups, { user: fail, grantToken: fail })
+  Object.assign(svc.app.lookups, { user: fail, grantTokenWithRecord: fail })
   for (const method of ['GET', 'POST'] as const) {
     const answer = await userInfo(svc, method, token)
     t.match(answer, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } }, method)
     t.match(answer.json(), { error: 'temporarily_unavailable' })
   }
   Object.assign(svc.database, { transaction, prisma })
-  Object.assign(svc.app.lookups, { user, grantToken })
+  Object.assign(svc.app.lookups, { user, grantTokenWithRecord })
   t.equal((await userInfo(svc, 'GET', token)).statusCode, 200)
 })
 
