@@ -53,7 +53,7 @@ interface RingKey extends KeyTimes {
 }
 
 /** How often at most an unknown key is looked for in the database, in milliseconds. */
-const lookEvery = 1_000
+const pollInterval = 1_000
 
 /** How long a process runs before it encrypts again under the first secret, in milliseconds: a deployment that is rolled back by then still reads everything. */
 export const resealAfter = 3_600_000
@@ -127,7 +127,7 @@ export class KeyRing {
   /** Whether there is a key of this id; an unknown one is looked for in the database, once a second at most. */
   async knows(kid: string): Promise<boolean> {
     const now = this.#parts.clock.now()
-    if (!this.#has(kid) && now - this.#lookedAt >= lookEvery) await this.refresh()
+    if (!this.#has(kid) && now - this.#lookedAt >= pollInterval) await this.refresh()
     return this.#has(kid)
   }
 

@@ -2,10 +2,10 @@ import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provid
 import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts'
 import type { Clock } from '../../../clock.ts'
 import type { Config } from '../../../config/schema.ts'
-import { type CarriedRecords, isCarried } from './carried.ts'
 import type { Registry } from './clients.ts'
-import { holdGrant, holdUse, takeGrant, takeUse } from './joint-writes.ts'
-import { knownEnd, lastsUntil, noteEnd } from './known-ends.ts'
+import { type CookieRecords, isCookieRecord } from './cookie-records.ts'
+import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from './deferred-writes.ts'
+import { knownExpiry, lastsUntil, noteExpiry } from './known-expiries.ts'
 import { contentOf, isNewSession, type LastingPayload } from './lasting.ts'
 import type { PendingLimits } from './pending-limits.ts'
 import { readToken, takeRecord } from './read-ahead.ts'
@@ -17,7 +17,7 @@ import { type NewRecord, type RecordStore, recordId } from './store.ts'
 export interface AdapterParts {
   store: RecordStore
   seal: RecordSeal
-  carried: CarriedRecords
+  cookieRecords: CookieRecords
   pending: PendingLimits
   lookups: Lookups
   clock: Clock
@@ -30,7 +30,7 @@ export interface AdapterParts {
 /** Kinds that belong to a grant and are deleted with it. */
 const ofGrant = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken', 'DeviceCode'])
 
-/** Kinds that a client exchanges for tokens, which read more than the record. */
+/** Kinds that a client exchanges for tokens. A token request reads them together with their session, grant and user. */
 const exchanged = new Set(['AuthorizationCode', 'RefreshToken'])
 
 /** Kinds that can be used once. Of two concurrent uses, one must fail. */
@@ -42,13 +42,13 @@ const usedOnce = new Set(['AuthorizationCode', 'DeviceCode', 'PushedAuthorizatio
  */
 const pushedRequestKeptFor = 2 * 3_600_000
 
-/** Kinds that last as long as a record refers to them. The library would store them for a fixed time. */
+/** Kinds that svc stores for as long as a record refers to them. The library alone would use a fixed lifetime. */
 const lasting = new Set(['Session', 'Grant'])
 
-/** Lifetime of these before the first token, in milliseconds: time to sign in and to consent. */
+/** Lifetime of a session or grant without tokens, in milliseconds: time to sign in and to consent. */
 const unusedFor = 3_600_000
 
-/** A save extends a session only if its row would otherwise end this much too early, in milliseconds. */
+/** svc does not write a session to extend it by less than this, in milliseconds. */
 const endTolerance = 3_600_000
 
 /** Stores the library's records as rows, with hashed identifiers, encrypted payloads and svc's clock. */
@@ -66,10 +66,10 @@ export class RecordAdapter implements Adapter {
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const { store, clock, pending } = this.#parts
     const isCode = this.#kind === 'AuthorizationCode' && !this.#redis
-    // Whatever else the request saves may refer to the grant.
-    const grant = takeGrant()
+    // The grant first, because other records of the request may refer to it.
+    const grant = takeDeferredGrant()
     if (grant && !isCode && !(await store.insertOf(grant.owner, grant.record))) throw sessionEnded()
-    if (this.#parts.carried.takes(this.#kind, id, payload)) return
+    if (this.#parts.cookieRecords.tryPut(this.#kind, id, payload)) return
     await pending.count(this.#kind, payload)
     if (lasting.has(this.#kind)) return this.#saveLasting(id, payload)
     const keptFor = this.#kind === 'PushedAuthorizationRequest' ? pushedRequestKeptFor : 0
@@ -84,11 +84,11 @@ export class RecordAdapter implements Adapter {
     if (payload.grantId && ofGrant.has(this.#kind)) await this.#extend(payload, payload.grantId, end ?? clock.now())
   }
 
-  /** Saves a refresh token; with the use of the code or of its predecessor, in one statement. */
+  /** Saves a refresh token, and in the same statement marks the code or its predecessor as used. */
   async #saveRefreshToken(record: NewRecord, { clientId, grantId = '' }: AdapterPayload): Promise<void> {
     const { store, clock, registry } = this.#parts
     const now = clock.now()
-    const used = takeUse()
+    const used = takeDeferredUse()
     if (!used) return void (await store.insert(record))
     if (used.kind === 'RefreshToken') return store.rotate(used.id, now, record)
     const grant = {
@@ -97,25 +97,25 @@ export class RecordAdapter implements Adapter {
     }
     const saved = await store.exchange(used.id, now, record, grant)
     if (!saved) throw usedAlready()
-    if (saved.isExtended) noteEnd(grant.id, grant.until)
+    if (saved.isExtended) noteExpiry(grant.id, grant.until)
   }
 
-  /** Saves a session or grant. One that was read updates its row, and fails if the row has ended since. */
+  /** Saves a session or grant. One that was read from a row updates that row, and fails if the row was deleted meanwhile. */
   async #saveLasting(id: string, saved: LastingPayload): Promise<void> {
     const { storedId, storedPayload, storedContent: _, ...payload } = saved
     const { store, clock } = this.#parts
     const isSession = this.#kind === 'Session'
     if (isSession && this.#isStored(saved)) return
     const key = isSession ? recordId('uid', String(payload.uid)) : recordId('Grant', id)
-    const end = Math.max(clock.now() + this.#leastLife(payload), knownEnd(key))
+    const end = Math.max(clock.now() + this.#initialLifetime(payload), knownExpiry(key))
     const record = this.#recordOf(id, { ...payload, sessionId: undefined }, end)
     const { sessionId: owner = null } = payload
     // A session with a user is bound to a browser session of that user, and ends with it.
     const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
     const follows = isSession && isOwned ? owner : null
-    const isHeld = !isSession && !storedId && isOwned && owner !== null && holdGrant({ owner, record })
+    const isHeld = !isSession && !storedId && isOwned && owner !== null && deferGrant({ owner, record })
     const isSaved = isHeld || (await write({ ...record, sessionId: follows }))
-    if (isSaved) return noteEnd(key, end)
+    if (isSaved) return noteExpiry(key, end)
     const merged = isSession ? await this.#mergeSession(saved) : null
     if (!merged) throw sessionEnded()
     return this.#saveLasting(id, merged)
@@ -130,9 +130,9 @@ export class RecordAdapter implements Adapter {
 
   /** Tests whether the row of a session has its content and lasts long enough, so that it need not be written. */
   #isStored(session: LastingPayload): boolean {
-    // The next request for individual claims reads those of the latest grant.
+    // A request for individual claims makes its grant the latest one, which the next such request reads.
     if (session.storedContent === undefined || Provider.ctx?.oidc.params?.claims) return false
-    const end = this.#parts.clock.now() + this.#leastLife(session) - endTolerance
+    const end = this.#parts.clock.now() + this.#initialLifetime(session) - endTolerance
     return lastsUntil(recordId('uid', String(session.uid)), end) && contentOf(session) === session.storedContent
   }
 
@@ -155,7 +155,7 @@ export class RecordAdapter implements Adapter {
   }
 
   /** Initial lifetime of a session or grant, in milliseconds. Tokens extend it. */
-  #leastLife({ accountId, clientId }: AdapterPayload): number {
+  #initialLifetime({ accountId, clientId }: AdapterPayload): number {
     const { oauth, session } = this.#parts.config
     if (this.#kind === 'Session') return accountId ? session.absolute_lifetime : unusedFor
     return (
@@ -178,24 +178,24 @@ export class RecordAdapter implements Adapter {
     if (!lastsUntil(grantKey, until)) await this.#parts.store.extendGrant(grantKey, until)
     if (uidHash === null || lastsUntil(uidHash, until)) return
     // A new session is saved with the response, and then lasts as long.
-    if (isNewSession(sessionUid)) noteEnd(uidHash, until)
+    if (isNewSession(sessionUid)) noteExpiry(uidHash, until)
     else await this.#parts.store.extendSession(uidHash, until)
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
     const { lookups } = this.#parts
-    // The configuration lists them all.
+    // The library knows all clients from its configuration.
     if (this.#kind === 'Client') return undefined
-    if (isCarried(this.#kind, id)) return this.#findCarried(id)
+    if (isCookieRecord(this.#kind, id)) return this.#findInCookie(id)
     const key = recordId(this.#kind, id)
     if (this.#redis) return this.#payloadOf(await this.#redis.find(key))
     if (exchanged.has(this.#kind) && isTokenRequest()) return this.#payloadOf(await readToken(lookups, key))
     return this.#payloadOf(takeRecord(key) ?? (await lookups.oauthRecord(key)))
   }
 
-  /** Content of a cookie. Once an interaction has a row, only the row counts, because it may be consumed. */
-  async #findCarried(cookie: string): Promise<AdapterPayload | undefined> {
-    const payload = this.#parts.carried.open(this.#kind, cookie)
+  /** Returns a record from a cookie. Once an interaction has a row, only the row counts, because it may be consumed. */
+  async #findInCookie(cookie: string): Promise<AdapterPayload | undefined> {
+    const payload = this.#parts.cookieRecords.open(this.#kind, cookie)
     if (!payload || this.#kind === 'Session') return payload ?? undefined
     const row = await this.#parts.lookups.oauthRecord(recordId(this.#kind, String(payload.jti)))
     return row ? this.#payloadOf(row) : payload
@@ -219,7 +219,7 @@ export class RecordAdapter implements Adapter {
     const { store, clock } = this.#parts
     const key = recordId(this.#kind, id)
     // The library saves the refresh token next, which writes the use as well.
-    if (!this.#redis && ofGrant.has(this.#kind) && holdUse({ kind: this.#kind, id: key })) return
+    if (!this.#redis && ofGrant.has(this.#kind) && deferUse({ kind: this.#kind, id: key })) return
     const isUsed = await (this.#redis ?? store).consume(key, clock.now())
     if (isUsed || !usedOnce.has(this.#kind)) return
     // The library checks before it consumes, so the second of two concurrent requests is rejected here.
@@ -259,7 +259,7 @@ export class RecordAdapter implements Adapter {
     }
   }
 
-  /** The second key of a record: the uid of a session, and for a grant what its tokens name it by. */
+  /** Returns the second key of a record: the uid of a session, or the hash by which tokens refer to their grant. */
   #uidHashOf(id: string, { uid }: AdapterPayload): string | null {
     if (this.#kind === 'Grant') return recordId('grant', id)
     return uid && this.#kind === 'Session' ? recordId('uid', uid) : null
@@ -287,7 +287,7 @@ export class RecordAdapter implements Adapter {
   #lastingOf(row: OauthRecordRow, stored: AdapterPayload): LastingPayload {
     const lasting: LastingPayload = { ...stored, ...(row.sessionId === null ? {} : { sessionId: row.sessionId }) }
     const key = this.#kind === 'Session' ? recordId('uid', String(stored.uid)) : recordId('Grant', String(stored.jti))
-    if (row.expiresAt !== null) noteEnd(key, row.expiresAt)
+    if (row.expiresAt !== null) noteExpiry(key, row.expiresAt)
     const storedContent = this.#kind === 'Session' ? contentOf(lasting) : undefined
     return { ...lasting, storedId: stored.jti, storedPayload: row.payload, storedContent }
   }

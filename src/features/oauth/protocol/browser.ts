@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../../../users/user.ts'
 import type { AskedTokens } from './introspection/request.ts'
 
-/** User of the browser by svc's session, which alone decides whether a user is signed in. */
+/** User who is signed in to svc's own session. The library's session does not decide who is signed in. */
 export interface SignedIn {
   user: User
   /** The session's public id. */
@@ -14,8 +14,8 @@ export interface SignedIn {
   methods: readonly string[]
 }
 
-/** What the library's hooks can read about the request that svc passed on. */
-export interface Handed {
+/** Facts about a request that svc passes to the library, for the library's hooks. */
+export interface RequestFacts {
   request: FastifyRequest
   reply: FastifyReply
   signedIn: SignedIn | null
@@ -23,19 +23,20 @@ export interface Handed {
   asked?: AskedTokens
 }
 
-const handed = new WeakMap<IncomingMessage, Handed>()
+const factsByRequest = new WeakMap<IncomingMessage, RequestFacts>()
 
-/** Stores these facts for the hooks, by the library's request. */
-export const noteHanded = (raw: IncomingMessage, facts: Handed): void => void handed.set(raw, facts)
+/** Stores the facts about a request. */
+export const setRequestFacts = (raw: IncomingMessage, facts: RequestFacts): void => void factsByRequest.set(raw, facts)
 
-/** Returns the stored facts of a request. */
-export function handedOf(raw: IncomingMessage): Handed {
-  const facts = handed.get(raw)
-  if (!facts) throw new Error('The request was not handed over.')
+/** Returns the facts about a request. Throws if `setRequestFacts` was not called for it. */
+export function requestFactsOf(raw: IncomingMessage): RequestFacts {
+  const facts = factsByRequest.get(raw)
+  if (!facts)
+    throw new Error('No facts are stored for this request. Call setRequestFacts before the library handles it.')
   return facts
 }
 
-/** Session of the browser, if a user is signed in. */
+/** Returns the signed-in user of the browser, or null. */
 export function signedInOf(request: FastifyRequest): SignedIn | null {
   const row = request.session?.state?.row
   if (!request.caller?.user || !row?.user) return null

@@ -3,7 +3,7 @@ import type { Registry } from './clients.ts'
 import { openidScopes } from './scopes.ts'
 import { namedTargets, type Target, type Targets } from './targets.ts'
 
-/** Code or refresh token as the library has read it. */
+/** Code or refresh token, as the library has read it. */
 export interface GrantSource {
   scopes: ReadonlySet<string>
   resource?: string | string[] | undefined
@@ -14,8 +14,8 @@ const maxShown = 200
 /** Text within an `error_description`, which allows only some characters (RFC 6749 section 5.2). */
 const shown = (text: string): string => text.slice(0, maxShown).replace(/[^\x20\x21\x23-\x5B\x5D-\x7E]/g, '?')
 
-/** Scopes of a parameter. */
-export const split = (scope: unknown): string[] =>
+/** Splits a `scope` parameter at spaces. */
+export const splitScopes = (scope: unknown): string[] =>
   typeof scope === 'string' ? [...new Set(scope.split(' ').filter((name) => name !== ''))] : []
 
 /** Throws `invalid_scope` for a scope that the client does not list. */
@@ -45,7 +45,7 @@ function ownerOf(scopes: readonly string[], targets: readonly Target[]): Target 
   )
 }
 
-/** Throws `invalid_target` for a scope of an API that the request does not name. */
+/** Throws `invalid_target` if a scope belongs to an API that the request does not name. */
 function refuseStrayScopes(scopes: readonly string[], targets: Targets, named: readonly Target[]): void {
   const stray = ownersOf(scopes, targets).find((target) => !named.includes(target))
   if (!stray) return
@@ -90,9 +90,9 @@ export const resourceServer = ({ audience, tokenScopes, ttl, algorithm }: Target
   jwt: { sign: { alg: algorithm } },
 })
 
-const scopesOf = ({ oidc }: KoaContextWithOIDC): string[] => split(oidc.params?.scope)
+const scopesOf = ({ oidc }: KoaContextWithOIDC): string[] => splitScopes(oidc.params?.scope)
 
-/** Resource for a token, from the request or else from the grant that it uses. */
+/** Returns the resource of a token: from the request, otherwise from the grant. */
 function resourceFor(ctx: KoaContextWithOIDC, targets: Targets, granted: readonly string[]): string {
   const { resource } = ctx.oidc.params ?? {}
   if (resource !== undefined) return chooseTarget(targets, scopesOf(ctx), resource).resource

@@ -8,7 +8,7 @@ import type { Metrics } from '../../../observability/metrics/metrics.ts'
 import type { Algorithm } from '../keys/jwk.ts'
 import type { StatusLists } from '../status-lists/status-lists.ts'
 import { statusOf } from '../status-lists/status-of.ts'
-import { chooseTarget, secondsOf, split } from './choose-target.ts'
+import { chooseTarget, secondsOf, splitScopes } from './choose-target.ts'
 import type { ClientLimits } from './client-limits.ts'
 import type { Registry } from './clients.ts'
 import { clientBySecret } from './introspection/client-secret.ts'
@@ -24,7 +24,7 @@ interface ClientCredentialsParts {
   sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>
 }
 
-/** Token that a client may have. */
+/** Decision about a request: the token to issue. */
 interface MachineGrant {
   target: Target
   scopes: readonly string[]
@@ -32,7 +32,7 @@ interface MachineGrant {
 
 const gty = 'client_credentials'
 
-/** Maximum number of remembered grants, and the maximum length of what was asked for. */
+/** Maximum number of cached decisions, and maximum length of the parameters that are the key. */
 const maxGrants = 1_000
 const maxAsked = 500
 
@@ -43,12 +43,13 @@ const proofs = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-po
 
 /**
  * Issues tokens to clients that authenticate by their secret and ask in the usual form (RFC 6749 section 4.4). It never
- * rejects: whatever it does not issue, the library decides. The library's pipeline takes several times as long.
+ * rejects a request: the library handles every request that this class does not answer. The library takes several times
+ * as long.
  */
 export class ClientCredentials {
   readonly #parts: ClientCredentialsParts
   readonly #known: ReadonlySet<string>
-  /** What clients asked for last, and may have: a machine asks for the same with each of its requests. */
+  /** Cached decisions about recent requests: a machine sends the same parameters each time. */
   readonly #grants = new RecentMap<MachineGrant>(maxGrants)
 
   constructor(parts: ClientCredentialsParts) {
@@ -81,7 +82,7 @@ export class ClientCredentials {
     const resource = settledResource(fields.get('resource') ?? undefined, targets)
     const asked = fields.get('scope')
     if (asked !== null && !isScopeList(asked)) return null
-    const all = asked === null ? registry.apiScopes(clientId, resource) : split(asked)
+    const all = asked === null ? registry.apiScopes(clientId, resource) : splitScopes(asked)
     const scopes = all.filter((scope) => this.#known.has(scope))
     try {
       const target = chooseTarget(targets, scopes, resource)

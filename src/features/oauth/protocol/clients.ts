@@ -12,7 +12,7 @@ export type RegisteredClient = Config['clients'][number]
 export const personalClient = 'svc-personal'
 export const firstPartyClient = 'svc-first-party'
 
-/** Stands for API tokens in the `exchange` list of a client. API tokens belong to no client. */
+/** Entry in the `exchange` list of a client that allows API tokens, which belong to no client. */
 export const apiTokenSource = 'svc-api-tokens'
 
 const grantTypes: Readonly<Record<string, string>> = {
@@ -124,7 +124,7 @@ export class Registry {
     return this.metadata.has(id)
   }
 
-  /** Tests whether a client belongs to svc or the operator instead of a third party. */
+  /** Tests whether a client belongs to svc or to the operator, not to a third party. */
   isFirstParty(id: string): boolean {
     return id === personalClient || id === firstPartyClient || this.client(id)?.first_party === true
   }

@@ -13,10 +13,10 @@ import { checkAssertion, checkProof } from './assertions.ts'
 import { resourceIndicators } from './choose-target.ts'
 import { claimsByScope, claimsOf, idTokenClaimsOf } from './claims.ts'
 import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionCookieOptions } from './cookie-names.ts'
+import { mayRefresh } from './deferred-writes.ts'
 import { loadExistingGrant } from './grants.ts'
 import { assertClaims, interactionPolicyOf } from './interaction-policy.ts'
 import { originClaims } from './issued-token.ts'
-import { mayRefresh } from './joint-writes.ts'
 import { devicePages, logoutPages, renderError } from './pages.ts'
 import { protocolRoutes } from './paths.ts'
 import { knownUser } from './read-ahead.ts'
@@ -52,7 +52,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const policy = interactionPolicyOf(parts)
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
-    // The library keeps these. Of clients that an adapter finds, it keeps a hundred, and hashes their metadata to find them.
+    // Listed here, because of the clients that an adapter finds, the library caches only a hundred.
     clients: [...registry.metadata.values()],
     jwks: { keys: parts.keys.map((key) => new SigningKey(key)) },
     routes: protocolRoutes,
@@ -81,7 +81,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
     enableHttpPostMethods: isHttps,
     acceptQueryParamAccessTokens: false,
-    // Clients authenticate there as at the token endpoint. The library publishes the methods of that one itself.
+    // The library publishes the authentication methods of the token endpoint only. These endpoints accept the same.
     discovery: {
       // Initiating User Registration via OpenID Connect section 5.
       prompt_values_supported: ['none', ...policy.map(({ name }) => name)],

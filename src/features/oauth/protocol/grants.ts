@@ -1,7 +1,7 @@
 import type Provider from 'oidc-provider'
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider'
 import type { Config } from '../../../config/schema.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 import type { RegisteredClient, Registry } from './clients.ts'
 import { servedScopes } from './scopes.ts'
 import { namedTargets, type Target } from './targets.ts'
@@ -18,7 +18,7 @@ export function skipsConsent(client: RegisteredClient, config: Config): boolean 
   return client.redirect_uris.length > 0 && client.redirect_uris.every(isOwn)
 }
 
-/** Tests for a device request of a public client. Any program can send one, so the user consents each time. */
+/** Tests for a device request of a public client. Any program can send one, so the user must consent each time. */
 export const isUnprovenDevice = ({ oidc }: KoaContextWithOIDC, client: RegisteredClient | undefined): boolean =>
   client?.type === 'public' && (oidc.entities.DeviceCode !== undefined || oidc.route === 'device_resume')
 
@@ -57,7 +57,7 @@ export const loadExistingGrant =
     const grant = newGrant(provider, {
       accountId: session.accountId,
       clientId: client.clientId,
-      sessionId: handedOf(ctx.req).signedIn?.sessionId,
+      sessionId: requestFactsOf(ctx.req).signedIn?.sessionId,
       sessionUid: session.uid,
       endsWithSession:
         !ctx.oidc.route.startsWith('device_') &&

@@ -2,7 +2,7 @@ import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provide
 import type { Config } from '../../../config/schema.ts'
 import type { User } from '../../../users/user.ts'
 import { acrOf, askedContext, checkAcrClaim, type Factors, isReached, stepUpTo } from '../authentication-context.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 import type { Registry } from './clients.ts'
 import { isUnprovenDevice } from './grants.ts'
 
@@ -32,7 +32,7 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
   // The user signs in if svc's session and the library's belong to different users.
   login?.checks.add(
     new Check('other_user', 'the browser is signed in as another user, or not at all', 'login_required', (ctx) => {
-      const { signedIn } = handedOf(ctx.req)
+      const { signedIn } = requestFactsOf(ctx.req)
       const { session } = ctx.oidc
       if (session?.accountId === undefined) return NO_NEED_TO_PROMPT
       const isSame = signedIn !== null && String(signedIn.user.id) === session.accountId
@@ -74,7 +74,7 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
   consent?.checks.add(
     new Check('email_unverified', 'the address is not verified', 'interaction_required', (ctx) => {
       const isRefused =
-        config.registration.require_verified_email && handedOf(ctx.req).signedIn?.user.email_verified_at === null
+        config.registration.require_verified_email && requestFactsOf(ctx.req).signedIn?.user.email_verified_at === null
       return isRefused ? REQUEST_PROMPT : NO_NEED_TO_PROMPT
     }),
   )
@@ -82,7 +82,7 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
 
   /** Whether the requested class is missing, and whether the user can reach it; null if the request can continue. */
   async function missingAcr(ctx: KoaContextWithOIDC): Promise<keyof typeof unreached | null> {
-    const { signedIn } = handedOf(ctx.req)
+    const { signedIn } = requestFactsOf(ctx.req)
     const { params = {}, prompts } = ctx.oidc
     const asked = askedContext(params)
     if (!asked || !signedIn || isReached(acrOf(signedIn.methods), asked)) return null

@@ -8,7 +8,7 @@ export type LastingPayload = AdapterPayload & {
   sessionId?: string
 }
 
-/** Content of a session, for comparison. It leaves out the latest grant of each client, because a grant names its session. */
+/** Returns the content of a session as text, for comparison. Omits the latest grant of each client. */
 export function contentOf(session: LastingPayload): string {
   const { iat: _, exp, storedId, storedPayload, storedContent, authorizations = {}, ...rest } = session
   const clients = Object.entries(authorizations).map(([id, { grantId: _, ...client }]) => [id, client])

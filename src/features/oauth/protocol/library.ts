@@ -2,9 +2,9 @@ import type { JWTPayload } from 'jose'
 import Provider from 'oidc-provider'
 import type { Metrics } from '../../../observability/metrics/metrics.ts'
 import type { Algorithm } from '../keys/jwk.ts'
-import { CarriedRecords } from './carried.ts'
 import { ClientCredentials } from './client-credentials.ts'
 import { configurationOf, type ProtocolParts } from './configuration.ts'
+import { CookieRecords } from './cookie-records.ts'
 import { registerGrants } from './custom-grants.ts'
 import { applyPatches, type PatchParts } from './patches/apply-patches.ts'
 import type { SendLogout } from './patches/logout.ts'
@@ -13,7 +13,7 @@ import { logRefusals } from './refusal-logs.ts'
 import { countTokens } from './token-counts.ts'
 import { UserInfo, type UserInfoParts } from './user-info.ts'
 
-type LibraryParts = Omit<ProtocolParts & PatchParts, 'carried' | 'pending'> & {
+type LibraryParts = Omit<ProtocolParts & PatchParts, 'cookieRecords' | 'pending'> & {
   metrics: Metrics | null
   sign(claims: JWTPayload, algorithm: Algorithm): Promise<string>
   findLiveWithGrant: UserInfoParts['findLiveWithGrant']
@@ -31,7 +31,7 @@ export function buildProvider(given: LibraryParts): Library {
   const { app, config, registry, findLive, metrics } = given
   const parts = {
     ...given,
-    carried: new CarriedRecords(config.app.secret, app.cookies, app.clock),
+    cookieRecords: new CookieRecords(config.app.secret, app.cookies, app.clock),
     pending: new PendingLimits(app),
   }
   const provider = new Provider(config.app.url, configurationOf(parts))

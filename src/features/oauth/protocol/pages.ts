@@ -5,21 +5,26 @@ import type { PageData, PageName } from '../../../pages/page-data.ts'
 import { policyOf } from '../../../pages/page-headers.ts'
 import { renderPage } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 import type { Registry } from './clients.ts'
 import { isSeen } from './patches/failures.ts'
 
-/** Renders a page of svc as the library's response. */
-function show<Name extends PageName>(ctx: KoaContextWithOIDC, name: Name, data: PageData[Name], status = 200): void {
-  const { reply } = handedOf(ctx.req)
+/** Sets a page of svc as the library's response. */
+function respondWithPage<Name extends PageName>(
+  ctx: KoaContextWithOIDC,
+  name: Name,
+  data: PageData[Name],
+  status = 200,
+): void {
+  const { reply } = requestFactsOf(ctx.req)
   ctx.status = status
   ctx.type = 'html'
   ctx.set(policyOf(reply))
   ctx.body = renderPage(reply, name, data)
 }
 
-/** Writes an error as the library's response to a program. */
-function tell(ctx: KoaContextWithOIDC, out: ErrorOut, status: number): void {
+/** Sets an error in JSON as the library's response. */
+function respondWithError(ctx: KoaContextWithOIDC, out: ErrorOut, status: number): void {
   ctx.status = status
   ctx.type = 'json'
   ctx.body = out
@@ -47,8 +52,8 @@ export const devicePages = (registry: Registry) => ({
   ) => {
     const isBad = out !== undefined && error?.name !== 'NoCodeError'
     const status = error?.name === 'TooManyCodes' ? 429 : isBad ? 400 : 200
-    if (isBad && !isSeen(handedOf(ctx.req).request)) return tell(ctx, out, status)
-    show(
+    if (isBad && !isSeen(requestFactsOf(ctx.req).request)) return respondWithError(ctx, out, status)
+    respondWithPage(
       ctx,
       'device',
       {
@@ -67,8 +72,8 @@ export const devicePages = (registry: Registry) => ({
     deviceInfo: { ip?: string; ua?: string },
     userCode: string,
   ) => {
-    showApplication(handedOf(ctx.req).reply, registry.application(client.clientId))
-    show(ctx, 'device-confirm', {
+    showApplication(requestFactsOf(ctx.req).reply, registry.application(client.clientId))
+    respondWithPage(ctx, 'device-confirm', {
       action: devicePath,
       secret: secretOf(ctx),
       userCode,
@@ -78,13 +83,13 @@ export const devicePages = (registry: Registry) => ({
     })
   },
   successSource: (ctx: KoaContextWithOIDC) => {
-    show(ctx, 'device-done', { client: ctx.oidc.client?.clientName ?? ctx.oidc.client?.clientId ?? '' })
+    respondWithPage(ctx, 'device-done', { client: ctx.oidc.client?.clientName ?? ctx.oidc.client?.clientId ?? '' })
   },
 })
 
 /** User code from the URL that a device shows (RFC 8628 section 3.3.1). */
 function codeInLink(ctx: KoaContextWithOIDC): string {
-  const { query } = handedOf(ctx.req).request
+  const { query } = requestFactsOf(ctx.req).request
   const code = typeof query === 'object' && query && 'user_code' in query ? query.user_code : ''
   return typeof code === 'string' ? code.slice(0, 32) : ''
 }
@@ -98,8 +103,8 @@ const deviceErrorOf = (error: Error | undefined): 'aborted' | 'expired' | 'limit
 /** Pages of sign-out (OpenID Connect RP-Initiated Logout section 2). */
 export const logoutPages = {
   logoutSource: (ctx: KoaContextWithOIDC) => {
-    const { signedIn } = handedOf(ctx.req)
-    show(ctx, 'logout', {
+    const { signedIn } = requestFactsOf(ctx.req)
+    respondWithPage(ctx, 'logout', {
       action: '/oauth/logout/confirm',
       secret: secretOf(ctx),
       client: ctx.oidc.client?.clientName ?? null,
@@ -107,15 +112,15 @@ export const logoutPages = {
     })
   },
   postLogoutSuccessSource: (ctx: KoaContextWithOIDC) => {
-    show(ctx, 'logged-out', { href: startPage(handedOf(ctx.req).request.server.config.current()) })
+    respondWithPage(ctx, 'logged-out', { href: startPage(requestFactsOf(ctx.req).request.server.config.current()) })
   },
 }
 
 /** Error page for the user. svc never redirects to an unknown client or an invalid redirect URI. */
 export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
-  const { request } = handedOf(ctx.req)
+  const { request } = requestFactsOf(ctx.req)
   if (!isSeen(request)) {
-    tell(ctx, out, ctx.status)
+    respondWithError(ctx, out, ctx.status)
     return
   }
   const text = textsOf(request)
@@ -126,5 +131,5 @@ export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
     requestId: request.id,
     homeHref: startPage(request.server.config.current()),
   }
-  show(ctx, 'error', data, ctx.status)
+  respondWithPage(ctx, 'error', data, ctx.status)
 }

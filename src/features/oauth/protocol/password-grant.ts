@@ -9,7 +9,7 @@ import { checkTokenSignIn } from '../../../login/token-sign-in.ts'
 import { eventContext, recordEvent } from '../../../users/events.ts'
 import { holdAccount } from '../../../users/lock.ts'
 import { acrOf } from '../authentication-context.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 import { chooseTarget } from './choose-target.ts'
 import { idTokenClaimsOf } from './claims.ts'
 import type { Registry } from './clients.ts'
@@ -39,7 +39,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const scopes = [...new Set(asked.split(' ').filter((name) => name !== ''))]
   const target = chooseTarget(registry.targets(client.clientId), scopes, params?.resource)
 
-  const { request } = handedOf(ctx.req)
+  const { request } = requestFactsOf(ctx.req)
   const { database, clock } = request.server
   if (!isEmail(username.trim())) throw refused()
   const found = await authenticate(request, { email: username, password, channel: 'password_grant' })

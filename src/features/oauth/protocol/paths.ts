@@ -1,4 +1,4 @@
-/** Where the OAuth library answers: its own routes, and those that svc hands to it. */
+/** Paths that the OAuth library handles, by the library's names of the routes. */
 export const protocolRoutes = {
   authorization: '/oauth/authorize',
   token: '/oauth/token',
@@ -15,7 +15,7 @@ export const protocolRoutes = {
 /** A protocol path: its methods and who calls it. */
 export interface ProtocolPath {
   methods: readonly ('GET' | 'POST' | 'OPTIONS')[]
-  /** A program's endpoint takes no cookies, and bodies in JSON as well as forms; a browser's is a page or leads to one. */
+  /** Programs send forms or JSON, without cookies. Browsers get a page or a redirect. */
   caller: 'program' | 'browser'
   /** Whether clients' sites may post to it (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout section 2). */
   isEntry?: true
@@ -28,7 +28,7 @@ const program = (...methods: ('GET' | 'POST')[]): ProtocolPath => ({
 
 const page = (...methods: ('GET' | 'POST')[]): ProtocolPath => ({ methods, caller: 'browser' })
 
-/** Every path that svc hands to the library, including those that the library adds to its routes. */
+/** Every path that svc passes to the library, including those that the library derives from its routes. */
 export const protocolPaths: Readonly<Record<string, ProtocolPath>> = {
   [protocolRoutes.authorization]: { ...page('GET', 'POST'), isEntry: true },
   '/oauth/authorize/:uid': page('GET'),

@@ -5,7 +5,7 @@ import type { CurrentConfig } from '../../../config/current.ts'
 import { limitedAddress } from '../../../http/client-address.ts'
 import type { Counters } from '../../../limits/counters.ts'
 import { tooManyRequests } from '../../../limits/too-many-requests.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 
 /** Endpoints that authenticate the client, so that others cannot write records in its name. */
 const authenticated = new Set(['device_authorization', 'pushed_authorization_request'])
@@ -32,7 +32,7 @@ export class PendingLimits {
     if (!ctx || !isPending(kind, payload, ctx.oidc.route)) return
     const { client, route } = ctx.oidc
     if (authenticated.has(route) && client && client.clientAuthMethod !== 'none') return
-    const { request, signedIn } = handedOf(ctx.req)
+    const { request, signedIn } = requestFactsOf(ctx.req)
     const { authorization, authorization_total } = this.#config.current().rate_limits
     // Behind a proxy that is not trusted all users share its address.
     const isShared = !signedIn && request.isForwardedUntrusted

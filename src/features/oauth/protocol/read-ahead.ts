@@ -1,9 +1,9 @@
 import Provider from 'oidc-provider'
 import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts'
 import type { User } from '../../../users/user.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 
-/** What a request has read together with something else. */
+/** Rows that a request has read before the library asks for them. */
 interface Ahead {
   /** By the key of the row. */
   records: Map<string, OauthRecordRow>
@@ -38,6 +38,6 @@ export function takeRecord(key: string): OauthRecordRow | undefined {
 export function knownUser(id: string): User | undefined {
   const { ctx } = Provider
   if (!ctx) return undefined
-  const user = ahead.get(ctx)?.user ?? handedOf(ctx.req).signedIn?.user
+  const user = ahead.get(ctx)?.user ?? requestFactsOf(ctx.req).signedIn?.user
   return user && String(user.id) === id ? user : undefined
 }

@@ -1,7 +1,7 @@
 import type Provider from 'oidc-provider'
 import type { errors, KoaContextWithOIDC } from 'oidc-provider'
 import { type Advice, logAdvice } from '../../../http/advice.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 
 /** Error of the library: what the client receives, and a detail for the log. */
 type Refusal = Pick<errors.OIDCProviderError, 'error' | 'error_description' | 'error_detail' | 'name'> & {
@@ -24,7 +24,7 @@ const refusals = [
 export function logRefusals(provider: Provider): void {
   for (const name of refusals) {
     provider.on(name as 'grant.error', (ctx, error) => {
-      const { request } = handedOf(ctx.req)
+      const { request } = requestFactsOf(ctx.req)
       const asked = ctx.oidc.params?.client_id
       const known = ctx.oidc.client?.clientId
       const client = known ?? (typeof asked === 'string' ? asked.slice(0, 255) : null)

@@ -6,13 +6,13 @@ import { clientAddress } from '../../../http/client-address.ts'
 import { answerOf } from '../../../http/error-handler.ts'
 import { limitHeaderNames } from '../../../limits/too-many-requests.ts'
 import { addPages } from '../../../pages/pages.ts'
-import { noteHanded, signedInOf } from './browser.ts'
+import { setRequestFacts, signedInOf } from './browser.ts'
 import { describe } from './description.ts'
 import { publicClientOf, withClientId } from './empty-secret.ts'
 import { formOf } from './form.ts'
-import { giveBody, settleOrigin } from './handed-request.ts'
 import { clientBySecret } from './introspection/client-secret.ts'
 import { type AskedTokens, maxIntrospectionSize, readIntrospection } from './introspection/request.ts'
+import { replaceBody, setOrigin } from './library-request.ts'
 import type { OAuthServer } from './oauth-server.ts'
 import { isSeen, protocolError } from './patches/failures.ts'
 import { protocolPaths, protocolRoutes } from './paths.ts'
@@ -105,7 +105,7 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   const { url: path = '', config } = request.routeOptions
   const isProgram = config.access?.family === 'none'
   if (path.endsWith('/:uid')) {
-    // A resumed authorization uses its original parameters. From a query, the library would read a client, and fail.
+    // Without the query: a resumed authorization uses its original parameters, and the library would fail on others.
     raw.url = request.url.split('?')[0] ?? ''
     // A trailing slash is another path, not an empty uid.
     if (raw.url.endsWith('/')) throw notFound()
@@ -133,7 +133,7 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   if (token) return sendJson(reply.headers(openHeaders), token)
   const info = path === protocolRoutes.userinfo ? await library.userInfo.answer(request) : null
   if (info) return sendJson(reply.headers(openHeaders), info)
-  settleOrigin(raw, app.url, clientAddress(request))
+  setOrigin(raw, app.url, clientAddress(request))
   const publicClient = isProgram ? publicClientOf(raw.headers.authorization, library.registry) : null
   if (publicClient !== null && form !== null) {
     form = withClientId(form, publicClient)
@@ -142,9 +142,9 @@ async function answer(oauthServer: OAuthServer, request: FastifyRequest, reply: 
   if (form && protocolPaths[path]?.isEntry && comesWithoutSession(request, app.url)) {
     return reply.redirect(`${path}?${form}`, 303)
   }
-  if (form !== null) giveBody(raw, form)
+  if (form !== null) replaceBody(raw, form)
   const facts = { request, reply, signedIn: isProgram ? null : signedInOf(request), ...(asked ? { asked } : {}) }
-  noteHanded(raw, facts)
+  setRequestFacts(raw, facts)
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     // These documents are the same for all clients and requested often.

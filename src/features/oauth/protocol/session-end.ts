@@ -76,8 +76,8 @@ export class SignOut implements SessionListener {
     await this.#end(tx, await deleteSessionRecords(tx, { id }))
   }
 
-  /** Sends a logout request to the client, if it has a back-channel logout URI. */
-  async tell(tx: Tx, logout: Logout): Promise<void> {
+  /** Queues a logout request to the client, if it has a back-channel logout URI. */
+  async notify(tx: Tx, logout: Logout): Promise<void> {
     const { clients } = this.#parts.config.current()
     const client = clients.find(({ client_id }) => client_id === logout.clientId)
     if (client?.backchannel_logout_uri) await this.#parts.outbox.add(tx, logoutWork, logout)
@@ -88,7 +88,7 @@ export class SignOut implements SessionListener {
       const { accountId, authorizations = {} } = this.#seal.open<StoredSession>(record) ?? {}
       for (const [clientId, { sid, grantId, persistsLogout }] of Object.entries(authorizations)) {
         if (grantId && !persistsLogout) await deleteGrantRecords(tx, grantId)
-        if (accountId) await this.tell(tx, { clientId, accountId, ...(sid ? { sid } : {}) })
+        if (accountId) await this.notify(tx, { clientId, accountId, ...(sid ? { sid } : {}) })
       }
     }
   }

@@ -6,7 +6,7 @@ import { abilitiesOf, noteUse, unexpiredToken } from '../../../tokens/bearer.ts'
 import type { User } from '../../../users/user.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
 import { apiTokenOrigin, type LiveToken, personalOrigin, subjectsOf } from '../alive.ts'
-import { chooseTarget, requestTargets, split } from './choose-target.ts'
+import { chooseTarget, requestTargets, splitScopes } from './choose-target.ts'
 import { apiTokenSource, type RegisteredClient, type Registry } from './clients.ts'
 import { issueToken } from './issued-token.ts'
 import { servedScopes } from './scopes.ts'
@@ -22,11 +22,11 @@ export interface ExchangeParts {
 /** Token that a client exchanges. */
 interface Subject {
   user: User
-  /** What the new token ends with. */
+  /** Grant that the new token is revoked with. */
   grantId: string | undefined
-  /** Maximum end of the new token, in unix seconds. */
+  /** Latest expiry of the new token, in Unix seconds. */
   until: number
-  /** `jti` of the access tokens that the new token ends with. */
+  /** `jti` of the access tokens that the new token is revoked with. */
   subjects: readonly string[]
   authentication: Pick<AccessTokenClaims, 'acr' | 'auth_time'>
   /** Tests whether the token has a scope. */
@@ -61,7 +61,7 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   const named = resource === undefined ? targets : requestTargets(targets, [], resource)
 
   const subject = await findSubject(String(params.subject_token), registered, parts)
-  // A token that ends within this second.
+  // Also rejects a token that expires within this second.
   if (!subject || subject.until * 1000 <= app.clock.now()) throw invalidSubject()
   const { user, has, ...facts } = subject
   if (user.disabled) throw refusedUser('The user is disabled.')
@@ -70,7 +70,7 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   }
   const shared = registered.scopes.filter(has)
   const offered = shared.filter((name) => named.some(({ tokenScopes }) => tokenScopes.has(name)))
-  const asked = params.scope === undefined ? offered : split(params.scope)
+  const asked = params.scope === undefined ? offered : splitScopes(params.scope)
   const foreign = asked.find((name) => !shared.includes(name))
   if (foreign !== undefined) throw new errors.InvalidScope('requested scope is not allowed', foreign)
 
@@ -97,13 +97,13 @@ async function findSubject(
   }
   const found = client.exchange.includes(apiTokenSource) ? await unexpiredToken(text, app) : null
   if (!found) return null
-  const { row, user, end } = found
+  const { row, user, expiresAt } = found
   if (!user.disabled) noteUse(app, row)
   const abilities = abilitiesOf(row, user, app.config.current())
   return {
     user,
     grantId: apiTokenOrigin(row.id),
-    until: end === null ? Number.POSITIVE_INFINITY : Math.floor(end / 1000),
+    until: expiresAt === null ? Number.POSITIVE_INFINITY : Math.floor(expiresAt / 1000),
     subjects: [],
     authentication: {},
     // Abilities are for APIs. Claims about the user need a sign-in with OpenID Connect.
@@ -119,7 +119,7 @@ function subjectOfJwt(claims: AccessTokenClaims, user: User): Subject {
   if (subjects.length > maxExchanges) {
     throw new errors.InvalidRequest(`subject_token is the result of ${maxExchanges} exchanges, which is the maximum`)
   }
-  const scopes = split(scope)
+  const scopes = splitScopes(scope)
   return { user, grantId: gid, until: exp, subjects, authentication: claims, has: (name) => scopes.includes(name) }
 }
 
@@ -142,6 +142,6 @@ function resourcesOf({ audience, resource }: Record<string, unknown>, targets: T
   return [resource ?? [], found?.resource ?? resourceOf(String(audience))].flat()
 }
 
-/** Tests whether this is a user's token of a listed client, without a bound key or a row of its own. */
+/** Tests whether this is a user's token of a listed client, not bound to a key and not stored as a row. */
 const isExchangeable = ({ client_id, gty, cnf, gid }: AccessTokenClaims, from: readonly string[]): boolean =>
   from.includes(client_id) && gty === undefined && cnf === undefined && gid !== personalOrigin

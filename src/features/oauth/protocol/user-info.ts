@@ -25,15 +25,15 @@ interface StoredGrant {
   rejected?: object
 }
 
-/** Headers of other ways to send a token, and those that the library also looks at. */
+/** Headers that the library interprets: a request with one of them is not in the usual form. */
 const unusual = ['dpop', 'origin', 'content-type', 'content-length', 'transfer-encoding']
 
 const bearer = /^bearer ([\w-]+\.[\w-]+\.[\w-]+)$/i
 
 /**
  * Answers UserInfo requests in the usual form (OpenID Connect Core section 5.3): a GET with a bearer token of a grant that
- * names no individual claims. It never rejects: whatever it does not answer, the library decides. The library's pipeline
- * takes several times as long, and reads user and grant a second time.
+ * names no individual claims. It never rejects a request: the library handles every request that this class does not
+ * answer. The library takes several times as long, and reads user and grant a second time.
  */
 export class UserInfo {
   readonly #parts: UserInfoParts
@@ -46,7 +46,7 @@ export class UserInfo {
   async answer(request: FastifyRequest): Promise<object | null> {
     const token = tokenOf(request)
     if (token === null) return null
-    // The library looks again, and answers the failure.
+    // If the lookup fails, the library repeats it and returns the error.
     const live = await this.#parts.findLiveWithGrant(token).catch(() => null)
     if (!live?.user || !live.grant || live.claims.cnf) return null
     return this.#claims(live.claims, live.user, live.grant)

@@ -102,7 +102,7 @@ export class Introspection {
     return found ? this.#apiToken(found) : (refresh ?? inactive)
   }
 
-  #apiToken({ row, user, since, end }: LiveApiToken): TokenState {
+  #apiToken({ row, user, createdAt, expiresAt }: LiveApiToken): TokenState {
     const { app } = this.#parts
     noteUse(app, row)
     const abilities = abilitiesOf(row, user, app.config.current())
@@ -115,8 +115,8 @@ export class Introspection {
       token_id: Number(row.id),
       name: row.name,
       iss: app.config.current().app.url,
-      exp: end === null ? undefined : Math.floor(end / 1000),
-      iat: since === null ? undefined : Math.floor(since / 1000),
+      exp: expiresAt === null ? undefined : Math.floor(expiresAt / 1000),
+      iat: createdAt === null ? undefined : Math.floor(createdAt / 1000),
       jti: String(row.id),
       token_type: 'Bearer',
     })

@@ -15,9 +15,9 @@ const otherMethods = ['client_assertion', 'client_assertion_type']
 const printable = /^[\x20-\x7e]+$/
 
 /**
- * The client that authenticates by its secret, in the usual form; null for everything else, which the library decides:
- * other methods, failures and their limits, and calls of web pages. APIs introspect each of their requests, and the
- * library would cost two thirds of the time.
+ * Returns the client that authenticates with the right secret, in the usual form. Returns null for everything else, which
+ * the library handles: other methods, failures with their limits, and requests of web pages. APIs introspect each of
+ * their requests, and the library would take two thirds of the time.
  */
 export function clientBySecret(
   { headers, ip }: FastifyRequest,

@@ -2,8 +2,8 @@ import type Provider from 'oidc-provider'
 import type { Cookies } from '../../../../access/cookies.ts'
 import { deriveKeys } from '../../../../crypto/keys.ts'
 import type { Counters } from '../../../../limits/counters.ts'
-import type { CarriedRecords } from '../carried.ts'
 import type { ClientLimits } from '../client-limits.ts'
+import type { CookieRecords } from '../cookie-records.ts'
 import type { Introspection } from '../introspection/answers.ts'
 import type { ClaimParts } from '../user-claims.ts'
 import { tellAuthentication } from './authentication-context.ts'
@@ -29,7 +29,7 @@ export interface PatchParts extends SessionParts, DeviceParts, ClaimParts, Omit<
   limits: ClientLimits
   counters: Counters
   cookies: Cookies
-  carried: CarriedRecords
+  cookieRecords: CookieRecords
   introspectionOf(provider: Provider): Introspection
   /** How long clients may cache the published keys, in seconds. */
   keysMaxAge: number
@@ -43,7 +43,7 @@ export function applyPatches(provider: Provider, parts: PatchParts): SendLogout 
   const { config, registry, limits } = parts
   const [successorKey] = deriveKeys(config.app.secret, 'refresh-successor')
   if (!successorKey) throw new Error('The OAuth server needs app.secret.')
-  adaptCookies(provider, parts.cookies, parts.carried)
+  adaptCookies(provider, parts.cookies, parts.cookieRecords)
   followBrowserSessions(provider, parts)
   tellAuthentication(provider)
   const sendLogout = adaptLogout(provider, parts)

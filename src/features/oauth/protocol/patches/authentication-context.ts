@@ -1,14 +1,14 @@
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { acrOf, askedContext, knownValues, toldAcr } from '../../authentication-context.ts'
-import { handedOf, type SignedIn } from '../browser.ts'
+import { requestFactsOf, type SignedIn } from '../browser.ts'
 import { patch } from './patch.ts'
 
 type Context = KoaContextWithOIDC['oidc'] & { ctx: KoaContextWithOIDC }
 
 /**
- * Sets `acr` and `amr` from svc's session when a code is issued. Older values in an interaction or in the library's
- * session cannot claim more.
+ * Sets `acr` and `amr` from svc's session when a code is issued, so that older values in an interaction or in the
+ * library's session have no effect.
  */
 export function tellAuthentication(provider: Provider): void {
   define('amr', ({ methods }) => (methods.length > 0 ? [...methods] : undefined))
@@ -21,7 +21,7 @@ export function tellAuthentication(provider: Provider): void {
       "is what svc's own session has proved",
       () =>
         function proved(this: Context) {
-          const { signedIn } = handedOf(this.ctx.req)
+          const { signedIn } = requestFactsOf(this.ctx.req)
           return signedIn ? tell(signedIn, this) : undefined
         },
     )

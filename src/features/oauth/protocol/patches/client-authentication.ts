@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import Provider, { errors } from 'oidc-provider'
 import { constantTimeEqual } from '../../../../crypto/hash.ts'
-import { handedOf } from '../browser.ts'
+import { requestFactsOf } from '../browser.ts'
 import type { ClientLimits } from '../client-limits.ts'
 import { type Registry, secretHash } from '../clients.ts'
 import { patch, patchAnswer } from './patch.ts'
@@ -53,7 +53,7 @@ export function adaptClientAuthentication(provider: Provider, { registry, limits
   const counted = new WeakSet<object>()
 
   const nameOf = ({ req }: { req: IncomingMessage }, clientId: string | undefined): string =>
-    limits.nameOf(clientId, handedOf(req).request.ip)
+    limits.nameOf(clientId, requestFactsOf(req).request.ip)
 
   async function compareHash(this: Secret, actual: string) {
     const { ctx } = Provider

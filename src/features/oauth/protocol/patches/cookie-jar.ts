@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import Provider from 'oidc-provider'
 import type { Cookies, PresentedCookies } from '../../../../access/cookies.ts'
-import type { CarriedRecords } from '../carried.ts'
 import { interactionCookie, resumeCookie, sessionCookie } from '../cookie-names.ts'
+import type { CookieRecords } from '../cookie-records.ts'
 import { interactionReference } from '../interaction-reference.ts'
 import { patch } from './patch.ts'
 import type { FollowingSession } from './sessions.ts'
@@ -34,7 +34,7 @@ const lastSegment = ({ path }: Context): string => path.split('/').at(-1) ?? ''
  * Renames the library's cookies: with a prefix, on `Path=/`, and for an interaction with its uid, so that no other host
  * can plant one. A cookie that a request sends twice does not count.
  */
-export function adaptCookies(provider: Provider, cookies: Cookies, carried: CarriedRecords): void {
+export function adaptCookies(provider: Provider, cookies: Cookies, cookieRecords: CookieRecords): void {
   const jars = new WeakMap<object, Jar>()
   patch<(this: Context) => Jar>(
     provider,
@@ -42,14 +42,14 @@ export function adaptCookies(provider: Provider, cookies: Cookies, carried: Carr
     'prefixes cookies, names those of an interaction by its uid, and rejects duplicates',
     (own) =>
       function cookiesOf(this: Context): Jar {
-        const jar = jars.get(this) ?? adapted(own.call(this), this, cookies, carried)
+        const jar = jars.get(this) ?? adapted(own.call(this), this, cookies, cookieRecords)
         jars.set(this, jar)
         return jar
       },
   )
 }
 
-function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedRecords): Jar {
+function adapted(jar: Jar, context: Context, cookies: Cookies, cookieRecords: CookieRecords): Jar {
   const { set } = jar
   const presented = cookies.parse(jar.request.headers.cookie ?? '')
 
@@ -69,7 +69,7 @@ function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedR
     if (id === null || !session || session.jti !== id || session.accountId !== undefined) return id
     const { uid, state } = session
     const payload = { kind: 'Session', jti: id, uid, state }
-    return carried.carry(jar.request, 'Session', id, payload) ? (carried.textOf(jar.request, id) ?? id) : id
+    return cookieRecords.put(jar.request, 'Session', id, payload) ? (cookieRecords.textOf(jar.request, id) ?? id) : id
   }
 
   const write = (name: string, value: string | null, options: object) =>
@@ -87,7 +87,7 @@ function adapted(jar: Jar, context: Context, cookies: Cookies, carried: CarriedR
         if (name !== interactionCookie && name !== resumeCookie)
           return write(sessionCookie, sessionValue(value), options)
         const uid = value ?? lastSegment(context)
-        const text = (name === interactionCookie && carried.textOf(jar.request, uid)) || value
+        const text = (name === interactionCookie && cookieRecords.textOf(jar.request, uid)) || value
         if (name === interactionCookie) for (const old of oldInteractions(presented, text ?? '')) end(old, options)
         if (text === null) end(uid, options)
         else write(`${name}_${uid}`, text, options)

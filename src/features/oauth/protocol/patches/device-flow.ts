@@ -3,7 +3,7 @@ import type { Clock } from '../../../../clock.ts'
 import { limitedAddress } from '../../../../http/client-address.ts'
 import type { Counters } from '../../../../limits/counters.ts'
 import { tooManyRequests } from '../../../../limits/too-many-requests.ts'
-import { handedOf } from '../browser.ts'
+import { requestFactsOf } from '../browser.ts'
 import { protocolRoutes } from '../paths.ts'
 import { patch, patchAnswer } from './patch.ts'
 
@@ -70,7 +70,7 @@ export function completeDeviceFlow(provider: Provider, { clock, counters }: Devi
   const findLimited = (find: Find) => async (code: string, options?: Parameters<Find>[1]) => {
     const { ctx } = Provider
     if (!ctx) return find(code, options)
-    const { request, signedIn } = handedOf(ctx.req)
+    const { request, signedIn } = requestFactsOf(ctx.req)
     const key = `user_code:${signedIn ? `user ${signedIn.user.id}` : limitedAddress(request.ip)}`
     const now = clock.now()
     // Counts before the look-up, so that the limit holds for concurrent guesses.

@@ -5,7 +5,7 @@ import { protocolRoutes } from '../paths.ts'
 import { registeredScopes, servedScopes } from '../scopes.ts'
 import { patchAnswer } from './patch.ts'
 
-/** Completes documents and responses of the library. */
+/** Adds what the library omits from the published documents and from the response to a revocation. */
 export function completeAnswers(provider: Provider, config: Config, keysMaxAge: number): void {
   patchAnswer(provider, 'documents', 'completes metadata and cache headers', async (ctx, next) => {
     await next()

@@ -6,7 +6,7 @@ import { answerOf } from '../../../../http/error-handler.ts'
 import { isNavigation } from '../../../../http/navigation.ts'
 import { errorBody } from '../../../../http/problem-details.ts'
 import { renderErrorPage } from '../../../../pages/pages.ts'
-import { handedOf } from '../browser.ts'
+import { requestFactsOf } from '../browser.ts'
 import { protocolPaths } from '../paths.ts'
 import { patchAnswer } from './patch.ts'
 
@@ -46,7 +46,7 @@ export function answerFailures(provider: Provider): void {
       } catch (error) {
         failures.set(ctx, error instanceof Error ? error : new Error(String(error)))
       }
-      const { request, reply } = handedOf(ctx.req)
+      const { request, reply } = requestFactsOf(ctx.req)
       // For unsupported features, the library gives only the error code.
       const { body }: { body?: unknown } = ctx
       if (isNamedOnly(body)) body.error_description = 'This feature is not supported.'

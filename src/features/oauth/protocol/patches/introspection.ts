@@ -1,5 +1,5 @@
 import type Provider from 'oidc-provider'
-import { handedOf } from '../browser.ts'
+import { requestFactsOf } from '../browser.ts'
 import type { Registry } from '../clients.ts'
 import type { Introspection } from '../introspection/answers.ts'
 import { patchAnswer } from './patch.ts'
@@ -12,7 +12,7 @@ export function answerIntrospection(provider: Provider, registry: Registry, intr
     'describes JWTs and API tokens, which the library rejects, and several tokens in one response',
     async (ctx, next) => {
       await next()
-      const { asked } = handedOf(ctx.req)
+      const { asked } = requestFactsOf(ctx.req)
       if (ctx.oidc?.route !== 'introspection' || ctx.status !== 200 || !asked) return
       const { status, body } = await introspection.answer(registry.client(ctx.oidc.client?.clientId), asked)
       ctx.status = status

@@ -1,6 +1,6 @@
 import Provider from 'oidc-provider'
 import { endOwnSession } from '../../../../login/sign-in.ts'
-import { handedOf } from '../browser.ts'
+import { requestFactsOf } from '../browser.ts'
 import { deleteClientGrants } from '../ended/store.ts'
 import type { Logout } from '../session-end.ts'
 import { patch, patchAnswer } from './patch.ts'
@@ -22,10 +22,10 @@ export function adaptLogout(provider: Provider, { database, signOut, seal }: Ses
   let send: Send | undefined
   patch<Send>(provider, ['Client.prototype', 'backchannelLogout'], 'notifies clients by the outbox', (original) => {
     send = original
-    return async function tell(this: { clientId: string }, accountId: string, sid: string) {
+    return async function notify(this: { clientId: string }, accountId: string, sid: string) {
       // If the whole session ends, its end below notifies every client.
       if (Provider.ctx?.oidc.params?.logout) return
-      await database.transaction((tx) => signOut.tell(tx, { clientId: this.clientId, accountId, sid }))
+      await database.transaction((tx) => signOut.notify(tx, { clientId: this.clientId, accountId, sid }))
     }
   })
 
@@ -36,7 +36,7 @@ export function adaptLogout(provider: Provider, { database, signOut, seal }: Ses
     (destroy) =>
       async function endBoth(this: FollowingSession) {
         const { ctx } = Provider
-        const { request, signedIn } = handedOf(ctx?.req ?? missing())
+        const { request, signedIn } = requestFactsOf(ctx?.req ?? missing())
         const { storedId } = this
         if (signedIn && this.accountId === String(signedIn.user.id)) await endOwnSession(request)
         if (storedId) await database.transaction((tx) => signOut.endRecord(tx, storedId))

@@ -2,7 +2,7 @@ import Provider, { type Session } from 'oidc-provider'
 import type { Config } from '../../../../config/schema.ts'
 import { sha256Hex } from '../../../../crypto/hash.ts'
 import type { Database } from '../../../../database/database.ts'
-import { handedOf } from '../browser.ts'
+import { requestFactsOf } from '../browser.ts'
 import { sessionCookie, sessionCookieOptions } from '../cookie-names.ts'
 import type { RecordSeal } from '../record-seal.ts'
 import type { SignOut } from '../session-end.ts'
@@ -59,10 +59,10 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
 
   const takeOver = (get: typeof Session.get) => async (ctx: Parameters<typeof get>[0]) => {
     let session: FollowingSession = await get(ctx)
-    const { signedIn } = handedOf(ctx.req)
+    const { signedIn } = requestFactsOf(ctx.req)
     if (!signedIn) return session
     const accountId = String(signedIn.user.id)
-    // Not when an interaction ends, because the library compares the user with that of the session that began it.
+    // Only here: when an interaction ends, the library compares its user with that of the session in which it began.
     if (begins.has(ctx.oidc?.route ?? '')) {
       const { storedId } = session
       if (session.accountId !== undefined && session.accountId !== accountId) {
@@ -98,7 +98,7 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
       },
   )
 
-  noteBeginnings(provider)
+  storeOrigins(provider)
   // An interaction outlives the sign-out of the session that began it. It continues for the next user to sign in,
   // without earlier decisions. Its two signed cookies still bind it to the browser.
   const forget = (find: Find) => async (id: string, options?: object) => {
@@ -113,8 +113,8 @@ export function followBrowserSessions(provider: Provider, { database, signOut, c
   patch(provider, ['Interaction', 'find'], 'forgets what another session decided', forget)
 }
 
-/** Stores the browser session in which an interaction began. A later sign-in creates another session. */
-function noteBeginnings(provider: Provider): void {
+/** Stores with an interaction the browser session in which it began. A later sign-in creates another session. */
+function storeOrigins(provider: Provider): void {
   addFields(provider, 'Interaction', ['beganIn'])
   patch<Save>(
     provider,
@@ -123,7 +123,7 @@ function noteBeginnings(provider: Provider): void {
     (save) =>
       async function noteSession(this: { beganIn?: string | null }, ttl: number) {
         const { ctx } = Provider
-        if (this.beganIn === undefined && ctx) this.beganIn = handedOf(ctx.req).signedIn?.sessionId ?? null
+        if (this.beganIn === undefined && ctx) this.beganIn = requestFactsOf(ctx.req).signedIn?.sessionId ?? null
         return save.call(this, ttl)
       },
   )

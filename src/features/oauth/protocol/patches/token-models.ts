@@ -6,7 +6,7 @@ import { liveToken } from '../../../../tokens/bearer.ts'
 import { revokeToken } from '../../../../tokens/revoke.ts'
 import type { AccessTokenClaims } from '../../access-token.ts'
 import type { LiveToken } from '../../alive.ts'
-import { handedOf } from '../browser.ts'
+import { requestFactsOf } from '../browser.ts'
 import type { RecordStore } from '../store.ts'
 import { patch } from './patch.ts'
 
@@ -82,7 +82,7 @@ export function adaptTokenModels(provider: Provider, parts: TokenParts): void {
     const deny = async function deny(this: Denied) {
       const { ctx } = Provider
       if (this.gty === apiTokenGrant && ctx) {
-        await revokeToken(handedOf(ctx.req).request, Number(this.accountId), BigInt(this.jti))
+        await revokeToken(requestFactsOf(ctx.req).request, Number(this.accountId), BigInt(this.jti))
         return
       }
       await store.deny(this.jti, ((this.exp ?? 0) + 60) * 1000)

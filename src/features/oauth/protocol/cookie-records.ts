@@ -5,16 +5,16 @@ import type { Cookies } from '../../../access/cookies.ts'
 import type { Clock } from '../../../clock.ts'
 import type { Cipher } from '../../../crypto/cipher.ts'
 import { deriveCipher } from '../../../crypto/keys.ts'
-import { handedOf } from './browser.ts'
+import { requestFactsOf } from './browser.ts'
 import { interactionCookie, sessionCookie } from './cookie-names.ts'
 
-/** The maximum length of one encrypted record. Browsers take cookies of 4096 bytes, with name and attributes. */
+/** Maximum length of one encrypted record. Browsers accept cookies of up to 4096 bytes, including name and attributes. */
 const maxLength = 2_048
 
-/** How long a browser may use a record, in milliseconds. */
-const carriedFor = 3_600_000
+/** Lifetime of a record in a cookie, in milliseconds. */
+const cookieTtl = 3_600_000
 
-/** Content of a cookie: the payload and its end in unix milliseconds. */
+/** Content of a cookie: the payload and its expiry in Unix milliseconds. */
 interface Content {
   payload: AdapterPayload
   until: number
@@ -24,11 +24,11 @@ const nameOf = (kind: string, id: string): string =>
   kind === 'Interaction' ? `${interactionCookie}_${id}` : sessionCookie
 
 /**
- * Keeps the interactions and sessions of browsers without a user in encrypted cookies, so that anonymous requests write
- * nothing to the database. A cookie can be sent again, so nothing in it may count once: an interaction becomes a row
- * when a user signs in, and that row can be resumed once.
+ * Stores interactions and sessions in encrypted cookies until a user signs in, so that anonymous requests write nothing
+ * to the database. A browser can send an old cookie again, so a cookie cannot enforce single use. When a user signs in,
+ * the interaction is therefore stored as a row, which can be resumed once.
  */
-export class CarriedRecords {
+export class CookieRecords {
   readonly #cipher: Cipher
   readonly #cookies: Cookies
   readonly #clock: Clock
@@ -42,22 +42,22 @@ export class CarriedRecords {
     this.#clock = clock
   }
 
-  /** Tests whether a cookie can store the record: no user is signed in, and nothing was decided yet. */
-  takes(kind: string, id: string, payload: AdapterPayload): boolean {
+  /** Stores a record in a cookie if no user is signed in and nothing was decided yet; otherwise returns false. */
+  tryPut(kind: string, id: string, payload: AdapterPayload): boolean {
     const { ctx } = Provider
     if (!ctx) return false
     // The library sets the cookie of a session before it saves the session.
     if (kind === 'Session') return this.textOf(ctx.req, id) !== undefined
-    if (kind !== 'Interaction' || payload.result !== undefined || handedOf(ctx.req).signedIn) return false
+    if (kind !== 'Interaction' || payload.result !== undefined || requestFactsOf(ctx.req).signedIn) return false
     const { session, ...rest } = payload
-    // Without the identifier of the session: nothing reads it again.
-    const carried = session ? { ...rest, session: { ...session, cookie: undefined } } : rest
-    return this.carry(ctx.req, kind, id, carried)
+    // Omits the identifier of the session, because nothing reads it again.
+    const stored = session ? { ...rest, session: { ...session, cookie: undefined } } : rest
+    return this.put(ctx.req, kind, id, stored)
   }
 
   /** Encrypts a record for the response to a request; false if it is too long for a cookie. */
-  carry(request: IncomingMessage, kind: string, id: string, payload: AdapterPayload): boolean {
-    const content: Content = { payload, until: this.#clock.now() + carriedFor }
+  put(request: IncomingMessage, kind: string, id: string, payload: AdapterPayload): boolean {
+    const content: Content = { payload, until: this.#clock.now() + cookieTtl }
     const text = this.#cipher.encryptBytes(
       deflateRawSync(JSON.stringify(content)),
       this.#cookies.nameOf(nameOf(kind, id)),
@@ -86,6 +86,6 @@ export class CarriedRecords {
   }
 }
 
-/** Whether an identifier is a cookie that contains the record, as `CarriedRecords.open` takes it. */
-export const isCarried = (kind: string, id: string): boolean =>
+/** Tests whether an identifier is a cookie (`name=value`) that contains the record, the input of `CookieRecords.open`. */
+export const isCookieRecord = (kind: string, id: string): boolean =>
   (kind === 'Interaction' || kind === 'Session') && id.includes('=')
