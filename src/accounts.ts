@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Tx } from './database/database.ts'
 import { deleteAuthorizations, deletePersonalTokens } from './features/oauth/applications/store.ts'
 import { deleteRecordsOf } from './features/oauth/protocol/ended/store.ts'
-import { deleteWorkOf } from './jobs/outbox-rows.ts'
+import { deleteJobsOf } from './jobs/outbox-rows.ts'
 import { endSessionsOf } from './login/end-sessions.ts'
 import type { Mail } from './mail/mail.ts'
 import { deleteTokens } from './tokens/store.ts'
@@ -81,7 +81,7 @@ export function accountsOf(app: AccountParts): Accounts {
     await claimAccount(tx, user.id)
     // Rows without a foreign key to the user.
     for (const { deleteDataOf } of app.features) await deleteDataOf?.(tx, user.id)
-    await deleteWorkOf(tx, user.id)
+    await deleteJobsOf(tx, user.id)
     await clearEventsOf(tx, user.id)
     if (!(await deleteUser(tx, user.id))) return false
     await recordEvent(tx, forgettingOrigin(origin, user), { type: 'user_deleted', userId: user.id })

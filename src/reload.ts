@@ -13,7 +13,7 @@ import { sha256Hex } from './crypto/hash.ts'
 import { type BootFile, BootFiles } from './workers/boot-files.ts'
 
 /** Polling interval in milliseconds. */
-const lookEvery = 1_000
+const pollInterval = 1_000
 
 /** A changed file must stay unchanged this long before svc reads it, in milliseconds; it may be half written. */
 const quiet = 200
@@ -160,9 +160,9 @@ export class Reloader {
     const paths = [...new Set(this.#files.paths.map(watchedPath))]
     for (const path of this.#watched) if (!paths.includes(path)) unwatchFile(path, this.#look)
     const added = paths.filter((path) => !this.#watched.includes(path))
-    for (const path of added) watchFile(path, { interval: lookEvery, persistent: false }, this.#look)
+    for (const path of added) watchFile(path, { interval: pollInterval, persistent: false }, this.#look)
     // A watcher misses changes before its first look at the file.
-    if (added.length > 0) setTimeout(this.#look, lookEvery).unref()
+    if (added.length > 0) setTimeout(this.#look, pollInterval).unref()
     this.#watched = paths
   }
 

@@ -3,14 +3,14 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Cipher } from '../crypto/cipher.ts'
 import type { Database } from '../database/database.ts'
-import { type Claimed, claimWork } from './outbox-rows.ts'
+import { type ClaimedJob, claimJob } from './outbox-rows.ts'
 
 /** One attempt to run a job. */
 export interface Delivery {
   id: bigint
   /** Includes this attempt. */
   attempts: number
-  /** Number of merged causes. */
+  /** Number of jobs with the same merge key that were merged into this one. */
   times: number
   /** Aborted on timeout or shutdown; the job is then retried. */
   signal: AbortSignal
@@ -26,22 +26,22 @@ export class UndeliverableError extends Error {}
 export type RetryDelay = (attempts: number) => number | null
 
 /** Timeout of one attempt in milliseconds. */
-const workTimeout = 60_000
+const attemptTimeout = 60_000
 
 /** Duration of a claim: twice the timeout, to tolerate clock differences. */
-const lease = 2 * workTimeout
+const lease = 2 * attemptTimeout
 
 /** Maximum number of concurrent jobs per lane and process. */
-const atOnce = 5
+const maxConcurrent = 5
 
-/** Number and interval of attempts to record a success, in milliseconds; within the lease. */
-const notes = { tries: 20, every: 2_000 }
+/** Maximum attempts to delete a finished job, and their interval in milliseconds; together shorter than the lease. */
+const finishRetries = { max: 20, interval: 2_000 }
 
 /** Delay before a new job starts, in milliseconds, so that its transaction can commit. */
-const soon = 50
+const newJobDelay = 50
 
 /** Polling interval for retries and jobs of other processes, in milliseconds. */
-const lookEvery = 5_000
+const pollInterval = 5_000
 
 /** How long closing waits before it aborts running jobs, in milliseconds. */
 const closeTimeout = 5_000
@@ -72,17 +72,17 @@ export class Lane {
     this.#handlers.set(kind, handler)
   }
 
-  /** Looks for due jobs soon. */
+  /** Looks for due jobs after a short delay. */
   wake(): void {
     this.#wake ??= setTimeout(() => {
       this.#wake = undefined
       this.#begin()
-    }, soon).unref()
+    }, newJobDelay).unref()
   }
 
   /** Runs all due jobs, and waits for them and for running ones. */
   async deliverDue(): Promise<void> {
-    while (!this.#isClosed && this.#workers.size >= atOnce) await Promise.race(this.#workers)
+    while (!this.#isClosed && this.#workers.size >= maxConcurrent) await Promise.race(this.#workers)
     this.#begin()
     await this.settled()
   }
@@ -94,7 +94,7 @@ export class Lane {
 
   /** Starts polling. */
   start(): void {
-    this.#poll = setInterval(() => this.#begin(), lookEvery).unref()
+    this.#poll = setInterval(() => this.#begin(), pollInterval).unref()
     this.#begin()
   }
 
@@ -109,7 +109,7 @@ export class Lane {
   }
 
   #begin(): void {
-    if (this.#isClosed || this.#workers.size >= atOnce) return
+    if (this.#isClosed || this.#workers.size >= maxConcurrent) return
     const worker = this.#work()
       .catch((error) => this.#parts.log.warn({ err: error }, 'outbox failed'))
       .finally(() => this.#workers.delete(worker))
@@ -118,20 +118,20 @@ export class Lane {
 
   async #work(): Promise<void> {
     for (let row = await this.#claim(); row; row = await this.#claim()) {
-      // There may be more, and a slow job must not block the others.
+      // Starts another worker, because this job may be slow and others may be due.
       this.#begin()
       await this.#deliver(row)
     }
   }
 
   /** Claims the oldest due job for this process until the lease ends; null if there is none. */
-  async #claim(): Promise<Claimed | null> {
+  async #claim(): Promise<ClaimedJob | null> {
     if (this.#isClosed) return null
     const now = this.#parts.clock.now()
-    return claimWork(this.#parts.database, { kinds: [...this.#handlers.keys()], now, lease })
+    return claimJob(this.#parts.database, { kinds: [...this.#handlers.keys()], now, lease })
   }
 
-  async #deliver(row: Claimed): Promise<void> {
+  async #deliver(row: ClaimedJob): Promise<void> {
     try {
       await this.#attempt(row)
     } catch (error) {
@@ -141,11 +141,11 @@ export class Lane {
     await this.#finish(row)
   }
 
-  async #attempt({ id, kind, payload, attempts, times }: Claimed): Promise<void> {
+  async #attempt({ id, kind, payload, attempts, times }: ClaimedJob): Promise<void> {
     const text = this.#parts.cipher.decrypt(payload, kind)
-    // Retried: while replicas restart with a new secret, another one may have it.
+    // Throws, so that the job is retried: while replicas restart with a new secret, another one may have it.
     if (text === null) throw new Error('No secret in app.secret decrypts the payload.')
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(workTimeout)])
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(attemptTimeout)])
     const aborted = Promise.withResolvers<never>()
     const abort = () => aborted.reject(signal.reason)
     signal.addEventListener('abort', abort)
@@ -158,21 +158,21 @@ export class Lane {
   }
 
   /** Deletes a finished job. Retries while the database is unavailable, so that the job does not run twice. */
-  async #finish({ id, kind, attempts }: Claimed): Promise<void> {
+  async #finish({ id, kind, attempts }: ClaimedJob): Promise<void> {
     const { outbox } = this.#parts.database.prisma
     for (let tries = 1; ; tries++) {
       try {
         await outbox.deleteMany({ where: { id, attempts } })
         break
       } catch (error) {
-        if (tries === notes.tries || this.#closing.signal.aborted) throw error
-        await sleep(notes.every)
+        if (tries === finishRetries.max || this.#closing.signal.aborted) throw error
+        await sleep(finishRetries.interval)
       }
     }
     this.#parts.log.debug({ outbox: id.toString(), kind, attempts }, 'outbox: delivered')
   }
 
-  async #fail({ id, kind, attempts }: Claimed, error: unknown): Promise<void> {
+  async #fail({ id, kind, attempts }: ClaimedJob, error: unknown): Promise<void> {
     const now = this.#parts.clock.now()
     const reason = reasonOf(error)
     const delay = error instanceof UndeliverableError ? null : this.#parts.retryDelay(attempts)
@@ -187,7 +187,7 @@ export class Lane {
       return
     }
     this.#parts.log.warn(facts, 'outbox job failed, will retry')
-    if (delay < lookEvery) setTimeout(() => this.#begin(), delay).unref()
+    if (delay < pollInterval) setTimeout(() => this.#begin(), delay).unref()
   }
 }
 

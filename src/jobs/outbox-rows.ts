@@ -1,8 +1,8 @@
 import type { Database, Tx } from '../database/database.ts'
 import { textFor } from '../database/statements.ts'
 
-/** A stored job. */
-interface NewWork {
+/** A job to store. */
+interface NewJob {
   kind: string
   /** Encrypted. */
   payload: string
@@ -15,9 +15,9 @@ interface NewWork {
 }
 
 /** Stores a job. If an equal merge key is pending, replaces its payload and increments its count. */
-export async function insertWork(tx: Tx, work: NewWork): Promise<void> {
-  const { kind, payload, availableAt, createdAt, mergeKey, orderKey } = work
-  const userId = work.userId === null ? null : BigInt(work.userId)
+export async function insertJob(tx: Tx, job: NewJob): Promise<void> {
+  const { kind, payload, availableAt, createdAt, mergeKey, orderKey } = job
+  const userId = job.userId === null ? null : BigInt(job.userId)
   // A single statement, so that concurrent equal jobs share one row.
   await tx.$executeRaw`
     INSERT INTO outbox (kind, payload, available_at, created_at, merge_key, order_key, user_id)
@@ -26,12 +26,12 @@ export async function insertWork(tx: Tx, work: NewWork): Promise<void> {
 }
 
 /** Deletes jobs that contain data of a user, pending or failed. */
-export async function deleteWorkOf(tx: Tx, userId: number): Promise<void> {
+export async function deleteJobsOf(tx: Tx, userId: number): Promise<void> {
   await tx.outbox.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
 /** A job claimed by one process. */
-export interface Claimed {
+export interface ClaimedJob {
   id: bigint
   kind: string
   payload: string
@@ -48,15 +48,15 @@ interface Claim {
   lease: number
 }
 
-/** The engines differ in their integers. */
-interface Row extends Pick<Claimed, 'kind' | 'payload'> {
+/** A claimed row. The engines return integers as different types. */
+interface Row extends Pick<ClaimedJob, 'kind' | 'payload'> {
   id: bigint | number
   attempts: bigint | number
   times: bigint | number
 }
 
 /** Claims the oldest due job that no earlier job with the same order key blocks; null if there is none. */
-export async function claimWork(database: Database, claim: Claim): Promise<Claimed | null> {
+export async function claimJob(database: Database, claim: Claim): Promise<ClaimedJob | null> {
   const { kinds, now, lease } = claim
   const { prisma, engine } = database
   // In one statement, so that processes neither wait for each other nor compete for the same rows. SQLite runs one writing

@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts'
 
 /** Unfinished jobs of one kind. */
-export interface WorkState {
+export interface OutboxState {
   pending: number
   /** Failed permanently, and kept for inspection. */
   failed: number
@@ -10,11 +10,11 @@ export interface WorkState {
 }
 
 /** Returns the state of each kind with unfinished jobs, and of the named kinds. */
-export async function workStates(
+export async function outboxStates(
   { prisma }: Database,
   kinds: readonly string[],
   now: number,
-): Promise<Map<string, WorkState>> {
+): Promise<Map<string, OutboxState>> {
   const [waiting, lost] = await Promise.all([
     prisma.outbox.groupBy({ by: ['kind'], where: { failedAt: null }, _count: true, _min: { createdAt: true } }),
     prisma.outbox.groupBy({ by: ['kind'], where: { failedAt: { not: null } }, _count: true }),

@@ -6,8 +6,8 @@ import { deriveCipher } from '../crypto/keys.ts'
 import { deleteOutdated } from '../database/batches.ts'
 import type { Database, Tx } from '../database/database.ts'
 import { type Delivery, Lane, type RetryDelay, type TextHandler } from './lane.ts'
-import { insertWork } from './outbox-rows.ts'
-import { type WorkState, workStates } from './outbox-state.ts'
+import { insertJob } from './outbox-rows.ts'
+import { type OutboxState, outboxStates } from './outbox-state.ts'
 
 /** Runs a job. It may throw, and must tolerate a second call after a crash. */
 type Handler<Payload> = (payload: Payload, delivery: Delivery) => Promise<void>
@@ -24,16 +24,16 @@ interface Timing {
   userId?: number | null
 }
 
-/** How long failed jobs are kept, in milliseconds. */
-const kept = 30 * 86_400_000
+/** How long failed jobs stay in the table, in milliseconds. */
+const failedJobTtl = 30 * 86_400_000
 
 /** Ten attempts in about 15 hours: after 10 s, 30 s, 90 s … at most 6 h. */
 const standardDelay: RetryDelay = (attempts) =>
   attempts >= 10 ? null : Math.min(10_000 * 3 ** (attempts - 1), 6 * 3_600_000)
 
 /**
- * Jobs that run after the response. A job is stored in the transaction of its cause, runs in one process, and is
- * retried until it succeeds.
+ * Queue of jobs that run after the response. A job is stored in the transaction of its cause, runs in one process, and
+ * is retried until it succeeds or its handler gives up.
  */
 export class Outbox {
   readonly #parts: { database: Database; clock: Clock; log: FastifyBaseLogger; cipher: Cipher }
@@ -57,14 +57,14 @@ export class Outbox {
   }
 
   /** Registers the handler of a kind with its own workers and delays, such as calls to one server of a third party. */
-  handleApart<Payload>(kind: string, handler: Handler<Payload>, retryDelay: RetryDelay): void {
+  handleSeparately<Payload>(kind: string, handler: Handler<Payload>, retryDelay: RetryDelay): void {
     const lane = new Lane({ ...this.#parts, retryDelay })
     lane.handle(kind, textHandler(handler))
     this.#lanes.set(kind, lane)
     if (this.#isStarted) lane.start()
   }
 
-  /** Stops the workers of a kind that `handleApart` registered. Its jobs stay. */
+  /** Stops the workers of a kind that `handleSeparately` registered. Its jobs stay. */
   async remove(kind: string): Promise<void> {
     const lane = this.#lanes.get(kind)
     this.#lanes.delete(kind)
@@ -78,7 +78,7 @@ export class Outbox {
     const now = clock.now()
     const encrypted = cipher.encrypt(JSON.stringify(payload), kind)
     const dates = { availableAt: new Date(at ?? now), createdAt: new Date(now) }
-    await insertWork(tx, { kind, payload: encrypted, ...dates, mergeKey, orderKey, userId })
+    await insertJob(tx, { kind, payload: encrypted, ...dates, mergeKey, orderKey, userId })
     // If the transaction rolls back or commits later, this poll finds nothing and the next one finds the job.
     this.#lanes.get(kind)?.wake()
   }
@@ -94,14 +94,14 @@ export class Outbox {
   }
 
   /** Returns pending and failed jobs by kind, including every kind with a handler. */
-  state(): Promise<Map<string, WorkState>> {
-    return workStates(this.#parts.database, [...this.#lanes.keys()], this.#parts.clock.now())
+  state(): Promise<Map<string, OutboxState>> {
+    return outboxStates(this.#parts.database, [...this.#lanes.keys()], this.#parts.clock.now())
   }
 
   /** Deletes jobs that failed 30 days ago. */
   async prune(): Promise<void> {
     const { database, clock } = this.#parts
-    await deleteOutdated(database, { table: 'outbox', date: 'failed_at', before: new Date(clock.now() - kept) })
+    await deleteOutdated(database, { table: 'outbox', date: 'failed_at', before: new Date(clock.now() - failedJobTtl) })
   }
 
   /** Starts polling. */

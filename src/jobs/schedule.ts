@@ -9,14 +9,14 @@ export interface RecurringJob {
 }
 
 /** Polling interval in milliseconds. */
-const lookEvery = 60_000
+const pollInterval = 60_000
 
 /** Polls for due jobs. A conditional update of the job's row elects the process that runs it. */
 export function startSchedule(app: FastifyInstance, jobs: readonly RecurringJob[]): void {
   const look = () => {
     for (const job of jobs) app.background(() => runIfDue(app, job))
   }
-  const timer = setInterval(look, lookEvery).unref()
+  const timer = setInterval(look, pollInterval).unref()
   app.addHook('onReady', async () => look())
   app.addHook('onClose', async () => clearInterval(timer))
 }
@@ -25,8 +25,8 @@ export function startSchedule(app: FastifyInstance, jobs: readonly RecurringJob[
 const retryAfter = 600_000
 
 /**
- * Runs the job if it is due and no other process claimed it. A failed run is due again after ten minutes, and a run that
- * the end of the process interrupts immediately.
+ * Runs the job if it is due and no other process claimed it. A failed job is due again after ten minutes. A job that was
+ * interrupted by the shutdown of its process is due again immediately.
  */
 export async function runIfDue({ database, clock, log }: FastifyInstance, job: RecurringJob): Promise<void> {
   const { prisma } = database
@@ -53,7 +53,7 @@ export async function runIfDue({ database, clock, log }: FastifyInstance, job: R
     await repeatAfter(retryAfter)
     throw error
   }
-  // The job may have ended early. Another process continues.
+  // During a shutdown, a job can return before it is finished. Another process then repeats it.
   if (database.closing?.aborted) await repeatAfter(0)
 }
 

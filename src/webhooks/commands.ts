@@ -1,6 +1,6 @@
 import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from '../commands.ts'
 import { deriveCipher } from '../crypto/keys.ts'
-import { workStates } from '../jobs/outbox-state.ts'
+import { outboxStates } from '../jobs/outbox-state.ts'
 import { kindOf, type WebhookJob } from './queue.ts'
 import { listFailed, replayFailed, typesOf } from './store.ts'
 
@@ -19,7 +19,7 @@ const idOf = (text: string): bigint => {
 async function list(context: CommandContext, { options }: CommandInput<typeof listOptions>): Promise<void> {
   if (options.failed) return listMessages(context, options)
   const { database, config, now, print } = context
-  const states = await workStates(database, [], now)
+  const states = await outboxStates(database, [], now)
   for (const { url, events } of config.current().webhooks) {
     const { pending = 0, failed = 0, age = 0 } = states.get(kindOf(url)) ?? {}
     print(JSON.stringify({ url, events, pending, failed, oldest_seconds: Math.round(age / 1000) }))

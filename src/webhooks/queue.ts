@@ -14,7 +14,7 @@ export interface WebhookJob {
   event: string
 }
 
-/** Beginning of the kinds of webhook jobs. */
+/** Prefix of the kinds of webhook jobs. */
 export const webhookKinds = 'webhook:'
 
 /** Kind of the jobs for a receiver. */

@@ -42,13 +42,13 @@ export function addWebhooks(app: FastifyInstance): void {
     const urls = new Map(config.current().webhooks.map(({ url }) => [kindOf(url), url]))
     for (const [kind, url] of urls) {
       if (handled.has(kind)) continue
-      outbox.handleApart<WebhookJob>(kind, (job, { signal }) => send(app, url, job, signal), retryDelay)
+      outbox.handleSeparately<WebhookJob>(kind, (job, { signal }) => send(app, url, job, signal), retryDelay)
       handled.add(kind)
     }
     for (const kind of handled) {
       if (urls.has(kind)) continue
       handled.delete(kind)
-      // Its messages stay until the receiver returns.
+      // Its messages stay in the outbox until the configuration lists the receiver again.
       const stopped = outbox.remove(kind)
       app.background(() => stopped)
     }
