@@ -125,7 +125,7 @@ declare module 'fastify' {
   }
 }
 
-/** Parts of an app. The caller closes the database after the app. */
+/** Dependencies of an app. The caller closes the database after the app. */
 export interface AppParts {
   config: CurrentConfig
   database: Database
@@ -137,11 +137,11 @@ export interface AppParts {
   openTransport?: OpenTransport
   /** Hashing threads that several apps in one process share. */
   hashing?: HashingThreads
-  /** The connection of a worker to the primary; null if this process is the only one. */
+  /** Connection of a worker process to the primary; null if this process is the only one. */
   worker?: WorkerLink | null
 }
 
-/** Builds the server: everything in it, in order. */
+/** Builds the server: its services, the request pipeline, and the features. The order matters. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { config, database, clock, logger, worker = null } = parts
   const app = Fastify({
@@ -165,7 +165,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const lookups = await openLookups(app)
   app.decorate('lookups', lookups)
   app.decorate('hashing', new PasswordHashing({ threads: hashingThreads(worker), watch: app, shared: parts.hashing }))
-  app.hashing.expect(await legacyHashes(database))
+  app.hashing.addLegacyCosts(await legacyHashes(database))
   const redis = await openRedis(config.current(), logger)
   app.decorate('redis', redis)
   const countersOr = (fallback: Counters) => (redis ? new RedisCounters(redis, fallback, logger) : fallback)
@@ -173,7 +173,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.decorate('counters', counters)
   app.decorate('loginLimiter', new LoginLimiter(config, counters))
   app.decorate('secondFactor', new SecondFactor(config, database))
-  // The cookie library joins the app below; nothing is parsed before.
+  // Uses @fastify/cookie, which is registered below, but not before the first request.
   app.decorate('cookies', new Cookies(config, app))
   app.decorate('remember', new RememberTokens(config, app.cookies))
   app.decorate('touches', new Touches({ database, clock, config, log: logger }))
@@ -196,7 +196,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   addApiHeaders(app)
   addTranslatedMessages(app)
   addHostRule(app)
-  // Without Redis each replica counts `rate_limits.global` in memory: no request pays a query for it.
+  // Without Redis, each replica counts `rate_limits.global` in memory, so that it costs no query.
   const inMemory = worker?.counters ?? new MemoryCounters()
   const limits = await openRequestLimits(app, { routes: counters, global: countersOr(inMemory) })
   addBodyParsers(app)

@@ -13,7 +13,7 @@ import { recentAdministrator, recentPassword } from './login/recent-password.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The error statuses of the steps that a request to this route passes, for the API description. */
+    /** Error statuses of the steps that apply to this route, for the API description. */
     stepAnswers?: readonly number[]
   }
 }
@@ -33,7 +33,7 @@ const parseBody: Step = {
   hooksFor: (route) => (methodsOf(route).every(isSafeMethod) ? null : []),
 }
 
-/** The hooks that a route brings itself, for example one that finds the record it is about. */
+/** Hooks that a route declares itself, for example to find the record that its path names. */
 const ownHooks = (phase: Step['phase']): Step => ({
   name: `own ${phase}`,
   phase,
@@ -41,7 +41,7 @@ const ownHooks = (phase: Step['phase']): Step => ({
   hooksFor: (route) => [route[phase] ?? []].flat(),
 })
 
-/** Tests whether a schema restricts any of its fields. */
+/** Tests whether a schema gives a type to any field, so that a request can fail it. */
 const hasTypes = (schema: unknown): boolean =>
   Object.values(Object(Object(schema).properties)).some((field) => Object(field).type)
 
@@ -70,7 +70,7 @@ const validateBody: Step = {
  * of them. The order is a contract with clients: 401, then 400, 413 and 415, then 419, 429, 403 and 423, and 422 last.
  */
 export const pipeline = ({ callers, globalLimit, routeLimit, methods }: PipelineParts): readonly Step[] => [
-  // First, so that errors have its headers too.
+  // First, so that error responses have the deprecation headers too.
   deprecation,
   callers.readSession,
   callers.findCaller,
@@ -81,7 +81,7 @@ export const pipeline = ({ callers, globalLimit, routeLimit, methods }: Pipeline
   ownHooks('preParsing'),
   parseBody,
 
-  // First, because the request that it routes again passes every step under its real method.
+  // Before all other checks of a form, because it routes the request again under its real method.
   methods.methodOverride,
   csrf,
   // After the CSRF check, because a forged request must not use up the remember-me cookie.
@@ -102,15 +102,15 @@ export const pipeline = ({ callers, globalLimit, routeLimit, methods }: Pipeline
 /** Adds the steps to every route that is registered from now on. Nothing else adds hooks to routes. */
 export function addPipeline(app: FastifyInstance, steps: readonly Step[]): void {
   app.addHook('onRoute', (route: RouteOptions) => {
-    const taken = steps.flatMap((step) => {
+    const applied = steps.flatMap((step) => {
       const hooks = step.hooksFor(route)
       return hooks ? [{ step, hooks }] : []
     })
     for (const phase of phases) {
-      const hooks = taken.filter(({ step }) => step.phase === phase).flatMap((each) => each.hooks)
+      const hooks = applied.filter(({ step }) => step.phase === phase).flatMap((each) => each.hooks)
       Object.assign(route, { [phase]: hooks })
     }
-    const stepAnswers = [...new Set(taken.flatMap(({ step }) => step.answers))]
+    const stepAnswers = [...new Set(applied.flatMap(({ step }) => step.answers))]
     Object.assign(route, { config: { ...route.config, stepAnswers } })
   })
 }

@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { pruneIdempotencyKeys } from './access/idempotency.ts'
-import { pruneEnded } from './access/prune.ts'
+import { pruneAccess } from './access/prune.ts'
 import { pruneUsedOnce } from './access/used-once.ts'
 import { startSchedule } from './jobs/schedule.ts'
 import { watchClock } from './observability/clock-watch.ts'
 import { pruneExpiredTokens } from './tokens/prune.ts'
 
-/** Deletes everything that has expired, also of the features. */
+/** Deletes all expired rows: those of the kernel, of the features and of the outbox. */
 export async function pruneExpired({ database, clock, config, outbox, features }: FastifyInstance): Promise<void> {
   const now = clock.now()
   const settings = config.current()
   await pruneExpiredTokens(database, settings, settings.tokens.prune_after, now)
-  await pruneEnded(database, settings, now)
+  await pruneAccess(database, settings, now)
   await pruneIdempotencyKeys(database, now)
   for (const { prune } of features) await prune?.(database, now)
   await outbox.prune()

@@ -34,7 +34,7 @@ const prefixOf = (name: string): CookiePrefix => prefixes.find((prefix) => name.
 
 const rank = (prefix: CookiePrefix): number => (prefix === '' ? prefixes.length : prefixes.indexOf(prefix))
 
-/** How the active configuration names cookies. Derived once per configuration, because every request needs it. */
+/** Cookie names under one configuration. Computed once per configuration, because every request needs them. */
 interface Naming {
   config: Config
   /** The session cookie's name without prefix. */
@@ -154,7 +154,7 @@ export class Cookies {
     for (const line of this.#expirations(presented + name)) this.#add(reply, line)
   }
 
-  /** Host-only and, if svc may have set it, with the configured domain. */
+  /** Returns headers that expire a cookie: host-only and, if svc may have set it so, with the configured domain. */
   #expirations(full: string): string[] {
     const prefix = prefixOf(full)
     const { domain, secure, same_site } = this.#config.current().session

@@ -31,7 +31,7 @@ function isTrustedOrigin(origin: string | undefined, { app, cors, stateful }: Co
 
 /**
  * Tests whether the response may set the session and XSRF cookies. Browsers send cross-site forms without SameSite
- * cookies but store the returned ones, so a new pair would replace the user's session.
+ * cookies but store the returned ones, so a new session cookie would replace the user's session.
  */
 export function mayReceiveSession(request: FastifyRequest): boolean {
   if (isSafeMethod(request.method) || !isCrossSite(request)) return true

@@ -46,7 +46,7 @@ export function checkToken(request: FastifyRequest, presentedSessionId: string |
 
 /** Explains why a request fails the CSRF check; null if it passes. */
 export function csrfProblem(request: FastifyRequest, presentedSessionId: string | null): Advice | null {
-  // Pages cannot forge Sec-Fetch-Site. Browsers omit it where they cannot vouch for it.
+  // Pages cannot forge Sec-Fetch-Site. Browsers send it only to https and localhost.
   if (request.headers['sec-fetch-site'] === 'same-origin') return null
   const foreign = foreignPageProblem(request)
   if (foreign) return foreign
@@ -92,7 +92,7 @@ async function checkCsrf(request: FastifyRequest, reply: FastifyReply): Promise<
   checkToken(request, request.presentedSessionId)
   request.passedCsrf = true
   // A front end on another site receives its cookies only after the check.
-  if (isCrossSite(request) && request.session.state?.row?.user) sessions.sendPair(request, reply)
+  if (isCrossSite(request) && request.session.state?.row?.user) sessions.sendCookies(request, reply)
 }
 
 async function checkSessionCsrf(request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -7,10 +7,10 @@ import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
 import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { accessOf, isGuarded, isGuest } from './route-access.ts'
 import { isStateful } from './stateful.ts'
-import { againPage, isWithoutStrictCookies } from './strict-cookies.ts'
+import { isWithoutStrictCookies, reloadingPage } from './strict-cookies.ts'
 import { counted } from './verdicts.ts'
 
-/** A remembered browser whose session has ended, and a function that starts the new session. */
+/** A remembered browser whose session has ended, and a function that starts a new session. */
 export interface Remembered {
   caller: Caller
   resume(request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -40,7 +40,7 @@ const is401 = (error: unknown): boolean => error instanceof HttpError && error.s
 /** Returns the caller of the bearer token, or null without one. Throws 401 for an invalid token. */
 export type FindBearer = (request: FastifyRequest, audience?: string) => Promise<Caller | null>
 
-/** Steps that find the caller of a request, and the search by token alone. */
+/** Pipeline steps that find the caller of a request, and `findBearer`, which checks only its bearer token. */
 interface CallerSteps {
   findBearer: FindBearer
   readSession: Step
@@ -63,7 +63,7 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     const row = request.session.state?.row
     if (row) touches.session(row.id, row.lastSeenAt)
     if (row?.user) {
-      sessions.sendPair(request, reply)
+      sessions.sendCookies(request, reply)
       return new SessionCaller(row.publicId, row.user)
     }
     request.remembered = await findRemembered(request)
@@ -110,7 +110,7 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     if (isWithoutStrictCookies(request)) return openAgain(request, reply)
     request.caller = await sessionCaller(request, reply)
     await sessions.read(request, reply)
-    if (!request.caller && request.presentedSessionId === null) sessions.sendPair(request, reply)
+    if (!request.caller && request.presentedSessionId === null) sessions.sendCookies(request, reply)
   }
 
   // Runs after the CSRF check, so that a forged request cannot use up the remember-me cookie.
@@ -163,4 +163,4 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
 }
 
 const openAgain = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  reply.type('text/html; charset=utf-8').send(againPage(request))
+  reply.type('text/html; charset=utf-8').send(reloadingPage(request))

@@ -9,7 +9,7 @@ import { callerOf } from './caller.ts'
 /** How long a repeated request counts as the same, in milliseconds. */
 const ttl = 86_400_000
 
-/** A record that this request created, or (`isReplay`) that an equal request created before. */
+/** A record that this request created or, with `isReplay`, that an equal request created before. */
 interface Creation {
   id: number
   isReplay: boolean
@@ -27,7 +27,7 @@ function keyOf({ headers }: FastifyRequest): string | null {
   throw validationFailed({ idempotency_key: ['The Idempotency-Key must have 1 to 255 printable ASCII characters.'] })
 }
 
-/** Text that differs for different bodies: fields in the order of their names. */
+/** Serialises a body with its fields in the order of their names, so that equal bodies have equal text. */
 function textOf(body: unknown): string {
   const fields = Object.entries(Object(body)).sort(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify(fields)
@@ -44,7 +44,7 @@ export async function createOnce(request: FastifyRequest, create: (tx: Tx) => Pr
   const caller = callerOf(request)
   const owner = caller.user ? `user:${caller.user.id}` : `client:${'clientId' in caller ? caller.clientId : ''}`
   const id = sha256Hex([owner, request.routeOptions.schema?.operationId, key].join('\0'))
-  // Keyed, because the body may have a password.
+  // Keyed hashes, because the body can contain a password.
   const marks = deriveKeys(config.current().app.secret, 'idempotency').map((mac) => mac.sign(textOf(request.body)))
   const now = clock.now()
   return database.transaction(async (tx) => {

@@ -18,7 +18,7 @@ export const ApiDescription = Type.Unsafe<object>({
   description: 'An OpenAPI 3.1 document.',
 })
 
-/** `DELETE /api/tokens/:id` is `deleteApiTokensId`. */
+/** Returns the operation id of a route: `deleteApiTokensId` for `DELETE /api/tokens/:id`. */
 function operationId(method: string, path: string): string {
   const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '')
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
@@ -54,7 +54,7 @@ function successes(own: Record<string, unknown>, reloads: boolean): Record<strin
 
 const html = { content: { 'text/html': { schema: { type: 'string' } } } }
 const page = { description: '#Page An HTML page.', ...html }
-/** The answer of `strict-cookies.ts`. */
+/** The page of `strict-cookies.ts`. */
 const reloadPage = {
   description: '#Reload With strict cookies, a page that loads the same address again, after a link from another site.',
   ...html,
@@ -73,7 +73,7 @@ const describedInputs = (schema: FastifySchema = {}) =>
     ),
   )
 
-/** What a protocol route says about its requests, which it validates itself. */
+/** Returns the described requests of a protocol route, which validates them itself. */
 const requestOf = ({ query, body }: ProtocolDescription) => ({
   ...(query ? { querystring: query } : {}),
   ...(body ? { consumes: [formType], body } : {}),

@@ -2,13 +2,11 @@ import type { Config } from '../config/schema.ts'
 import { deleteOutdated } from '../database/batches.ts'
 import type { Database } from '../database/database.ts'
 
-/**
- * Deletes expired sessions, remember tokens, failure counters and undo links, and events past their retention.
- */
-export async function pruneEnded(database: Database, { session, audit }: Config, now: number): Promise<void> {
+/** Deletes expired sessions, remember tokens, limit counters, undo links of email changes, and events past retention. */
+export async function pruneAccess(database: Database, { session, audit }: Config, now: number): Promise<void> {
   const ago = (age: number) => new Date(Math.max(0, now - age))
   await deleteOutdated(database, { table: 'sessions', date: 'last_seen_at', before: ago(session.lifetime) })
-  // A separate statement, because no index serves both conditions.
+  // Two statements, because no index covers both conditions.
   await deleteOutdated(database, { table: 'sessions', date: 'created_at', before: ago(session.absolute_lifetime) })
   await deleteOutdated(database, { table: 'remember_tokens', date: 'expires_at', before: ago(0) })
   await deleteOutdated(database, {

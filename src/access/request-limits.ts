@@ -7,7 +7,7 @@ import type { Counters } from '../limits/counters.ts'
 import { rateLimitStore } from '../limits/rate-limit-store.ts'
 import { limitHeaders, tooManyRequests } from '../limits/too-many-requests.ts'
 
-/** What a limit counts by. */
+/** Functions that return the key of a request, by what a limit counts. Null means that the request is not counted. */
 const keyGenerators = {
   address: ({ ip }: FastifyRequest) => limitedAddress(ip),
   /** Guests are not counted. */
@@ -32,7 +32,7 @@ const namedLimits = {
   register: { name: 'register', rate: 'register', by: ['caller'] },
   admin: { name: 'admin', rate: 'admin', by: ['principal'] },
   token: { name: 'token', rate: 'token', by: ['caller'] },
-  /** Both, because users can have many addresses and addresses many users. */
+  /** By user and by address, because a user can have many addresses and an address many users. */
   mail: { name: 'mail', rate: 'mail', by: ['user', 'address'] },
   /** Links from mails share the counters of mail, but a user's links do not count by address: they send no mail. */
   link: { name: 'mail', rate: 'mail', by: ['caller'] },
@@ -51,7 +51,7 @@ declare module 'fastify' {
   }
 }
 
-/** A rate that never rejects, for a limit that a reload removes while the library reads it. */
+/** A rate that never rejects, in case a reload turns a limit off while the library reads it. */
 const unlimited: Rate = { max: 1_000_000_000, window: 1 }
 
 type Check = ReturnType<FastifyInstance['createRateLimit']>

@@ -5,7 +5,7 @@ export type AbilityRule = { all: readonly string[] } | { any: readonly string[] 
 
 /**
  * How a route is protected. `session`: reads the session from any origin, ignores bearer tokens. `guard`: stateful
- * session, otherwise bearer token. `none`: reads neither, without CSRF checks. With `pages: 'trusted'` it rejects the pages
+ * session, otherwise bearer token. `none`: reads neither, without CSRF checks; with `pages: 'trusted'`, it rejects requests from pages
  * of other origins, which could send forms from the addresses of their visitors.
  */
 export type RouteAccess =

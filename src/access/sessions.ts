@@ -19,10 +19,10 @@ declare module 'fastify' {
   }
 }
 
-/** Attribute that deletes a cookie. */
+/** Cookie attribute that makes the browser delete the cookie. */
 const expired = 'Max-Age=0;'
 
-interface PairSuffixes {
+interface CookieSuffixes {
   /** The session cookie's name with its prefix. */
   full: string
   session: string
@@ -37,7 +37,7 @@ export class Sessions {
   readonly #decrypt: Decrypt
   readonly #signers: Record<CookiePrefix, Signer>
   readonly #cookies: Cookies
-  readonly #suffixes = new WeakMap<Config['session'], PairSuffixes>()
+  readonly #suffixes = new WeakMap<Config['session'], CookieSuffixes>()
   readonly xsrf: Xsrf
 
   constructor(config: CurrentConfig, cookies: Cookies, signers: Record<CookiePrefix, Signer>, decrypt: Decrypt) {
@@ -77,22 +77,22 @@ export class Sessions {
     return value === null ? '' : this.#signers[expected].sign(value)
   }
 
-  /** Makes the session with this id (existing or new) the request's session, and sends its cookies. */
-  async become(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
+  /** Switches the request to the session with this id, existing or new, and sends the cookies. */
+  async switchTo(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
     await this.#load(request, this.#signers[this.#cookies.prefix(this.#cookies.session)].sign(sessionId))
-    this.sendPair(request, reply)
+    this.sendCookies(request, reply)
   }
 
   /** Starts a new anonymous session, for example after a logout. */
-  becomeAnonymous(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    return this.become(request, reply, randomId())
+  startAnonymous(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    return this.switchTo(request, reply, randomId())
   }
 
   /**
-   * Sets the session cookie and `XSRF-TOKEN` together, replacing a pair that was set before. Does nothing for an unsafe
+   * Sets the session cookie and `XSRF-TOKEN`, replacing those that this response set before. Does nothing for an unsafe
    * request from another site.
    */
-  sendPair(request: FastifyRequest, reply: FastifyReply): void {
+  sendCookies(request: FastifyRequest, reply: FastifyReply): void {
     if (!mayReceiveSession(request)) return
     const { session } = this.#config.current()
     const { sessionId, encryptedSessionId } = request.session
@@ -108,8 +108,8 @@ export class Sessions {
     ])
   }
 
-  /** Cookie attributes of the pair, serialised once per configuration. */
-  #suffixesOf(session: Config['session'], { serializeCookie }: FastifyInstance): PairSuffixes {
+  /** Returns the serialised attributes of both cookies, computed once per configuration. */
+  #suffixesOf(session: Config['session'], { serializeCookie }: FastifyInstance): CookieSuffixes {
     let suffixes = this.#suffixes.get(session)
     if (!suffixes) {
       const name = this.#cookies.session

@@ -10,7 +10,7 @@ export const isWithoutStrictCookies = (request: FastifyRequest): boolean =>
   request.server.config.current().session.same_site === 'strict'
 
 /** Returns a page that reloads the same URL. The reload is same-site, so it carries the cookies. */
-export function againPage({ url }: FastifyRequest): string {
+export function reloadingPage({ url }: FastifyRequest): string {
   const escaped = url.replace(/[&"<>]/g, (sign) => `&#${sign.charCodeAt(0)};`)
   return `<!doctype html><meta http-equiv="refresh" content="0; url=${escaped}"><a href="${escaped}">Continue</a>\n`
 }

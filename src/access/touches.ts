@@ -5,10 +5,10 @@ import type { Database } from '../database/database.ts'
 import { arrayLiteral } from '../database/statements.ts'
 
 /** Minimum interval between recorded uses of a token or session, in milliseconds. */
-const noteEvery = 60_000
+const recordInterval = 60_000
 
 /** Interval between batched writes, in milliseconds. */
-const writeEvery = 2_000
+const writeInterval = 2_000
 
 /** Maximum number of ids in one statement. */
 const maxBatch = 1_000
@@ -29,22 +29,22 @@ export class Touches {
     this.#clock = parts.clock
     this.#config = parts.config
     this.#log = parts.log
-    this.#timer = setInterval(() => void this.flush(), writeEvery).unref()
+    this.#timer = setInterval(() => void this.flush(), writeInterval).unref()
   }
 
   /** Records the use of a token; `last` is its stored last use in Unix milliseconds. */
   token(id: bigint, last: number | null): void {
-    if (last === null || this.#clock.now() - last >= noteEvery) this.#tokens.add(id)
+    if (last === null || this.#clock.now() - last >= recordInterval) this.#tokens.add(id)
   }
 
   /** Records the use of a session; `last` is its stored last use in Unix milliseconds. */
   session(id: string, last: number): void {
-    if (this.#clock.now() - last >= this.#sessionEvery()) this.#sessions.add(id)
+    if (this.#clock.now() - last >= this.#sessionInterval()) this.#sessions.add(id)
   }
 
-  /** Well below the session lifetime, so that an active session does not expire. */
-  #sessionEvery(): number {
-    return Math.min(noteEvery, this.#config.current().session.lifetime / 2)
+  /** Returns the interval for sessions: well below their lifetime, so that an active session does not expire. */
+  #sessionInterval(): number {
+    return Math.min(recordInterval, this.#config.current().session.lifetime / 2)
   }
 
   /** Writes the collected uses. A failure is logged and loses only timestamps. */
@@ -77,7 +77,7 @@ export class Touches {
   #writeTokens(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
-    const due = new Date(this.#clock.now() - noteEvery)
+    const due = new Date(this.#clock.now() - recordInterval)
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE personal_access_tokens SET last_used_at = ${now} WHERE id IN
           (SELECT id FROM personal_access_tokens
@@ -91,7 +91,7 @@ export class Touches {
   #writeSessions(ids: string[]): Promise<number> {
     const { prisma, engine } = this.#database
     const now = new Date(this.#clock.now())
-    const due = new Date(this.#clock.now() - this.#sessionEvery())
+    const due = new Date(this.#clock.now() - this.#sessionInterval())
     return engine === 'postgresql'
       ? prisma.$executeRaw`UPDATE sessions SET last_seen_at = ${now} WHERE id IN
           (SELECT id FROM sessions

@@ -48,9 +48,9 @@ export const sectionAnswers = {
 }
 
 /**
- * Turns a scope into a section of the account pages, or into their overview (null): a menu, and redirects to the pages
- * that sign in and confirm the password. 404 if the configuration hides the section. With `links.account`, GET
- * redirects there.
+ * Adds to a scope what every section of the account pages needs, or their overview (null): the menu, and redirects to the
+ * pages that sign in and confirm the password. Answers 404 if the configuration hides the section. With `links.account`,
+ * GET redirects there.
  */
 export async function addAccountPages(scope: FastifyInstance, name: AccountPageName | null): Promise<void> {
   const home = name === null ? accountPage : sectionPath(name)
@@ -103,13 +103,13 @@ function menuOf(request: FastifyRequest, current: AccountPageName | null): PageM
 
 interface FormSteps {
   change: () => Promise<string>
-  /** Shows the form with errors. Without it, an error page does. */
+  /** Shows the form with errors. Default: an error page. */
   show?: (errors: FieldErrors, status: number) => FastifyReply | Promise<void>
 }
 
 /**
- * Makes the change of a form, then redirects to `next` with a notice. Shows the form again if the change throws errors of
- * its fields. The change returns the end of the name of the notice, a text `account.done_…`.
+ * Makes the change of a form, then redirects to `next` with a notice: the text `account.done_<name>`, whose name the
+ * change returns. Shows the form again if the change throws errors of its fields.
  */
 export async function submitForm(reply: FastifyReply, next: string, { change, show }: FormSteps): Promise<void> {
   try {

@@ -29,12 +29,12 @@ type NewTokenPage = PageData['account-token-new']
 /** A token in the list. */
 type ShownToken = Omit<PageData['account-token-list']['tokens'][number], 'action'> & { id: string | number }
 
-/** What differs between the sections with tokens. */
+/** Properties of one section with tokens. */
 export interface TokenSection {
   name: Extract<AccountPageName, 'tokens' | 'personal-tokens'>
   /** Part of the operation ids, such as `PersonalToken` in `showPersonalTokens`. */
   operation: string
-  /** What a token is called in the API description, and its article. */
+  /** Name of a token in the API description, with its article. */
   title: string
   article: 'a' | 'an'
   /** Path of the same list as JSON. */

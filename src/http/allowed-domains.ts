@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url'
 import type { Config } from '../config/schema.ts'
 import { validationFailed } from '../errors.ts'
 
-/** The form of a domain that comparisons use: ASCII, lower case. */
+/** Returns a domain in the form for comparisons: ASCII, lower case. */
 const asciiOf = (domain: string): string => domainToASCII(domain.normalize('NFKC')).toLowerCase()
 
 /** Tests whether an address may have an account by `registration.allowed_domains`. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Static, TSchema } from '../json-schema.ts'
 
-/** Checks the fields of a form with the schema of a JSON route. Throws 422 with the errors of each field. */
+/** Validates a form with the schema of a JSON route. Throws 422 with the errors of each field. */
 export function checkBody<Schema extends TSchema>(
   request: FastifyRequest,
   schema: Schema,

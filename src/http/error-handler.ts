@@ -21,7 +21,7 @@ const frameworkErrors: Record<number, [ErrorCode, string]> = {
 type Failure = Error & { statusCode?: number | undefined }
 
 /** Converts an error to one that is safe to show; hides everything about unexpected errors. */
-function shown(error: Failure): HttpError {
+function safeError(error: Failure): HttpError {
   if (error instanceof HttpError) return error
   if (isUnavailable(error)) return unavailable(error)
   if (isMissingUser(error)) return unauthenticated()
@@ -61,7 +61,7 @@ function translated(error: HttpError, reply: FastifyReply): HttpError {
 
 /** Returns the response for an error. Errors with status 5xx are logged. */
 export function answerOf(error: Failure, request: FastifyRequest): HttpError {
-  const answer = shown(error)
+  const answer = safeError(error)
   if (answer.statusCode >= 500) {
     const cause = answer.cause ?? error
     request.log[answer.statusCode === 503 ? 'warn' : 'error']({ err: cause }, answer.message)

@@ -7,5 +7,5 @@ const lowerCase = (flag: unknown): unknown => (typeof flag === 'string' ? flag.t
 /** Parses a boolean form or client flag; unknown values are false. */
 export const isSet = (flag: unknown): boolean => yes.has(lowerCase(flag))
 
-/** Whether a value is a boolean, or a form's or client's spelling of one. */
+/** Tests for a boolean, or a spelling of one that forms and clients send. */
 export const isFlag = (flag: unknown): boolean => isSet(flag) || no.has(lowerCase(flag))

@@ -1,6 +1,6 @@
 const atom = /^[^\s"(),:;<>@[\]\\.]+$/u
 const label = /^[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?$/u
-/** No brackets or outer spaces: mail software drops them, which changes the address. */
+/** Quoted local part. Without brackets and outer spaces: mail software drops them, which changes the address. */
 const quoted = /^"(?! )(?:[^"\\<>\p{Cc}]|\\[^<>\p{Cc}])+(?<! )"$/u
 
 /**
@@ -35,7 +35,7 @@ export const isName = (text: string): boolean => withoutControls(text) === text
 
 const dateTime = /^(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
 
-/** The last moment with a four-digit year. */
+/** Last millisecond of the year 9999, the latest date that svc accepts. */
 const latest = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** Tests for an existing ISO 8601 date, or date and time. */

@@ -11,7 +11,7 @@ declare module 'fastify' {
 }
 
 interface Stopping {
-  /** Whether the process is stopping and wants no new requests. */
+  /** Whether the shutdown has begun, so that load balancers must send no new requests. */
   hasBegun: boolean
   /** Time of the last readiness check, by `performance.now()`. */
   askedAt: number
@@ -19,11 +19,13 @@ interface Stopping {
   isReplaced: boolean
 }
 
-/** A readiness check within this time means that a balancer uses it, in milliseconds. */
-const watched = 60_000
+/** A load balancer is assumed if it checked readiness within this time, in milliseconds. */
+const balancerWindow = 60_000
 
-/** Idle time after which no connection is assumed to be pending, and the maximum wait for it, in milliseconds. */
-const quiet = 50
+/** No connection is assumed to be pending if none arrived for this time, in milliseconds. */
+const quietTime = 50
+
+/** Maximum wait for that, in milliseconds. */
 const maxWait = 3_000
 
 /**
@@ -35,11 +37,11 @@ const maxWait = 3_000
 export function addGracefulStop(app: FastifyInstance): void {
   const connections = new Map<Socket, ServerResponse | null>()
   const stopping: Stopping = { hasBegun: false, askedAt: Number.NEGATIVE_INFINITY, isReplaced: false }
-  let taken = 0
+  let accepted = 0
   app.decorate('stopping', stopping)
 
   app.server.on('connection', (socket: Socket) => {
-    taken++
+    accepted++
     connections.set(socket, null)
     socket.once('close', () => connections.delete(socket))
   })
@@ -52,11 +54,11 @@ export function addGracefulStop(app: FastifyInstance): void {
     if (!app.server.listening) return
     const { drain } = app.config.current().server
     if (stopping.isReplaced) await leave(app.server, connections, drain)
-    else if (performance.now() - stopping.askedAt < watched) await sleep(drain)
+    else if (performance.now() - stopping.askedAt < balancerWindow) await sleep(drain)
     const end = performance.now() + maxWait
-    for (let before = -1; taken !== before && performance.now() < end; ) {
-      before = taken
-      await sleep(quiet)
+    for (let before = -1; accepted !== before && performance.now() < end; ) {
+      before = accepted
+      await sleep(quietTime)
       await turn()
     }
     for (const [socket, response] of connections) {
@@ -74,5 +76,5 @@ export function addGracefulStop(app: FastifyInstance): void {
 async function leave(server: Server, connections: ReadonlyMap<Socket, unknown>, drain: number): Promise<void> {
   NetServer.prototype.close.call(server)
   const end = performance.now() + drain
-  while (connections.size > 0 && performance.now() < end) await sleep(quiet)
+  while (connections.size > 0 && performance.now() < end) await sleep(quietTime)
 }

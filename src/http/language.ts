@@ -6,8 +6,8 @@ import { isLanguage, type Language, matchLanguage } from '../languages/languages
 export const languageCookie = 'svc_language'
 
 /**
- * Cookie with the language of an authorization: the one that its `ui_locales` ask for, a dot, and the one that the pages
- * show. They differ if the visitor chose another one.
+ * Cookie with the languages of an authorization, `<requested>.<shown>`: the one that its `ui_locales` request, and the one
+ * that its pages show. They differ if the visitor chose another one.
  */
 export const authorizationCookie = 'svc_ui_locales'
 
@@ -15,11 +15,11 @@ export const authorizationCookie = 'svc_ui_locales'
 export const tagsOf = (list: unknown): string[] =>
   typeof list === 'string' ? list.slice(0, 255).split(/\s+/).filter(Boolean).slice(0, 10) : []
 
-/** Returns the cookies of a request, of routes without a session too. */
+/** Returns the cookies of a request. Parses them on routes without a session. */
 const cookiesOf = ({ cookies, cookiePrefixes, headers, server }: FastifyRequest): Record<string, string | undefined> =>
   cookiePrefixes || headers.cookie === undefined ? (cookies ?? {}) : server.cookies.parse(headers.cookie).values
 
-/** The parameter `ui_locales` of the request itself. */
+/** Returns the languages in the `ui_locales` parameter of the request's own query. */
 const askedInQuery = ({ url }: FastifyRequest): string[] =>
   url.includes('ui_locales=') ? tagsOf(new URLSearchParams(url.split('?')[1]).get('ui_locales')) : []
 

@@ -1,7 +1,7 @@
 import { Type } from '../json-schema.ts'
 import { sharedResponse } from './description/shared-responses.ts'
 
-/** A response that only says what happened. */
+/** A response with only a message. */
 export const MessageAnswer = sharedResponse({
   name: 'Message',
   description: 'Done.',

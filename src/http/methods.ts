@@ -14,8 +14,8 @@ import { refuseDeep } from './input.ts'
 import { markRefused } from './route-pattern.ts'
 import { methodsOf, type Step, type StepHook } from './step.ts'
 
-/** Methods that get 405 where they have no route. Other methods get 404. */
-const answered: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY']
+/** Methods that get 405 if the path supports others. Other methods get 404. */
+const knownMethods: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY']
 const overridable = new Set(['PUT', 'PATCH', 'DELETE'])
 
 const isOverridable = (methods: ReadonlySet<string>) => [...methods].some((method) => overridable.has(method))
@@ -26,7 +26,7 @@ const replay: preParsingHookHandler = (request, _reply, payload, done) => {
   done(null, body ? Readable.from([body]) : payload)
 }
 
-/** Bodies for the second routing. */
+/** Bodies of requests that are routed a second time. */
 const replayed = new WeakMap<IncomingMessage, Buffer>()
 
 /** Applies `X-HTTP-Method-Override` of a POST before routing. */
@@ -63,7 +63,7 @@ function lookup(methodsByUrl: ReadonlyMap<string, unknown>): (path: string) => s
   let router: ReturnType<typeof findMyWay> | undefined
   return (path) => {
     if (!router) {
-      // A path with an overlong parameter is known too.
+      // Paths with overlong parameters match too, so that they get 405 like others.
       router = findMyWay({ maxParamLength: Number.MAX_SAFE_INTEGER })
       for (const url of methodsByUrl.keys()) router.on('GET', url, () => {}, url)
     }
@@ -121,8 +121,8 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
   const findPattern = lookup(methodsByUrl)
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.is404) return done()
-    const url = answered.includes(request.method) ? findPattern(request.url) : null
-    // Before the body is read.
+    const url = knownMethods.includes(request.method) ? findPattern(request.url) : null
+    // Answered in `onRequest`, before the body is read.
     if (url === null) return done(notFound())
     markRefused(request, url)
     done(refusal(methodsByUrl.get(url) ?? new Set()))
@@ -154,7 +154,7 @@ export function openMethodRules(app: FastifyInstance): MethodRules {
       const othersOf = otherRoutes()
       for (const [url, methods] of methodsByUrl) {
         const reachesOther = othersOf(url)
-        const missing = answered.filter((method) => !methods.has(method))
+        const missing = knownMethods.filter((method) => !methods.has(method))
         const isOverridden = missing.includes('POST') && isOverridable(methods)
         const shared = {
           url,

@@ -16,7 +16,7 @@ function wantsProblem({ raw }: FastifyRequest): boolean {
   return accepts(raw).type(['application/json', problemType]) === problemType
 }
 
-/** The name of an error for people: `csrf_mismatch` is `CSRF mismatch`. */
+/** Returns the title of an error code: `CSRF mismatch` for `csrf_mismatch`. */
 export function errorTitle(code: string): string {
   const words = code.replaceAll('_', ' ').replace(/\bcsrf\b/, 'CSRF')
   return words.charAt(0).toUpperCase() + words.slice(1)

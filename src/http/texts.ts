@@ -8,8 +8,8 @@ import { languageOf } from './language.ts'
 export type TextLookup = (name: MessageName, values?: MessageValues) => string
 
 /**
- * Values in Unicode isolates, which keep an address or a name in order inside right-to-left text (UAX #9). Numbers may
- * choose a plural, so they stay as they are.
+ * Wraps values in Unicode isolates, which keep an address or a name in order inside right-to-left text (UAX #9). Numbers
+ * are not wrapped, because they can select a plural form.
  */
 const isolated = (values: MessageValues): MessageValues =>
   Object.fromEntries(
@@ -19,7 +19,7 @@ const isolated = (values: MessageValues): MessageValues =>
     ]),
   )
 
-/** Texts in a language, with those of the operator. `{app}` is `app.name`. */
+/** Returns the texts in a language, with the operator's overrides. `{app}` is `app.name`. */
 export const textsIn =
   ({ app, i18n }: Pick<Config, 'app' | 'i18n'>, language: Language): TextLookup =>
   (name, values = {}) => {
@@ -29,6 +29,6 @@ export const textsIn =
     return own === undefined ? formatMessage(language, name, known) : formatText(language, own, known)
   }
 
-/** Texts in the language of a request. */
+/** Returns the texts in the language of a request. */
 export const textsOf = (request: FastifyRequest): TextLookup =>
   textsIn(request.server.config.current(), languageOf(request))

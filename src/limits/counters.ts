@@ -15,7 +15,7 @@ export interface LimitRule {
 /** A counted hit and the end of its window, or the end of the block that rejected it; in Unix milliseconds. */
 export type Hit = { allowed: true; count: number; resetsAt: number } | { allowed: false; until: number }
 
-/** Growth of a growing block, in milliseconds. */
+/** Duration of a growing block, in milliseconds. */
 export const growth = { first: 30_000, doublings: 7, maxDelay: 3_600_000 }
 
 /** A hit to count. */
@@ -24,7 +24,7 @@ export interface NamedHit {
   rule: LimitRule
 }
 
-/** A counter from which one hit is taken back, or which is deleted. */
+/** A change of a counter: take back one hit, or delete the counter. */
 export interface Change {
   name: string
   change: 'undo' | 'reset'
@@ -43,9 +43,9 @@ export interface Counters {
   undo(name: string): Promise<void>
   /** Deletes the counter. */
   reset(name: string): Promise<void>
-  /** `hitInTurn` in one statement. */
+  /** Does the work of `hitInTurn` in one statement, if the store can. */
   hitTogether?(hits: readonly NamedHit[], now: number): Promise<Hit[]>
-  /** `takeBack` in one statement. */
+  /** Does the work of `takeBack` in one statement, if the store can. */
   changeTogether?(changes: readonly Change[]): Promise<void>
   /** Returns the same counters inside a transaction: hits in the database roll back with it. */
   within(tx: Tx): Counters

@@ -3,7 +3,7 @@ import type { Tx } from '../database/database.ts'
 import { type Connection, execute, query, type Statement, type Value } from '../database/statements.ts'
 import { type Change, type Counters, growth, type Hit, type LimitRule, type NamedHit } from './counters.ts'
 
-/** The column has 32 bits. */
+/** Maximum that is passed to the database, whose column has 32 bits. */
 const maxCount = 1_000_000_000
 
 const parameters = ({ max, block }: LimitRule) => [Math.min(max, maxCount), block === 'growing' ? 1 : 0]
@@ -115,7 +115,7 @@ const hit: Statement = { name: 'limit-hit', text: upsert(0) }
 /** Statements by their number of hits. */
 const chains: Statement[] = []
 
-/** One statement for several hits. Each one runs if the one before it was counted. PostgreSQL only. */
+/** Returns one statement for several hits. Each hit runs only if the one before it was counted. PostgreSQL only. */
 function chainOf(length: number): Statement {
   const places = Array.from({ length }, (_, i) => i)
   chains[length] ??= {

@@ -5,8 +5,8 @@ export interface Lane {
   key: string
 }
 
-/** Maximum number of queued tasks. */
-interface Places {
+/** Maximum numbers of queued tasks. */
+interface Capacity {
   /** In all lanes of one kind. */
   all: number
   /** In one lane. */
@@ -74,16 +74,16 @@ class Rotation<Task> {
 
 /**
  * Queue of tasks in lanes that take turns, so that a lane with many tasks does not delay the others. When the queue is
- * full, a shorter lane takes a place from the largest. Known browsers have their own places and every second turn, so
+ * full, a shorter lane takes a place from the largest. Known browsers have their own capacity and every second turn, so
  * that attackers cannot lock them out, whatever number of addresses they use.
  */
 export class FairQueue<Task> {
   readonly #rotations = { known: new Rotation<Task>(), address: new Rotation<Task>() }
-  readonly #places: Places
+  readonly #capacity: Capacity
   #last: Lane['kind'] = 'address'
 
-  constructor(places: Places) {
-    this.#places = places
+  constructor(capacity: Capacity) {
+    this.#capacity = capacity
   }
 
   get size(): number {
@@ -94,20 +94,20 @@ export class FairQueue<Task> {
   isFull({ kind, key }: Lane): boolean {
     const rotation = this.#rotations[kind]
     const waiting = rotation.waiting(key)
-    if (waiting >= this.#places.lane) return true
-    if (rotation.size < this.#places.all) return false
+    if (waiting >= this.#capacity.lane) return true
+    if (rotation.size < this.#capacity.all) return false
     return rotation.waiting(rotation.largest()) <= waiting + 1
   }
 
   /** Adds a task to a lane that is not full; returns the task that lost its place, if any. */
   add(lane: Lane, task: Task): Task | undefined {
     const rotation = this.#rotations[lane.kind]
-    const lost = rotation.size < this.#places.all ? undefined : rotation.drop(rotation.largest())
+    const lost = rotation.size < this.#capacity.all ? undefined : rotation.drop(rotation.largest())
     rotation.add(lane.key, task)
     return lost
   }
 
-  /** Takes the next task. */
+  /** Removes and returns the next task. */
   take(): Task | undefined {
     const other = this.#last === 'known' ? 'address' : 'known'
     const kind = this.#rotations[other].size > 0 ? other : this.#last

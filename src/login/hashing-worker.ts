@@ -13,9 +13,9 @@ export interface Hashed {
 
 export default ({ password, checks }: HashingTask): Hashed => {
   const begin = performance.now()
-  const answer = checks === undefined ? hashPassword(password) : fitsFirst(checks, password)
+  const answer = checks === undefined ? hashPassword(password) : matchesFirst(checks, password)
   return { answer, took: performance.now() - begin }
 }
 
-const fitsFirst = (checks: readonly string[], password: string): boolean =>
+const matchesFirst = (checks: readonly string[], password: string): boolean =>
   checks.map((stored) => verifyPassword(stored, password))[0] === true

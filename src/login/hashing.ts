@@ -25,7 +25,7 @@ const maxHeldBack = 1_000
 /** Scheduling priority of the threads, below token checks. */
 const niceness = 3
 
-/** How long an idle thread is kept, in milliseconds. */
+/** How long a thread may be idle before it ends, in milliseconds. */
 const idleTimeout = 30_000
 
 const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)}`, import.meta.url))
@@ -33,7 +33,7 @@ const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)
 /** 503 when the queue is full. */
 const queueIsFull = (): HttpError => unavailable('password hashing queue is full', 2)
 
-/** Receivers of metrics and traces. */
+/** Metrics and traces to report to. */
 type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
 
 const unwatched: Watch = { metrics: null, tracing: null }
@@ -117,8 +117,8 @@ export class PasswordHashing {
     return String(await this.#run({ password }, lane))
   }
 
-  /** Registers the costs of the legacy hashes in the database. */
-  expect(legacyHashes: Iterable<string>): void {
+  /** Adds the costs of legacy hashes, so that `verify` takes the same time for accounts with and without one. */
+  addLegacyCosts(legacyHashes: Iterable<string>): void {
     for (const stored of legacyHashes) {
       const cost = needsRehash(stored) ? costOf(stored) : null
       if (cost !== null) this.#legacyCosts.add(cost)
@@ -130,10 +130,10 @@ export class PasswordHashing {
    * hashes.
    */
   async verify(stored: string | null, password: string, lane: Lane): Promise<boolean> {
-    if (isPassword(stored)) this.expect([stored])
-    const fits = await this.#run({ password, checks: checksOf(stored, this.#legacyCosts) }, lane)
+    if (isPassword(stored)) this.addLegacyCosts([stored])
+    const matches = await this.#run({ password, checks: checksOf(stored, this.#legacyCosts) }, lane)
     // As in Laravel, an empty password never matches.
-    return fits === true && isPassword(stored) && password !== ''
+    return matches === true && isPassword(stored) && password !== ''
   }
 
   /** Finishes running checks, and stops the threads unless other apps share them. */

@@ -1,6 +1,7 @@
 import { limitedAddress } from '../http/client-address.ts'
 
-// Accounts are named by their canonical address, so that unknown addresses are limited like known ones.
+// Names of counters. They contain the canonical address of an account, so that unknown addresses are limited like known
+// ones.
 
 /** Failed passwords of an account from one address. */
 export const passwordsFrom = (account: string, ip: string): string => `login:${account}|${limitedAddress(ip)}`
@@ -17,5 +18,5 @@ export const mailedCodesOf = (account: string): string => `login-code-account:${
 /** Wrong second factors of a user. */
 export const secondFactorsOf = (userId: number): string => `two-factor:${userId}`
 
-/** The same in the long run. */
+/** Wrong second factors of a user, counted over a longer window. */
 export const allSecondFactorsOf = (userId: number): string => `two-factor-account:${userId}`

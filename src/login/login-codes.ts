@@ -45,11 +45,11 @@ export const requestCodePath = '/oauth/email-code'
 /** Page that takes a mailed code. */
 export const enterCodePath = `${requestCodePath}/verify`
 
-/** Removes everything of an account that another person may have added. */
+/** Removes the credentials and sessions of an account that another person may have added. */
 type ClaimAccount = (tx: Tx, userId: number) => Promise<void>
 
 interface CodeRequest {
-  /** Secret of the only browser or app that can use the code: the session id of a browser. */
+  /** Secret that binds the code to one browser or app: the session id, or the app's challenge token. */
   holder: string
   email: string
   remember: boolean
@@ -65,7 +65,7 @@ interface CodeMail extends RequestOrigin {
   code: string
   link: boolean
   expiresAt: number
-  /** False if the mailbox got too much mail. */
+  /** False if the mail budget of the mailbox is spent. */
   isAllowed?: boolean
 }
 
@@ -224,5 +224,5 @@ export class LoginCodes {
   }
 }
 
-/** Bound to the holder and the address. */
+/** Returns the text that the stored MAC covers: the code with the request and the address it was mailed for. */
 const signedText = (id: string, email: string, code: string): string => [id, email, code].join('\0')

@@ -202,7 +202,7 @@ export class LoginLimiter {
   }
 
   /** Tests whether the browser signed in to the account before. The password may have changed since. */
-  isMarked(request: FastifyRequest, { email }: User): boolean {
+  signedInBefore(request: FastifyRequest, { email }: User): boolean {
     return this.#markOf(request, email) !== null
   }
 

@@ -9,7 +9,7 @@ import type { User } from '../users/user.ts'
 /** Notifies the user of a sign-in from a browser that did not sign in to the account in the last 90 days. */
 export async function noticeBrowser(tx: Tx, request: FastifyRequest, user: User): Promise<void> {
   const { server: app } = request
-  if (app.loginLimiter.isMarked(request, user)) return
+  if (app.loginLimiter.signedInBefore(request, user)) return
   await notify(app, tx, eventContext(request), user, 'new_sign_in')
 }
 

@@ -17,7 +17,7 @@ import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 import { endDevice } from './end-sessions.ts'
-import { become, insertSession } from './sign-in.ts'
+import { insertSession, switchSession } from './sign-in.ts'
 
 const rememberCookie = 'svc_remember'
 
@@ -25,7 +25,7 @@ const rememberCookie = 'svc_remember'
 interface Presented {
   id: bigint
   secret: string
-  /** Proves that svc issued the secret for the device. Older cookies have none. */
+  /** MAC which proves that svc issued the secret for the device. Cookies of older versions have none. */
   tag: string | null
 }
 
@@ -42,18 +42,18 @@ function parse(cookie: string | undefined): Presented | null {
 }
 
 /** Tests for the device's current secret, or the previous one while the current one is unused. */
-const fits = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: string): boolean => {
+const isCurrent = (row: Pick<RememberRow, 'tokenHash' | 'previousHash'>, secret: string): boolean => {
   const hash = sha256Hex(secret)
   return constantTimeEqual(hash, row.tokenHash) || constantTimeEqual(hash, row.previousHash ?? '')
 }
 
-/** Text of a secret to hash. It binds the secret to the prefix of its cookie. */
+/** Returns the text to hash for a secret, which binds the secret to the prefix of its cookie. */
 const bindSecret = (secret: string, prefix: CookiePrefix): string => prefix + secret
 
 /** Maximum number of remembered devices of a user. */
 const maxDevices = 100
 
-/** Makes room for another device. Sessions of the forgotten device go on, but nothing follows them. */
+/** Forgets the least recently used devices until there is room for another. Their sessions continue until they end. */
 async function forgetLeastUsed(tx: Tx, id: number): Promise<void> {
   const userId = BigInt(id)
   const recent = await tx.rememberToken.findMany({
@@ -89,7 +89,7 @@ export class RememberTokens {
     if (!presented) return null
     const row = await request.server.lookups.rememberToken(presented.id)
     if (!row?.user || !this.#isLive(row, request.server.clock.now())) return null
-    if (!fits(row, presented.secret)) {
+    if (!isCurrent(row, presented.secret)) {
       if (this.#wasIssued(presented)) await this.#endReplayed(request, presented, row.user)
       return null
     }
@@ -187,7 +187,7 @@ export class RememberTokens {
     await app.database.transaction(async (tx) => {
       await lockUser(app.database, tx, user.id)
       const row = await tx.rememberToken.findUnique({ where: { id } })
-      if (!row || fits(row, secret)) return
+      if (!row || isCurrent(row, secret)) return
       const publicIds = await endDevice(tx, BigInt(user.id), id)
       await app.sessionListener.ended(tx, { publicIds })
       const origin = eventContext(request)
@@ -232,7 +232,7 @@ export class RememberTokens {
     })
     if (successor !== null) this.sendCookie(request, reply, this.#cookieOf(row.id, successor))
     app.loginLimiter.renewBrowser(request, reply, { user, password })
-    await become(request, reply, shared)
+    await switchSession(request, reply, shared)
   }
 
   /** Returns the next secret, written now or by a parallel request; null if only a previous key can derive it. */

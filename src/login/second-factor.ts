@@ -28,7 +28,7 @@ interface FreshFactor {
   recoveryCodes: string
 }
 
-/** A recovery code, or one that replaced a used one. svc has shown the replacement to no one. */
+/** A recovery code, or the replacement of a used one, which the user has not seen yet. */
 type StoredCode = string | { replacement: string }
 
 const plainCode = (code: StoredCode): string => (typeof code === 'string' ? code : code.replacement)

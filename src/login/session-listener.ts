@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../database/database.ts'
 
-/** Ended browser sessions: these, or all of a user except one. */
+/** Browser sessions that ended: those with these public ids, or all of a user except one. */
 export type EndedSessions = { publicIds: readonly string[] } | { userId: number; except: string | null }
 
 /**
- * Follows the browser sessions of users, in the transaction in which each begins or is ended. Expiry does not count as
- * an end.
+ * Receives the beginning and the end of each user's browser session, inside the transaction that makes it. Expiry is not
+ * reported.
  */
 export interface SessionListener {
   /**

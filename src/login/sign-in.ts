@@ -89,7 +89,7 @@ export async function sendRenewed(request: FastifyRequest, reply: FastifyReply, 
   const { remember, loginLimiter } = request.server
   remember.sendCookie(request, reply, renewed.rememberCookie)
   loginLimiter.rememberBrowser(request, reply, renewed.found)
-  await become(request, reply, renewed.sessionId)
+  await switchSession(request, reply, renewed.sessionId)
 }
 
 /** Returns the authentication methods as `amr` values. */
@@ -133,7 +133,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   if (remembering === undefined) return false
   app.remember.sendCookie(request, reply, remembering?.cookie ?? null)
   app.loginLimiter.rememberBrowser(request, reply, login)
-  await become(request, reply, sessionId)
+  await switchSession(request, reply, sessionId)
   return true
 }
 
@@ -154,7 +154,7 @@ export async function beginAnonymous(
     await recordEvent(tx, eventContext(request), event)
   })
   app.remember.sendCookie(request, reply, null)
-  await become(request, reply, sessionId)
+  await switchSession(request, reply, sessionId)
 }
 
 /** Gives the request's session a new id and records why. Throws 401 if it was ended meanwhile. */
@@ -171,7 +171,7 @@ export async function renewSession(
     if (count === 0) throw unauthenticated()
     await recordEvent(tx, eventContext(request), event)
   })
-  await become(request, reply, sessionId)
+  await switchSession(request, reply, sessionId)
 }
 
 /** Ends the request's session and everything that depends on it. */
@@ -190,13 +190,13 @@ export async function signOut(request: FastifyRequest, reply: FastifyReply): Pro
   const { server: app } = request
   await endOwnSession(request)
   app.remember.sendCookie(request, reply, null)
-  await app.sessions.becomeAnonymous(request, reply)
+  await app.sessions.startAnonymous(request, reply)
   request.caller = null
 }
 
 /** Makes the new session the request's own. */
-export async function become(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
-  await request.server.sessions.become(request, reply, sessionId)
+export async function switchSession(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
+  await request.server.sessions.switchTo(request, reply, sessionId)
   const row = request.session.state?.row
   request.caller = row?.user ? new SessionCaller(row.publicId, row.user) : null
 }

@@ -23,7 +23,7 @@ interface UnlockLink {
 
 const keysOf = (app: FastifyInstance) => deriveKeys(app.config.current().app.secret, 'unlock-sign-in')
 
-/** Bound to address and password, so that changing either invalidates the link. */
+/** Returns the text that the link signs. It contains address and password hash, so that changing either invalidates it. */
 const signedText = ({ user, password }: UserWithPassword, expires: string): string =>
   [user.id, user.email, passwordFingerprint(password), expires].join('\0')
 
@@ -46,7 +46,7 @@ export async function mailUnlock(app: FastifyInstance, origin: EventContext, fou
         await app.mail.queue(tx, { to: user.email, template: 'unlock-sign-in', language, data, expiresAt }, cause)
     })
   } catch (error) {
-    // The mail budget of the mailbox is spent.
+    // 429 means that the mail budget of the mailbox is spent. The mail is then omitted.
     if (!(error instanceof HttpError) || error.statusCode !== 429) throw error
   }
 }

@@ -12,7 +12,7 @@ import type { User } from '../users/user.ts'
 import { revokeToken } from './revoke.ts'
 import { parseToken, type TokenKey } from './token-string.ts'
 
-/** Abilities of a token. `svc:admin` counts only while the user is an administrator: any user can name it. */
+/** Returns the abilities of a token, without `svc:admin` unless the user is an administrator: any user can request it. */
 export function abilitiesOf({ abilities }: Pick<TokenRow, 'abilities'>, user: User, config: Config): string[] {
   const stored = storedAbilities(abilities)
   return hasAdminRole(user, config) ? stored : stored.filter((ability) => ability !== adminScope)
@@ -30,7 +30,7 @@ class ApiTokenCaller implements TokenCaller {
   readonly #config: Config
   #abilities: readonly string[] | undefined
 
-  constructor({ row, user, end: expiresAt }: LiveApiToken, config: Config) {
+  constructor({ row, user, expiresAt }: LiveApiToken, config: Config) {
     this.#row = row
     this.#config = config
     this.user = user
@@ -58,16 +58,16 @@ class ApiTokenCaller implements TokenCaller {
   }
 }
 
-/** Expiry of a token, by its own date or the global age: Unix ms, null for never, 0 if its age is unknown. */
-export function endOfToken(
+/** Returns when a token expires, by its own date or `expiration`: Unix ms, null for never, 0 if its age is unknown. */
+export function tokenExpiry(
   { expiresAt, createdAt }: Pick<TokenRow, 'expiresAt' | 'createdAt'>,
   expiration: number | null,
 ): number | null {
   const own = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)
   const byAge =
     expiration === null ? Number.POSITIVE_INFINITY : createdAt === null ? 0 : Date.parse(createdAt) + expiration
-  const end = Math.min(own, byAge)
-  return end === Number.POSITIVE_INFINITY ? null : end
+  const earliest = Math.min(own, byAge)
+  return earliest === Number.POSITIVE_INFINITY ? null : earliest
 }
 
 /** Parts of the app that a token lookup needs. */
@@ -77,10 +77,10 @@ type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
 export interface LiveApiToken {
   row: TokenRow
   user: User
-  /** Null if it is unknown. */
-  since: number | null
+  /** Null if unknown. */
+  createdAt: number | null
   /** Null for never. */
-  end: number | null
+  expiresAt: number | null
 }
 
 /**
@@ -110,7 +110,7 @@ export async function liveToken(text: string, parts: Parts): Promise<LiveApiToke
   return found && !found.user.disabled ? found : null
 }
 
-/** Returns an API token that exists and has not expired, also of a disabled user; otherwise null. */
+/** Returns an API token that has not expired, even if its user is disabled; null if there is none. */
 export async function unexpiredToken(text: string, parts: Parts): Promise<LiveApiToken | null> {
   const key = parseToken(text)
   const row = key && (await find(key, parts))
@@ -127,10 +127,11 @@ export async function isLiveToken(id: bigint, userId: string, parts: Parts): Pro
 function unexpired(row: TokenRow, { clock, config }: Parts): LiveApiToken | null {
   if (!row.user || row.tokenableType !== 'user') return null
   const now = clock.now()
-  const end = endOfToken(row, config.current().expiration)
+  const expiresAt = tokenExpiry(row, config.current().expiration)
   // An invalid date compares as false, so the token counts as expired.
-  if (end !== null && !(now < end)) return null
-  return { row, user: row.user, since: row.createdAt === null ? null : Date.parse(row.createdAt), end }
+  if (expiresAt !== null && !(now < expiresAt)) return null
+  const createdAt = row.createdAt === null ? null : Date.parse(row.createdAt)
+  return { row, user: row.user, createdAt, expiresAt }
 }
 
 const find = (key: TokenKey, { lookups }: Parts): Promise<TokenRow | null> =>

@@ -13,19 +13,19 @@ export interface FirstFactor extends UserWithPassword {
 
 /** A proof that `POST /svc/token` accepts in place of the password. It works once. */
 export interface TokenProof {
-  /** The field of the body that selects the proof. */
+  /** Name of the body field that selects the proof. */
   name: string
   /** The fields of the proof, by name. */
   fields: Readonly<Record<string, TSchema>>
   /** The fields that the proof requires. */
   required: readonly string[]
-  /** Counts the requests with the proof. */
+  /** Limit that counts the requests with this proof. */
   limit?: 'token'
   /** Verifies the proof. Throws the error of the response. */
   verify(request: FastifyRequest, body: object): Promise<FirstFactor>
 }
 
-/** Binds a proof to the request of the app that started it. Several proofs have it. */
+/** Body field that several proofs share: binds a proof to the app that started the sign-in. */
 export const challengeTokenField = nullableText(
   'With `credential` or `email_code`: the `challenge_token` of the response that started the sign-in.',
   { maxLength: 255 },

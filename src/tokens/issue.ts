@@ -11,18 +11,18 @@ import { notify } from '../users/notices.ts'
 import { findUserById } from '../users/users.ts'
 import { countTokens, createToken, deleteToken, findLeastUsed, type NewAccessToken } from './store.ts'
 
-/** Requested token. */
+/** Properties of a token that a client requests. */
 export interface TokenRequest {
   name: string
   abilities: readonly string[] | null
   expiresAt: string | null
 }
 
-/** Granted token. */
+/** Properties of a token that svc grants. */
 export interface TokenGrant {
   abilities: readonly string[]
   expiresAt: number | null
-  /** What must still hold when the token is issued. */
+  /** Session, token or password that must still be valid when the token is issued. */
   credential: Credential
   /** The entry point of the sign-in that issues the token. */
   channel?: Channel

@@ -10,10 +10,10 @@ export async function pruneExpiredTokens(
   now: number,
 ): Promise<number> {
   const table = 'personal_access_tokens'
-  // Keeps the date valid for a database, however large `after` is.
+  // At least 0, because the database rejects the date that a huge `after` gives.
   const ago = (age: number) => new Date(Math.max(0, now - age))
   const expired = await deleteOutdated(database, { table, date: 'expires_at', before: ago(after) })
   if (expiration === null) return expired
-  // A separate statement, because no index serves both conditions.
+  // Two statements, because no index covers both conditions.
   return expired + (await deleteOutdated(database, { table, date: 'created_at', before: ago(expiration + after) }))
 }

@@ -25,13 +25,13 @@ declare module '../access/used-once.ts' {
 }
 
 /** A new API token and its user. */
-interface SignedIn {
+interface IssuedToken {
   token: string
   user: User
 }
 
-/** A sign-in that waits for its second factor. The client holds it, encrypted. */
-interface Waiting {
+/** A sign-in that waits for its second factor. The client keeps it as an encrypted challenge. */
+interface PendingSignIn {
   id: string
   userId: number
   passwordFingerprint: string
@@ -47,23 +47,29 @@ export interface TokenSignIns {
    * Issues an API token after a first factor whose proof works once. Throws 422 with a challenge if a second factor is
    * required and `proof` has none that is valid.
    */
-  finish(request: FastifyRequest, first: FirstFactor, deviceName: string, proof?: SecondFactorInput): Promise<SignedIn>
+  finish(
+    request: FastifyRequest,
+    first: FirstFactor,
+    deviceName: string,
+    proof?: SecondFactorInput,
+  ): Promise<IssuedToken>
   /** Issues an API token for a challenge and a second factor. Throws 422 if either is invalid. */
-  resume(request: FastifyRequest, challenge: string, proof: SecondFactorInput): Promise<SignedIn>
+  resume(request: FastifyRequest, challenge: string, proof: SecondFactorInput): Promise<IssuedToken>
 }
 
 /** Lifetime of a challenge: ten minutes. */
 const challengeTtl = 600_000
 
-const place = 'challenge'
+/** Context of the encryption. */
+const context = 'challenge'
 
-const over = () => validationFailed({ challenge: ['The challenge is invalid or has expired.'] })
+const invalidChallenge = () => validationFailed({ challenge: ['The challenge is invalid or has expired.'] })
 
-const text = 'Your email address is not verified.'
+const unverifiedText = 'Your email address is not verified.'
 
 /** 422: the sign-in needs a verified address first. */
 export const addressUnverified = (): HttpError =>
-  new HttpError(422, 'email_unverified', text, { errors: { email: [text] } })
+  new HttpError(422, 'email_unverified', unverifiedText, { errors: { email: [unverifiedText] } })
 
 /** Opens the sign-ins that end in an API token. */
 export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
@@ -71,7 +77,7 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
   const cipher = deriveCipher(config.current().app.secret, 'token-challenge')
 
   function challengeFor({ user, password, channel }: FirstFactor, deviceName: string): string {
-    const waiting: Waiting = {
+    const pending: PendingSignIn = {
       id: randomId(),
       userId: user.id,
       passwordFingerprint: passwordFingerprint(password),
@@ -79,14 +85,14 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
       channel,
       expiresAt: clock.now() + challengeTtl,
     }
-    return cipher.encrypt(JSON.stringify(waiting), place)
+    return cipher.encrypt(JSON.stringify(pending), context)
   }
 
-  function waitingOf(challenge: string): Waiting {
-    const opened = cipher.decrypt(challenge, place)
-    const waiting: Waiting | null = opened === null ? null : JSON.parse(opened)
-    if (!waiting || clock.now() >= waiting.expiresAt) throw over()
-    return waiting
+  function pendingOf(challenge: string): PendingSignIn {
+    const opened = cipher.decrypt(challenge, context)
+    const pending: PendingSignIn | null = opened === null ? null : JSON.parse(opened)
+    if (!pending || clock.now() >= pending.expiresAt) throw invalidChallenge()
+    return pending
   }
 
   return {
@@ -105,14 +111,14 @@ export function openTokenSignIns(app: FastifyInstance): TokenSignIns {
     },
 
     async resume(request, challenge, proof) {
-      const { id, userId, passwordFingerprint: mark, deviceName, channel, expiresAt } = waitingOf(challenge)
+      const { id, userId, passwordFingerprint: mark, deviceName, channel, expiresAt } = pendingOf(challenge)
       const found = await findUserById(database, userId)
-      if (!found || found.user.disabled || !passwordFingerprintMatches(mark, found.password)) throw over()
-      if (!secondFactor.isAskedOf(found.user)) throw over()
+      if (!found || found.user.disabled || !passwordFingerprintMatches(mark, found.password)) throw invalidChallenge()
+      if (!secondFactor.isAskedOf(found.user)) throw invalidChallenge()
       const signIn = await checkTokenSignIn(request, found, { channel, proof })
       if (signIn === 'email_unverified') throw addressUnverified()
       if (signIn === 'second_factor') throw validationFailed(secondFactorErrors(proof))
-      if (!(await useOnce(database, 'TokenChallenge', id, expiresAt))) throw over()
+      if (!(await useOnce(database, 'TokenChallenge', id, expiresAt))) throw invalidChallenge()
       return { token: await issueForSignIn(request, signIn, deviceName), user: found.user }
     },
   }

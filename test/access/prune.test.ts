@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pruneEnded } from '../../src/access/prune.ts'
+import { pruneAccess } from '../../src/access/prune.ts'
 import { buildTestApp } from '../support/app.ts'
 import { day, hour } from '../support/clock.ts'
 import { untilWaiting } from '../support/hold.ts'
@@ -19,7 +19,7 @@ t.test('prunes expired rows in batches, and keeps the others', async (t) => {
     await prisma.loginLimit.count(),
     (await prisma.event.count()) >= 1_200,
   ]
-  const prune = () => pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  const prune = () => pruneAccess(svc.database, svc.config.current(), svc.clock.now())
   await prune()
   t.strictSame(await counts(), [1, 1, 3, true], 'account, address and both together')
   svc.clock.advance(2 * hour + 1)
@@ -39,7 +39,7 @@ t.test('keeps a session that is used while it is pruned', async (t) => {
   const user = await svc.createUser()
   await svc.browser().signIn(user.email)
   svc.clock.advance(2 * hour + 1)
-  const prune = () => pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  const prune = () => pruneAccess(svc.database, svc.config.current(), svc.clock.now())
   const use = await pg.connect()
   try {
     await use.query('BEGIN')

@@ -3,7 +3,7 @@ import { isLoopback } from '../../config/hosts.ts'
 import type { Advice } from '../../http/advice.ts'
 import { originOf } from './page-address.ts'
 
-/** Explains that the address of svc in the request is another than `app.url`; null if it is the same. */
+/** Explains that the request names another address of svc than `app.url`; null if it names the same. */
 export function hostProblem({ headers, host, hostname, server }: FastifyRequest): Advice | null {
   const own = new URL(server.config.current().app.url)
   const page = originOf(headers.origin ?? headers.referer)
@@ -41,7 +41,7 @@ export function proxyProblem(request: FastifyRequest, isTrusted: boolean): Advic
   return { message, key: 'app.url' }
 }
 
-/** Difference of the clocks that tokens, codes and signed requests tolerate, in milliseconds. */
+/** Clock difference that tokens, codes and signed requests tolerate, in milliseconds. */
 const tolerance = 30_000
 
 /** Explains that the caller's clock differs; null if it does not. */

@@ -77,7 +77,7 @@ const emailCode: FastifyPluginAsyncTypebox<EmailCodeOptions> = async (app, { pro
       const { email, remember } = request.body
       const holder = request.session.sessionId
       await app.loginCodes.request(request, { holder, email, remember: isSet(remember), returnTo: null, link: true })
-      app.sessions.sendPair(request, reply)
+      app.sessions.sendCookies(request, reply)
       return reply.code(202).send(sent)
     },
   )

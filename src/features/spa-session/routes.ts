@@ -29,7 +29,7 @@ const session: FastifyPluginAsyncTypebox = async (app) => {
         },
       },
       async (request, reply) => {
-        app.sessions.sendPair(request, reply)
+        app.sessions.sendCookies(request, reply)
         return reply.code(204).send(null)
       },
     )

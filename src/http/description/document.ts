@@ -65,7 +65,7 @@ const referToShared = ({ responses, parameters, ...operation }: Operation, share
   responses: shareResponses(responses, shared),
 })
 
-/** Marks bodies that a request may leave out. @fastify/swagger requires every body. */
+/** Marks optional bodies as not required. @fastify/swagger requires every body. */
 function markOptional({ requestBody }: Operation): void {
   for (const { schema } of Object.values(requestBody?.content ?? {})) {
     if (requestBody && schema?.[optionalBody]) requestBody.required = false

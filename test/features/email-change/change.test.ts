@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pruneEnded } from '../../../src/access/prune.ts'
+import { pruneAccess } from '../../../src/access/prune.ts'
 import { mailedLink, registration, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
@@ -222,8 +222,8 @@ t.test('prunes changes that can no longer be undone', async (t) => {
   const svc = await buildTestApp(t, { settings })
   await svc.createUser({ email: 'ada@example.com' })
   await move(await confirmed(svc, 'ada@example.com'), 'lovelace@example.com')
-  await pruneEnded(svc.database, svc.config.current(), svc.clock.now())
+  await pruneAccess(svc.database, svc.config.current(), svc.clock.now())
   t.equal(await svc.database.prisma.emailChange.count(), 1)
-  await pruneEnded(svc.database, svc.config.current(), svc.clock.now() + 7 * day + 1)
+  await pruneAccess(svc.database, svc.config.current(), svc.clock.now() + 7 * day + 1)
   t.equal(await svc.database.prisma.emailChange.count(), 0)
 })

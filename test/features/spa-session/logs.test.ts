@@ -77,7 +77,7 @@ t.test('logs an unexpected error without its values, and hides it from the answe
   const broken = () => {
     throw new Error('boom')
   }
-  svc.app.sessions.sendPair = broken
+  svc.app.sessions.sendCookies = broken
   const answer = await spa.get('/api/user')
   t.equal(answer.statusCode, 500)
   t.strictSame(answer.json(), { message: 'Server Error', code: 'server_error' })

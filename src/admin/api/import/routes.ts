@@ -173,7 +173,7 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
       // The report says which addresses have accounts.
       if (isDryRun) await recordRead(request, null, 'users')
       const imported = await importUsers(adminOf(request), adminOrigin(request), valid, { isDryRun })
-      if (!isDryRun) app.hashing.expect(valid.flatMap(({ user }) => user.password ?? []))
+      if (!isDryRun) app.hashing.addLegacyCosts(valid.flatMap(({ user }) => user.password ?? []))
       const lines = [...imported, ...invalid].sort((a, b) => a.line - b.line)
       const count = (status: LineReport['status']) => lines.filter((one) => one.status === status).length
       return { dry_run: isDryRun, created: count('created'), exists: count('exists'), invalid: count('invalid'), lines }

@@ -131,7 +131,7 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
         if (!(error instanceof HttpError) || !error.errors) throw error
         return requestPage(reply.headers(error.headers), target, { form, errors: error.errors }, error.statusCode)
       }
-      app.sessions.sendPair(request, reply)
+      app.sessions.sendCookies(request, reply)
       return reply.redirect(enterCodePath, 303)
     },
   )

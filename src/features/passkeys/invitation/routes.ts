@@ -45,7 +45,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       const { token, name } = request.body
       const { email } = await requireInvitation(token)
       const options = await invitationOptions(request, token, { email, name })
-      app.sessions.sendPair(request, reply)
+      app.sessions.sendCookies(request, reply)
       return { options }
     },
   )

@@ -5,7 +5,7 @@ import { addTokenPages, type TypedToken } from '../../../account/token-pages.ts'
 import { validationFailed } from '../../../errors.ts'
 import { checkBody } from '../../../http/check-body.ts'
 import { textsOf } from '../../../http/texts.ts'
-import { endOfToken } from '../../../tokens/bearer.ts'
+import { tokenExpiry } from '../../../tokens/bearer.ts'
 import { tokenOwner } from '../../../tokens/issue.ts'
 import { requireRevoked } from '../../../tokens/revoke.ts'
 import { listTokens } from '../../../tokens/store.ts'
@@ -20,7 +20,7 @@ const tokenPages: FastifyPluginAsyncTypebox = async (app) => {
     const { expiration } = app.config.current()
     const tokens = (await listTokens(app.database, tokenOwner(callerOf(request)))).reverse()
     return tokens.map(({ id, name, abilities, created_at, last_used_at, expires_at }) => {
-      const end = endOfToken({ expiresAt: expires_at, createdAt: created_at }, expiration)
+      const end = tokenExpiry({ expiresAt: expires_at, createdAt: created_at }, expiration)
       return {
         id,
         name,
