@@ -8,7 +8,14 @@ import { memoryAdapter } from '../../../support/memory-adapter.ts'
 
 const url = 'http://localhost:8000'
 const config = { app: { url, secret: ['a-secret-of-at-least-32-characters'] }, scopes: {}, apis: {}, oauth: {} }
-const parts = { config, cookies: {}, carried: {}, registry: {}, keysMaxAge: 0, introspectionOf: () => ({}) } as never
+const parts = {
+  config,
+  cookies: {},
+  cookieRecords: {},
+  registry: {},
+  keysMaxAge: 0,
+  introspectionOf: () => ({}),
+} as never
 
 const { privateKey } = await generateKeyPair('ES256', { extractable: true })
 const jwks = { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', use: 'sig' }] } as JWKS

@@ -3,7 +3,7 @@ import t from 'tap'
 import { hour, minute } from '../../../support/clock.ts'
 import { hiddenFields, post, request } from '../../../support/oauth.ts'
 import { credentials } from '../../../support/plain.ts'
-import { build, cookiesOf, newPerson, storedRecords } from './carriers.ts'
+import { build, cookiesOf, newPerson, storedRecords } from './anonymous-browsers.ts'
 
 t.test('keeps the session of the device page in its cookie for an hour', async (t) => {
   const svc = await build(t)

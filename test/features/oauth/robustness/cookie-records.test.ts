@@ -3,7 +3,7 @@ import t from 'tap'
 import { buildTestApp } from '../../../support/app.ts'
 import { hour, minute } from '../../../support/clock.ts'
 import { oauthSettings, redeem, request, response, type WalkResult } from '../../../support/oauth.ts'
-import { build, cookiesOf, interaction, newPerson, open, site, storedRecords, uidOf } from './carriers.ts'
+import { build, cookiesOf, interaction, newPerson, open, site, storedRecords, uidOf } from './anonymous-browsers.ts'
 
 t.test('stores nothing for a browser without a signed-in user', async (t) => {
   const svc = await build(t)
