@@ -30,12 +30,14 @@ export async function endSession(tx: Tx, request: FastifyRequest, lockToo: reado
   if (stale) await tx.session.deleteMany({ where: { publicId: stale } })
   const ended: Ended = { isOwn: false, publicIds: [] }
   if (row) {
-    const { count } = await tx.session.deleteMany({ where: { id: row.id, publicId: row.publicId } })
-    ended.isOwn = count > 0
-    if (row.user) ended.publicIds.push(row.publicId)
-    if (row.user && row.rememberTokenId !== null) {
-      ended.publicIds.push(...(await endDevice(tx, BigInt(row.user.id), row.rememberTokenId)))
-    }
+    const { publicId, user } = row
+    // By the public id, and with the device of now: a concurrent request may have renewed both the id and the device.
+    const [deleted] = await tx.$queryRaw<{ device: bigint | number | null }[]>`
+      DELETE FROM sessions WHERE public_id = ${publicId} RETURNING remember_token_id AS device`
+    ended.isOwn = deleted !== undefined
+    if (user) ended.publicIds.push(publicId)
+    const device = deleted ? deleted.device : row.rememberTokenId
+    if (user && device !== null) ended.publicIds.push(...(await endDevice(tx, BigInt(user.id), BigInt(device))))
   }
   if (presented) ended.publicIds.push(...(await endDevice(tx, BigInt(presented.userId), presented.id)))
   return ended
