@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/schema.ts'
 import { emailUnverified } from '../errors.ts'
 import type { Step } from '../http/step.ts'
+import type { User } from '../users/user.ts'
 import { accessOf, isGuarded } from './route-access.ts'
 
 declare module 'fastify' {
@@ -10,10 +12,15 @@ declare module 'fastify' {
   }
 }
 
+/** Whether `registration.require_verified_email` refuses a user until they verify their address. */
+export const mustVerifyAddress = (
+  { registration }: Pick<Config, 'registration'>,
+  user: User | null | undefined,
+): boolean => registration.require_verified_email && user?.email_verified_at === null
+
 function requireVerified(request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-  const { user } = request.caller ?? {}
-  const { require_verified_email } = request.server.config.current().registration
-  done(require_verified_email && user?.email_verified_at === null ? emailUnverified() : undefined)
+  const isRefused = mustVerifyAddress(request.server.config.current(), request.caller?.user)
+  done(isRefused ? emailUnverified() : undefined)
 }
 
 /** Requires a verified address where `registration.require_verified_email` is set. */

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { mustVerifyAddress } from '../access/verified-address.ts'
 import type { UserWithPassword } from '../users/users.ts'
 import { type AuthenticationMethod, passwordMethod } from './authentication-methods.ts'
 import type { Channel } from './channel.ts'
@@ -36,8 +37,7 @@ export async function checkTokenSignIn(
   { channel, proof = {}, method = passwordMethod }: TokenSignInFacts,
 ): Promise<TokenSignIn | TokenRefusal> {
   const { config, secondFactor } = request.server
-  const { require_verified_email } = config.current().registration
-  if (require_verified_email && user.email_verified_at === null) return 'email_unverified'
+  if (mustVerifyAddress(config.current(), user)) return 'email_unverified'
   const usedSecondFactor = secondFactor.isAskedAfter(user, method)
   if (usedSecondFactor && !(await secondFactor.check(request, user, proof, channel))) return 'second_factor'
   return { user, password, channel, usedSecondFactor, [checked]: true }

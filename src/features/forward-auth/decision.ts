@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Caller, SessionCaller } from '../../access/caller.ts'
 import { checkToken } from '../../access/csrf.ts'
 import type { FindBearer } from '../../access/find-caller.ts'
+import { mustVerifyAddress } from '../../access/verified-address.ts'
 import type { Config } from '../../config/schema.ts'
 import { emailUnverified, forbidden, HttpError, unauthenticated } from '../../errors.ts'
 import { clientAddress } from '../../http/client-address.ts'
@@ -79,7 +80,7 @@ export async function admit(
   if (access === 'public') return null
   const { caller, proof } = await authenticateCaller()
   // As on the routes of svc: anyone can register with the address of another person.
-  if (config.registration.require_verified_email && caller.user?.email_verified_at === null) throw emailUnverified()
+  if (mustVerifyAddress(config, caller.user)) throw emailUnverified()
   if (rule) checkRequirements(rule, caller, proof, now)
   return caller
 }

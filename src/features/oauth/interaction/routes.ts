@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { mustVerifyAddress } from '../../../access/verified-address.ts'
 import { HttpError } from '../../../errors.ts'
 import { formType } from '../../../http/bodies.ts'
 import { uncheckedText } from '../../../http/fields.ts'
@@ -208,7 +209,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     if (!signedIn || details.session?.accountId !== String(signedIn.user.id)) {
       return reply.redirect(signInPage(config, returnTo), 302)
     }
-    if (config.registration.require_verified_email && signedIn.user.email_verified_at === null) {
+    if (mustVerifyAddress(config, signedIn.user)) {
       throw new HttpError(403, 'email_unverified', 'Your email address is not verified.')
     }
     const { client_id, redirect_uri } = details.params

@@ -1,4 +1,5 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+import { mustVerifyAddress } from '../../../access/verified-address.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { User } from '../../../users/user.ts'
 import { acrOf, askedContext, checkAcrClaim, type Factors, isReached, stepUpTo } from '../authentication-context.ts'
@@ -73,8 +74,7 @@ export function interactionPolicyOf({ config, registry, factorsOf }: PolicyParts
   // Shows the consent page to clients without consent too, because that page explains the error.
   consent?.checks.add(
     new Check('email_unverified', 'the address is not verified', 'interaction_required', (ctx) => {
-      const isRefused =
-        config.registration.require_verified_email && requestFactsOf(ctx.req).signedIn?.user.email_verified_at === null
+      const isRefused = mustVerifyAddress(config, requestFactsOf(ctx.req).signedIn?.user)
       return isRefused ? REQUEST_PROMPT : NO_NEED_TO_PROMPT
     }),
   )

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type Provider from 'oidc-provider'
+import { mustVerifyAddress } from '../../../access/verified-address.ts'
 import type { Config } from '../../../config/schema.ts'
 import { inBatches } from '../../../database/batches.ts'
 import type { StepUpFactor } from '../../../feature.ts'
@@ -79,7 +80,7 @@ export class OAuthServer {
     this.statusLists = new StatusLists({
       app,
       seal: this.seal,
-      liveOf: (claims) => this.#liveOf(claims),
+      activeOf: (claims) => this.#activeOf(claims),
       sign: (claims, algorithm, typ) => this.sign(claims, algorithm, typ),
     })
     this.#verifier = new AccessTokenVerifier(app.config.current().app.url, {
@@ -170,6 +171,12 @@ export class OAuthServer {
     return findLiveToken(this.#app, (id) => registry.has(id), claims, options)
   }
 
+  /** The token of these claims, if APIs may accept it. svc's own API answers 403 until the user verifies their address. */
+  async #activeOf(claims: AccessTokenClaims): Promise<LiveToken | null> {
+    const live = await this.#liveOf(claims)
+    return mustVerifyAddress(this.#app.config.current(), live?.user) ? null : live
+  }
+
   /** Second factors that the user has enrolled and the configuration allows. */
   async factorsOf(user: User): Promise<Factors> {
     const others: StepUpFactor[] = []
@@ -230,7 +237,7 @@ export class OAuthServer {
         registry,
         provider,
         claimsOf: (token) => this.#claimsOf(token),
-        liveOf: (claims) => this.#liveOf(claims),
+        activeOf: (claims) => this.#activeOf(claims),
       })
     const { provider, ...own } = buildProvider({
       introspectionOf,

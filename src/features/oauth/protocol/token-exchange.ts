@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { grants } from '../../../access/abilities.ts'
 import { isJwt } from '../../../access/guard.ts'
+import { mustVerifyAddress } from '../../../access/verified-address.ts'
 import { abilitiesOf, noteUse, unexpiredToken } from '../../../tokens/bearer.ts'
 import type { User } from '../../../users/user.ts'
 import type { AccessTokenClaims } from '../access-token.ts'
@@ -65,7 +66,7 @@ export async function exchangeGrant(ctx: KoaContextWithOIDC, parts: ExchangePart
   if (!subject || subject.until * 1000 <= app.clock.now()) throw invalidSubject()
   const { user, has, ...facts } = subject
   if (user.disabled) throw refusedUser('The user is disabled.')
-  if (app.config.current().registration.require_verified_email && user.email_verified_at === null) {
+  if (mustVerifyAddress(app.config.current(), user)) {
     throw refusedUser("The user's email address is not verified.")
   }
   const shared = registered.scopes.filter(has)

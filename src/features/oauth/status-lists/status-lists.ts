@@ -49,7 +49,7 @@ interface StatusListParts {
   app: FastifyInstance
   seal: RecordSeal
   /** The token of these claims; null if it ended. */
-  liveOf(claims: AccessTokenClaims): Promise<LiveToken | null>
+  activeOf(claims: AccessTokenClaims): Promise<LiveToken | null>
   sign(claims: JWTPayload, algorithm: Algorithm, typ: string): Promise<string>
 }
 
@@ -142,7 +142,7 @@ export class StatusLists {
   async #isInvalid(list: number, idx: number, payload: string): Promise<boolean> {
     const claims = this.#parts.seal.open<AccessTokenClaims>({ id: placeId(list, idx), payload })
     // Also after `exp`: the clock of an API may be late.
-    return !claims || (await this.#parts.liveOf(claims)) === null
+    return !claims || (await this.#parts.activeOf(claims)) === null
   }
 
   /** Deletes the entries of expired tokens, and uses their places again. */

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { useOnce } from '../../../access/used-once.ts'
+import { mustVerifyAddress } from '../../../access/verified-address.ts'
 import { sha256Base64url } from '../../../crypto/hash.ts'
 import { deriveCipher } from '../../../crypto/keys.ts'
 import { formType } from '../../../http/bodies.ts'
@@ -72,8 +73,7 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
     return Math.max(proof?.at ?? 0, passwordConfirmedAt ?? 0) >= provedAt ? user : withReturn(confirmPage, page)
   }
 
-  const mayLink = (user: User): boolean =>
-    user.email_verified_at !== null || !app.config.current().registration.require_verified_email
+  const mayLink = (user: User): boolean => !mustVerifyAddress(app.config.current(), user)
 
   app.get(
     linkPage,

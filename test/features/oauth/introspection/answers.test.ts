@@ -87,6 +87,24 @@ t.test('describes access tokens of clients, of sessions and of users', async (t)
   t.same(await introspect(svc, 'watcher', fresh), { active: false }, 'it ends with its session')
 })
 
+t.test('reports tokens of users as inactive until they verify their address, where svc requires it', async (t) => {
+  const settings = { ...oauthSettings, registration: { require_verified_email: true } }
+  const svc = await buildTestApp(t, { settings })
+  const ada = await svc.createUser()
+  const tokens = [
+    await svc.createToken(ada),
+    (await codeFlow(svc, new Person(svc, ada.email), 'web', { scope: 'orders:read' })).access_token,
+    (await token(svc, 'machine', { grant_type: 'client_credentials' })).json().access_token,
+  ]
+  const areActive = async () => {
+    const states = await Promise.all(tokens.map((text) => introspect(svc, 'watcher', text)))
+    return states.map(({ active }) => active)
+  }
+  t.same(await areActive(), [true, true, true])
+  await svc.database.prisma.user.update({ where: { id: ada.id }, data: { emailVerifiedAt: null } })
+  t.same(await areActive(), [false, false, true], 'the token of a machine belongs to no user')
+})
+
 t.test("rejects svc's own clients, which have no secret", async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings })
   const browser = svc.browser()

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type Provider from 'oidc-provider'
 import { isJwt } from '../../../../access/guard.ts'
+import { mustVerifyAddress } from '../../../../access/verified-address.ts'
 import { abilitiesOf, type LiveApiToken, liveToken, noteUse } from '../../../../tokens/bearer.ts'
 import { claimsAbout } from '../../../../users/claims.ts'
 import type { User } from '../../../../users/user.ts'
@@ -17,7 +18,7 @@ interface IntrospectionParts {
   /** Claims of an unexpired access token of svc, from its signature alone. */
   claimsOf(token: string): Promise<AccessTokenClaims | null>
   /** The token of these claims; null if it ended. */
-  liveOf(claims: AccessTokenClaims): Promise<LiveToken | null>
+  activeOf(claims: AccessTokenClaims): Promise<LiveToken | null>
 }
 
 /** State of a token (RFC 7662 section 2.2). */
@@ -76,7 +77,7 @@ export class Introspection {
 
   async #jwt(client: RegisteredClient, claims: AccessTokenClaims | null): Promise<TokenState> {
     if (!claims || !isVisible(client, claims.client_id)) return inactive
-    const live = await this.#parts.liveOf(claims)
+    const live = await this.#parts.activeOf(claims)
     if (!live) return inactive
     const { sub, client_id, scope, scopes, aud, iss, exp, iat, jti, gty, acr, auth_time, cnf } = claims
     const abilities = scope?.split(' ') ?? []
@@ -99,6 +100,7 @@ export class Introspection {
       client.introspect ? liveToken(text, this.#parts.app) : null,
       text.includes('|') ? null : this.#refreshToken(client, text),
     ])
+    if (mustVerifyAddress(this.#parts.app.config.current(), found?.user)) return inactive
     return found ? this.#apiToken(found) : (refresh ?? inactive)
   }
 
