@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Command, Redis } from 'ioredis'
 import type { Config } from '../config/schema.ts'
+import { Sentinels } from './sentinel.ts'
 
 export type { Redis }
 
@@ -11,9 +12,10 @@ const logInterval = 30_000
 export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Promise<Redis | null> {
   if (redis.url === null) return null
   // Loaded only where it is used.
-  const { Redis } = await import('ioredis')
+  const { Redis, SentinelConnector } = await import('ioredis')
+  const sentinels = new Sentinels(redis)
   const client = new Redis(redis.url, {
-    ...sentinelOptions(redis),
+    ...sentinels.options(SentinelConnector, delayOf),
     connectTimeout: redis.timeout,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
@@ -27,11 +29,25 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
     limitCommand(command, redis.timeout)
     return send(command, stream)
   }
+  let isClosed = false
+  const disconnect = client.disconnect.bind(client)
+  client.disconnect = (reconnect = false) => {
+    isClosed = !reconnect
+    disconnect(reconnect)
+  }
+  // The library gives up if a sentinel announces a failover while the library asks for the primary.
+  client.on('end', () => {
+    if (!isClosed) client.connect().catch(() => undefined)
+  })
+  let worked = false
+  client.once('ready', () => {
+    worked = true
+  })
   let loggedAt = Number.NEGATIVE_INFINITY
   client.on('error', (error: Error) => {
     if (performance.now() - loggedAt < logInterval) return
     loggedAt = performance.now()
-    log.warn({ err: error }, 'Redis cannot be reached')
+    log.warn({ err: sentinels.explain(error, worked) }, 'Redis cannot be reached')
   })
   await new Promise<void>((resolve) => {
     client.once('ready', resolve)
@@ -42,39 +58,18 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
 
 const delayOf = (attempts: number): number => Math.min(100 * 2 ** attempts, 5_000)
 
-/** Options that find the primary through Redis Sentinel. The host of `url` is then its name. */
-function sentinelOptions({ url, sentinels, sentinel_password, timeout }: Config['redis']) {
-  if (url === null || sentinels.length === 0) return {}
-  const { protocol, hostname } = new URL(url)
-  return {
-    name: hostname,
-    sentinels: sentinels.map((address) => {
-      const { hostname: host, port } = new URL(`redis://${address}`)
-      return { host: host.replace(/^\[|\]$/g, ''), port: Number(port || 26_379) }
-    }),
-    ...(sentinel_password !== null && { sentinelPassword: sentinel_password }),
-    ...(protocol === 'rediss:' && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
-    sentinelCommandTimeout: timeout,
-    sentinelRetryStrategy: delayOf,
-    sentinelReconnectStrategy: delayOf,
-    // Closes the connection to the former primary, which may hang or still accept writes.
-    failoverDetector: true,
-    disconnectTimeout: timeout,
-  }
-}
-
 /** Connects to the configured Redis once, for a check. Rejects if it does not answer. */
 export async function pingRedis(redis: Config['redis']): Promise<void> {
-  const { Redis } = await import('ioredis')
+  const { Redis, SentinelConnector } = await import('ioredis')
+  const sentinels = new Sentinels(redis)
   const client = new Redis(redis.url ?? '', {
-    ...sentinelOptions(redis),
-    sentinelRetryStrategy: () => null,
+    ...sentinels.options(SentinelConnector, () => null),
     lazyConnect: true,
     connectTimeout: 5_000,
     commandTimeout: 5_000,
     retryStrategy: null,
   })
-  let reason: unknown
+  let reason: Error | undefined
   client.on('error', (error) => {
     reason = error
   })
@@ -83,7 +78,7 @@ export async function pingRedis(redis: Config['redis']): Promise<void> {
     await client.ping()
   } catch (error) {
     // The error of the connection says more than that it is closed.
-    throw reason ?? error
+    throw sentinels.explain(reason ?? (error as Error), false)
   } finally {
     client.disconnect()
   }

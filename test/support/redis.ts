@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Test } from 'tap'
 import { isAvailable } from './available.ts'
 import { freePort } from './port.ts'
+import type { Authority } from './tls-proxy.ts'
 import { until } from './until.ts'
 
 const program = ['/usr/bin/redis-server', '/usr/local/bin/redis-server'].find((path) => existsSync(path))
@@ -25,25 +26,24 @@ export function hasRedis(t: Test): boolean {
   return isAvailable(t, Boolean(program), 'REDIS IS NOT ON THIS MACHINE: NOTHING WAS TESTED WITH IT')
 }
 
-/** Starts a Redis on a free port, in memory only; stopped with the test. */
-export async function startRedis(t: Test, options: string[] = []): Promise<RedisServer> {
+/** The settings of a Redis or a sentinel that accepts only TLS, with a certificate of this authority, or only plain text. */
+function listening(port: number, authority: Authority | undefined): [string, string][] {
+  if (!authority) return [['port', String(port)]]
+  const { chain, key } = authority.issue({ host: '127.0.0.1' })
+  return [
+    ...Object.entries({ port: '0', 'tls-port': String(port), 'tls-cert-file': chain, 'tls-key-file': key }),
+    ...Object.entries({ 'tls-ca-cert-file': authority.root, 'tls-auth-clients': 'no', 'tls-replication': 'yes' }),
+  ]
+}
+
+/** Starts a Redis on a free port, in memory only; stopped with the test. With an authority, it accepts only TLS. */
+export async function startRedis(t: Test, options: string[] = [], authority?: Authority): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-redis-'))
   const port = await freePort()
+  const address = listening(port, authority).flatMap(([name, value]) => [`--${name}`, value])
   let child: ReturnType<typeof spawn> | undefined
   const start = async () => {
-    const args = [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-      '--dir',
-      folder,
-      ...options,
-    ]
+    const args = [...address, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder, ...options]
     const started = spawn(program ?? '', args, { stdio: ['ignore', 'pipe', 'ignore'] })
     child = started
     let output = ''
@@ -67,7 +67,7 @@ export async function startRedis(t: Test, options: string[] = []): Promise<Redis
     rmSync(folder, { recursive: true, force: true })
   })
   const [freeze, thaw] = [() => void child?.kill('SIGSTOP'), () => void child?.kill('SIGCONT')]
-  return { url: `redis://127.0.0.1:${port}`, start, stop, freeze, thaw }
+  return { url: `${authority ? 'rediss' : 'redis'}://127.0.0.1:${port}`, start, stop, freeze, thaw }
 }
 
 /** A Redis with one replica, watched by three sentinels. */
@@ -77,40 +77,52 @@ export interface SentinelSite {
   primary: RedisServer
   /** The port of the primary that the sentinels agree on. */
   port(): Promise<number>
+  /** Stops one sentinel. The others still agree on a failover. */
+  stopSentinel(): Promise<void>
+  /** Connects to the Redis at this port. */
+  connect(port: number): Redis
 }
 
-/** Starts sentinels that replace a primary after it has not answered for two seconds; stopped with the test. */
-export async function startSentinels(t: Test): Promise<SentinelSite> {
+/**
+ * Starts sentinels that replace a primary after it has not answered for two seconds; stopped with the test. With an
+ * authority, all connections use TLS.
+ */
+export async function startSentinels(t: Test, authority?: Authority): Promise<SentinelSite> {
   const password = 'redis-password'
   const secured = ['--requirepass', password, '--masterauth', password]
-  const primary = await startRedis(t, secured)
+  const primary = await startRedis(t, secured, authority)
   const { port: first } = new URL(primary.url)
-  await startRedis(t, [...secured, '--replicaof', `127.0.0.1 ${first}`])
+  await startRedis(t, [...secured, '--replicaof', `127.0.0.1 ${first}`], authority)
   const sentinel_password = 'sentinel-password'
   const folder = mkdtempSync(join(tmpdir(), 'svc-sentinel-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await Promise.all([freePort(), freePort(), freePort()])
+  let stopSentinel = async () => {}
   for (const port of ports) {
     const file = join(folder, `${port}.conf`)
     const lines = [
-      ...[`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, `requirepass ${sentinel_password}`],
+      ...listening(port, authority).map((setting) => setting.join(' ')),
+      ...['bind 127.0.0.1', `dir ${folder}`, `requirepass ${sentinel_password}`],
       ...[`sentinel sentinel-pass ${sentinel_password}`, `sentinel monitor the-primary 127.0.0.1 ${first} 2`],
       ...[`sentinel auth-pass the-primary ${password}`, 'sentinel down-after-milliseconds the-primary 2000'],
       'sentinel failover-timeout the-primary 6000',
     ]
     writeFileSync(file, lines.join('\n'))
     const child = spawn(program ?? '', [file, '--sentinel'], { stdio: 'ignore' })
-    t.teardown(async () => {
+    stopSentinel = async () => {
       const gone = new Promise((resolve) => child.once('exit', resolve))
-      if (child.exitCode === null && child.kill('SIGKILL')) await gone
-    })
+      if (child.exitCode === null && child.signalCode === null && child.kill('SIGKILL')) await gone
+    }
+    t.teardown(stopSentinel)
   }
-  const clients = ports.map((port) => {
-    const client = new Redis({ port, password: sentinel_password, retryStrategy: () => 100 })
+  const tls = authority && { tls: { ca: readFileSync(authority.root) } }
+  const open = (port: number, secret: string) => {
+    const client = new Redis({ host: '127.0.0.1', port, password: secret, retryStrategy: () => 100, ...tls })
     client.on('error', () => undefined)
     t.teardown(() => client.disconnect())
     return client
-  })
+  }
+  const clients = ports.map((port) => open(port, sentinel_password))
   for (const client of clients) {
     await until(async () => {
       const known = await client.call('SENTINEL', 'ckquorum', 'the-primary').catch(() => null)
@@ -120,11 +132,13 @@ export async function startSentinels(t: Test): Promise<SentinelSite> {
   }
   return {
     settings: {
-      url: `redis://:${password}@the-primary`,
+      url: `${authority ? 'rediss' : 'redis'}://:${password}@the-primary`,
       sentinels: ports.map((port) => `127.0.0.1:${port}`),
       sentinel_password,
     },
     primary,
+    stopSentinel,
+    connect: (port) => open(port, password),
     async port() {
       const found = await clients[0]?.call('SENTINEL', 'get-master-addr-by-name', 'the-primary')
       return Number(Array.isArray(found) ? found[1] : 0)

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { findProgram } from '../proxies/tools.ts'
@@ -57,7 +58,7 @@ export class Authority {
   issue({ host = 'localhost', days = 90, isComplete = true }: CertificateFacts = {}): { chain: string; key: string } {
     const name = join(this.folder, `leaf${++this.#count}`)
     const { intermediate } = this
-    const extensions = this.#write(`leaf${this.#count}.ext`, `subjectAltName=DNS:${host}`)
+    const extensions = this.#write(`leaf${this.#count}.ext`, `subjectAltName=${isIP(host) ? 'IP' : 'DNS'}:${host}`)
     openssl('req', '-new', ...curve, '-subj', `/CN=${host}`, '-keyout', `${name}.key`, '-out', `${name}.csr`)
     const signed = ['x509', '-req', '-in', `${name}.csr`, '-CA', intermediate, '-CAkey', `${intermediate}.key`]
     openssl(...signed, '-days', String(days), '-extfile', extensions, '-out', `${name}.pem`)

@@ -1,0 +1,28 @@
+const unknownAuthority = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/** The address of Redis, and whether a connection to it worked before. */
+export interface RedisState {
+  url: string | null
+  worked: boolean
+}
+
+/** Adds to the reasons of failed connections what to do about TLS. */
+export function explainRedisErrors(text: string, errors: readonly Error[], state: RedisState): string {
+  const hints = new Set(errors.map((error) => hintFor(error, state)).filter((hint) => hint !== null))
+  return [text.trim().replace(/\.$/, ''), ...hints].join('. ')
+}
+
+function hintFor({ code = '', message }: NodeJS.ErrnoException, { url, worked }: RedisState): string | null {
+  if (unknownAuthority.has(code))
+    return 'svc does not trust the certificate: set NODE_EXTRA_CA_CERTS to the file of its certificate authority'
+  // An outage looks the same.
+  if (worked || !/ETIMEDOUT|ECONNRESET|EPIPE|CERTIFICATE_REQUIRED|no answer/.test(`${code} ${message}`)) return null
+  return url?.startsWith('rediss:')
+    ? 'With rediss://, Redis and the sentinels must use TLS, and must not require client certificates (tls-auth-clients no)'
+    : 'If Redis or the sentinels require TLS, use rediss://'
+}

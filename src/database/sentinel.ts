@@ -1,0 +1,87 @@
+import type { Redis, RedisOptions, SentinelConnector } from 'ioredis'
+import type { Config } from '../config/schema.ts'
+import { explainRedisErrors } from './redis-errors.ts'
+
+const noAnswer = new Error('no answer, or the connection was closed')
+
+interface Sentinel {
+  host: string
+  port: number
+}
+
+/** What the library's connector has, but its types call private. */
+interface Connections {
+  connectToSentinel(sentinel: Sentinel, options?: RedisOptions): Redis
+}
+
+/** Finds the primary through Redis Sentinel, and remembers why sentinels cannot be used. */
+export class Sentinels {
+  readonly #redis: Config['redis']
+  readonly #failures = new Map<string, Error>()
+
+  constructor(redis: Config['redis']) {
+    this.#redis = redis
+  }
+
+  /** Options of the library. The host of `redis.url` is then the name of the primary. */
+  options(Connector: typeof SentinelConnector, retryStrategy: (attempts: number) => number | null) {
+    const { url, sentinels, sentinel_password, timeout } = this.#redis
+    if (url === null || sentinels.length === 0) return {}
+    const { protocol, hostname } = new URL(url)
+    return {
+      name: hostname,
+      sentinels: sentinels.map(addressOf),
+      ...(sentinel_password !== null && { sentinelPassword: sentinel_password }),
+      ...(protocol === 'rediss:' && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
+      sentinelCommandTimeout: timeout,
+      sentinelRetryStrategy: retryStrategy,
+      sentinelReconnectStrategy: retryStrategy,
+      // Closes the connection to the former primary, which may hang or still accept writes.
+      failoverDetector: true,
+      disconnectTimeout: timeout,
+      Connector: this.#listenTo(Connector),
+    }
+  }
+
+  /** Returns the error with what to do, and with the reason of each sentinel, which the library leaves out. */
+  explain(error: Error, worked: boolean): Error {
+    const state = { url: this.#redis.url, worked }
+    const isUnreachable = error.message.startsWith('All sentinels are unreachable')
+    const errors = isUnreachable ? [...this.#failures.values()] : [error]
+    const reasons = [...this.#failures].map(([address, { message }]) => `${address}: ${message.trim()}`)
+    const last = /Last error: (.+)$/.exec(error.message)?.[1] ?? ''
+    if (!/^(Connection is closed|Command timed out|$)/.test(last)) reasons.push(last)
+    const text = isUnreachable ? `No sentinel can be used: ${reasons.join('; ')}` : error.message
+    const explained = explainRedisErrors(text, errors, state)
+    return explained === error.message ? error : new Error(explained)
+  }
+
+  /**
+   * The library hides the errors of its connections to the sentinels behind "Connection is closed", and prints those of
+   * its subscriptions as plain text to standard error, again and again while a sentinel is down.
+   */
+  #listenTo(Connector: typeof SentinelConnector) {
+    const failures = this.#failures
+    return class extends Connector {
+      constructor(options: unknown) {
+        // Sound: the library passes the options that it received.
+        super(options as ConstructorParameters<typeof SentinelConnector>[0])
+        // Sound: see Connections.
+        const connections = this as unknown as Connections
+        const connect = connections.connectToSentinel.bind(this)
+        connections.connectToSentinel = (sentinel, options) => {
+          const address = `${sentinel.host}:${sentinel.port}`
+          failures.set(address, noAnswer)
+          return connect(sentinel, options)
+            .on('error', (error: Error) => failures.set(address, error))
+            .on('ready', () => failures.delete(address))
+        }
+      }
+    }
+  }
+}
+
+function addressOf(text: string): Sentinel {
+  const { hostname, port } = new URL(`redis://${text}`)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 26_379) }
+}
