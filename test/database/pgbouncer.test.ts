@@ -25,7 +25,7 @@ t.test('migrates and serves every request over two connections in transaction mo
   if (!hasPgbouncer(t)) return
   const direct = await createTestDatabase({ bare: true })
   t.teardown(direct.drop)
-  const url = await startPgbouncer(t, direct.url)
+  const { url } = await startPgbouncer(t, direct.url)
   const applied: object[] = []
   const logger = { info: (fields: object) => void applied.push(fields), warn: () => {} }
   const open = () => openDatabase({ engine: 'postgresql', url, logger, ...withoutStatements })
@@ -78,7 +78,7 @@ t.test('refuses to start with prepared statements behind a pooler that loses the
   if (!hasPgbouncer(t)) return
   const direct = await createTestDatabase()
   t.teardown(() => direct.release())
-  const url = await startPgbouncer(t, direct.url)
+  const { url } = await startPgbouncer(t, direct.url)
   await rowsOf(url, 'SELECT 1')
   const env = { DATABASE_URL: url, SVC_SECRET: 'the-secret-of-the-tests-is-32-bytes-long' }
   const { code, stderr } = await runMain(t, { env })
@@ -86,7 +86,7 @@ t.test('refuses to start with prepared statements behind a pooler that loses the
   t.match(stderr, /transaction mode.*Set database\.prepared_statements to false, or use PgBouncer 1\.21/)
 
   for (const size of [1, 3]) {
-    const session = await startPgbouncer(t, direct.url, { mode: 'session', size })
+    const { url: session } = await startPgbouncer(t, direct.url, { mode: 'session', size })
     await t.resolves(
       openDatabase({ engine: 'postgresql', url: session, connections: 1 }).then((database) => database.close()),
       `session mode with ${size} connections keeps them`,
@@ -98,7 +98,7 @@ t.test('treats a pooler without a server as an outage', async (t) => {
   if (!hasPgbouncer(t)) return
   const server = await startPostgresql()
   t.teardown(server.stop)
-  const url = await startPgbouncer(t, server.url)
+  const { url } = await startPgbouncer(t, server.url)
   const database = await openDatabase({ engine: 'postgresql', url, ...withoutStatements })
   t.teardown(() => database.close())
   await server.halt()
