@@ -93,7 +93,7 @@ t.test('accepts secrets from before ids were part of the token, with dots too', 
   }
 })
 
-t.test('never takes a JWT for an API token', async (t) => {
+t.test('never treats a JWT as an API token', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createToken(await svc.createUser())
   for (const text of ['eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.AA', 'a.b.c']) {

@@ -94,7 +94,7 @@ t.test('logs why a CORS preflight was refused in development', async (t) => {
   }
 })
 
-t.test('can be switched off', async (t) => {
+t.test('logs no reasons when guard.diagnose is off', async (t) => {
   const svc = await buildTestApp(t, { settings: { guard: { diagnose: false }, stateful_api: false } })
   t.equal((await svc.bearer(null, 'GET', '/api/user')).statusCode, 401)
   const origin = 'https://evil.example'

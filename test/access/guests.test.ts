@@ -2,7 +2,7 @@ import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 import { hour } from '../support/clock.ts'
 
-t.test('treats a browser that was forgotten meanwhile as a guest, and answers 401 on protected routes', async (t) => {
+t.test('treats a browser with a revoked remember token as a guest', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const spa = svc.browser()

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { SessionStore } from '../../src/access/session-store.ts'
 import { buildTestApp } from '../support/app.ts'
 
-t.test('does not overwrite a row that gained a user, when an anonymous session is saved', async (t) => {
+t.test('does not overwrite the row of a session that gained a user with an anonymous session', async (t) => {
   const { app, database, clock, config, ...svc } = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -52,7 +52,7 @@ async function beside(t: Test) {
   return { svc, read, save, destroy, sessionId, rows: () => database.prisma.session.findMany() }
 }
 
-t.test('saves only to the row that was read, and to no later row with the same id', async (t) => {
+t.test('saves a session only to the row that it was read from', async (t) => {
   const { read, save, destroy, sessionId, rows } = await beside(t)
   const old = await read(sessionId)
   await save(sessionId, { ...old, note: 'first' } as never)

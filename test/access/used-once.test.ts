@@ -16,7 +16,7 @@ async function status({ app }: TestApp, dpop: string): Promise<number> {
   return (await app.inject({ method: 'POST', url: '/oauth/token', headers, payload })).statusCode
 }
 
-t.test('keys that were used before the upgrade stay used', async (t) => {
+t.test('rejects keys that were used before the upgrade', async (t) => {
   const clock = stopTime(t)
   const old = await buildTestApp(t, { settings, clock })
   const used = await proof(key, 'POST', '/oauth/token')

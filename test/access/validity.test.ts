@@ -106,7 +106,7 @@ t.test('records last_used_at once a minute, outside the request', async (t) => {
   t.equal(record.last_used_at, '2026-11-20T12:01:00.000000Z')
 })
 
-t.test('looks up a hundred tokens at once: invalid keys do not affect the others', async (t) => {
+t.test('looks up a hundred tokens together, unaffected by invalid ones', async (t) => {
   const svc = await buildTestApp(t)
   const users = [await svc.createUser(), await svc.createUser()]
   const tokens: { token: string; id: number }[] = []

@@ -176,7 +176,7 @@ table('webhooks', [
   ],
 ])
 
-t.test('reads any value at any key or throws a ConfigError', (t) => {
+t.test('accepts any value at any key or throws a ConfigError', (t) => {
   const odd = [
     'null',
     '5',

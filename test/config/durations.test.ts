@@ -26,7 +26,7 @@ session:
   remember_lifetime: 90d
 `
 
-t.test('reads numbers of minutes, hours and days as durations, also under former names', async (t) => {
+t.test('reads numbers of minutes, hours and days as durations, including under former key names', async (t) => {
   t.strictSame(configOf(former), configOf(current))
   const { expiration, tokens, session } = configOf(current)
   t.equal(expiration, 365 * 24 * hour)

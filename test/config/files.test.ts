@@ -115,7 +115,7 @@ t.test('rejects files that it cannot read, and the same file twice', (t) => {
   t.end()
 })
 
-t.test('keeps the files of teams apart from the rest of svc', (t) => {
+t.test('rejects client files with other sections, variables or links out of the directory', (t) => {
   const folder = t.testdir({
     secret: 'top: secret of svc\n',
     etc: { 'svc.yaml': 'clients_directory: clients.d\n', 'clients.d': {} },

@@ -61,7 +61,7 @@ class WatchedConfig extends CurrentConfig {
   }
 }
 
-t.test('reads no live key at boot and none of a replaced configuration', async (t) => {
+t.test('does not read live keys at startup or keys of a replaced configuration', async (t) => {
   const where = await createTestDatabase()
   const env = { DATABASE_URL: where.url }
   const config = new WatchedConfig(testConfig({ mail: { url: 'log:' } }, env).current())

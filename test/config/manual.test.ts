@@ -14,7 +14,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 const manual = read('config/svc.yaml')
 const schema = configSchema as unknown as Schema
 
-t.test('behaves without changes as if there were no file', (t) => {
+t.test('sets nothing but defaults', (t) => {
   const cwd = new URL('.', root).pathname
   const withManual = loadConfig({ env: { SVC_CONFIG: 'config/svc.yaml' }, cwd })
   const without = parseConfig({ text: '', file: 'svc.yaml', env: {}, cwd })

@@ -51,7 +51,7 @@ t.test('still signs and verifies after very many values', async (t) => {
   t.same(own.unsign(`${signed[10_499]}x`), invalid)
 })
 
-t.test('compares whole texts', async (t) => {
+t.test('compares complete strings', async (t) => {
   t.equal(constantTimeEqual('', ''), true)
   t.equal(constantTimeEqual('secret', 'secret'), true)
   for (const other of ['secres', 'secre', 'secrett', '', 'SECRET', 'ſecret']) {

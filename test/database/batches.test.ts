@@ -4,7 +4,7 @@ import { inBatches } from '../../src/database/batches.ts'
 import { buildTestApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
-t.test('repeats work in batches until one is not full, and lets requests run in between', async (t) => {
+t.test('repeats batches until one is not full, and lets requests run in between', async (t) => {
   for (const [engine, size] of [
     ['postgresql', 500],
     ['sqlite', 50],

@@ -148,7 +148,7 @@ t.test('serializes 200 transactions, 50 at a time', async (t) => {
   )
 })
 
-t.test('500 rows created concurrently', async (t) => {
+t.test('creates 500 rows concurrently', async (t) => {
   await Promise.all(
     Array.from({ length: 500 }, (_, n) => prisma.sampleTask.create({ data: { title: `at once ${n}` } })),
   )

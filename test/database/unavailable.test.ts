@@ -120,7 +120,7 @@ if (testEngine === 'postgresql') {
     await place.drop()
   })
 
-  t.test('uses no standby, whose rows may be old', async (t) => {
+  t.test('does not connect to a standby', async (t) => {
     const server = await startPostgresql()
     t.teardown(server.stop)
     const database = await openDatabase({ engine: 'postgresql', url: server.url })

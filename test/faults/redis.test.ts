@@ -28,7 +28,7 @@ async function start(test: Test) {
   return { redis, svc, other, email, codeFor, bothReachIt }
 }
 
-t.test('rejects what needs Redis while Redis hangs, and serves everything else', async (t) => {
+t.test('answers 503 to requests that need Redis while Redis hangs, and serves all others', async (t) => {
   if (!hasRedis(t)) return
   const { redis, svc, other, email, codeFor, bothReachIt } = await start(t)
   const code = await codeFor('web')

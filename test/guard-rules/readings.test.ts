@@ -2,7 +2,7 @@
 import t from 'tap'
 import { readingsOf } from '../../src/guard-rules/path-readings.ts'
 
-t.test('reads a plain path in one way', async (t) => {
+t.test('returns one reading of a plain path', async (t) => {
   for (const path of ['/', '/orders', '/orders/1', '/a.b/c-d_e~f', '/a:b@c,d', '/café-is-encoded/x'.replace('é', 'e')])
     t.same(readingsOf(path), [path], path)
 })

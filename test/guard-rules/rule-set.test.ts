@@ -139,7 +139,7 @@ t.test('accepts a path whose readings match the same rule', async (t) => {
     t.equal(indexOf(rules, path), 1, path)
 })
 
-t.test('finds the same rule among a thousand as a plain search', async (t) => {
+t.test('returns the same rule among a thousand as a linear search', async (t) => {
   const rules = Array.from({ length: 1_000 }, (_, i) =>
     rule({ paths: [`/api/v${i % 40}/r${i}/*`], hosts: [`h${i % 7}.example.com`] }),
   )

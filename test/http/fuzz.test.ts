@@ -48,7 +48,7 @@ async function credentials(svc: TestApp): Promise<Record<string, string>[]> {
   ]
 }
 
-t.test(`answers no odd request with an internal error (seed ${seed})`, async (t) => {
+t.test(`never answers a malformed request with an internal error (seed ${seed})`, async (t) => {
   const svc = await buildTestApp(t)
   const described: string[] = Object.keys((await svc.app.inject('/openapi.json')).json().paths)
   // OAuth has a separate test, and its own error format.

@@ -122,7 +122,7 @@ t.test('shows pages to browsers, whatever the header says about problem details'
   t.equal(details.headers['content-type'], problem)
 })
 
-t.test('puts the code in words', async (t) => {
+t.test('derives the title of an error from its code', async (t) => {
   t.equal(errorTitle('csrf_mismatch'), 'CSRF mismatch')
   t.equal(errorTitle('password_confirmation_required'), 'Password confirmation required')
 })

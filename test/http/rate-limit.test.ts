@@ -17,14 +17,14 @@ async function letThrough(count: number, ...replicas: TestApp[]): Promise<number
   return answers.filter((answer) => answer?.statusCode === 200).length
 }
 
-t.test('counts per process without Redis', async (t) => {
+t.test('counts each process separately without Redis', async (t) => {
   const here = await buildTestApp(t, { settings })
   const there = await buildTestApp(t, { settings, database: here.where })
   t.equal(await letThrough(30, here), 10)
   t.equal(await letThrough(30, there), 10)
 })
 
-t.test('counts together with Redis, and still limits every process while Redis is away', async (t) => {
+t.test('counts all processes together with Redis, and each one separately while Redis is unavailable', async (t) => {
   if (!hasRedis(t)) return
   const redis = await startRedis(t)
   const shared = { ...settings, redis: { url: redis.url } }

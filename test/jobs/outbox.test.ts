@@ -12,7 +12,7 @@ const add = ({ app, database }: TestApp, payload: object, kind = 'test') =>
 
 const rowsOf = ({ database }: TestApp) => database.prisma.outbox.findMany({ orderBy: { id: 'asc' } })
 
-t.test('runs a task once, in the background, and deletes it', async (t) => {
+t.test('runs a job once, in the background, and deletes it', async (t) => {
   const svc = await buildTestApp(t)
   const done: unknown[] = []
   const finished = Promise.withResolvers<void>()
@@ -37,7 +37,7 @@ t.test('runs a task once, in the background, and deletes it', async (t) => {
   t.equal(done.length, 1, 'a rolled-back task does not run')
 })
 
-t.test('retries failed work with growing delays, and finally gives up', async (t) => {
+t.test('retries failed jobs with growing delays, and finally gives up', async (t) => {
   const svc = await buildTestApp(t)
   const { app, clock, database } = svc
   let attempts = 0
@@ -78,7 +78,7 @@ t.test('retries failed work with growing delays, and finally gives up', async (t
   await database.prisma.outbox.deleteMany()
 })
 
-t.test('gives up hopeless work immediately, and ignores unknown kinds', async (t) => {
+t.test('gives up undeliverable jobs immediately, and ignores unknown kinds', async (t) => {
   const svc = await buildTestApp(t)
   let isTried = false
   svc.app.outbox.handle('test', async () => {
@@ -140,7 +140,7 @@ t.test('runs jobs with the same order key one after the other', async (t) => {
   t.equal((await rowsOf(svc)).length, 2, 'jobs of a removed kind stay')
 })
 
-t.test('encrypts stored work for its kind only, and supports secret rotation', async (t) => {
+t.test('encrypts stored jobs separately for each kind, and supports secret rotation', async (t) => {
   const svc = await buildTestApp(t)
   const read: unknown[] = []
   await add(svc, { link: 'https://example.com/secret-link' })
@@ -169,7 +169,7 @@ t.test('encrypts stored work for its kind only, and supports secret rotation', a
   t.strictSame(read, [{ link: 'https://example.com/secret-link' }])
 })
 
-t.test('never runs the same work in two processes, and limits concurrency', async (t) => {
+t.test('never runs one job in two processes, and limits concurrency', async (t) => {
   const first = await buildTestApp(t)
   const second = await buildTestApp(t, { database: first.where, clock: first.clock })
   const done: string[] = []
@@ -196,7 +196,7 @@ t.test('never runs the same work in two processes, and limits concurrency', asyn
   t.strictSame(await rowsOf(first), [])
 })
 
-t.test('leaves the work of a dead process to the next one after the lease expires', async (t) => {
+t.test('runs the jobs of a dead process in another one after the lease expires', async (t) => {
   const svc = await buildTestApp(t)
   let done = 0
   svc.app.outbox.handle('test', async () => void done++)
@@ -223,7 +223,7 @@ t.test('ignores the result of an attempt that lost its lease', async (t) => {
   t.match(await rowsOf(svc), [{ attempts: 2 }], 'only the other attempt may delete the row')
 })
 
-t.test('waits for running work on close, and aborts it after a timeout', async (t) => {
+t.test('waits for running jobs on close, and aborts them after a timeout', async (t) => {
   const svc = await buildTestApp(t)
   const begun = Promise.withResolvers<Delivery>()
   const gate = Promise.withResolvers<void>()

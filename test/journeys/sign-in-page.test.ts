@@ -73,7 +73,7 @@ if (hasChromium(t)) {
       t.same(complaints, [])
     })
 
-    await t.test('keeps a click that is faster than the suggestions', async (t) => {
+    await t.test('handles a click on the passkey button before the suggestions are ready', async (t) => {
       const browser = await openChromium(t)
       const page = await browser.newPage()
       const authenticator = await addAuthenticator(await browser.newCDPSession(page))

@@ -66,7 +66,7 @@ async function walk(t: Test, page: Page, url: string): Promise<void> {
 }
 
 if (hasChromium(t)) {
-  t.test('works for a developer', async (t) => {
+  t.test('signs in, creates a token and tries it', async (t) => {
     const svc = await startWithAda(t)
     await t.test('in a browser', async (t) => {
       const browser = await openChromium(t)

@@ -51,7 +51,7 @@ for (const [name, { rates, reach, max = 1 }] of Object.entries({ ...routes, ...o
   })
 }
 
-t.test('has a case for every route with a limit', async (t) => {
+t.test('covers every route with a limit', async (t) => {
   const declared = sources.flatMap(({ file, text }) =>
     [...text.matchAll(/\blimit: (?:'(\w+)'|(\w+))/g)].map(([, name, constant]) => `${file}: ${name ?? constant}`),
   )

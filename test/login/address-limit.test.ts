@@ -77,7 +77,7 @@ t.test('counts all entry points together', async (t) => {
   t.equal((await grant()).statusCode, 429)
 })
 
-t.test('counts no success, and counts nothing against the accounts once the address is rejected', async (t) => {
+t.test('does not count successes, or failures of a rejected address against accounts', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   for (let i = 0; i < 5; i++) t.equal((await send(svc, email, right)).statusCode, 200)
@@ -88,7 +88,7 @@ t.test('counts no success, and counts nothing against the accounts once the addr
   t.equal(await count(), before)
 })
 
-t.test('returns the attempt when another limit rejects it', async (t) => {
+t.test('takes the attempt back when another limit rejects it', async (t) => {
   const svc = await build(t, {}, { login: '1/10m' })
   const { email } = await svc.createUser()
   t.equal((await send(svc, email, 'wrong')).statusCode, 422)
@@ -132,7 +132,7 @@ t.test('counts the client that a trusted proxy names', async (t) => {
   t.strictSame(await spray(svc, 4, '10.0.0.9', { 'x-forwarded-for': 'unknown' }), refused, 'otherwise the proxy itself')
 })
 
-t.test('is not enforced, and logs that, while an untrusted proxy forwards requests', async (t) => {
+t.test('is off, with a warning in the log, while an untrusted proxy forwards requests', async (t) => {
   const svc = await build(t, { server: { trust_proxy: ['10.0.0.0/8'] } })
   for (const headers of [{ 'x-forwarded-for': '198.51.100.1' }, { forwarded: 'for=198.51.100.1' }]) {
     t.strictSame(await spray(svc, 5, '172.16.0.1', headers), Array(5).fill(422))

@@ -79,7 +79,7 @@ t.test(
   },
 )
 
-t.test('does one check with and without a password for signed-in users', async (t) => {
+t.test('checks one hash for signed-in users with and without a password', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const checks = watchChecks(t)
   const change = { current_password: 'wrong', password: 'violet engine on', password_confirmation: 'violet engine on' }
@@ -139,7 +139,7 @@ t.test('costs the same total work for every account while legacy hashes are stor
   t.equal(checks()[0]?.length, 1, 'a restart drops the extra work once no legacy hash remains')
 })
 
-t.test('includes a legacy hash that appears later from then on', async (t) => {
+t.test('includes the cost of a legacy hash that is stored later', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const { email } = await svc.createUser()
   await storeHash(svc, email, bcrypt('correct horse', 4))

@@ -37,7 +37,7 @@ const signIn = (svc: TestApp, email: string, remoteAddress: string) =>
     payload: { email, password: 'correct horse', device_name: 'd' },
   })
 
-t.test('rejects an address that uses its whole share, while all others sign in', async (t) => {
+t.test('rejects an address that uses its whole share of the queue, while others sign in', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const end = flood(t, svc, [{ kind: 'address', key: '198.51.100.1' }])
@@ -51,7 +51,7 @@ t.test('rejects an address that uses its whole share, while all others sign in',
   t.equal((await signIn(svc, email, '198.51.100.1')).statusCode, 200)
 })
 
-t.test('gives a whole /64 one share', async (t) => {
+t.test('gives an IPv6 /64 network one share of the queue', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const end = flood(t, svc, [{ kind: 'address', key: '2001:db8:0:1::/64' }])

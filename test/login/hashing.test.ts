@@ -33,7 +33,7 @@ t.test('rejects every password for an invalid hash, and the empty password alway
   t.equal(needsRehash(empty), false)
 })
 
-t.test('fills only the lane of the address, and frees every thread again', async (t) => {
+t.test('queues only in the lane of the address, and frees every thread afterwards', async (t) => {
   const hashing = open(t)
   const work: Promise<boolean>[] = []
   while (!hashing.isFull(lane)) work.push(hashing.verify('x', 'x', lane))

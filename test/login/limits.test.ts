@@ -152,7 +152,7 @@ t.test('counts together on two replicas', async (t) => {
   t.equal((await tryToken(svc, email, right)).statusCode, 429)
 })
 
-t.test('delays many machines increasingly, and does not lock the owner out of a known browser', async (t) => {
+t.test('delays guesses from many addresses more and more, without locking out a known browser', async (t) => {
   const svc = await buildTestApp(t)
   const [owner, neighbour] = [await svc.createUser(), await svc.createUser()]
   const { email } = owner

@@ -64,7 +64,7 @@ t.test('limits guesses across all entry points and addresses', async (t) => {
   t.equal(types.filter((type) => type === 'lockout').length, 1)
 })
 
-t.test('counts confirmations as guesses, and clears them after a success', async (t) => {
+t.test('counts failed password confirmations as guesses, and clears them after a success', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = await confirmedBrowser(svc, user.email)
@@ -92,7 +92,7 @@ t.test('does not exceed the limit with parallel guesses', async (t) => {
   t.equal(counted(statuses, 429), 19)
 })
 
-t.test('delays slow guessing increasingly, from any address', async (t) => {
+t.test('delays slow guessing more and more, from any address', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { two_factor: '1000/1m' } } })
   const ada = await enableTwoFactor(svc)
   const spa = await challenged(svc, ada.email)

@@ -80,7 +80,7 @@ const textsOf = (html: string): string[] =>
     .map((text) => text.replaceAll('&amp;', '&').replaceAll('&#39;', "'").replaceAll('&quot;', '"').trim())
     .filter((text) => text !== '')
 
-t.test('says the same in the text part as in the HTML part', async (t) => {
+t.test('has the same content in the text part and the HTML part', async (t) => {
   const svc = await build()
   for (const language of ['en', 'de', 'ar']) {
     for (const name of Object.keys(drafts)) {

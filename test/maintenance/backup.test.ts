@@ -52,7 +52,7 @@ t.test('backs up while svc runs, restores after it stopped, and the user signs i
   t.equal(await status(again.url, 'bob'), 401, 'the state of the backup')
 })
 
-t.test('keeps every credential of the backup, or ends its sessions and grants', async (t) => {
+t.test('restores every credential of the backup, or ends its sessions and grants with --end-sessions', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const issued = await issueCredentials(svc)
   const folder = temporaryDirectory(t)

@@ -60,7 +60,7 @@ t.test('copies every table between both engines, and every credential works on t
   }
 })
 
-t.test('copies one state of a database that changes meanwhile, in batches', async (t) => {
+t.test('copies one consistent state of a database that changes meanwhile, in batches', async (t) => {
   const svc = await buildTestApp(t)
   const cwd = temporaryDirectory(t)
   const tasks = Array.from({ length: 2_500 }, (_, n) => ({ title: `task ${n}` }))

@@ -103,7 +103,7 @@ async function openBare(t: { teardown(end: () => Promise<void>): void }): Promis
   }
 }
 
-t.test('recognises what breaks the running version', async (t) => {
+t.test('detects migrations that break the running version', async (t) => {
   const column = { table: 'users', name: 'email', type: 'text', required: false, hasDefault: false }
   const before: Schema = { columns: [column], unique: [] }
   const now = (...columns: Column[]): Schema => ({ columns, unique: [] })
@@ -118,7 +118,7 @@ t.test('recognises what breaks the running version', async (t) => {
   t.same(breaks(before, { columns: [column], unique }), ['users has a new unique index on email'])
 })
 
-t.test('only expands the schema, so that the running version works until it is replaced', async (t) => {
+t.test('contains only migrations during which an earlier version keeps working', async (t) => {
   const run = await openBare(t)
   const read = async () => schemaOf(await run(columnQueries[testEngine]), await run(uniqueQueries[testEngine]))
   let before = await read()

@@ -67,7 +67,7 @@ async function fill(laravel: LaravelDatabase, authenticator: Authenticator): Pro
     await insert(laravel, 'social_accounts', { id: at + 1, user_id: 7, provider, provider_id: id })
 }
 
-t.test('imports users who sign in with their password, token, second factor and passkey', async (t) => {
+t.test('imports users with working passwords, tokens, second factors and passkeys', async (t) => {
   const svc = await buildTestApp(t, { settings })
   const laravel = testEngine === 'postgresql' ? await laravelOnPostgresql(t) : await laravelFile(t)
   const authenticator = new Authenticator({ counter: 1 })
@@ -191,7 +191,7 @@ t.test('repeats an import without changes, and never restores what was removed i
   )
 })
 
-t.test('reads one state of a source that changes meanwhile', async (t) => {
+t.test('imports one consistent state of a source that changes meanwhile', async (t) => {
   const laravel = testEngine === 'postgresql' ? await laravelOnPostgresql(t) : await laravelFile(t)
   const source = await openSource(laravel.url, null)
   await insert(laravel, 'users', userRow(1))

@@ -29,7 +29,7 @@ async function statusOf(t: Test, url: string) {
 const names = readMigrations(migrationsFolder(testEngine)).map(({ name }) => name)
 const last = names.at(-1) ?? ''
 
-t.test('says what a start does to the database, and changes nothing', async (t) => {
+t.test('prints what a start does to the database, and changes nothing', async (t) => {
   const bare = await createTestDatabase({ bare: true })
   const database = await createTestDatabase()
   t.teardown(() => Promise.all([bare.drop(), database.drop()]))

@@ -32,7 +32,7 @@ t.test('names the guarded service that asks for the sign-in', async (t) => {
   t.notMatch(await open('https://evil.example/a'), 'id="continue-to"')
 })
 
-t.test('says that an authorization is finished, and leads to its application', async (t) => {
+t.test('shows that an authorization is finished, and links to its application', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const ada = new Person(svc, (await svc.createUser()).email)
   await ada.signIn()
@@ -53,7 +53,7 @@ t.test('says that an authorization is finished, and leads to its application', a
   t.match([told.statusCode, told.json().code], [404, 'not_found'])
 })
 
-t.test('says first what a person can do about an invalid authorization request', async (t) => {
+t.test('begins the page about an invalid authorization request with what the person can do', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const query = new URLSearchParams(request('unknown')).toString()
   const { body, statusCode } = await svc.app.inject({ url: `/oauth/authorize?${query}`, headers: html })
@@ -67,7 +67,7 @@ t.test('says first what a person can do about an invalid authorization request',
   )
 })
 
-t.test('says at once that a reset link is used or expired, and offers a new mail', async (t) => {
+t.test('explains immediately that a reset link is used or expired, and offers a new mail', async (t) => {
   const own = { app: { url: 'http://localhost:8000', frontend_url: 'http://localhost:8000' } }
   const svc = await buildTestApp(t, { settings: own })
   const { email } = await svc.createUser()
@@ -103,7 +103,7 @@ t.test('says at once that a reset link is used or expired, and offers a new mail
   )
 })
 
-t.test('says why a verification link asks to sign in', async (t) => {
+t.test('explains why a verification link asks to sign in', async (t) => {
   const svc = await buildTestApp(t)
   const { id, email } = await svc.createUser({ verified: false })
   const visitor = new ScriptlessBrowser(svc)

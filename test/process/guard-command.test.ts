@@ -18,7 +18,7 @@ const file = `guard:
     - { name: chosen, networks: [10.0.0.0/8], access: public }
 `
 
-t.test('prints the verdict of the guard, and the line of the rule', async (t) => {
+t.test('prints the decision of the guard, and the line of the rule', async (t) => {
   const shell = await openShell(t)
   writeFileSync(join(shell.cwd, 'svc.yaml'), file)
   Object.assign(shell.env, { SVC_CONFIG: 'svc.yaml' })

@@ -47,7 +47,7 @@ async function browsersOf(a: Running, b: Running) {
   return { here, there, carryOver: () => copy(here, there) }
 }
 
-t.test('rejects on the next request at one replica what ended at the other', async (t) => {
+t.test('rejects a credential on the next request after another replica revoked it', async (t) => {
   const { a, b, svc } = await startReplicas(t)
 
   await t.test('a token', async (t) => {
@@ -111,7 +111,7 @@ t.test('limits concurrent guesses at both replicas', async (t) => {
   t.equal(statuses.filter((status) => status === 429).length, 25)
 })
 
-t.test('does the daily work on one of several replicas', async (t) => {
+t.test('runs the daily jobs on one of several replicas', async (t) => {
   const one = await buildTestApp(t)
   const others = await Promise.all([1, 2, 3].map(() => buildTestApp(t, { database: one.where, clock: one.clock })))
   const apps = [one, ...others].map(({ app }) => app)
@@ -137,7 +137,7 @@ t.test('does the daily work on one of several replicas', async (t) => {
   t.equal(await one.database.prisma.job.count({ where: { name: 'a-job' } }), 1)
 })
 
-t.test('does overdue daily pruning on a replica that starts', async (t) => {
+t.test('runs overdue daily pruning on a replica that starts', async (t) => {
   const first = await buildTestApp(t)
   const user = await first.createUser()
   await first.createToken(user, { expiresAt: new Date(first.clock.now() + 1) })

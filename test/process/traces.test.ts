@@ -44,7 +44,7 @@ t.test('rejects an invalid collector address at start', async (t) => {
   t.equal(stderr, 'environment: OTEL_EXPORTER_OTLP_ENDPOINT: must be the http or https URL of a collector\n')
 })
 
-t.test('is turned off by the standard variables of OpenTelemetry', async (t) => {
+t.test('sends no traces if the standard variables of OpenTelemetry turn them off', async (t) => {
   const collector = await Collector.start(t)
   const env = await environment(t, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SDK_DISABLED: 'true' })
   const svc = await startMain(t, { env })

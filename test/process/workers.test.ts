@@ -49,7 +49,7 @@ const issued = (metrics: Scrape) => metrics.value('svc_http_request_duration_sec
 const invalid = 'the configuration is invalid, keeping the active configuration'
 const crashed = 'worker ended unexpectedly, replacing it'
 
-t.test('loses no request while workers are replaced, reloaded and stopped, and few when one crashes', async (t) => {
+t.test('loses only requests in flight at a crash while workers are replaced, reloaded and stopped', async (t) => {
   const svc = await start(t)
   const load = new ClientLoad(svc.port, await requestsFor(svc))
   const more = () => {
@@ -109,7 +109,7 @@ t.test('loses no request while workers are replaced, reloaded and stopped, and f
   t.same([...new Set(errors.map(({ msg }) => msg))].sort(), [invalid, crashed].sort())
 })
 
-t.test('is one server to its operator: metrics, limits, logs and the end', async (t) => {
+t.test('combines the metrics, limits, logs and shutdown of all workers', async (t) => {
   const port = await freePort()
   const svc = await start(t, { metrics: { port }, rate_limits: { global: '60/1h' } })
   const scrape = async () => Scrape.of(port)

@@ -217,7 +217,7 @@ t.test('accepts records of a version that stored plain text, and encrypts them a
   t.ok(response(await person.authorize(request('web', { scope: 'openid', prompt: 'none' }))).code, 'and the session')
 })
 
-t.test('re-encrypts records with a new secret after an hour, and then needs the old one no more', async (t) => {
+t.test('re-encrypts records with a new secret after an hour, so that the old one can be removed', async (t) => {
   const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings: oauthSettings, clock })
   const { email } = await svc.createUser()

@@ -61,7 +61,7 @@ t.test('binds a known browser to the password, expires it, and renews its cookie
   t.notOk(await known(third), 'after 90 days')
 })
 
-t.test('counts a rejection for the whole account on no address', async (t) => {
+t.test('does not count a rejection by the account limit against the address', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   await lock(svc, email)

@@ -36,7 +36,7 @@ t.test('keeps failures and known browsers of look-alike addresses separate', asy
   t.equal((await spread(svc, email, 60, `svc_browser=${await attacker.cookie('svc_browser')}`)).at(-1), 429)
 })
 
-t.test('treats no browser as known for an unverified address', async (t) => {
+t.test('does not remember a browser for an unverified address', async (t) => {
   const svc = await buildTestApp(t)
   const email = 'claimed@example.com'
   const attacker = await visitor(svc, { known: false })

@@ -48,7 +48,7 @@ async function limitsRegistrations(t: Test, settings: Settings): Promise<void> {
   t.equal((await neighbour.post('/register', registration('other@example.com'), from(999))).statusCode, 201)
 }
 
-t.test('mails one mailbox increasingly rarely for registrations from many source addresses', (t) =>
+t.test('mails one mailbox less and less often for registrations from many source addresses', (t) =>
   limitsRegistrations(t, {}),
 )
 
@@ -137,7 +137,7 @@ t.test('limits one source address over all its users and recipients, by its /64'
   t.equal((await other.post('/forgot-password', { email: 'a@example.com' }, elsewhere)).statusCode, 200)
 })
 
-t.test('allows one source address ten times the mails of one user in an hour, then increasingly fewer', async (t) => {
+t.test('allows one source address ten times the mails of one user in an hour, then delays more and more', async (t) => {
   const svc = await buildTestApp(t)
   const users = []
   for (let i = 0; i < 70; i++) users.push(await svc.createUser())
@@ -155,7 +155,7 @@ t.test('allows one source address ten times the mails of one user in an hour, th
   t.equal((await svc.mailbox.all()).length, 61, 'the sixty-first came after a wait')
 })
 
-t.test('keeps to the budget of a mailbox under concurrent requests', async (t) => {
+t.test('does not exceed the budget of a mailbox with concurrent requests', async (t) => {
   const svc = await buildTestApp(t, { settings: proxied })
   const browsers = await Promise.all(Array.from({ length: 20 }, () => visitor(svc)))
   const answers = await Promise.all(

@@ -4,7 +4,7 @@ import { browserName } from '../../src/users/browser-name.ts'
 import { registration, strongPassword, visitor } from '../support/accounts.ts'
 import { buildTestApp } from '../support/app.ts'
 
-t.test('mails no text of an attacker who claims a foreign address', async (t) => {
+t.test('mails no attacker-chosen text to a foreign address', async (t) => {
   const svc = await buildTestApp(t)
   const attacker = await visitor(svc)
   const agent = { 'user-agent': 'Your account was hacked, call +1 555 0100 or visit https://evil.example/help now' }

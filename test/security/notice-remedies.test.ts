@@ -104,7 +104,7 @@ t.test('links to the undo of a changed address, and changes nothing when opened'
   t.equal((await browser.get('/api/user')).statusCode, 401)
 })
 
-t.test("links to the application's own pages, and to hidden sections never", async (t) => {
+t.test("links to the application's own pages, and never to hidden sections", async (t) => {
   const linksWith = async (more: Settings, kind: NoticeKind) => {
     const svc = await buildTestApp(t, { settings: { ...settings, ...more } })
     const mail = await mailed(svc, { id: 1, email: 'ada@example.com' }, kind)

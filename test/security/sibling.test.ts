@@ -29,7 +29,7 @@ if (hasChromium(t)) {
       ['strict', null],
       ['lax', '.corp.example'],
     ] as const) {
-      await t.test(`cannot act for a visitor by planted cookies: ${same_site}, ${domain}`, async (t) => {
+      await t.test(`cannot act for a visitor with planted cookies: ${same_site}, ${domain}`, async (t) => {
         await browser.clearCookies()
         const sites = await startSites(t, settings(same_site, domain), browser)
         const { at, svc } = sites

@@ -53,7 +53,7 @@ t.test('writes nothing for an administrator whose role was removed since the req
   }
   t.equal((await call('PATCH', own, { role: 'editor' })).statusCode, 200)
 
-  await t.test('nor for one whose token or session ended', async (t) => {
+  await t.test('writes nothing for an administrator whose token or session has ended', async (t) => {
     const signedIn = svc.browser()
     await signedIn.signIn(admin.email)
     t.equal((await signedIn.post('/user/confirm-password', { password: 'correct horse' })).statusCode, 201)

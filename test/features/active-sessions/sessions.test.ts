@@ -78,7 +78,7 @@ t.test("lists the user's sessions, most recent first, with ids that grant no acc
   }
 })
 
-t.test('rejects an ended session on its next request, and its remember cookie too', async (t) => {
+t.test('rejects an ended session and its remember cookie on the next request', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await svc.createUser()
   const here = await signedIn(svc, ada.email, 'Here', { remember: true })

@@ -37,7 +37,7 @@ t.test('lists the events of the user in words, newest first, and of no other use
   t.notMatch(body, 'Mozilla')
 })
 
-t.test('shows unknown types in general words, and escapes names and browsers', async (t) => {
+t.test('shows a general description for unknown types, and escapes names and browsers', async (t) => {
   const { svc, user, browser } = await openAccount(t)
   const evil = '"><script>alert(1)</script>'
   await add(svc, user.id, { type: evil, data: JSON.stringify({ name: evil }), userAgent: evil, ipAddress: evil })
@@ -83,7 +83,7 @@ t.test('shows many events on pages of 25, in a stable order', async (t) => {
   t.equal((await browser.open(`${path}?before=1&before=2`)).statusCode, 200)
 })
 
-t.test('has words for every event of a user', async (t) => {
+t.test('has a description for every event of a user', async (t) => {
   // Keys and invitations belong to no user, and a deleted user has no pages.
   const unseen = ['key_rotated', 'user_deleted', 'user_invited']
   t.same(

@@ -14,7 +14,7 @@ const diagnosisIn = (page: Page, svc: string, credentials: 'include' | 'omit') =
     [svc, credentials] as const,
   )
 
-t.test('answers pages that svc refuses, but reveals nothing about their cookies', async (t) => {
+t.test('answers pages of untrusted origins without revealing their cookies', async (t) => {
   const sites = await startSites(t)
   const { email } = await sites.svc.createUser()
   const page = await sites.browser.newPage()

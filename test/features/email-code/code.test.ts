@@ -109,7 +109,7 @@ t.test('compares five of twenty simultaneous attempts, and accepts the right cod
   t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 1)
 })
 
-t.test('asks for the second factor, and reports both methods', async (t) => {
+t.test('asks for the second factor, and records both methods', async (t) => {
   const svc = await codeApp(t)
   const ada = await enableTwoFactor(svc)
   const browser = await asking(svc, ada.email, { remember: true })

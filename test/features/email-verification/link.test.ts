@@ -40,7 +40,7 @@ t.test('verifies by the mailed link in both forms, repeatedly, and records it on
   t.equal(browser.headers.location, 'http://localhost:8000/?verified=1')
 })
 
-t.test('verifies nothing without a session, but after signing in', async (t) => {
+t.test('requires a session to verify an address, and continues after the sign-in', async (t) => {
   const svc = await buildTestApp(t)
   const { spa, link } = await registered(svc, 'grace@example.com')
   const token = await svc.createToken((await spa.get('/api/user')).json())

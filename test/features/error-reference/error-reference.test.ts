@@ -16,7 +16,7 @@ t.test('lists every error code at the address that problem details name', async 
   t.notOk(page.headers['set-cookie'])
 })
 
-t.test('shows nothing of the query', async (t) => {
+t.test('does not show the query', async (t) => {
   const { app } = await buildTestApp(t)
   t.notOk((await app.inject('/errors?request=<script>')).body.includes('<script>'))
 })

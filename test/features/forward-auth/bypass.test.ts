@@ -87,7 +87,7 @@ t.test('answers 400 for values that it cannot read', async (t) => {
   }
 })
 
-t.test('grants no public access to a path that servers may read as another one', async (t) => {
+t.test('denies public access to a path that servers may read as another one', async (t) => {
   const svc = await buildGuarded(t, rules)
   const paths = [
     '/public/../users',

@@ -58,7 +58,7 @@ t.test('replaces an API token by an access token of the API, which its key set v
   t.equal(await tokenOf(svc, { authorization }, '/plain'), '', 'a rule without audience')
 })
 
-t.test('gives sessions and * all scopes of the API, and no others', async (t) => {
+t.test('gives sessions and tokens with * exactly the scopes of the API', async (t) => {
   const svc = await buildGuarded(t, rules, settings)
   const user = await svc.createUser({ verified: false })
   const cookie = await signedIn(svc, user.email)
@@ -71,7 +71,7 @@ t.test('gives sessions and * all scopes of the API, and no others', async (t) =>
   t.notHas(decodeJwt(await tokenOf(svc, { authorization: `Bearer ${none}` })), { scope: '' })
 })
 
-t.test('leaves out abilities that guard.step_up requires a stronger sign-in for', async (t) => {
+t.test('omits abilities for which guard.step_up requires a stronger sign-in', async (t) => {
   stopTime(t)
   const svc = await buildGuarded(t, rules, {
     ...settings,
@@ -94,7 +94,7 @@ t.test('leaves out abilities that guard.step_up requires a stronger sign-in for'
   }
 })
 
-t.test('reuses a token for half of its life, and never for other abilities or another role', async (t) => {
+t.test('reuses a token for half of its lifetime, unless abilities or role change', async (t) => {
   const svc = await buildGuarded(t, rules, settings)
   const user = await svc.createUser()
   const plain = await svc.createToken(user, { abilities: ['orders:read'] })
@@ -116,14 +116,14 @@ t.test('reuses a token for half of its life, and never for other abilities or an
   t.match(decodeJwt(later), { scope: 'orders:read', role: 'user' })
 })
 
-t.test('never outlives the token that it replaces', async (t) => {
+t.test('issues no token that outlives the credential it replaces', async (t) => {
   const svc = await buildGuarded(t, rules, settings)
   const expiresAt = new Date(Math.floor(svc.clock.now() / 1000) * 1000 + 20 * second)
   const authorization = `Bearer ${await svc.createToken(await svc.createUser(), { expiresAt })}`
   t.equal(decodeJwt(await tokenOf(svc, { authorization })).exp, expiresAt.getTime() / 1000)
 })
 
-t.test('is no bearer token at svc, and none at the guard', async (t) => {
+t.test('issues tokens that svc and the guard reject as bearer tokens', async (t) => {
   const svc = await buildGuarded(t, rules, settings)
   const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
   const token = await tokenOf(svc, { authorization })
@@ -131,7 +131,7 @@ t.test('is no bearer token at svc, and none at the guard', async (t) => {
   t.equal((await svc.ask({ headers: { authorization: `Bearer ${token}` } })).statusCode, 401)
 })
 
-t.test('sends no token to a public rule or with a refusal', async (t) => {
+t.test('sends no token for public rules or with rejections', async (t) => {
   const svc = await buildGuarded(t, [{ paths: ['/public'], access: 'public' }, ...rules], settings)
   const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
   t.equal(await tokenOf(svc, { authorization }, '/public'), '')

@@ -6,7 +6,7 @@ import { stopTime, travel } from '../../support/time.ts'
 import { app, signedIn } from './sessions.ts'
 import { api, buildGuarded, navigation } from './setup.ts'
 
-t.test('denies what no rule allows, whatever the credential', async (t) => {
+t.test('denies requests that no rule allows, with any credential', async (t) => {
   const svc = await buildGuarded(t, [])
   const token = await svc.createToken(await svc.createUser())
   const answer = await svc.ask({ headers: { authorization: `Bearer ${token}` } })
@@ -15,7 +15,7 @@ t.test('denies what no rule allows, whatever the credential', async (t) => {
   t.equal((await svc.ask()).statusCode, 403, 'and does not ask for a credential')
 })
 
-t.test('applies guard.default to what no rule matches', async (t) => {
+t.test('applies guard.default to requests that no rule matches', async (t) => {
   const open = await buildGuarded(t, [{ paths: ['/admin/*'], roles: ['admin'] }], { guard: { default: 'public' } })
   t.equal((await open.ask()).statusCode, 200)
   t.equal((await open.ask({ url: `${api}/admin/x` })).statusCode, 401)
@@ -58,7 +58,7 @@ t.test('omits an unverified address, renames headers and encodes names', async (
   t.notHas(headers, { 'remote-user': '' })
 })
 
-t.test('lets everyone pass a public rule, and tells the service nothing about the caller', async (t) => {
+t.test('allows everyone under a public rule, without headers about the caller', async (t) => {
   const svc = await buildGuarded(t, [{ paths: ['/public/*'], access: 'public' }])
   const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
   const answer = await svc.ask({ url: `${api}/public/x`, headers: { authorization } })
@@ -199,7 +199,7 @@ t.test('rejects the scheme DPoP, because its proof is for the service and not fo
   t.equal(answer.headers['www-authenticate'], 'Bearer', 'svc checks no proof')
 })
 
-t.test('revokes at once: the next request is refused', async (t) => {
+t.test('rejects a revoked credential on the next request', async (t) => {
   const svc = await buildGuarded(t, [{ hosts: ['api.example.com'] }])
   const user = await svc.createUser()
   const headers = { authorization: `Bearer ${await svc.createToken(user)}` }

@@ -64,7 +64,7 @@ if (testEngine === 'postgresql') {
     t.equal((await sendRequest(svc.url, { url: '/health/live' })).statusCode, 200)
   })
 } else {
-  t.test('becomes unready when the file is not a database any more, and recovers', async (t) => {
+  t.test('reports not ready while the file is not a database, and recovers', async (t) => {
     const { app, database } = await buildTestApp(t)
     const ping = database.ping
     database.ping = () => Promise.reject(new Error('disk I/O error'))

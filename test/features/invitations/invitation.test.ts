@@ -32,7 +32,7 @@ t.test('creates an account with a verified address, also while registration is d
   t.match(await eventsOf(svc, 'login'), [{ userId: user.id, data: { channel: 'invitation' } }, {}])
 })
 
-t.test('works once, and leaves nothing in the database that opens the link', async (t) => {
+t.test('accepts an invitation once, and stores nothing that reveals its link', async (t) => {
   const svc = await buildTestApp(t)
   const link = await invited(svc, email, '--name=Grace')
   const kept = JSON.stringify([
@@ -85,7 +85,7 @@ t.test('creates one account for two simultaneous requests', async (t) => {
   t.equal(await svc.database.prisma.session.count({ where: { userId: { not: null } } }), 1)
 })
 
-t.test('refuses on the command line what cannot be invited', async (t) => {
+t.test('rejects invitations of invalid and taken addresses on the command line', async (t) => {
   const svc = await buildTestApp(t)
   const { email: known } = await svc.createUser()
   for (const [words, message] of [

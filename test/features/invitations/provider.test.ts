@@ -112,7 +112,7 @@ t.test('completes an invitation only in the browser that started it, and once', 
   t.equal(await svc.database.prisma.user.count(), 1)
 })
 
-t.test('says what failed, and keeps the invitation', async (t) => {
+t.test('explains a failed provider sign-in, and keeps the invitation valid', async (t) => {
   const svc = await build(t)
   const link = await invited(svc, email)
   const token = tokenOf(link)
@@ -215,7 +215,7 @@ t.test('creates one account for simultaneous callbacks', async (t) => {
   t.equal(await prisma.invitation.count(), 1, 'the other invitation still works')
 })
 
-t.test('says who is signed in, and leaves that account alone', async (t) => {
+t.test('names the signed-in user, and does not change that account', async (t) => {
   const svc = await build(t)
   const { user, browser } = await addAccount(t, svc)
   const link = await invited(svc, email)
@@ -230,7 +230,7 @@ t.test('says who is signed in, and leaves that account alone', async (t) => {
   t.equal(Number(linked?.userId), created?.id)
 })
 
-t.test('says that a provider is unavailable', async (t) => {
+t.test('explains that a provider is unavailable', async (t) => {
   const svc = await build(t, {}, true)
   const link = await invited(svc, email)
   const { browser } = person(svc)

@@ -183,7 +183,7 @@ t.test('accepts only complete requests of clients with the grant', async (t) => 
   }
 })
 
-t.test('revokes an exchanged token with its source, but not the source with it', async (t) => {
+t.test('revokes an exchanged token together with its subject token, but not the reverse', async (t) => {
   const svc = await build(t)
   const { prisma } = svc.database
   const { user, token, refresh } = await signedIn(svc)
@@ -219,7 +219,7 @@ t.test('revokes an exchanged token with its source, but not the source with it',
   t.same((await exchange(svc, 'api', old.token)).json(), invalid, 'nor is an expired token')
 })
 
-t.test('revokes a token with the one it was exchanged for', async (t) => {
+t.test('revokes the exchanged token when the subject token is revoked', async (t) => {
   const svc = await build(t)
   const { token, refresh } = await signedIn(svc)
   const { token: other } = await signedIn(svc)

@@ -69,7 +69,7 @@ const comparable = ({ statusCode, headers, body }: LightMyRequestResponse): stri
   return JSON.stringify([statusCode, Object.entries(others).sort(), nonce === undefined, body])
 }
 
-t.test('answers UserInfo requests exactly as the library does', async (t) => {
+t.test('answers UserInfo requests exactly as oidc-provider does', async (t) => {
   const { svc, counts } = await open(t)
   const ada = await svc.createUser({ role: 'editor' })
   const ben = await svc.createUser({ verified: false })
@@ -149,7 +149,7 @@ t.test('answers UserInfo requests exactly as the library does', async (t) => {
 const withoutLeaving = () =>
   testConfig({ ...settings, clients: clients.filter(({ client_id }) => client_id !== 'leaving') }).current().clients
 
-t.test('looks at everything that a token depends on with every request', async (t) => {
+t.test('checks the token, its grant and its user on every request', async (t) => {
   const { svc, counts } = await open(t)
   const status = async (access: string) => {
     const before = counts.answered

@@ -77,7 +77,7 @@ t.test("answers 404 for other users' passkeys and unknown ones", async (t) => {
     t.equal((await browser.post(path, { name: 'Forged' })).statusCode, 419)
 })
 
-t.test('keeps the last way to sign in, and says why', async (t) => {
+t.test('refuses to remove the last way to sign in, and explains why', async (t) => {
   const svc = await build(t)
   const { user, owner, browser, ids } = await withPasskeys(svc)
   const path = `${section}/${ids[0]}`

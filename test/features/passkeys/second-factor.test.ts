@@ -105,7 +105,7 @@ t.test('signs in once if a passkey and a code answer at the same time', async (t
   t.equal((await eventsOf(svc, 'login')).filter(({ userId }) => userId === user.id).length, 3)
 })
 
-t.test('answers 409 when nothing is pending, and lasts as long as the pending sign-in', async (t) => {
+t.test('answers 409 when no sign-in is pending or the pending one has expired', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, owner, guest, factor } = await withBoth(svc)
   for (const visitor of [owner, guest]) {

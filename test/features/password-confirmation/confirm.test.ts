@@ -45,7 +45,7 @@ t.test('answers 201 to the right password, and reports its age until it expires'
   t.equal((await spa.delete('/user')).statusCode, 200, 'valid until the very end')
 })
 
-t.test('expires one second later', async (t) => {
+t.test('requires a new confirmation one second after the timeout', async (t) => {
   const svc = await buildTestApp(t, { settings: { passwords: { confirm_timeout: '120s' } } })
   const spa = await signedIn(svc)
   await spa.post('/user/confirm-password', { password })
@@ -55,7 +55,7 @@ t.test('expires one second later', async (t) => {
   t.strictSame(refused.json(), { message: 'Password confirmation required.', code: 'password_confirmation_required' })
 })
 
-t.test('answers 422 on the password field to everything else', async (t) => {
+t.test('answers 422 on the password field to every other input', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { login: null } } })
   const spa = await signedIn(svc)
   const text = 'The provided password was incorrect.'
@@ -79,7 +79,7 @@ t.test('answers 422 on the password field to everything else', async (t) => {
   t.equal(await svc.database.prisma.event.count({ where: { type: 'password_confirmed' } }), 0)
 })
 
-t.test('is valid for one session, and only while it lasts', async (t) => {
+t.test('applies a confirmation to one session until the session ends', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const [here, there] = [svc.browser(), svc.browser()]

@@ -182,7 +182,7 @@ t.test('rejects odd and oversized input', async (t) => {
   t.equal(await svc.database.prisma.outbox.count(), 0)
 })
 
-t.test('drops a mail that could not be sent in time', async (t) => {
+t.test('drops a mail whose link expired before it could be sent', async (t) => {
   const mail = { url: 'smtp://127.0.0.1:1' }
   const svc = await buildTestApp(t, { settings: { mail, passwords: { reset_expires: '10m' } } })
   const { email } = await svc.createUser()

@@ -47,7 +47,7 @@ async function counts({ database: { prisma } }: TestApp): Promise<Record<string,
   }
 }
 
-t.test('requires the password for a deletion, and deletes everything of the user only', async (t) => {
+t.test("requires the password for a deletion, and deletes only that user's data", async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
   const bob = await settled(svc, 'bob@example.com')
   const before = await counts(svc)
@@ -129,7 +129,7 @@ const underWay: Record<
   whoami: (svc, _spa, _email, token) => svc.bearer(token, 'GET', '/api/user'),
 }
 
-t.test('fails requests of a user who is deleted meanwhile cleanly, and leaves nothing behind', async (t) => {
+t.test('rejects requests in flight of a deleted user without a 5xx, and leaves no rows', async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null, login: null } } })
   let round = 0
   for (const [name, begin] of Object.entries(underWay)) {

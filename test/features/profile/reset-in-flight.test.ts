@@ -15,7 +15,7 @@ const intrusions: Record<string, (spa: Browser, email: string) => Promise<{ stat
   deletion: (spa) => spa.delete('/user'),
 }
 
-t.test('ignores requests of an intruder that are in flight during a reset', async (t) => {
+t.test("rejects an intruder's requests that are in flight during a reset", async (t) => {
   const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null, login: null } } })
   for (const [name, begin] of Object.entries(intrusions)) {
     const email = `${name}@example.com`

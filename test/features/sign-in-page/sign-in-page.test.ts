@@ -140,7 +140,7 @@ t.test('asks for the second factor in a second form, and keeps the choice to be 
   t.equal(await other.user(), ada.user.id)
 })
 
-t.test('handles challenges from its own page, expired ones, and restarts', async (t) => {
+t.test('continues, expires and restarts challenges on the sign-in page', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enableTwoFactor(svc)
   const visitor = new ScriptlessBrowser(svc)

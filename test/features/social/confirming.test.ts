@@ -16,7 +16,7 @@ async function begin({ browser }: Visitor, body: object = {}): Promise<URL> {
 
 const isConfirmed = async ({ browser }: Visitor) => (await browser.post(`${list}/github`, {})).statusCode === 200
 
-t.test('a user without a password confirms with a new sign-in at a linked provider', async (t) => {
+t.test('confirms a user without a password by a new sign-in at a linked provider', async (t) => {
   const short = { app: { frontend_url: frontEnd }, passwords: { confirm_timeout: '10m' } }
   const svc = await buildSocial(t, { settings: short })
   const grace = new Visitor(svc)
@@ -64,7 +64,7 @@ t.test('rejects a confirmation unless the ID token states a recent sign-in', asy
   t.ok(await isConfirmed(grace))
 })
 
-t.test('a link on another site cannot begin a confirmation', async (t) => {
+t.test('rejects a confirmation that a link on another site begins', async (t) => {
   const svc = await buildSocial(t)
   const grace = new Visitor(svc)
   await grace.signIn('grace')
@@ -85,7 +85,7 @@ t.test('a link on another site cannot begin a confirmation', async (t) => {
   t.notOk(await isConfirmed(grace))
 })
 
-t.test('a confirmation needs a session, a linked OpenID provider, and a user without a password', async (t) => {
+t.test('requires a session, a linked OpenID provider, and a user without a password for a confirmation', async (t) => {
   const svc = await buildSocial(t)
   const ada = new Visitor(svc, await confirmedBrowser(svc, (await svc.createUser()).email))
   const refused = async ({ browser }: Visitor, provider: string, message: RegExp) => {

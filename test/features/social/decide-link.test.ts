@@ -139,11 +139,11 @@ const table: [string, Partial<LinkFacts>, object][] = [
   ],
 ]
 
-t.test('decides each specified case', async (t) => {
+t.test('returns the specified decision for each case', async (t) => {
   for (const [name, change, decision] of table) t.strictSame(decideLink({ ...facts, ...change }), decision, name)
 })
 
-t.test('keeps the invariants in every combination', async (t) => {
+t.test('never opens an account of another user, for any combination of facts', async (t) => {
   t.equal(all.length, 3 * 5 * 3 * 9 * 2)
   for (const each of all) {
     const { asker, owner, email, account, registrationEnabled } = each

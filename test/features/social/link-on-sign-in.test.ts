@@ -95,7 +95,7 @@ t.test('asks for the second factor before it links', async (t) => {
   t.strictSame(await ada.links(), ['unproven@example.com'])
 })
 
-t.test('links only what this browser proved, once, within ten minutes, and with a proof of both sides', async (t) => {
+t.test('links an identity only in the browser that proved both accounts, once, within ten minutes', async (t) => {
   const clock = stopTime(t)
   const { svc, user } = await build(t, { clock, github: { link: false } })
   const cookieOf = ({ cookies }: { cookies: { name: string; value: string }[] }) =>
@@ -168,7 +168,7 @@ t.test('links only what this browser proved, once, within ten minutes, and with 
   t.strictSame(redirectOf(await left.open(linkPage)), [303, home], 'which forgets the identity')
 })
 
-t.test('links an identity to one user, whatever happens at the same time', async (t) => {
+t.test('links an identity to one user under concurrent requests', async (t) => {
   const { svc, user, ada } = await build(t)
   await ada.arrive('unproven')
   await ada.send(signInPage('account_exists'), credentials(user.email))
@@ -195,7 +195,7 @@ t.test('links an identity to one user, whatever happens at the same time', async
   t.strictSame(await cleo.links(), [])
 })
 
-t.test('links only what the page showed, although another tab changed the user or the identity', async (t) => {
+t.test('links only the accounts that the page showed, even after a change in another tab', async (t) => {
   const { svc, user, ada } = await build(t)
   const other = await svc.createUser()
   const sameOrigin = { 'sec-fetch-site': 'same-origin', accept: 'text/html', origin: 'http://localhost:8000' }

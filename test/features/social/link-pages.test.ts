@@ -57,7 +57,7 @@ t.test('links an account through a page that continues to the provider, and unli
     t.equal((await press(browser, path, gone)).statusCode, 404, gone)
 })
 
-t.test('keeps the last way to sign in, and says why', async (t) => {
+t.test('refuses to remove the last way to sign in, and explains why', async (t) => {
   const person = await confirmed(t)
   await linkAs(person, 'grace')
   await removePassword(person.svc, person.user.id)
@@ -68,7 +68,7 @@ t.test('keeps the last way to sign in, and says why', async (t) => {
   t.equal(await person.svc.database.prisma.socialAccount.count(), 1)
 })
 
-t.test('says that linking failed, in words of its own', async (t) => {
+t.test('explains that linking failed', async (t) => {
   const person = await confirmed(t)
   const { answer } = await linkAs(person, 'grace', 'deny')
   t.strictSame(redirectOf(answer), [302, `${path}?error=access_denied`])

@@ -185,7 +185,7 @@ t.test('calls private addresses only where that is allowed', async (t) => {
   }
 })
 
-t.test('an unknown key makes svc fetch the keys at once, at most every 10 seconds', async (t) => {
+t.test('fetches the keys immediately for an unknown key, at most every 10 seconds', async (t) => {
   const clock = stopTime(t)
   const svc = await buildSocial(t, { clock })
   const signIn = async () => failure(await new Visitor(svc).signIn('grace'))

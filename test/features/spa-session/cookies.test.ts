@@ -106,7 +106,7 @@ t.test('keeps an anonymous id, and replaces a forged one', async (t) => {
   t.equal(await svc.database.prisma.session.count(), 0, 'anonymous visitors write no row')
 })
 
-t.test('sets an anonymous pair on a guest route only if the request has none', async (t) => {
+t.test('sets an anonymous session cookie on a guest route only if the request has none', async (t) => {
   const svc = await buildTestApp(t)
   const spa = svc.browser()
   const refused = await spa.post('/login', { email: 'a@example.com', password: 'x' })
@@ -118,7 +118,7 @@ t.test('sets an anonymous pair on a guest route only if the request has none', a
   t.strictSame(cookieNames(again), [])
 })
 
-t.test('renews the pair with every answer to a session, and never with one to a bearer', async (t) => {
+t.test('renews the cookies with every response to a session, and never with one to a bearer token', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()

@@ -6,7 +6,7 @@ const mismatch = { message: 'CSRF token mismatch.', code: 'csrf_mismatch' }
 const create = '/api/tokens/create'
 const named = { token_name: 'x' }
 
-t.test('checks the first source with a token, right or wrong', async (t) => {
+t.test('checks only the first source with a token, even if its token is wrong', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser({ xsrf: false })
@@ -152,7 +152,7 @@ t.test('answers 401 without credentials, requires CSRF of sessions, and not of b
   t.equal((await spa.post(create, named, { origin: undefined, referer: undefined })).statusCode, 401)
 })
 
-t.test('applies CSRF to every way of naming the method', async (t) => {
+t.test('applies the CSRF check to every method override', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser({ xsrf: false })

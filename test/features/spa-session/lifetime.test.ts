@@ -62,7 +62,7 @@ t.test('ends an idle session, and treats its id as anonymous', async (t) => {
   t.equal((await rowsOf(svc)).length, 1, 'signing in replaces the anonymous row')
 })
 
-t.test('extends a session by use, up to a maximum', async (t) => {
+t.test('extends a session by use, up to its absolute lifetime', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '5h' } } })
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -93,7 +93,7 @@ t.test('stores an anonymous session while it has data, and extends it by use', a
   t.match(await rowsOf(svc), [{ userId: null }])
 })
 
-t.test('does not revive an ended session from a slow request', async (t) => {
+t.test('does not restore an ended session from a slow request', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -113,7 +113,7 @@ t.test('does not revive an ended session from a slow request', async (t) => {
   t.equal((await svc.browser().get('/api/user', { cookie: `svc_session=${thief}` })).statusCode, 401)
 })
 
-t.test('never adds a user to a visit that was read without a row', async (t) => {
+t.test('never adds a user to an anonymous session that was read without a row', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const spa = svc.browser()
@@ -130,7 +130,7 @@ t.test('never adds a user to a visit that was read without a row', async (t) => 
   t.match(await rowsOf(svc), [{ userId, data: /^\{"proof":\{[^{]*\}\}$/ }], 'the row it was read from is gone')
 })
 
-t.test('completes concurrent visits that begin a row, on one row', async (t) => {
+t.test('stores concurrent first requests of an anonymous session in one row', async (t) => {
   const svc = await buildTestApp(t)
   const spa = svc.browser()
   await spa.get('/svc/csrf-cookie')

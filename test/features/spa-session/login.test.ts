@@ -43,7 +43,7 @@ t.test('answers the same to every failed login', async (t) => {
   }
 })
 
-t.test('accepts only two texts as credentials', async (t) => {
+t.test('accepts only strings as email and password', async (t) => {
   const svc = await buildTestApp(t)
   const { email } = await svc.createUser()
   const passwordless = await svc.createUser({ password: null })
@@ -215,7 +215,7 @@ t.test('ends sessions on their next request after a password change elsewhere', 
   t.equal((await own.get('/api/user')).statusCode, 401, 'and so is a user whose password was removed')
 })
 
-t.test('ends everything that the browser holds on logout, whatever it sends', async (t) => {
+t.test('ends the session and the remembered device on logout, whichever cookies the request has', async (t) => {
   const svc = await buildTestApp(t)
   const [user, other] = [await svc.createUser(), await svc.createUser()]
   const spa = svc.browser()

@@ -5,7 +5,7 @@ import { beforeNextTransaction } from '../../support/meanwhile.ts'
 import { present, rememberedBrowser, sessionCount, spaHeaders, tokens } from './remembered.ts'
 import { cookieNames, cookiesOf } from './set-cookies.ts'
 
-t.test('gives parallel requests of a remembered browser one successor and one session', async (t) => {
+t.test('returns one new remember cookie and one session for parallel requests of a remembered browser', async (t) => {
   const svc = await buildTestApp(t)
   const { user, cookie } = await rememberedBrowser(svc)
   const together = () => Promise.all(Array.from({ length: 10 }, () => present(svc, cookie)))
@@ -89,7 +89,7 @@ t.test('accepts and replaces a cookie from before cookies had a tag', async (t) 
   t.equal((await present(svc, successor)).statusCode, 200, 'an untagged cookie ends nothing')
 })
 
-t.test('rejects a predecessor that was replaced between its lookup and its rotation', async (t) => {
+t.test('rejects a remember cookie that was replaced between its lookup and its rotation', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie } = await rememberedBrowser(svc)
   const successor = cookiesOf(await present(svc, cookie)).svc_remember?.value
@@ -105,7 +105,7 @@ t.test('rejects a predecessor that was replaced between its lookup and its rotat
   t.equal(await sessionCount(svc), 1, 'only the successor has a session')
 })
 
-t.test('replaces a used session of a predecessor that is too old', async (t) => {
+t.test('starts a new session for a previous remember cookie whose session ended', async (t) => {
   const svc = await buildTestApp(t, { settings: { session: { absolute_lifetime: '3h' } } })
   const { cookie } = await rememberedBrowser(svc)
   const first = cookiesOf(await present(svc, cookie)).svc_session?.value
@@ -117,7 +117,7 @@ t.test('replaces a used session of a predecessor that is too old', async (t) => 
   t.equal((await present(svc, cookie)).statusCode, 200)
 })
 
-t.test('ends every session of the device on logout, also one that another request began', async (t) => {
+t.test('ends every session of the device on logout, including one that another request started', async (t) => {
   const svc = await buildTestApp(t)
   const { user, spa, cookie } = await rememberedBrowser(svc)
   const stolen = cookiesOf(await present(svc, cookie)).svc_session?.value
@@ -134,7 +134,7 @@ t.test('ends every session of the device on logout, also one that another reques
   t.equal(after.statusCode, 401)
 })
 
-t.test('survives a change of the secret between a cookie and its successor', async (t) => {
+t.test('accepts a used remember cookie after app.secret was rotated', async (t) => {
   const one = 'the-first-secret-which-is-32-bytes-long'
   const two = 'the-second-secret-that-is-32-bytes-long'
   const before = await buildTestApp(t, { env: { SVC_SECRET: one } })
@@ -149,7 +149,7 @@ t.test('survives a change of the secret between a cookie and its successor', asy
   t.equal((await present(after, first)).statusCode, 200)
 })
 
-t.test('agrees on one successor and one session on two replicas', async (t) => {
+t.test('issues one new remember cookie and one session on two replicas', async (t) => {
   const svc = await buildTestApp(t)
   const replica = await buildTestApp(t, { database: svc.where, clock: svc.clock })
   const { cookie } = await rememberedBrowser(svc)
@@ -161,7 +161,7 @@ t.test('agrees on one successor and one session on two replicas', async (t) => {
   t.equal(await sessionCount(svc), 1)
 })
 
-t.test('rejects a late predecessor although its successor is signed in', async (t) => {
+t.test('rejects a superseded remember cookie although its successor is signed in', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie } = await rememberedBrowser(svc)
   const successor = cookiesOf(await present(svc, cookie)).svc_remember?.value

@@ -7,7 +7,7 @@ import { day, hour, minute } from '../../support/clock.ts'
 import { present, rememberedBrowser, sessionCount, spaHeaders, tokens } from './remembered.ts'
 import { cookieNames, cookiesOf, pair } from './set-cookies.ts'
 
-t.test('accepts the flag in every form that clients send', async (t) => {
+t.test('accepts remember in every form that clients send', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const cases: [unknown, boolean][] = [
@@ -55,7 +55,7 @@ t.test('ignores an invalid cookie without changing the row', async (t) => {
   t.equal((await present(svc, cookie)).statusCode, 200)
 })
 
-t.test('uses nothing up in a rejected request', async (t) => {
+t.test('does not use up the remember cookie in a rejected request', async (t) => {
   const svc = await buildTestApp(t)
   const { cookie } = await rememberedBrowser(svc)
   const before = await tokens(svc)
@@ -78,7 +78,7 @@ t.test('uses nothing up in a rejected request', async (t) => {
   t.equal(await sessionCount(svc), 1)
 })
 
-t.test('works on both route families, and on an unsafe request with the XSRF value of its id', async (t) => {
+t.test('resumes a session on session and guard routes, and for unsafe requests with a valid XSRF token', async (t) => {
   const svc = await buildTestApp(t)
   const guest = await rememberedBrowser(svc)
   t.strictSame(cookieNames(await guest.spa.get('/svc/csrf-cookie')), [
@@ -98,7 +98,7 @@ t.test('works on both route families, and on an unsafe request with the XSRF val
   t.equal((await unsafe.spa.post('/api/tokens/create', {}, { 'x-xsrf-token': old })).statusCode, 419)
 })
 
-t.test('ends with logout, password, account and its lifetime', async (t) => {
+t.test('ends a remembered browser on logout, password change, account deletion and expiry', async (t) => {
   const svc = await buildTestApp(t)
   const { prisma } = svc.database
   const out = await rememberedBrowser(svc)
@@ -129,7 +129,7 @@ t.test('ends with logout, password, account and its lifetime', async (t) => {
   t.equal((await present(svc, cookiesOf(late).svc_remember?.value)).statusCode, 401, 'use does not extend the lifetime')
 })
 
-t.test('removes everything of the previous user when another one signs in', async (t) => {
+t.test("removes the previous user's session and device when another user signs in", async (t) => {
   const svc = await buildTestApp(t)
   const other = await svc.createUser()
   const { user, spa, cookie } = await rememberedBrowser(svc)

@@ -152,7 +152,7 @@ t.test('compares abilities exactly; only a lone * grants everything', async (t) 
   t.equal((await svc.bearer(nothing.json().token, 'GET', '/orders?any=1')).statusCode, 403)
 })
 
-t.test('passes on only the abilities of a narrow token', async (t) => {
+t.test('limits a created token to the abilities of the token that creates it', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const narrow = await svc.createToken(user, { abilities: ['a', 'b', 'server:*', '**'] })
@@ -177,7 +177,7 @@ t.test('passes on only the abilities of a narrow token', async (t) => {
   t.equal((await create(svc, empty, { ...wide, abilities: ['a'] })).statusCode, 403)
 })
 
-t.test('passes on no later expiry than its own', async (t) => {
+t.test('limits a created token to the expiry of the token that creates it', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   const parent = await svc.createToken(user, { expiresAt: new Date(svc.clock.now() + hour) })

@@ -158,7 +158,7 @@ t.test('returns the record and the plain text on creation, and stores only the h
   t.equal(row?.expiresAt?.getTime(), now + 1_234)
 })
 
-t.test('leaves no child of a revoked token, however fast it creates them', async (t) => {
+t.test('leaves no valid token that a revoked token created concurrently', async (t) => {
   const svc = await buildTestApp(t)
   const user = await svc.createUser()
   for (let i = 0; i < 10; i++) {

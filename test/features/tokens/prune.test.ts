@@ -24,7 +24,7 @@ const names = async ({ database }: TestApp): Promise<string[]> =>
 
 const prune = (svc: TestApp, ...words: string[]): Promise<string[]> => runCommandOn(svc, 'prune-expired', ...words)
 
-t.test('deletes 181 minutes old tokens and keeps 179 and 121 with a global hour and --hours=2', async (t) => {
+t.test('deletes tokens two hours after the global expiration of one hour with --hours=2', async (t) => {
   const svc = await buildTestApp(t, { settings: { expiration: '60m' } })
   await make(svc, {
     '181': { created: 181 },
@@ -36,14 +36,14 @@ t.test('deletes 181 minutes old tokens and keeps 179 and 121 with a global hour 
   t.same(await names(svc), ['121', '179', '180'])
 })
 
-t.test('keeps tokens without a date when there is no global expiration', async (t) => {
+t.test('keeps tokens without an expiry when there is no global expiration', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, { ancient: { created: 9_999_999 } })
   t.match((await prune(svc, '--hours=2')).join(), /No global expiration.*0 expired tokens deleted/)
   t.same(await names(svc), ['ancient'])
 })
 
-t.test('deletes tokens 121 minutes past their own date, and keeps 119 and null', async (t) => {
+t.test('deletes tokens two hours after their own expiry, and keeps those without one', async (t) => {
   const svc = await buildTestApp(t)
   await make(svc, {
     '121': { expired: 121 },

@@ -44,7 +44,7 @@ t.test('denies a pending sign-in every protected route', async (t) => {
   t.equal((await spa.post('/logout')).statusCode, 401)
 })
 
-t.test('sets only the pair before the second factor, and keeps the choice to be remembered', async (t) => {
+t.test('sets only the session and XSRF cookies before the second factor, and keeps the remember choice', async (t) => {
   const svc = await buildTestApp(t)
   const ada = await enableTwoFactor(svc)
   const spa = svc.browser()
@@ -91,7 +91,7 @@ t.test('changes the id at the challenge and at its end, and rejects planted ones
   t.equal((await victim.get('/api/user')).statusCode, 200)
 })
 
-t.test('ends a challenge after ten minutes, and with its preconditions', async (t) => {
+t.test('ends a challenge after ten minutes, and when the account or its second factor changes', async (t) => {
   const svc = await buildTestApp(t)
   const changes = {
     'ten minutes': async () => svc.clock.advance(10 * minute),

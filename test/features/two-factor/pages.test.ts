@@ -72,7 +72,7 @@ t.test('sets up an authenticator app, and shows the recovery codes once', async 
   t.match((await browser.open(section)).body, 'Unused codes: 7')
 })
 
-t.test('counts only codes that the user received and has not used', async (t) => {
+t.test('shows the number of unused codes that the user has received', async (t) => {
   const { svc, user, browser } = await openAccount(t)
   const { codes } = await setUp(t, svc, browser)
   for (const code of codes.slice(0, 6)) {
@@ -130,7 +130,7 @@ t.test('turns two-factor authentication off after a question', async (t) => {
   t.strictSame(redirectOf(await browser.open(codesPath)), [303, section])
 })
 
-t.test('restarts an unfinished setup, and never replaces a confirmed one', async (t) => {
+t.test('restarts an unfinished setup, and never replaces a confirmed factor', async (t) => {
   const { svc, user, browser } = await openAccount(t)
   await confirmAt(t, browser, setup)
   await browser.press(setup, 'start-two-factor')

@@ -17,7 +17,7 @@ async function codeForTwo(ada: Person): Promise<string> {
   return code
 }
 
-t.test('issues each token of a grant for several resources for one of them', async (t) => {
+t.test('issues each token of a grant with several resources for one resource', async (t) => {
   const svc = await buildApis(t)
   const ada = await person(svc)
   await ada.signIn()
@@ -79,7 +79,7 @@ t.test('rejects a code for another resource than the authorized one', async (t) 
   t.match(facts(repeated.json().access_token), { aud: orders }, 'the refusal did not use up the code')
 })
 
-t.test('takes scope and resource of a pushed request from nowhere else', async (t) => {
+t.test('ignores scope and resource beside a pushed request', async (t) => {
   const svc = await buildApis(t)
   const ada = await person(svc)
   const asked = request('web', { scope: 'openid stock:read', resource: stock })

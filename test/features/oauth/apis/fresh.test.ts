@@ -3,7 +3,7 @@ import t from 'tap'
 import { introspect } from '../../../support/oauth.ts'
 import { apis, buildApis, facts, orders, stock, svcAudience } from './setup.ts'
 
-t.test('issues fresh tokens for the API that the page names', async (t) => {
+t.test('issues fresh tokens for the requested API', async (t) => {
   const svc = await buildApis(t, { apis: { ...apis, stock: { ...apis.stock, claims: ['role', 'email'] } } })
   const user = await svc.createUser({ role: 'editor' })
   const browser = svc.browser()
@@ -64,7 +64,7 @@ t.test('limits the fresh tokens of a user', async (t) => {
   t.equal(answers.filter(({ statusCode }) => statusCode === 429).length, 2)
 })
 
-t.test('offers no scopes of APIs for personal access tokens, which live long', async (t) => {
+t.test('offers no scopes of APIs for personal access tokens', async (t) => {
   const svc = await buildApis(t)
   const browser = svc.browser()
   await browser.signIn((await svc.createUser()).email)

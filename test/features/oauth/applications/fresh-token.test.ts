@@ -18,7 +18,7 @@ async function signedIn(svc: TestApp, email?: string, more: object = {}) {
   return { browser, fresh: async () => (await browser.post('/oauth/token/fresh')).json().access_token as string }
 }
 
-t.test('issues a token with every scope to the signed-in page', async (t) => {
+t.test('issues a fresh token with every scope to a signed-in page', async (t) => {
   const svc = await build(t)
   const user = await svc.createUser()
   const { browser } = await signedIn(svc, user.email)
@@ -49,7 +49,7 @@ t.test('issues a token with every scope to the signed-in page', async (t) => {
   t.equal((await svc.browser().post('/oauth/token/fresh')).statusCode, 401)
 })
 
-t.test('revokes the token with its session, and with no other', async (t) => {
+t.test('revokes the fresh token when its own session ends', async (t) => {
   const svc = await build(t)
   const { email } = await svc.createUser()
   const [one, two, three, four] = await Promise.all([1, 2, 3, 4].map(() => signedIn(svc, email)))
@@ -70,7 +70,7 @@ t.test('revokes the token with its session, and with no other', async (t) => {
   t.same((await alive())[3], 401, 'the password changed at another browser')
 })
 
-t.test('revokes the token with its user, and when the session idles out', async (t) => {
+t.test('rejects the fresh token of a disabled or deleted user, or of an expired session', async (t) => {
   const svc = await build(t, { oauth: { access_token_ttl: '3h' }, session: { lifetime: '60m' } })
   const { prisma } = svc.database
   const user = await svc.createUser()
@@ -93,7 +93,7 @@ t.test('revokes the token with its user, and when the session idles out', async 
   t.equal(await status(svc, one), 401)
 })
 
-t.test('expires the token at its own time', async (t) => {
+t.test('expires the fresh token at its own expiry', async (t) => {
   const svc = await build(t)
   const { browser, fresh } = await signedIn(svc)
   const token = await fresh()
@@ -103,7 +103,7 @@ t.test('expires the token at its own time', async (t) => {
   t.equal(await status(svc, await fresh()), 200)
 })
 
-t.test('issues a token to a remembered browser for its new session', async (t) => {
+t.test('issues a fresh token to a remembered browser for its new session', async (t) => {
   const svc = await build(t, { session: { lifetime: '60m' } })
   const { browser, fresh } = await signedIn(svc, undefined, { remember: true })
   svc.clock.advance(2 * hour)

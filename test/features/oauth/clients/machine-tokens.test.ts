@@ -35,7 +35,7 @@ function comparable({ statusCode, headers, body }: LightMyRequestResponse): stri
   ])
 }
 
-t.test('answers client credentials requests exactly as the library does', async (t) => {
+t.test('answers client credentials requests exactly as oidc-provider does', async (t) => {
   const svc = await buildServer(t, clients, { settings })
   const protocol = await svc.app.oauth.current()
   const own = protocol.clientCredentials.answer.bind(protocol.clientCredentials)
@@ -68,7 +68,7 @@ t.test('answers client credentials requests exactly as the library does', async 
   t.ok(accepted > issued, `the library accepted ${accepted - issued} other requests`)
 })
 
-t.test('follows a reload at once', async (t) => {
+t.test('applies a reload to the next request', async (t) => {
   const one = (more: object) => ({ settings: { ...settings, clients: [machine('several', { secret, ...more })] } })
   const svc = await buildServer(t, clients, { settings })
   const ask = async (scope: string, client_secret = secret) => {

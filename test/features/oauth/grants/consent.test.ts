@@ -152,7 +152,7 @@ t.test('asks for, shows and returns single claims, and no others', async (t) => 
   t.same(Object.keys(await told(plain.access_token)), ['sub'], 'the token of the other browser has no more than before')
 })
 
-t.test('asks another user at the same browser again', async (t) => {
+t.test('asks each user of a browser for consent', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [ada, eve] = [await svc.createUser(), await svc.createUser()]
   const browser = new Person(svc, ada.email)
@@ -170,7 +170,7 @@ t.test('asks another user at the same browser again', async (t) => {
   t.notMatch(again.answer.body, ada.email)
 })
 
-t.test('asks for a verified address first, also without consent', async (t) => {
+t.test('asks for a verified address before consent, and from clients without consent', async (t) => {
   const settings = { ...oauthSettings, registration: { require_verified_email: true } }
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const user = await svc.createUser({ verified: false })

@@ -91,7 +91,7 @@ t.test('grants fewer scopes on request, and all again on the next refresh', asyn
   t.equal((await refresh(svc, 'spa', wide.refresh_token)).statusCode, 200, 'none of that used it up')
 })
 
-t.test('accepts a refresh token only from its client, until it or its user ends', async (t) => {
+t.test('accepts a refresh token only from its client, until it expires or its user is disabled', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const user = await svc.createUser()
   const ada = new Person(svc, user.email)

@@ -53,7 +53,7 @@ function flaw(
   return typeof error === 'string' && typeof error_description === 'string' ? null : `body ${body}`
 }
 
-t.test(`answers no odd OAuth request with an internal error (seed ${seed})`, async (t) => {
+t.test(`never answers a malformed OAuth request with an internal error (seed ${seed})`, async (t) => {
   const svc = await buildTestApp(t, { settings, clock: stopTime(t) })
   const reached = new Map<string, Map<number, number>>()
   const flaws: string[] = []

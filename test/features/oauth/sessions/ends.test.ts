@@ -112,7 +112,7 @@ for (const [name, { outlives, end }] of Object.entries(ends)) {
   })
 }
 
-t.test('revokes and notifies nothing when the end is rolled back', async (t) => {
+t.test('neither revokes tokens nor notifies clients when the end of a session is rolled back', async (t) => {
   const { party, svc } = await buildWithParty(t)
   const user = await svc.createUser()
   const person = new Person(svc, user.email)

@@ -18,7 +18,7 @@ import { kinds } from './party.ts'
 const count = ({ database: { prisma } }: TestApp) => prisma.oauthRecord.count()
 const user = { scope: 'openid orders:read' }
 
-t.test('prunes hundreds of finished flows after their lifetimes', async (t) => {
+t.test('prunes finished flows after their lifetimes', async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [flows, revoked] = [9, 1]
   for (let people = 0; people < 20; people++) {

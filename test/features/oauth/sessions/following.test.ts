@@ -19,7 +19,7 @@ async function silently(svc: TestApp, person: Person, more = {}): Promise<string
 
 const signOut = ({ plain }: Person) => plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
 
-t.test('grants the next user of a browser nothing of the previous one', async (t) => {
+t.test("does not grant the next user of a browser the previous user's access", async (t) => {
   const { svc, party } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const [ada, bob] = [String(a.id), String(b.id)]
@@ -78,7 +78,7 @@ t.test('signs in another user during an interaction of the first', async (t) => 
   t.equal(decodeJwt(token).sub, String(a.id), 'at the sign-in that a client asked for')
 })
 
-t.test('rejects a form that was open when its user signed out', async (t) => {
+t.test('rejects a form that was opened before its user signed out', async (t) => {
   const { svc } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -94,7 +94,7 @@ t.test('rejects a form that was open when its user signed out', async (t) => {
   t.match(response(await person.decide(after)), { code: /./ })
 })
 
-t.test('continues in one session when the same user signs in again', async (t) => {
+t.test('keeps the OAuth session when the same user signs in again', async (t) => {
   const { svc, party } = await buildWithParty(t)
   const { email, id } = await svc.createUser()
   const person = new Person(svc, email)
@@ -112,7 +112,7 @@ t.test('continues in one session when the same user signs in again', async (t) =
   t.match(await kinds(svc), { Session: undefined }, 'and one sign-out ends it')
 })
 
-t.test('ends only the sign-in when a session idles out', async (t) => {
+t.test("keeps the OAuth session when svc's session expires by inactivity", async (t) => {
   const { svc, party } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -185,7 +185,7 @@ t.test('rejects a hint that names another user', async (t) => {
   t.equal(await silently(svc, ada, { id_token_hint: hint }), String(a.id))
 })
 
-t.test('keeps offline access after the session, and through the next one', async (t) => {
+t.test('keeps offline access after the session ends, and during the next one', async (t) => {
   const { svc } = await buildWithParty(t)
   const { email } = await svc.createUser()
   const person = new Person(svc, email)
@@ -198,7 +198,7 @@ t.test('keeps offline access after the session, and through the next one', async
   t.equal((await svc.bearer(answer.json().access_token, 'GET', '/api/user')).statusCode, 200)
 })
 
-t.test('invalidates what earlier users of a browser know once a user signs in', async (t) => {
+t.test('replaces the session and form secrets of a browser when a user signs in', async (t) => {
   const { svc } = await buildWithParty(t)
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const person = new Person(svc, a.email)

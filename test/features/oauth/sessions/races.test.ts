@@ -36,7 +36,7 @@ t.test('does not rewrite an ended session from a stale read', async (t) => {
   t.equal((await svc.bearer(access_token, 'GET', '/api/user')).statusCode, 401)
 })
 
-t.test('does not follow a session of another user', async (t) => {
+t.test("does not bind an OAuth session to another user's session", async (t) => {
   const svc = await buildTestApp(t, { settings: oauthSettings, clock: stopTime(t) })
   const [a, b] = [await svc.createUser(), await svc.createUser()]
   const person = new Person(svc, a.email)
@@ -47,7 +47,7 @@ t.test('does not follow a session of another user', async (t) => {
   await t.rejects(forged.save(3600), { name: 'SessionNotFound' })
 })
 
-t.test('leaves nothing valid after concurrent sign-outs and authorizations on two replicas', async (t) => {
+t.test('leaves no valid token after concurrent sign-outs and authorizations on two replicas', async (t) => {
   const clock = stopTime(t)
   const svc = await buildTestApp(t, { settings: oauthSettings, clock })
   const replica = await buildTestApp(t, { settings: oauthSettings, clock, database: svc.where })

@@ -38,7 +38,7 @@ async function visit(svc: TestApp) {
   return { user, person, tokens: await sessionBoundTokens(svc, person) }
 }
 
-t.test('signs out of both after confirmation, and redirects to the registered address', async (t) => {
+t.test('signs out of svc and the client after confirmation, and redirects to the registered address', async (t) => {
   const { svc, party } = await buildWithParty(t, registered)
   const { user, person, tokens } = await visit(svc)
   t.ok(await person.plain.browser.cookie('svc_remember'), 'the browser is remembered')
@@ -61,7 +61,7 @@ t.test('signs out of both after confirmation, and redirects to the registered ad
   t.equal(events, 1)
 })
 
-t.test('keeps both on refusal, and signs out only the client that asked', async (t) => {
+t.test('keeps both sessions if the user declines, and signs out only the client', async (t) => {
   const { svc, party } = await buildWithParty(t, registered)
   const { person, tokens } = await visit(svc)
   await decline(person, await logout(person))

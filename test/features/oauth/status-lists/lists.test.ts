@@ -102,7 +102,7 @@ t.test('signs a list once for concurrent requests', async (t) => {
   t.equal(new Set(answers.map(({ body }) => body)).size, 1)
 })
 
-t.test('gives random places to tokens of APIs with a list, and none to others', async (t) => {
+t.test('assigns random indexes to tokens of APIs with a list, and none to other tokens', async (t) => {
   const svc = await build(t)
   const places: number[] = []
   for (let n = 0; n < 12; n++) places.push(referenceOf(await machineToken(svc)).idx)
@@ -120,7 +120,7 @@ t.test('gives random places to tokens of APIs with a list, and none to others', 
   t.equal(await off.database.prisma.oauthStatusEntry.count(), 0)
 })
 
-t.test('shows in the list whatever ends a token', async (t) => {
+t.test('lists a token as revoked for every reason that ends it', async (t) => {
   const svc = await build(t)
   const { prisma } = svc.database
   const ada = await svc.createUser()
@@ -233,7 +233,7 @@ t.test('answers 404 for unknown lists and other spellings of a number', async (t
   t.equal(post.statusCode, 405)
 })
 
-t.test('deletes the entries of expired tokens, but none before', async (t) => {
+t.test('deletes the entries of a token only after the token expires', async (t) => {
   const svc = await build(t)
   const jwt = await machineToken(svc)
   const long = (await codeFlow(svc, new Person(svc, (await svc.createUser()).email), 'web', { scope: 'orders:read' }))
@@ -249,7 +249,7 @@ t.test('deletes the entries of expired tokens, but none before', async (t) => {
   for (const one of [jwt, long]) t.equal((await svc.app.inject(pathOf(referenceOf(one).uri))).statusCode, 404)
 })
 
-t.test('begins the next list when places get rare', async (t) => {
+t.test('starts a new list when few indexes are free', async (t) => {
   const svc = await build(t)
   const { idx, uri } = referenceOf(await machineToken(svc))
   const list = Number(uri.split('/').at(-1))
