@@ -62,7 +62,7 @@ async function sessionOf({ database, now }: CommandContext, email: string) {
   if (!found || found.user.disabled) throw unauthenticated()
   const methods = found.user.two_factor_enabled ? ['pwd', 'otp', 'mfa'] : ['pwd']
   const proof = { authentication: { at: now, methods }, confirmationAge: 0 }
-  return { caller: new SessionCaller('test', found.user), proof }
+  return { caller: new SessionCaller({ id: null, publicId: 'test' }, found.user), proof }
 }
 
 /** Checks the token as the server does, without starting one. */

@@ -44,10 +44,13 @@ export class SessionCaller implements Credential {
   readonly expiresAt = null
   readonly profileScopes = null
   readonly user: User
+  /** Id of the session's row, which changes when the session is renewed; null without one. */
+  readonly rowId: string | null
 
-  constructor(credentialId: string, user: User) {
-    this.credentialId = credentialId
+  constructor({ id, publicId }: { id: string | null; publicId: string }, user: User) {
+    this.credentialId = publicId
     this.user = user
+    this.rowId = id
   }
 
   can(): boolean {

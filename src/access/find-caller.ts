@@ -64,7 +64,7 @@ export function openCallers(app: FastifyInstance, { bearers, bound, findRemember
     if (row) touches.session(row.id, row.lastSeenAt)
     if (row?.user) {
       sessions.sendCookies(request, reply)
-      return new SessionCaller(row.publicId, row.user)
+      return new SessionCaller(row, row.user)
     }
     request.remembered = await findRemembered(request)
     return request.remembered?.caller ?? null

@@ -94,7 +94,7 @@ export class RememberTokens {
       return null
     }
     return {
-      caller: new SessionCaller('remembered', row.user),
+      caller: new SessionCaller({ id: null, publicId: 'remembered' }, row.user),
       resume: (_request, reply) => this.#resume(request, reply, presented, row),
     }
   }

@@ -198,5 +198,5 @@ export async function signOut(request: FastifyRequest, reply: FastifyReply): Pro
 export async function switchSession(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
   await request.server.sessions.switchTo(request, reply, sessionId)
   const row = request.session.state?.row
-  request.caller = row?.user ? new SessionCaller(row.publicId, row.user) : null
+  request.caller = row?.user ? new SessionCaller(row, row.user) : null
 }

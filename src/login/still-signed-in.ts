@@ -6,11 +6,15 @@ import { holdAccount } from '../users/lock.ts'
 
 /**
  * Locks the signed-in user; throws 401 when the session or API token ended since the request began, for example by a
- * password reset, or when the account was disabled.
+ * password reset, when the session was renewed by a password change, or when the account was disabled.
  * The credential was read before the body arrived, and a client may send that as slowly as it likes.
  */
 export async function requireStillSignedIn(tx: Tx, request: FastifyRequest): Promise<void> {
-  const { credentialId, kind, user } = callerOf(request)
-  const credential = kind === 'api_token' ? { token: BigInt(credentialId) } : { session: credentialId }
+  const caller = callerOf(request)
+  const credential =
+    caller.kind === 'api_token'
+      ? { token: BigInt(caller.credentialId) }
+      : { session: caller.kind === 'session' ? caller.rowId : null }
+  const { user } = caller
   if (!user || !(await holdAccount(request.server.database, tx, user.id, credential))) throw unauthenticated()
 }

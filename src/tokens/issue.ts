@@ -45,7 +45,7 @@ export function decideGrant(asked: TokenRequest, caller: Caller, defaults: reado
   if (wanted !== null && own !== null && wanted > own) {
     throw validationFailed({ expires_at: ['The expires at field must not be later than the end of the token in use.'] })
   }
-  const credential = narrow ? { token: BigInt(narrow.credentialId) } : { session: caller.credentialId }
+  const credential = caller.kind === 'session' ? { session: caller.rowId } : { token: BigInt(caller.credentialId) }
   return { abilities, expiresAt: wanted ?? own, credential }
 }
 

@@ -28,12 +28,12 @@ export async function lockUserByEmail({ engine }: Engine, tx: Tx, email: string)
   await tx.$queryRaw`SELECT 1 FROM users WHERE email = ${canonicalEmail(email)} FOR NO KEY UPDATE`
 }
 
-/** What allows a request to write: its session (public id), the password hash that was checked, or an API token (id). */
-export type Credential = { session: string } | { password: string | null } | { token: bigint }
+/** What allows a request to write: its session (id of the row; null without one), the password hash that was checked, or an API token (id). */
+export type Credential = { session: string | null } | { password: string | null } | { token: bigint }
 
 /**
- * Locks the user until the transaction ends; false when the account is disabled or deleted, or when the session ended, the
- * password changed or the token was revoked since the request was authenticated.
+ * Locks the user until the transaction ends; false when the account is disabled or deleted, or when the session ended or
+ * was renewed, the password changed or the token was revoked since the request was authenticated.
  */
 export async function holdAccount(
   { engine }: Engine,
@@ -50,7 +50,8 @@ export async function holdAccount(
   if ('password' in credential) return user.password === credential.password
   // After the lock, because these may have ended while the statement waited for it.
   if ('session' in credential) {
-    return (await tx.session.count({ where: { publicId: credential.session, userId: id } })) > 0
+    if (credential.session === null) return false
+    return (await tx.session.count({ where: { id: credential.session, userId: id } })) > 0
   }
   const owner = { tokenableType: 'user', tokenableId: id }
   return (await tx.personalAccessToken.count({ where: { id: credential.token, ...owner } })) > 0

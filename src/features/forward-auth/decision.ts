@@ -108,7 +108,7 @@ async function authenticate(
       touches.session(row.id, row.lastSeenAt)
       if (isUnsafe(original)) checkToken(request, request.presentedSessionId)
       const proof = { authentication: request.session.proof, confirmationAge: confirmationAge(request) }
-      return { caller: new SessionCaller(row.publicId, row.user), proof }
+      return { caller: new SessionCaller(row, row.user), proof }
     }
   }
   const caller = await findBearer(request, apiOf(rule, config.current())?.audience)

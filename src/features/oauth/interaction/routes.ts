@@ -125,9 +125,10 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const claims = details.prompt.details.missingOIDCClaims
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
       const grantId = await grant.save()
-      const { user, sessionId } = signedIn
+      const { user } = signedIn
+      const session = request.session.state?.row?.id ?? null
       const client = { clientId, clientName: (await provider.Client.find(clientId))?.clientName }
-      await saveConsent(app, { user, sessionId, client, scopes, origin: eventContext(request) })
+      await saveConsent(app, { user, session, client, scopes, origin: eventContext(request) })
       const result = { consent: { grantId } }
       request.session.answeredAuthorization = { uid: details.uid, clientId }
       await request.session.save()

@@ -19,7 +19,8 @@ export async function findConsent({ prisma }: Database, userId: number, clientId
 /** What a user allows a client, in which browser session. */
 interface Consent {
   user: User
-  sessionId: string
+  /** Id of the session's row. */
+  session: string | null
   client: { clientId: string; clientName?: string | undefined }
   scopes: readonly string[]
   origin: EventContext
@@ -33,16 +34,16 @@ interface ConsentParts {
 
 /**
  * Remembers that the user allowed the client these scopes, records it, and mails a notice if a scope is new. Throws 401
- * if the session ended meanwhile.
+ * if the session ended or was renewed meanwhile.
  */
 export function saveConsent(
   parts: ConsentParts,
-  { user, sessionId, client: { clientId, clientName }, scopes, origin }: Consent,
+  { user, session, client: { clientId, clientName }, scopes, origin }: Consent,
 ): Promise<void> {
   const { database } = parts
   const { id: userId } = user
   return database.transaction(async (tx) => {
-    if (!(await holdAccount(database, tx, userId, { session: sessionId }))) throw unauthenticated()
+    if (!(await holdAccount(database, tx, userId, { session }))) throw unauthenticated()
     let added = 0
     for (const scope of scopes) {
       added += await tx.$executeRaw`
