@@ -1,11 +1,11 @@
-/** The latest time that a JWT may name, in unix seconds: the year 5138. */
+/** Latest time that svc accepts in a JWT, in Unix seconds: the year 5138. */
 const latest = 100_000_000_000
 
-/** The name of a claim whose time is not whole seconds within reason, and so does not fit what svc stores; else undefined. */
+/** Returns the name of a claim whose time is not in whole seconds or beyond `latest`; undefined if there is none. */
 export const oddTimeOf = (claims: Record<string, unknown>): string | undefined =>
   ['iat', 'exp', 'nbf'].find((name) => claims[name] !== undefined && !isPlainTime(claims[name]))
 
 const isPlainTime = (time: unknown): boolean => Number.isInteger(time) && Math.abs(Number(time)) <= latest
 
-/** Whether a `jti` is a text of a reasonable length. */
+/** Tests for a `jti` of 1 to 256 characters. */
 export const isPlainId = (id: unknown): id is string => typeof id === 'string' && id !== '' && id.length <= 256

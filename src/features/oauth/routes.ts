@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { runOnce, startSchedule } from '../../jobs/schedule.ts'
 import applicationPages from './applications/pages/routes.ts'
 import applications from './applications/routes.ts'
-import { deleteEndedPersonalTokens } from './applications/store.ts'
+import { deleteExpiredPersonalTokens } from './applications/store.ts'
 import tokenPages from './applications/token-pages/routes.ts'
 import interactions from './interaction/routes.ts'
 import protectedResources from './protected-resources/routes.ts'
@@ -27,7 +27,7 @@ const oauth: FastifyPluginAsync<OauthOptions> = async (app, { oauthServer }) => 
     await oauthServer.prune()
     await oauthServer.statusLists.prune()
     await oauthServer.resealRecords()
-    await deleteEndedPersonalTokens(app.database, app.clock.now())
+    await deleteExpiredPersonalTokens(app.database, app.clock.now())
   }
   const seal = { name: 'seal-oauth', run: () => oauthServer.sealPlainRecords() }
   app.addHook('onReady', async () => app.background(() => runOnce(app, seal)))

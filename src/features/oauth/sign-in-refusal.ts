@@ -2,13 +2,13 @@ import { type HttpError, insufficientSignIn } from '../../errors.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import { type Acr, acrsFrom } from './authentication-context.ts'
 
-/** What `guard.step_up` asks for an ability; `max_age` in milliseconds. */
+/** Requirement of `guard.step_up` for an ability; `max_age` in milliseconds. */
 interface Need {
   acr: Acr | null
   max_age: number | null
 }
 
-/** The challenge to a token whose sign-in is too weak or too old for one of the needs; null if it suffices. */
+/** Returns the 401 challenge if the token's sign-in is too weak or too old for one of the requirements; otherwise null. */
 export function signInRefusal(
   { acr, auth_time, cnf }: AccessTokenClaims,
   needs: readonly Need[],

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Algorithm, algorithms } from '../../../features/oauth/keys/jwk.ts'
-import { type Haste, listedKeys, rotateKeys } from '../../../features/oauth/keys/manage.ts'
+import { listedKeys, type RotationMode, rotateKeys } from '../../../features/oauth/keys/manage.ts'
 import { optionalBody } from '../../../http/description/described-schemas.ts'
 import { Type } from '../../../json-schema.ts'
 import { wireDate } from '../../../users/wire-date.ts'
@@ -21,7 +21,7 @@ const RotateBody = Type.Object(
       }),
     ),
     when: Type.Optional(
-      Type.Unsafe<Haste>({
+      Type.Unsafe<RotationMode>({
         type: 'string',
         enum: ['planned', 'now', 'withdraw'],
         examples: ['planned'],
@@ -76,7 +76,7 @@ const keys: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { algorithm, when = 'planned', reason } = request.body
-      const asked = { algorithms: algorithm ? [algorithm] : algorithms, haste: when }
+      const asked = { algorithms: algorithm ? [algorithm] : algorithms, mode: when }
       const made = await rotateKeys(
         { config: app.config, database: databaseOf(request) },
         adminOrigin(request, reason),

@@ -6,24 +6,25 @@ import { acrOf } from '../authentication-context.ts'
 import type { PrivateJwk } from '../keys/jwk.ts'
 import type { SignedIn } from '../protocol/browser.ts'
 
-/** What a token that svc issues by itself is to say. */
+/** Contents of an access token that svc issues without the token endpoint. */
 interface OwnToken {
   clientId: string
   userId: number
-  /** What it lives with. */
+  /** Session or row that the token is revoked with. */
   gid: string
   scopes: readonly string[]
-  /** How and when the user signed in; null for a token that outlives every sign-in. */
+  /** How and when the user signed in; null for a personal access token, which does not depend on a sign-in. */
   signedIn: Pick<SignedIn, 'methods' | 'since'> | null
   audience: string
-  /** Further claims. */
+  /** Additional claims. */
   claims?: object
-  /** Both in unix milliseconds. */
+  /** Unix milliseconds. */
   issuedAt: number
+  /** Unix milliseconds. */
   expiresAt: number
 }
 
-/** Signs an access token that no client asked for at the token endpoint, with the claims of all others (RFC 9068). */
+/** Signs an access token without the token endpoint, with the same claims as other access tokens (RFC 9068). */
 export async function signOwnToken(
   { server }: FastifyRequest,
   key: PrivateJwk,

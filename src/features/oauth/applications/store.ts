@@ -18,25 +18,25 @@ interface TokenFacts {
   expiresAt: Date
 }
 
-/** What a user allowed a client: on one device, or (without a grant) for good and not in use at present. */
+/** Access that a user gave a client: the grants of one device, or a remembered consent without a grant. */
 export interface StoredAuthorization {
-  /** Public: of no use to anybody but its user. */
+  /** Not a secret: only its user can do anything with it. */
   id: string
   clientId: string
   scopes: readonly string[]
   createdAt: Date
-  /** When its last refresh token ends; null without one. */
+  /** Expiry of its last refresh token; null without one. */
   expiresAt: Date | null
 }
 
-/** Adds the row that a personal access token lives with. */
+/** Inserts the row of a personal access token. The token is revoked when the row is deleted. */
 export async function insertPersonalToken(tx: Tx, { userId, scopes, ...facts }: TokenFacts): Promise<void> {
   await tx.oauthPersonalToken.create({
     data: { ...facts, userId: BigInt(userId), scopes: JSON.stringify(scopes) },
   })
 }
 
-/** The user's personal access tokens that have not ended, oldest first. */
+/** Returns the user's personal access tokens that have not expired, oldest first. */
 export async function listPersonalTokens({ prisma }: Database, userId: number, now: number): Promise<ListedToken[]> {
   const rows = await prisma.oauthPersonalToken.findMany({
     where: { userId: BigInt(userId), expiresAt: { gt: new Date(now) } },
@@ -51,7 +51,7 @@ export async function listPersonalTokens({ prisma }: Database, userId: number, n
   }))
 }
 
-/** Returns the number of the user's personal access tokens that have not ended. */
+/** Returns the number of the user's personal access tokens that have not expired. */
 export const countPersonalTokens = (tx: Tx, userId: number, now: Date): Promise<number> =>
   tx.oauthPersonalToken.count({ where: { userId: BigInt(userId), expiresAt: { gt: now } } })
 
@@ -71,15 +71,15 @@ export async function deletePersonalTokens(tx: Tx, userId: number): Promise<void
   await tx.oauthPersonalToken.deleteMany({ where: { userId: BigInt(userId) } })
 }
 
-/** Deletes personal access tokens that ended. */
-export async function deleteEndedPersonalTokens(database: Database, now: number): Promise<void> {
+/** Deletes expired personal access tokens. */
+export async function deleteExpiredPersonalTokens(database: Database, now: number): Promise<void> {
   await deleteOutdated(database, { table: 'oauth_personal_tokens', date: 'expires_at', before: new Date(now) })
 }
 
-/** Maximum number of grants in a list: every authorization adds one. The list has those that end last. */
+/** Maximum number of grants in a list. Every authorization adds one, and the list has those that expire last. */
 const maxGrants = 1_000
 
-/** What the user allowed clients and that still counts, oldest first. */
+/** Returns the access that the user gave clients and that has not expired, oldest first. */
 export async function listAuthorizations(
   { prisma }: Database,
   seal: RecordSeal,
@@ -129,7 +129,10 @@ export async function listAuthorizations(
   return [...given, ...remembered].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
 }
 
-/** Takes back what the user allowed under this id, with all its tokens and what is remembered of the client; answers the client, or null when the user has nothing of this id. */
+/**
+ * Deletes an authorization of the user with all its tokens and the remembered consent. Returns the id of the client, or
+ * null if the user has no such authorization.
+ */
 export async function deleteAuthorization(
   tx: Tx,
   seal: RecordSeal,
@@ -154,14 +157,14 @@ export async function deleteAuthorization(
   return count > 0 ? clientId : null
 }
 
-/** Takes back everything that the user allowed anybody, and what the library keeps of the user. */
+/** Deletes all consents of the user, and all records of the user that the library stores. */
 export async function deleteAuthorizations(tx: Tx, userId: number): Promise<void> {
   const where = { userId: BigInt(userId) }
   await tx.oauthConsent.deleteMany({ where })
   await tx.oauthRecord.deleteMany({ where })
 }
 
-/** What the library keeps of a grant. */
+/** Payload of a grant that the library stores. */
 interface GrantPayload {
   jti: string
   clientId: string
@@ -169,11 +172,11 @@ interface GrantPayload {
   iat: number
   openid?: { scope?: string }
   resources?: Record<string, string>
-  /** The session that it was made in; none for a device and for the password grant. */
+  /** The OAuth session in which it was made; undefined for devices and the password grant. */
   sessionUid?: string
 }
 
-/** A grant as users manage it. */
+/** A grant, as users see and revoke it. */
 interface OwnGrant {
   id: string
   clientId: string
@@ -183,7 +186,7 @@ interface OwnGrant {
   device: string
 }
 
-/** The grants of records, without those that no secret decrypts. */
+/** Decrypts the grants of records. Omits those that no secret decrypts. */
 function grantsOf(seal: RecordSeal, records: readonly SealedRecord[]): OwnGrant[] {
   return records.flatMap((record) => {
     const payload = seal.open<GrantPayload>(record)
@@ -204,7 +207,7 @@ function grantsOf(seal: RecordSeal, records: readonly SealedRecord[]): OwnGrant[
   })
 }
 
-/** The grants in groups: those of one client in one session are one connection to the user. */
+/** Groups grants: users see those of one client in one session as one connection. */
 function byDevice(grants: readonly OwnGrant[]): [OwnGrant, ...OwnGrant[]][] {
   const groups = Map.groupBy(grants, ({ clientId, device }) => `${clientId}\0${device}`)
   return [...groups.values()].flatMap(([first, ...more]) => (first ? [[first, ...more]] : []))

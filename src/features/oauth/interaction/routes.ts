@@ -156,16 +156,16 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   /** Continues if the sign-in is recent and strong enough; otherwise the user signs in and returns. */
   async function login(provider: Protocol['provider'], details: Details, request: FastifyRequest, reply: FastifyReply) {
     const signedIn = signedInOf(request)
-    const isLateEnough = signedIn && (!mustBeAnew(details, signedIn.user.id) || isAnew(details, signedIn))
+    const isLateEnough = signedIn && (!requiresNewSignIn(details, signedIn.user.id) || isNewSignIn(details, signedIn))
     const step = isLateEnough ? await missingStepUp(oauthServer, details, signedIn) : 'sign_in'
     if (step !== null && typeof step !== 'string') return stepUpPage(reply, details, step)
     if (signedIn && step !== 'sign_in') {
       const login = { accountId: String(signedIn.user.id), ts: signedIn.since, remember: true }
-      // Decisions of another user must not carry over.
-      const anew = { mergeWithLastSubmission: false }
+      // Discards earlier decisions, which may be those of another user.
+      const options = { mergeWithLastSubmission: false }
       const created = details.lastSubmission?.create ? { create: {} } : {}
       const result = step === 'unmet' ? unmet : { ...created, login }
-      return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, anew), 303)
+      return reply.redirect(await provider.interactionResult(request.raw, reply.raw, result, options), 303)
     }
     const url = new URL(signInPage(app.config.current(), `/oauth/interaction/${details.uid}`))
     if (signedIn) url.searchParams.set('prompt', 'login')
@@ -192,7 +192,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
     return url.href
   }
 
-  /** For users who go back in their browser: leads to the application that this session just answered. */
+  /** Shows the page of a finished authorization, for example after the browser's back button, with a link to the application. */
   async function expired(request: FastifyRequest, reply: FastifyReply, uid: string) {
     if (!isNavigation(request)) {
       throw new HttpError(404, 'not_found', 'This request is unknown or has expired. Please start again.')
@@ -230,7 +230,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
   }
 }
 
-/** Adds the address that the client expects. */
+/** Adds the client's `login_hint` to the URL of the page. */
 function withHint(page: URL, { login_hint }: Details['params']): URL {
   if (typeof login_hint === 'string' && login_hint.length <= 255) page.searchParams.set('login_hint', login_hint)
   return page
@@ -245,14 +245,14 @@ async function detailsOf(
   try {
     return await provider.interactionDetails(request.raw, reply.raw)
   } catch (error) {
-    // Anything else is a failure of ours.
+    // Other errors are internal.
     if (!(error instanceof Error) || error.name !== 'SessionNotFound') throw error
     return null
   }
 }
 
 /** Tests whether the request requires a new sign-in. */
-function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
+function requiresNewSignIn({ prompt, session }: Details, userId: number): boolean {
   const now = ['login_prompt', 'max_age', 'id_token_hint', 'claims_id_token_sub_value']
   return (
     prompt.reasons.some((reason) => now.includes(reason)) && (session?.accountId ?? String(userId)) === String(userId)
@@ -260,7 +260,7 @@ function mustBeAnew({ prompt, session }: Details, userId: number): boolean {
 }
 
 /** Tests whether the user signed in after the interaction began: not before that second, and in another session. */
-const isAnew = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
+const isNewSignIn = ({ iat, beganIn }: Details, { since, sessionId }: SignedIn): boolean =>
   since >= iat && sessionId !== beganIn
 
 function hostOf(uri: unknown): string | null {

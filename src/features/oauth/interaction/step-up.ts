@@ -7,7 +7,7 @@ import { acrOf, askedContext, type Factors, isReached, type StepUp, stepUpTo } f
 import type { SignedIn } from '../protocol/browser.ts'
 import type { InteractionDetails as Details, OAuthServer } from '../protocol/oauth-server.ts'
 
-/** What the user has to do for the `acr` that the client asks for: `unmet` if the request must fail, null for nothing. */
+/** Returns the step that the user needs for the requested `acr`: `unmet` if the request must fail, null for none. */
 export async function missingStepUp(
   oauthServer: OAuthServer,
   { params }: Details,
@@ -19,13 +19,13 @@ export async function missingStepUp(
   return way ?? (asked.essential ? 'unmet' : null)
 }
 
-/** What the client gets if its user cannot meet an essential `acr`. */
+/** Error for the client if the user cannot reach an essential `acr`. */
 export const unmet = {
   error: 'unmet_authentication_requirements',
   error_description: 'the authentication does not meet the requested acr',
 }
 
-/** A code that was refused, and the page that asks for another one. */
+/** A rejected code, and the page that asks for another one. */
 export interface Refused {
   factors: Factors
   errors: FieldErrors
@@ -33,7 +33,7 @@ export interface Refused {
   headers: Record<string, string>
 }
 
-/** Checks the code that a signed-in user entered; null where the interaction can go on. */
+/** Checks the code that a signed-in user entered. Returns null if the interaction can continue. */
 export async function proveCode(
   oauthServer: OAuthServer,
   details: Details,

@@ -7,7 +7,7 @@ import { holdAccount } from '../../../users/lock.ts'
 import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
 
-/** The scopes that the user allowed the client, for good. */
+/** Returns the scopes of the remembered consent of a user for a client. */
 export async function findConsent({ prisma }: Database, userId: number, clientId: string): Promise<string[]> {
   const rows = await prisma.oauthConsent.findMany({
     where: { userId: BigInt(userId), clientId },
@@ -16,7 +16,7 @@ export async function findConsent({ prisma }: Database, userId: number, clientId
   return rows.map(({ scope }) => scope)
 }
 
-/** What a user allows a client, in which browser session. */
+/** Consent of a user for a client, given in a browser session. */
 interface Consent {
   user: User
   /** Id of the session's row. */

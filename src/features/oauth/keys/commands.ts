@@ -2,13 +2,13 @@ import { originOf, reasonOption } from '../../../command-origin.ts'
 import { jsonOption, printRows } from '../../../command-output.ts'
 import { type CommandContext, type CommandInput, type CommandOptions, command } from '../../../commands.ts'
 import { wireDate } from '../../../users/wire-date.ts'
+import type { CreatedKey } from './create-keys.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
-import { type Haste, listedKeys, rotateKeys } from './manage.ts'
-import type { MadeKey } from './succession.ts'
+import { listedKeys, type RotationMode, rotateKeys } from './manage.ts'
 
 const date = (at: number): string => wireDate(new Date(at))
 
-const meanings: Readonly<Record<Haste, string>> = {
+const meanings: Readonly<Record<RotationMode, string>> = {
   planned: 'Until then, the previous keys sign. They stay published until everything they signed has expired.',
   now:
     'The previous keys stay published until everything they signed has expired. An API that caches the key set may ' +
@@ -30,14 +30,14 @@ const rotateOptions = {
 
 async function rotate(context: CommandContext, { options }: CommandInput<typeof rotateOptions>): Promise<void> {
   const { print } = context
-  const haste = options.withdraw ? 'withdraw' : options.now ? 'now' : 'planned'
+  const mode = options.withdraw ? 'withdraw' : options.now ? 'now' : 'planned'
   const names = options.algorithm ? [options.algorithm] : algorithms
-  const made = await rotateKeys(context, originOf(context, options), { algorithms: names, haste })
+  const made = await rotateKeys(context, originOf(context, options), { algorithms: names, mode })
   for (const algorithm of names) print(outcome(algorithm, made))
-  if (made.length > 0) print(meanings[haste])
+  if (made.length > 0) print(meanings[mode])
 }
 
-function outcome(algorithm: Algorithm, made: readonly MadeKey[]): string {
+function outcome(algorithm: Algorithm, made: readonly CreatedKey[]): string {
   const key = made.find((one) => one.algorithm === algorithm)
   if (!key) return `${algorithm}: the next key is already published. Use --now to sign with a new key immediately.`
   return `${algorithm}: the new key ${key.kid} signs from ${date(key.signsFrom)}.`

@@ -2,18 +2,18 @@ import { createPublicKey, generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 
-/** The algorithms that svc signs with; it has keys of each. */
+/** The algorithms that svc signs with. It has keys of each one. */
 export const algorithms = ['RS256', 'ES256', 'EdDSA'] as const
 
 export type Algorithm = (typeof algorithms)[number]
 
-/** What anybody may know of a key (RFC 7517). */
+/** The public part of a key (RFC 7517). */
 export type PublicJwk = JWK & { kty: string; kid: string; alg: Algorithm; use: 'sig' }
 
-/** A key with its private parts. */
+/** A key with its private part. */
 export type PrivateJwk = PublicJwk & { d: string }
 
-// The asynchronous form: two large primes are searched for beside the event loop, not on it.
+// Asynchronous, because the search for two large primes would block the event loop.
 const generate = promisify(generateKeyPair)
 
 const generators = {
@@ -22,7 +22,7 @@ const generators = {
   EdDSA: () => generate('ed25519'),
 }
 
-/** A new key; its `kid` is its thumbprint (RFC 7638), so that no two keys share one. */
+/** Creates a key. Its `kid` is its thumbprint (RFC 7638), so that it is unique. */
 export async function newKey(alg: Algorithm): Promise<PrivateJwk> {
   const { privateKey } = await generators[alg]()
   const { kty, d, ...rest } = privateKey.export({ format: 'jwk' })
@@ -30,7 +30,7 @@ export async function newKey(alg: Algorithm): Promise<PrivateJwk> {
   return { ...rest, kty, d, kid: await calculateJwkThumbprint({ ...rest, kty }), alg, use: 'sig' }
 }
 
-/** The public parts of a key, derived from it and not picked, so that no private one is forgotten in it. */
+/** Returns the public part of a key. Node derives it, so that no private member can remain by mistake. */
 export function publicPart({ kid, alg, use, ...key }: PrivateJwk): PublicJwk {
   const { kty, ...rest } = createPublicKey({ key, format: 'jwk' }).export({ format: 'jwk' })
   return { ...rest, kty: kty ?? key.kty, kid, alg, use }

@@ -7,33 +7,33 @@ import type { Database } from '../../../database/database.ts'
 import type { EventQueue } from '../../../jobs/event-queue.ts'
 import type { Metrics } from '../../../observability/metrics/metrics.ts'
 import { systemOrigin } from '../../../users/events.ts'
+import { createKeys } from './create-keys.ts'
 import { type Algorithm, algorithms, type PrivateJwk, type PublicJwk, publicPart } from './jwk.ts'
 import {
   cacheSeconds,
-  dueKeys,
-  isOver,
+  isExpired,
   type KeyTimes,
-  lineOf,
+  keysInOrder,
+  keysToCreate,
   type Rotation,
-  refreshEvery,
+  refreshInterval,
   rotationOf,
-  signerOf,
+  signingKeyOf,
 } from './rotation.ts'
 import { KeySeal } from './seal.ts'
 import { deleteRetired, listKeys, resealKey, type StoredKey } from './store.ts'
-import { makeKeys } from './succession.ts'
 
-/** The keys at one moment, frozen. */
+/** Frozen snapshot of the keys. */
 export interface KeySet {
-  /** Another one whenever a key is added, removed, or begins to sign. */
+  /** Changes whenever a key is added or removed, or starts to sign. */
   version: string
-  /** The key that signs, of each algorithm. */
+  /** The key of each algorithm that currently signs. */
   signing: Readonly<Record<Algorithm, PrivateJwk>>
-  /** All keys; of each algorithm the one that signs is first and those that will sign are last. */
+  /** All keys. For each algorithm, the one that signs comes first and those that will sign come last. */
   private: readonly PrivateJwk[]
   /** The key set to publish (RFC 7517). */
   public: { keys: PublicJwk[] }
-  /** For how many seconds the published set may be cached. */
+  /** Maximum cache age of the published set, in seconds. */
   maxAge: number
 }
 
@@ -46,19 +46,22 @@ interface KeyRingParts {
   metrics?: Metrics | null
 }
 
-/** A key of the ring: its times, and the key itself. */
+/** A decrypted key and its times. */
 interface RingKey extends KeyTimes {
   jwk: PrivateJwk
   published: PublicJwk
 }
 
-/** How often at most an unknown key is looked for in the database, in milliseconds. */
+/** Minimum interval between database lookups of unknown keys, in milliseconds. */
 const pollInterval = 1_000
 
-/** How long a process runs before it encrypts again under the first secret, in milliseconds: a deployment that is rolled back by then still reads everything. */
-export const resealAfter = 3_600_000
+/**
+ * How long a process runs before it encrypts stored data again with the first secret, in milliseconds. A deployment that
+ * is rolled back before then can still decrypt everything.
+ */
+export const reencryptAfter = 3_600_000
 
-/** The keys that sign tokens: created, rotated and removed automatically, the same in every process. */
+/** The keys that sign tokens. Creates, rotates and removes them automatically. All processes share them. */
 export class KeyRing {
   readonly #parts: KeyRingParts
   readonly #seal: KeySeal
@@ -67,13 +70,13 @@ export class KeyRing {
   readonly #reported = new Set<string>()
   #keys: readonly RingKey[] = []
   #set: KeySet | undefined
-  /** When the set must be arranged anew: the next key's beginning. */
+  /** When `#set` becomes stale, because the next key starts to sign. */
   #setUntil = Number.POSITIVE_INFINITY
-  /** The configuration that the set was arranged for. */
+  /** The configuration that `#set` was computed for. */
   #setFor: Config | undefined
   #announced = ''
-  #looking: Promise<void> | undefined
-  #lookedAt = Number.NEGATIVE_INFINITY
+  #refreshing: Promise<void> | undefined
+  #refreshedAt = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
   private constructor(parts: KeyRingParts) {
@@ -82,17 +85,20 @@ export class KeyRing {
     this.#openedAt = parts.clock.now()
   }
 
-  /** Loads the keys, makes those that are missing, and keeps them up to date; throws ConfigError when no secret decrypts a key in use. */
+  /**
+   * Loads the keys, creates missing ones, and keeps them up to date. Throws a ConfigError if no secret decrypts a key in
+   * use.
+   */
   static async open(parts: KeyRingParts): Promise<KeyRing> {
     const ring = new KeyRing(parts)
     await ring.refresh()
     ring.#timer = setInterval(() => {
       ring.refresh().catch((error) => parts.log.warn({ err: error }, 'cannot read the signing keys'))
-    }, refreshEvery).unref()
+    }, refreshInterval).unref()
     return ring
   }
 
-  /** The keys as of now; a key whose time has come signs, however long ago the database was read. */
+  /** Returns the keys as of now. A key starts to sign at its time, even if the database cannot be read. */
   current(): KeySet {
     const now = this.#parts.clock.now()
     const isStale = now >= this.#setUntil || this.#setFor !== this.#parts.config.current()
@@ -101,66 +107,66 @@ export class KeyRing {
     return this.#set
   }
 
-  /** How long ago, in milliseconds, the key of each algorithm began to sign. */
+  /** Returns how long the current key of each algorithm has been signing, in milliseconds. */
   signingAges(): Map<Algorithm, number> {
     const now = this.#parts.clock.now()
     const ages = algorithms.map((algorithm): [Algorithm, number] => {
-      const signer = signerOf(lineOf(this.#keys, algorithm), now)
+      const signer = signingKeyOf(keysInOrder(this.#keys, algorithm), now)
       return [algorithm, now - (signer?.signsFrom ?? now)]
     })
     return new Map(ages)
   }
 
-  /** Calls back, within seconds, whenever the set has another version. */
+  /** Calls the listener within seconds after the version of the set changes. */
   onChange(listener: (set: KeySet) => void): void {
     this.#listeners.add(listener)
   }
 
-  /** Reads the keys again, and makes, encrypts anew and removes what is due. */
+  /** Reads the keys again. Creates, re-encrypts and deletes those that are due. */
   refresh(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined
     })
-    return this.#looking
+    return this.#refreshing
   }
 
-  /** Whether there is a key of this id; an unknown one is looked for in the database, once a second at most. */
+  /** Tests whether a key with this id exists. Looks for an unknown one in the database, at most once a second. */
   async knows(kid: string): Promise<boolean> {
     const now = this.#parts.clock.now()
-    if (!this.#has(kid) && now - this.#lookedAt >= pollInterval) await this.refresh()
+    if (!this.#has(kid) && now - this.#refreshedAt >= pollInterval) await this.refresh()
     return this.#has(kid)
   }
 
-  /** Stops looking, and waits for what is under way. */
+  /** Stops refreshing, and waits for a refresh in progress. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking?.catch(() => undefined)
+    await this.#refreshing?.catch(() => undefined)
   }
 
   #has(kid: string): boolean {
     return this.#keys.some((key) => key.kid === kid)
   }
 
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     const { database, clock, config, log, webhooks, metrics = null } = this.#parts
     const now = clock.now()
-    this.#lookedAt = now
+    this.#refreshedAt = now
     const rotation = rotationOf(config.current())
     let stored = await listKeys(database)
-    if (dueKeys(stored, rotation, now).length > 0) {
+    if (keysToCreate(stored, rotation, now).length > 0) {
       const origin = { ...systemOrigin({ now, webhooks }), log, metrics }
-      await makeKeys({ database, seal: this.#seal, origin }, (keys) => dueKeys(keys, rotation, now))
+      await createKeys({ database, seal: this.#seal, origin }, (keys) => keysToCreate(keys, rotation, now))
       stored = await listKeys(database)
     }
-    if (stored.some((key) => isOver(key, rotation, now))) await deleteRetired(database, now - rotation.keep)
+    if (stored.some((key) => isExpired(key, rotation, now))) await deleteRetired(database, now - rotation.keep)
     this.#adopt(
-      stored.filter((key) => !isOver(key, rotation, now)),
+      stored.filter((key) => !isExpired(key, rotation, now)),
       now,
     )
-    if (now - this.#openedAt >= resealAfter) await this.#reseal(stored)
+    if (now - this.#openedAt >= reencryptAfter) await this.#reseal(stored)
   }
 
-  /** Takes the keys over; while the process runs, keys that it cannot use leave it with those it has. */
+  /** Replaces the keys in memory. Throws if an algorithm would have no usable key; the previous keys then remain. */
   #adopt(stored: readonly StoredKey[], now: number): void {
     const keys = stored.map((key) => this.#opened(key) ?? key)
     const readable = keys.filter((key) => 'jwk' in key)
@@ -182,7 +188,10 @@ export class KeyRing {
     this.#announce()
   }
 
-  /** A key that is known already is not decrypted again: another process may have encrypted it under a newer secret. */
+  /**
+   * Decrypts a key; null if no secret can. A known key is not decrypted again, because another process may have encrypted it
+   * with a newer secret.
+   */
   #opened(stored: StoredKey): RingKey | null {
     const { sealed: _, ...times } = stored
     const known = this.#keys.find((key) => key.kid === stored.kid)
@@ -193,30 +202,30 @@ export class KeyRing {
 
   #arrange(now: number): void {
     const config = this.#parts.config.current()
-    this.#set = arranged(this.#keys, rotationOf(config), now)
+    this.#set = arrangeKeys(this.#keys, rotationOf(config), now)
     this.#setFor = config
     this.#setUntil = Math.min(...this.#keys.map((key) => key.signsFrom).filter((at) => at > now), Number.MAX_VALUE)
   }
 
   #announce(): void {
     const set = this.current()
-    if (this.#announced !== '' && this.#announced !== set.version) for (const tell of this.#listeners) tell(set)
+    if (this.#announced !== '' && this.#announced !== set.version) for (const listener of this.#listeners) listener(set)
     this.#announced = set.version
   }
 
   async #reseal(stored: readonly StoredKey[]): Promise<void> {
     for (const key of stored) {
-      const jwk = this.#seal.isFresh(key) ? null : this.#seal.open(key)
+      const jwk = this.#seal.isCurrent(key) ? null : this.#seal.open(key)
       if (jwk) await resealKey(this.#parts.database, key, this.#seal.seal(jwk))
     }
   }
 }
 
-/** The keys of each algorithm: what signs, what signed (the latest first), what will sign. */
-function arranged(keys: readonly RingKey[], rotation: Rotation, now: number): KeySet {
+/** Orders the keys of each algorithm: the current one, retired ones (latest first), future ones. */
+function arrangeKeys(keys: readonly RingKey[], rotation: Rotation, now: number): KeySet {
   const lines = algorithms.map((algorithm) => {
-    const line = lineOf(keys, algorithm)
-    const signer = signerOf(line, now)
+    const line = keysInOrder(keys, algorithm)
+    const signer = signingKeyOf(line, now)
     if (!signer) throw new Error(`There is no ${algorithm} key.`)
     const at = line.indexOf(signer)
     return [signer, ...line.slice(0, at).reverse(), ...line.slice(at + 1)] as const
@@ -233,7 +242,10 @@ function arranged(keys: readonly RingKey[], rotation: Rotation, now: number): Ke
   })
 }
 
-/** Not replaced by itself: the process with the wrong secret may be this one, and the others' keys would be lost to it. */
+/**
+ * The error for a key in use that no secret decrypts. svc does not replace the key, because this process may have the wrong
+ * secret, and the key may still work in the others.
+ */
 const unreadable = ({ kid, algorithm }: KeyTimes): ConfigError =>
   new ConfigError([
     {

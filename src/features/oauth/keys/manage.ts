@@ -2,11 +2,11 @@ import type { CurrentConfig } from '../../../config/current.ts'
 import type { Database } from '../../../database/database.ts'
 import type { EventContext } from '../../../users/events.ts'
 import { wireDate } from '../../../users/wire-date.ts'
+import { type CreatedKey, createKeys } from './create-keys.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
-import { type KeyTimes, lineOf, rotationOf, settled, stateOf, type WantedKey } from './rotation.ts'
+import { type KeyTimes, keysInOrder, propagationTime, rotationOf, stateOf, type WantedKey } from './rotation.ts'
 import { KeySeal } from './seal.ts'
 import { listKeys } from './store.ts'
-import { type MadeKey, makeKeys } from './succession.ts'
 
 interface KeyParts {
   config: CurrentConfig
@@ -14,14 +14,20 @@ interface KeyParts {
 }
 
 /** How to replace a key: on schedule, immediately, or immediately with all older keys deleted. */
-export type Haste = 'planned' | 'now' | 'withdraw'
+export type RotationMode = 'planned' | 'now' | 'withdraw'
 
 /** Keys to create. With `planned`, svc creates no key for an algorithm whose next key is already published. */
-function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], haste: Haste, now: number, lead: number) {
+function successors(
+  keys: readonly KeyTimes[],
+  names: readonly Algorithm[],
+  mode: RotationMode,
+  now: number,
+  lead: number,
+) {
   return names.flatMap((algorithm): WantedKey[] => {
-    const line = lineOf(keys, algorithm)
-    if (haste === 'withdraw' || line.length === 0) return [{ algorithm, signsFrom: now, withdraws: true }]
-    if (haste === 'now') return [{ algorithm, signsFrom: now + settled, withdraws: false }]
+    const line = keysInOrder(keys, algorithm)
+    if (mode === 'withdraw' || line.length === 0) return [{ algorithm, signsFrom: now, withdraws: true }]
+    if (mode === 'now') return [{ algorithm, signsFrom: now + propagationTime, withdraws: false }]
     const hasNext = line.some((key) => key.signsFrom > now)
     return hasNext ? [] : [{ algorithm, signsFrom: now + lead, withdraws: false }]
   })
@@ -31,12 +37,12 @@ function successors(keys: readonly KeyTimes[], names: readonly Algorithm[], hast
 export function rotateKeys(
   { config, database }: KeyParts,
   origin: EventContext,
-  { algorithms: names, haste }: { algorithms: readonly Algorithm[]; haste: Haste },
-): Promise<MadeKey[]> {
+  { algorithms: names, mode }: { algorithms: readonly Algorithm[]; mode: RotationMode },
+): Promise<CreatedKey[]> {
   const settings = config.current()
   const { lead } = rotationOf(settings)
   const parts = { database, seal: new KeySeal(settings.app.secret), origin }
-  return makeKeys(parts, (keys) => successors(keys, names, haste, origin.now, lead))
+  return createKeys(parts, (keys) => successors(keys, names, mode, origin.now, lead))
 }
 
 /** The signing keys without their private parts. */
@@ -44,7 +50,7 @@ export async function listedKeys({ config, database }: KeyParts, now: number) {
   const seal = new KeySeal(config.current().app.secret)
   const keys = await listKeys(database)
   return algorithms
-    .flatMap((algorithm) => lineOf(keys, algorithm))
+    .flatMap((algorithm) => keysInOrder(keys, algorithm))
     .map((key) => {
       const { kid, algorithm, createdAt, signsFrom, retiredAt } = key
       return {

@@ -1,18 +1,18 @@
 import type { Config } from '../../../config/schema.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
 
-/** When a key does what, in unix milliseconds. */
+/** Times in the life of a key, in Unix milliseconds. */
 export interface KeyTimes {
   kid: string
   algorithm: Algorithm
   createdAt: number
-  /** From when it signs; it is published before. */
+  /** When the key starts to sign. svc publishes it earlier. */
   signsFrom: number
-  /** From when its successor signs; null while it has none. */
+  /** When its successor starts to sign; null without a successor. */
   retiredAt: number | null
 }
 
-/** The durations of rotation, in milliseconds. */
+/** Durations of key rotation, in milliseconds. */
 export interface Rotation {
   /** How long a key signs. */
   every: number
@@ -22,25 +22,26 @@ export interface Rotation {
   keep: number
 }
 
-/** A key that is to be made. */
+/** A key to create. */
 export interface WantedKey {
   algorithm: Algorithm
   signsFrom: number
-  /** Whether every older key of the algorithm leaves the set in the same moment. */
+  /** Whether to delete all older keys of the algorithm immediately. */
   withdraws: boolean
 }
 
-/** How often each process looks for what the others changed, in milliseconds. */
-export const refreshEvery = 15_000
+/** Interval at which each process reads changes of other processes, in milliseconds. */
+export const refreshInterval = 15_000
 
-/** After so many milliseconds every process that reaches the database has seen a change. */
-export const settled = 2 * refreshEvery
+/** Time after which every process has read a change, in milliseconds. */
+export const propagationTime = 2 * refreshInterval
 
 const [minute, hour] = [60_000, 3_600_000]
 
 /**
- * The durations that a configuration asks for. Keys are published an hour before they sign, six times as long as the set
- * may be cached; less, down to a minute, where they are replaced every few hours or minutes.
+ * Returns the durations for a configuration. svc publishes keys an hour before they sign, which is six times the cache
+ * age of the set. With very short rotation intervals, it publishes them a quarter of the interval earlier, at least a
+ * minute.
  */
 export function rotationOf({ oauth, clients, apis }: Config): Rotation {
   const { key_rotation: every, access_token_ttl, refresh_token_ttl, personal_access_token_ttl } = oauth
@@ -57,38 +58,38 @@ export function rotationOf({ oauth, clients, apis }: Config): Rotation {
 }
 
 /**
- * Cache lifetime of the key set in seconds: a client that fetched it just before a change knows the new key before it
- * signs.
+ * Returns the maximum cache age of the key set in seconds, so that a client that fetched it just before a change gets the
+ * new key before that key signs.
  */
-export const cacheSeconds = ({ lead }: Rotation): number => Math.min(600, (lead - settled) / 1_000)
+export const cacheSeconds = ({ lead }: Rotation): number => Math.min(600, (lead - propagationTime) / 1_000)
 
-/** The keys of an algorithm in the order in which they sign, the same in every process. */
-export const lineOf = <Key extends KeyTimes>(keys: readonly Key[], algorithm: Algorithm): Key[] =>
+/** Returns the keys of an algorithm in the order in which they sign, which is the same in every process. */
+export const keysInOrder = <Key extends KeyTimes>(keys: readonly Key[], algorithm: Algorithm): Key[] =>
   keys
     .filter((key) => key.algorithm === algorithm)
     .sort((a, b) => a.signsFrom - b.signsFrom || (a.kid < b.kid ? -1 : 1))
 
-/** The key of a line that signs now: the latest whose time has come, or, where clocks differ, the first at all. */
-export const signerOf = <Key extends KeyTimes>(line: readonly Key[], now: number): Key | undefined =>
-  line.findLast((key) => key.signsFrom <= now) ?? line[0]
+/** Returns the key that signs now: the latest that has started, or the first one if this clock is late. */
+export const signingKeyOf = <Key extends KeyTimes>(keys: readonly Key[], now: number): Key | undefined =>
+  keys.findLast((key) => key.signsFrom <= now) ?? keys[0]
 
-/** The keys that must be made now: one that signs at once where there is none, and successors of those that grow old. */
-export function dueKeys(keys: readonly KeyTimes[], { every, lead }: Rotation, now: number): WantedKey[] {
+/** Returns the keys to create now: a missing one, which signs immediately, and the successors of keys to be retired. */
+export function keysToCreate(keys: readonly KeyTimes[], { every, lead }: Rotation, now: number): WantedKey[] {
   return algorithms.flatMap((algorithm) => {
-    const newest = lineOf(keys, algorithm).at(-1)
+    const newest = keysInOrder(keys, algorithm).at(-1)
     if (!newest) return [{ algorithm, signsFrom: now, withdraws: false }]
     const isDue = newest.signsFrom <= now && newest.signsFrom + every - lead <= now
     return isDue ? [{ algorithm, signsFrom: now + lead, withdraws: false }] : []
   })
 }
 
-/** Whether nothing that the key may have signed is of use any more. */
-export const isOver = ({ retiredAt }: KeyTimes, { keep }: Rotation, now: number): boolean =>
+/** Tests whether every token that the key signed has expired. */
+export const isExpired = ({ retiredAt }: KeyTimes, { keep }: Rotation, now: number): boolean =>
   retiredAt !== null && retiredAt + keep <= now
 
-/** What a key is doing. */
+/** Returns the state of a key. */
 export function stateOf(key: KeyTimes, keys: readonly KeyTimes[], now: number): 'next' | 'signing' | 'retired' {
-  const signer = signerOf(lineOf(keys, key.algorithm), now)
+  const signer = signingKeyOf(keysInOrder(keys, key.algorithm), now)
   if (signer?.kid === key.kid) return 'signing'
   return key.signsFrom > now ? 'next' : 'retired'
 }

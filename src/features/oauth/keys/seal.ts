@@ -14,19 +14,19 @@ export class KeySeal {
     this.#first = deriveCipher(secrets.slice(0, 1), 'oauth-keys')
   }
 
-  /** The key as its row keeps it. */
+  /** Returns the encrypted key for its row. */
   seal(key: PrivateJwk): string {
     return this.#first.encrypt(JSON.stringify(key), key.kid)
   }
 
-  /** The key of a row; null when no secret decrypts it. */
+  /** Decrypts the key of a row; null if no secret can. */
   open({ kid, sealed }: Pick<StoredKey, 'kid' | 'sealed'>): PrivateJwk | null {
     const text = this.#all.decrypt(sealed, kid)
     return text === null ? null : JSON.parse(text)
   }
 
-  /** Whether the first secret decrypts it: the others may then be dropped. */
-  isFresh({ kid, sealed }: StoredKey): boolean {
+  /** Tests whether the first secret decrypts the key, so that older secrets are not needed for it. */
+  isCurrent({ kid, sealed }: StoredKey): boolean {
     return this.#first.decrypt(sealed, kid) !== null
   }
 }

@@ -1,19 +1,19 @@
 import type { Database, Tx } from '../../../database/database.ts'
 import type { OauthKey } from '../../../generated/postgresql/client.ts'
 import { type Algorithm, algorithms } from './jwk.ts'
-import { type KeyTimes, lineOf } from './rotation.ts'
+import { type KeyTimes, keysInOrder } from './rotation.ts'
 
-/** A key as it is stored: its private JWK encrypted. */
+/** A stored key, with its encrypted private JWK. */
 export interface StoredKey extends KeyTimes {
   sealed: string
 }
 
-/** Every key. */
+/** Returns all keys. */
 export async function listKeys({ prisma }: { prisma: Pick<Tx, 'oauthKey'> }): Promise<StoredKey[]> {
   return (await prisma.oauthKey.findMany()).map(storedKeyOf)
 }
 
-/** Does work on the keys while no other process does; what it gets are the keys as they are then. */
+/** Runs a transaction on the keys under a lock across all processes. Passes the current keys. */
 export function changeKeys<T>(
   database: Database,
   now: number,
@@ -35,14 +35,14 @@ export async function insertKey(tx: Tx, { kid, algorithm, sealed, ...times }: Om
   await tx.oauthKey.create({ data: { id: kid, algorithm, privateKey: sealed, createdAt, signsFrom } })
 }
 
-/** Deletes every key of an algorithm; to be followed by another key. */
+/** Deletes all keys of an algorithm. The caller must insert another one in the same transaction. */
 export async function deleteKeys(tx: Tx, algorithm: Algorithm): Promise<void> {
   await tx.oauthKey.deleteMany({ where: { algorithm } })
 }
 
-/** Notes for each key of an algorithm when the one after it takes over. */
-export async function noteRetirements(tx: Tx, algorithm: Algorithm): Promise<void> {
-  const line = lineOf(await listKeys({ prisma: tx }), algorithm)
+/** Stores for each key of an algorithm when its successor starts to sign. */
+export async function updateRetirements(tx: Tx, algorithm: Algorithm): Promise<void> {
+  const line = keysInOrder(await listKeys({ prisma: tx }), algorithm)
   for (const [index, { kid, retiredAt }] of line.entries()) {
     const next = line[index + 1]?.signsFrom ?? null
     if (next === retiredAt) continue
@@ -55,7 +55,7 @@ export async function deleteRetired({ prisma }: Database, until: number): Promis
   await prisma.oauthKey.deleteMany({ where: { retiredAt: { lte: new Date(until) } } })
 }
 
-/** Puts another encryption of the same key in the place of the one that was read. */
+/** Replaces the encryption of a key, unless it changed since it was read. */
 export async function resealKey({ prisma }: Database, { kid, sealed }: StoredKey, next: string): Promise<void> {
   await prisma.oauthKey.updateMany({ where: { id: kid, privateKey: sealed }, data: { privateKey: next } })
 }

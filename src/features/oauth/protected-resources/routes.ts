@@ -27,7 +27,7 @@ const ProtectedResource = Type.Object(
   },
 )
 
-/** As long as the key set, at most. */
+/** Cache age in seconds: the maximum cache age of the key set. */
 const maxAge = 600
 
 /**

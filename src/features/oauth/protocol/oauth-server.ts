@@ -11,7 +11,7 @@ import { type FindOptions, findLiveToken, type LiveToken } from '../alive.ts'
 import type { Factors } from '../authentication-context.ts'
 import { findConsent } from '../interaction/store.ts'
 import type { Algorithm, PrivateJwk } from '../keys/jwk.ts'
-import { KeyRing, type KeySet, resealAfter } from '../keys/key-ring.ts'
+import { KeyRing, type KeySet, reencryptAfter } from '../keys/key-ring.ts'
 import { signJwt } from '../keys/sign.ts'
 import { StatusLists } from '../status-lists/status-lists.ts'
 import type { ClientCredentials } from './client-credentials.ts'
@@ -73,7 +73,7 @@ export class OAuthServer {
     this.#app = app
     this.#store = new RecordStore(app.database)
     this.#redis = app.redis ? new RedisRecords(app.redis) : null
-    this.#resealAt = app.clock.now() + resealAfter
+    this.#resealAt = app.clock.now() + reencryptAfter
     this.seal = new RecordSeal(app.config.current().app.secret)
     this.signOut = new SignOut(app, this.seal)
     this.limits = new ClientLimits(app.counters, app.config, app.clock)

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import t from 'tap'
-import { deleteEndedPersonalTokens } from '../../../../src/features/oauth/applications/store.ts'
+import { deleteExpiredPersonalTokens } from '../../../../src/features/oauth/applications/store.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import type { Browser } from '../../../support/browser.ts'
 import { day } from '../../../support/clock.ts'
@@ -186,7 +186,7 @@ t.test('accepts the token until its row, its user or its lifetime ends', async (
 
   const late = await make(browser)
   t.equal(await prisma.oauthPersonalToken.count(), 2)
-  await deleteEndedPersonalTokens(svc.database, svc.clock.now() + 1)
+  await deleteExpiredPersonalTokens(svc.database, svc.clock.now() + 1)
   t.same(
     (await prisma.oauthPersonalToken.findMany()).map(({ id }) => id),
     [late.token.id],

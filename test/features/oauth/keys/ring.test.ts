@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint } from 'jose'
 import t from 'tap'
-import { refreshEvery } from '../../../../src/features/oauth/keys/rotation.ts'
+import { refreshInterval } from '../../../../src/features/oauth/keys/rotation.ts'
 import { day, hour, minute, second, TestClock } from '../../../support/clock.ts'
 import { algorithms, countVerified, openRings, signed, signers } from './rings.ts'
 
@@ -78,7 +78,7 @@ t.test('rotates keys, and no verifier with a cached set rejects a token', async 
   t.equal(next.public.keys.length, 6)
 
   // Verifiers that cached the old set just before the slower process saw the new keys have refreshed it by then.
-  const cachedAtMostUntil = refreshEvery + first.maxAge * second
+  const cachedAtMostUntil = refreshInterval + first.maxAge * second
   t.ok(cachedAtMostUntil < hour)
   t.equal(await countVerified(cached, await signed(next)), 3)
   clock.advance(hour - 1)

@@ -2,13 +2,13 @@
 import t from 'tap'
 import {
   cacheSeconds,
-  dueKeys,
-  isOver,
+  isExpired,
   type KeyTimes,
-  lineOf,
-  refreshEvery,
+  keysInOrder,
+  keysToCreate,
+  refreshInterval,
   rotationOf,
-  signerOf,
+  signingKeyOf,
   stateOf,
 } from '../../../../src/features/oauth/keys/rotation.ts'
 import { type Settings, testConfig } from '../../../support/app.ts'
@@ -54,7 +54,7 @@ t.test('computes the durations from a configuration', async (t) => {
     const found = rotationOf(testConfig(settings).current())
     t.same(found, expected, JSON.stringify(settings))
     // A process reads the new key late, and just before that serves a set that may be cached.
-    t.ok(refreshEvery + cacheSeconds(found) * second < found.lead, 'every cached set has the key before it signs')
+    t.ok(refreshInterval + cacheSeconds(found) * second < found.lead, 'every cached set has the key before it signs')
   }
 })
 
@@ -69,8 +69,8 @@ t.test('selects the same signing key in every process', async (t) => {
     [[key('b', 1), key('a', 1)], 5, 'b'],
     [[key('a', 1), key('b', 1)], 5, 'b'],
   ]
-  for (const [keys, now, expected] of cases) t.equal(signerOf(lineOf(keys, 'ES256'), now)?.kid, expected)
-  t.same(lineOf([key('a', 1)], 'RS256'), [])
+  for (const [keys, now, expected] of cases) t.equal(signingKeyOf(keysInOrder(keys, 'ES256'), now)?.kid, expected)
+  t.same(keysInOrder([key('a', 1)], 'RS256'), [])
   const keys = [key('a', 1), key('b', 6), key('c', 9)]
   t.same(
     keys.map((one) => stateOf(one, keys, 7)),
@@ -90,21 +90,21 @@ t.test('selects the keys that are due', async (t) => {
     [[key('a', 0), key('b', at + hour)], 2 * at + hour, 2 * at + 2 * hour],
   ]
   for (const [keys, now, expected] of cases) {
-    const [found] = dueKeys(keys, rotation, now).filter(({ algorithm }) => algorithm === 'ES256')
+    const [found] = keysToCreate(keys, rotation, now).filter(({ algorithm }) => algorithm === 'ES256')
     t.equal(found?.signsFrom ?? null, expected)
     t.equal(found?.withdraws ?? false, false)
   }
   t.same(
-    dueKeys([key('a', 0)], rotation, 1).map(({ algorithm }) => algorithm),
+    keysToCreate([key('a', 0)], rotation, 1).map(({ algorithm }) => algorithm),
     ['RS256', 'EdDSA'],
     'each algorithm separately',
   )
   const brief = { ...rotation, every: second, lead: minute }
-  t.equal(dueKeys([key('a', 0), key('b', 2)], brief, 1).length, 2, 'never two pending keys')
+  t.equal(keysToCreate([key('a', 0), key('b', 2)], brief, 1).length, 2, 'never two pending keys')
 })
 
 t.test('determines when a key expires', async (t) => {
-  t.equal(isOver(key('a', 0), rotation, 1000 * day), false)
-  t.equal(isOver(key('a', 0, day), rotation, 121 * day - 1), false)
-  t.equal(isOver(key('a', 0, day), rotation, 121 * day), true)
+  t.equal(isExpired(key('a', 0), rotation, 1000 * day), false)
+  t.equal(isExpired(key('a', 0, day), rotation, 121 * day - 1), false)
+  t.equal(isExpired(key('a', 0, day), rotation, 121 * day), true)
 })
