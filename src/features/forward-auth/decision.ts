@@ -26,15 +26,15 @@ export interface Authenticated {
   proof: SessionProof | null
 }
 
-/** Who may send the request. */
+/** The decision to let a request pass. */
 export interface Verdict {
-  /** Null if everyone may. */
+  /** Null under a public rule. */
   caller: Caller | null
   /** API that receives a token for the caller. */
   api: Config['apis'][string] | null
 }
 
-/** Returns the verdict, or throws the refusal. */
+/** Decides about the request of a proxy. Throws the error of the response if the rules reject it. */
 export async function decide(request: FastifyRequest, question: Question): Promise<Verdict> {
   const { original, ruleName } = question
   const { server: app } = request
@@ -70,7 +70,7 @@ interface Applied {
   config: Pick<Config, 'registration'>
 }
 
-/** Returns the caller that a rule lets pass; null if everyone may. Throws the refusal. */
+/** Returns the caller that a rule allows; null under a public rule. Throws the error of the response otherwise. */
 export async function admit(
   { rule, access, config }: Applied,
   authenticateCaller: () => Promise<Authenticated>,
@@ -79,17 +79,17 @@ export async function admit(
   if (access === 'deny') throw forbidden()
   if (access === 'public') return null
   const { caller, proof } = await authenticateCaller()
-  // As on the routes of svc: anyone can register with the address of another person.
+  // The same check as on svc's own routes, because anyone can register with the address of another person.
   if (mustVerifyAddress(config, caller.user)) throw emailUnverified()
   if (rule) checkRequirements(rule, caller, proof, now)
   return caller
 }
 
-/** API that a rule names. Its own tokens pass the rule, and it receives tokens of the guard. */
+/** Returns the API in `audience` of a rule, or null. The rule accepts tokens of that API, and the API gets tokens of svc. */
 export const apiOf = (rule: Rule | null, { apis }: Config): Config['apis'][string] | null =>
   rule?.audience ? (apis[rule.audience] ?? null) : null
 
-/** Some proxies append the query of the client to the address of the guard, which would let it select any rule. */
+/** Tests whether the client sent the rule's name in its query. Some proxies append that query to the guard's URL. */
 const isChosenByClient = ({ query }: OriginalRequest, ruleName: string): boolean =>
   query.getAll('rule').includes(ruleName)
 

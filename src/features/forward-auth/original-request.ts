@@ -4,7 +4,7 @@ import { type Host, parseHost } from '../../guard-rules/host-pattern.ts'
 
 /** The request that a proxy asks about. */
 export interface OriginalRequest {
-  /** The method, and the one that an override asks for; both must be allowed. */
+  /** The method, and those that override headers or parameters name. The rule must allow all of them. */
   methods: readonly [string, ...string[]]
   scheme: 'http' | 'https'
   /** Always with a port. */
@@ -12,15 +12,15 @@ export interface OriginalRequest {
   /** Path as the client sent it, without the query. */
   path: string
   query: URLSearchParams
-  /** As in the header `Origin` of a page on the host. */
+  /** The origin of the host, as browsers send it in `Origin`. */
   origin: string
   url: string
 }
 
-/** What the headers are read from. */
+/** The request of the proxy to the guard. */
 type Asking = Pick<FastifyRequest, 'headers' | 'method'>
 
-/** What one source says about the request; undefined for what it leaves open. */
+/** The original request as one source describes it. Undefined members are missing there. */
 interface Claim {
   method?: string | undefined
   scheme?: string | undefined
@@ -95,7 +95,7 @@ function agreed<Value>(
   return agreedOn
 }
 
-/** Several headers of one name become a list, which no part can contain. */
+/** Returns a header. Joins several of one name with commas, which are invalid in every part of a request. */
 function header({ headers }: Asking, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value.join(', ') : value
@@ -118,7 +118,7 @@ function originalClaim(request: Asking): Claim {
   return { method, scheme, host, uri: uri.startsWith('/') ? uri : `/${uri}` }
 }
 
-/** Envoy sends the request with its own method, host and path. */
+/** Envoy sends the original request itself: its method, its host, and its path after that of the guard. */
 const pathClaim = (request: Asking, uri: string): Claim => ({
   method: request.method,
   host: request.headers.host,
@@ -131,7 +131,7 @@ const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-ov
 function overrides(request: Asking, method: string, query: URLSearchParams): string[] {
   const named = [...overrideHeaders.flatMap((name) => header(request, name) ?? []), ...query.getAll('_method')]
   if (named.length === 0) return []
-  // Of a list, some servers read the first method and others the whole text.
+  // If the header is a list, some servers read its first method, and others the whole text.
   const listed = named.flatMap((text) => [text, ...text.split(',')].map((name) => name.trim().toUpperCase()))
   // svc itself may have replaced the method of this request already.
   const others = new Set(listed.filter((other) => other !== ''))

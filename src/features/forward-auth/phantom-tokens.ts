@@ -6,16 +6,16 @@ import { randomId } from '../../crypto/random.ts'
 import { RecentMap } from '../../crypto/recent.ts'
 import { claimsAbout } from '../../users/claims.ts'
 
-/** Lifetime in seconds. A token is used for half of it, so that it is valid for a while wherever it arrives. */
+/** Lifetime in seconds. svc reuses a token for half of it, so that each one is valid for at least 30 seconds when sent. */
 const lifetime = 60
 
 /** `client_id` of these tokens. No client can have this id, so svc rejects them as bearers. */
 const clientId = 'svc-guard'
 
-/** Maximum number of tokens that are kept. */
-const maxKept = 10_000
+/** Maximum number of cached tokens. */
+const maxCached = 10_000
 
-interface Kept {
+interface CachedToken {
   token: string
   /** Unix seconds. */
   usedUntil: number
@@ -27,7 +27,7 @@ interface Kept {
  */
 export class PhantomTokens {
   readonly #app: Pick<FastifyInstance, 'config' | 'clock' | 'oauth'>
-  readonly #kept = new RecentMap<Kept>(maxKept)
+  readonly #kept = new RecentMap<CachedToken>(maxCached)
 
   constructor(app: FastifyInstance) {
     this.#app = app
@@ -42,7 +42,7 @@ export class PhantomTokens {
     const known = this.#kept.get(key)
     if (known && now < known.usedUntil) return known.token
     const exp = Math.min(now + lifetime, Math.floor((caller.expiresAt ?? Number.POSITIVE_INFINITY) / 1000))
-    // A failed signature is not kept.
+    // Throws before the token is cached if the signature fails.
     const token = await oauth.sign({ ...claims, jti: randomId(), iat: now, exp }, api.algorithm)
     this.#kept.add(key, { token, usedUntil: now + (exp - now) / 2 })
     return token
@@ -50,7 +50,7 @@ export class PhantomTokens {
 
   #claimsOf(caller: Caller, { audience, scopes, claims }: Config['apis'][string]) {
     const { user } = caller
-    // The token says nothing about the sign-in, so the API cannot check it.
+    // Omits scopes that need a stronger sign-in, because the API cannot see how the user signed in.
     const granted = scopes.filter((scope) => caller.can(scope) && hasSignInFor(caller, scope))
     const clientOf = caller.kind === 'machine' ? caller.clientId : undefined
     return {
@@ -59,7 +59,7 @@ export class PhantomTokens {
       client_id: clientId,
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
-      // Users allow clients to know them by the scopes of the API.
+      // Only with a scope of the API, because users consent to claims together with its scopes.
       ...(user && granted.length > 0 ? claimsAbout(user, claims) : {}),
     }
   }

@@ -4,14 +4,14 @@ import { emailUnverified, forbidden, HttpError, passwordConfirmationRequired } f
 import type { Authentication } from '../../login/session-listener.ts'
 import type { Rule } from './rules.ts'
 
-/** What a session proves. Null for tokens. */
+/** When and how the user of a session authenticated. */
 export interface SessionProof {
   authentication: Authentication | undefined
   /** Age of the last password confirmation in milliseconds, or null. */
   confirmationAge: number | null
 }
 
-/** 403 until the user signs in with a second factor. */
+/** The 403 for sessions without a second factor. */
 const secondFactorRequired = (): HttpError =>
   new HttpError(403, 'second_factor_required', 'A second factor is required.')
 

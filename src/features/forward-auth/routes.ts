@@ -25,7 +25,7 @@ const Query = Type.Object({
   ),
 })
 
-/** What the guard answers about the original request. */
+/** Error statuses that the guard answers about the original request. */
 const refusals = [400, 401, 403, 419, 422, 423, 503]
 
 /** The guard for services behind the same proxy (forward authentication). */
@@ -112,7 +112,7 @@ const described = {
   },
 }
 
-/** nginx passes on 401 and 403 only. */
+/** Converts a rejection for nginx, which passes on 401 and 403 only. */
 function forNginx(refusal: HttpError, location: string | null): HttpError {
   const { statusCode, code, message, headers, errors } = refusal
   const shared = { headers: { ...headers, 'svc-error': code }, ...(errors ? { errors } : {}) }

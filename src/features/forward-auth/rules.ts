@@ -26,8 +26,8 @@ function compile(rules: readonly Rule[]): Compiled {
 }
 
 /**
- * Returns the rule for a request from an address, which only rules with `networks` read: the named one, otherwise the first that matches, or null. Throws 400
- * for an unknown name, and for a request that servers may read in ways that match different rules.
+ * Returns the named rule, otherwise the first that matches the request, or null. `addressOf` is called only for rules with
+ * `networks`. Throws 400 for an unknown name, and for a request that servers may read as matching different rules.
  */
 export function ruleFor(
   original: OriginalRequest,

@@ -16,7 +16,7 @@ const isWebSocket = ({ upgrade = '', ...headers }: IncomingHttpHeaders): boolean
   headers['sec-websocket-key'] !== undefined ||
   headers['sec-fetch-mode'] === 'websocket'
 
-/** Tests for a navigation of the whole tab. Browsers without `Sec-Fetch-*` headers show it by what they accept. */
+/** Tests for a navigation of a whole tab. For browsers without `Sec-Fetch-*` headers, `Accept` decides. */
 export function isTopLevel({ methods }: OriginalRequest, headers: IncomingHttpHeaders): boolean {
   if (!methods.every((method) => method === 'GET' || method === 'HEAD') || isWebSocket(headers)) return false
   const mode = headers['sec-fetch-mode']

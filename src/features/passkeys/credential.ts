@@ -4,7 +4,7 @@ import { validationFailed } from '../../errors.ts'
 /** Maximum length of a credential id: 1023 bytes (WebAuthn section 4) in base64url. */
 const maxIdLength = 1364
 
-/** More than any client data or assertion has. The body limit applies to attestations. */
+/** Maximum length of a field; longer than any client data or assertion. The body limit applies to attestations. */
 const maxLength = 100_000
 
 const maxHandleLength = 86

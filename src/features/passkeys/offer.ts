@@ -5,7 +5,7 @@ import { hasPasskey } from './store.ts'
 /** Page that adds a passkey. */
 export const newPasskeyPath = `${sectionPath('passkeys')}/new`
 
-/** Whether to offer a passkey: to users who signed in by password, have none, and can add one on svc's pages. */
+/** Tests whether to offer a passkey: the user signed in by password, has none, and can add one on svc's pages. */
 export async function isOfferedPasskey({ caller, server, session }: FastifyRequest): Promise<boolean> {
   const config = server.config.current()
   const isShown = config.links.account === null && sectionsOf(server.features, config).includes('passkeys')

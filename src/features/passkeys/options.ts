@@ -12,28 +12,28 @@ export const algorithms = [-7, -257]
 /** Timeout of the browser dialogue in milliseconds. */
 const timeout = 60_000
 
-/** The session that a challenge is bound to. */
+/** Binds a challenge to the session of the request. */
 export const askingOf = (request: FastifyRequest, ceremony: Asking['ceremony'], userId: number | null): Asking => ({
   ceremony,
   sessionHash: sha256Hex(request.session.sessionId),
   userId,
 })
 
-/** What a challenge of an app is bound to: the challenge token of the response. With a user, it registers a passkey. */
+/** Binds a challenge to the challenge token of an app. With a user, it is for the registration of a passkey. */
 export const tokenAsking = (challengeToken: string, userId: number | null = null): Asking => ({
   ceremony: userId === null ? 'token' : 'token_register',
   sessionHash: sha256Hex(challengeToken),
   userId,
 })
 
-/** Anyone can request options, and each request stores a challenge. */
+/** Limit on requests for options: anyone can send them, and each one stores a challenge. */
 export const challengeLimit: RequestLimit = {
   name: 'passkey-options',
   rate: { max: 60, window: 60_000 },
   by: ['address'],
 }
 
-/** Options for signing in with any passkey. */
+/** Returns the options for signing in with any passkey, and stores their challenge. */
 export async function loginOptions(request: FastifyRequest, asking: Asking) {
   const { clock, config, database } = request.server
   const { rp_id: rpID, user_verification: userVerification } = config.current().passkeys
@@ -43,7 +43,7 @@ export async function loginOptions(request: FastifyRequest, asking: Asking) {
   return options
 }
 
-/** Options for a ceremony in this session with one of the user's passkeys. */
+/** Returns the options for a ceremony with one of the user's passkeys, and stores their challenge. */
 export async function userOptions(
   request: FastifyRequest,
   ceremony: 'confirm' | 'second_factor',
@@ -68,7 +68,7 @@ interface PasskeyOwner {
   credentials: { id: string; transports: string[] }[]
 }
 
-/** Options for registering a passkey, which answer the challenge in this ceremony. */
+/** Returns the options for registering a passkey, and stores their challenge. */
 async function creationOptions(request: FastifyRequest, asking: Asking, owner: PasskeyOwner) {
   const { server: app } = request
   const { app: about, passkeys } = app.config.current()
@@ -91,7 +91,7 @@ async function creationOptions(request: FastifyRequest, asking: Asking, owner: P
   return options
 }
 
-/** Options for registering a passkey of the user; by default in their session. */
+/** Returns the options for registering a passkey of the user, by default in their session. */
 export async function registrationOptions(
   request: FastifyRequest,
   user: User,
@@ -106,18 +106,18 @@ export async function registrationOptions(
   })
 }
 
-/** What a challenge for an invited person is bound to: this session and the invitation. */
+/** Binds a challenge to the session of the request and to the invitation. */
 export const invitationAsking = (request: FastifyRequest, token: string): Asking => ({
   ceremony: 'invitation',
   sessionHash: sha256Hex(`${request.session.sessionId}\0${token}`),
   userId: null,
 })
 
-/** User handle of the account that an invitation creates. Derived, because it must be the same before and after. */
+/** Returns the user handle of the account that an invitation creates. Derived, so that both requests use the same one. */
 export const invitedHandle = (token: string): string =>
   Buffer.from(sha256Hex(`passkey-handle\0${token}`), 'hex').toString('base64url')
 
-/** Options for the first passkey of an invited person. */
+/** Returns the options for the first passkey of an invited person. */
 export const invitationOptions = (
   request: FastifyRequest,
   token: string,

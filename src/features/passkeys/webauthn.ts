@@ -1,5 +1,5 @@
-/** Loaded with the first ceremony, because it takes about 25 MB of memory. */
+/** Loads the library with the first ceremony, because it takes about 25 MB of memory. */
 export const webauthn = () => import('@simplewebauthn/server')
 
-/** The library's decoders. */
+/** Loads the library's decoders. */
 export const decoders = () => import('@simplewebauthn/server/helpers')

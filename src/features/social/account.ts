@@ -16,8 +16,8 @@ import {
 } from '../../users/users.ts'
 import { decideLink, type LinkDecision, type LinkFacts } from './decide-link.ts'
 import { socialFailure } from './failure.ts'
-import { Overtaken, untilCurrent } from './overtaken.ts'
 import type { SocialProvider } from './provider.ts'
+import { FactsChanged, retryOnChange } from './retry-on-change.ts'
 import { insertLink, noteUse, ownerOf, type StoredIdentity } from './store.ts'
 
 /** Effects on an account that another person claims, in the same transaction. */
@@ -39,7 +39,7 @@ interface SignInFacts {
  * Applies the decision for an identity in one transaction and returns the account. Throws if the decision is a refusal.
  */
 export async function openAccount(request: FastifyRequest, facts: SignInFacts): Promise<Opened> {
-  return untilCurrent(request.server.database, (tx) => decideAndApply(request, tx, facts))
+  return retryOnChange(request.server.database, (tx) => decideAndApply(request, tx, facts))
 }
 
 async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFacts): Promise<Opened> {
@@ -73,12 +73,12 @@ async function decideAndApply(request: FastifyRequest, tx: Tx, facts: SignInFact
   if (asker) await requireStillSignedIn(tx, request)
   const userId = decision.action === 'create' ? await create(request, tx, facts) : decision.userId
   if (linked) {
-    if (!(await noteUse(tx, linked.id, identity, eventContext(request).now))) throw new Overtaken()
+    if (!(await noteUse(tx, linked.id, identity, eventContext(request).now))) throw new FactsChanged()
   } else {
     await link(request, tx, facts, { userId, decision })
   }
   const found = await findUserById(db, userId)
-  if (!found) throw new Overtaken()
+  if (!found) throw new FactsChanged()
   return { ...found, isNewAccount: decision.action === 'create' }
 }
 
@@ -91,7 +91,7 @@ async function create(request: FastifyRequest, tx: Tx, { identity, provider }: S
   if (!isAllowedDomain(config, email)) throw socialFailure('email_domain_not_allowed')
   const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
   const user = await createUser(tx, { name, email, password: null, role, verified: true, now: origin.now })
-  if (!user) throw new Overtaken()
+  if (!user) throw new FactsChanged()
   await recordEvent(tx, origin, { type: 'registered', userId: user.id, data: { provider: provider.id } })
   return user.id
 }
@@ -109,9 +109,9 @@ async function link(
     await clearPassword(tx, userId, origin.now)
     await recordEvent(tx, origin, { type: 'account_claimed', userId })
   }
-  if (!(await insertLink(tx, userId, identity, origin.now))) throw new Overtaken()
+  if (!(await insertLink(tx, userId, identity, origin.now))) throw new FactsChanged()
   const linked = await findUserById({ prisma: tx }, userId)
-  if (!linked) throw new Overtaken()
+  if (!linked) throw new FactsChanged()
   if (decision.action === 'link' && decision.claim) await markVerified(tx, userId, linked.user.email, origin.now)
   await recordEvent(tx, origin, { type: 'social_linked', userId, data: { provider: provider.id } })
   // A new account needs no notice about its first link.

@@ -2,7 +2,7 @@ import { importPKCS8, SignJWT } from 'jose'
 import type { ProviderConfig } from './provider.ts'
 
 /** Lifetime of Apple's client secret in seconds, longer than it is cached. */
-const validity = 86_400
+const lifetime = 86_400
 
 /** Creates Apple's client secret: a JWT signed by the private key (ES256). Throws for an invalid key. */
 export async function appleSecret(config: ProviderConfig, now: number): Promise<string> {
@@ -14,6 +14,6 @@ export async function appleSecret(config: ProviderConfig, now: number): Promise<
     .setSubject(client_id)
     .setAudience('https://appleid.apple.com')
     .setIssuedAt(issuedAt)
-    .setExpirationTime(issuedAt + validity)
+    .setExpirationTime(issuedAt + lifetime)
     .sign(await importPKCS8(private_key, 'ES256'))
 }

@@ -8,7 +8,7 @@ import { type Mark, markOf } from './marks.ts'
 import { listProviders } from './provider.ts'
 import { listLinks } from './store.ts'
 
-/** How the button of a provider looks. */
+/** Appearance of a provider's button. */
 export interface Branding {
   label: string
   mark: Mark | null
@@ -23,7 +23,7 @@ export interface SocialLink extends Branding {
   href: string
 }
 
-/** Returns how the button of a provider looks. */
+/** Returns the appearance of a provider's button. */
 export function brandingOf({ id, label }: { id: string; label: string }): Branding {
   const mark = markOf(id)
   return { label, mark, letter: ([...label][0] ?? '').toUpperCase(), brand: mark && `provider-${id}` }

@@ -32,16 +32,16 @@ interface Attempt {
 }
 
 /** How long a discovery document is cached, in milliseconds. */
-const freshness = 3_600_000
+const documentTtl = 3_600_000
 
 /** How long published keys are cached, in milliseconds. */
-const keyFreshness = 300_000
+const keysTtl = 300_000
 
 /** Minimum interval between fetches for unknown keys, in milliseconds. */
 const keyPause = 10_000
 
 /** Retry delay for an unreachable provider, in milliseconds. */
-const pause = 15_000
+const retryDelay = 15_000
 
 /**
  * Connections to providers, created on first use. An unreachable provider fails alone, and is retried on the next use.
@@ -65,14 +65,14 @@ export class Connections {
     const known = this.#made.get(provider.config)
     if (known && now < known.until) return known.made
     const made = this.#connect(provider, now)
-    const attempt = { until: now + freshness, made }
+    const attempt = { until: now + documentTtl, made }
     this.#made.set(provider.config, attempt)
     try {
       return await made
     } catch (error) {
       // Delays the retries of concurrent requests too.
-      attempt.until = now + pause
-      // An outdated document is better than none.
+      attempt.until = now + retryDelay
+      // Keeps using the outdated document while the provider is unreachable.
       if (!known) throw error
       attempt.made = known.made
       return known.made
@@ -93,7 +93,7 @@ export class Connections {
       })
       const { jwks_uri } = requireEndpoints(configuration, isPlain)
       const keys = createRemoteJWKSet(new URL(jwks_uri), {
-        cacheMaxAge: keyFreshness,
+        cacheMaxAge: keysTtl,
         cooldownDuration: keyPause,
         [fetchKeys]: (url, init) => fetch(url, { ...init, headers: Object.fromEntries(init.headers), body: undefined }),
       })

@@ -17,8 +17,8 @@ interface Continuation {
 }
 
 /**
- * Header and data of a page that continues to the provider. A redirect would not do, because browsers apply `form-action`
- * to the redirects of a form.
+ * Returns the header and the data of a page that continues to the provider. svc cannot redirect there, because browsers
+ * apply `form-action` to the redirects of a form.
  */
 export function continuation(
   text: (name: TextName, values?: Record<string, string>) => string,

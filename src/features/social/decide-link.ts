@@ -1,6 +1,6 @@
 import type { SocialFailure } from './failure.ts'
 
-/** Facts about an identity that a provider vouches for. */
+/** Facts that decide what an identity at a provider gives access to. */
 export interface LinkFacts {
   /** The signed-in user who links or confirms; null for a sign-in. */
   asker: { intent: 'link' | 'confirm'; userId: number } | null
@@ -42,7 +42,7 @@ function decideForUser(asker: NonNullable<LinkFacts['asker']>, owner: LinkFacts[
 function decideByEmail({ email, account, registrationEnabled }: LinkFacts): LinkDecision {
   if (!email) return refuse('email_missing')
   if (account) {
-    // Reveals no more than registration does.
+    // `account_exists` reveals no more than registration does.
     if (!email.verified) return refuse(registrationEnabled ? 'account_exists' : 'email_unverified')
     if (account.disabled) return refuse('access_denied')
     return { action: 'link', userId: account.userId, claim: !account.verified }

@@ -7,7 +7,7 @@ import type { Flow } from './state.ts'
 
 type Place = Pick<Flow, 'intent' | 'mode' | 'returnTo' | 'invitation'>
 
-/** Where a browser goes after a completed flow: a path of the front end, or of svc for svc's own page. */
+/** Returns the destination after a completed flow: in the front end, or in svc if svc's own page started the flow. */
 export function arrival(config: Config, { intent, mode, returnTo }: Place): string {
   if (mode === 'page' && intent === 'link' && returnTo !== null) return `${returnTo}?done=linked`
   if (mode === 'page') return returnTo ?? startPage(config)
@@ -20,7 +20,7 @@ export const challengePage = (config: Config, { mode, returnTo }: Place): string
     ? ownSignIn(returnTo)
     : linkTo(config, 'two_factor', {}, returnTo === null ? {} : { return_to: returnTo })
 
-/** Page that shows a failed flow: the sign-in page if there is one, otherwise the front end. */
+/** Returns the page that shows a failed flow: the page that started it, a sign-in page, or the front end. */
 export function failurePage(config: Config, place: Place | null, code: ErrorCode): string {
   const returnTo = place?.returnTo ?? null
   if (place?.invitation !== undefined) return `${invitationPageOf(place.invitation)}?error=${code}`
@@ -44,7 +44,7 @@ function withError(url: URL, code: ErrorCode): string {
 export const withLink = (config: Config, returnTo: string | null): string =>
   withReturn(linkPage, lastTarget(config, returnTo))
 
-/** svc's own sign-in page. */
+/** Returns the URL of svc's own sign-in page. */
 export function ownSignIn(returnTo: string | null, code?: ErrorCode): string {
   const query = new URLSearchParams({
     ...(returnTo === null ? {} : { return_to: returnTo }),

@@ -15,7 +15,7 @@ export type FlowRequest = Pick<
 
 const maxDeviceNameLength = 255
 
-/** A path to go back to, unless it is longer than a cookie holds. */
+/** Returns a path to go back to; null if it is not local or too long for a cookie. */
 export function returnOf(value: unknown): string | null {
   return short(localPath(value))
 }
@@ -23,7 +23,7 @@ export function returnOf(value: unknown): string | null {
 const short = (target: string | null): string | null =>
   target !== null && target.length <= maxReturnLength ? target : null
 
-/** A confirmation changes the session, so another site must not be able to begin one by a mere navigation. */
+/** The 400 for a confirmation by GET. It changes the session, so a link on another site must not be able to start it. */
 const confirmByPost = () =>
   new HttpError(400, 'access_denied', 'Confirmation starts with POST /auth/{provider}/confirm, not with ?confirm=1.')
 

@@ -1,5 +1,5 @@
-/** Built-in facts about a provider. */
-interface Known {
+/** Built-in properties of a provider. */
+interface Preset {
   label: string
   scopes: readonly string[]
   /** Default: space (RFC 6749 section 3.3). */
@@ -13,13 +13,13 @@ interface Known {
 }
 
 /** A provider of OpenID Connect, whose discovery document names the endpoints. */
-export interface OpenIdPreset extends Known {
+export interface OpenIdPreset extends Preset {
   issuer: (given: { tenant?: string | undefined; host?: string | undefined }) => string
-  /** Protocol features that it does not support. */
+  /** Protocol features that the provider does not support. */
   lacks?: readonly ('nonce' | 'pkce')[]
-  /** Whether it returns and svc checks the time of authentication (`auth_time`). */
+  /** Whether the provider returns the time of authentication (`auth_time`), which svc then checks. */
   provesTime?: true
-  /** Whether it sends booleans as text. */
+  /** Whether the provider sends booleans as text. */
   flagsAsText?: true
 }
 
@@ -33,7 +33,7 @@ export interface ProfileMap {
 }
 
 /** A provider of plain OAuth 2.0. */
-export interface OAuth2Preset extends Known {
+export interface OAuth2Preset extends Preset {
   authorization_url: string
   token_url: string
   userinfo_url: string

@@ -1,18 +1,18 @@
 import type { Database, Tx } from '../../database/database.ts'
 
-/** Maximum number of retries when another request changed the facts. */
+/** Maximum number of attempts while other requests change the facts. */
 const maxTries = 5
 
-/** Rolls back a decision when another request changed its facts. */
-export class Overtaken extends Error {}
+/** Thrown to roll back a transaction whose facts a concurrent request has changed. */
+export class FactsChanged extends Error {}
 
-/** Repeats a transaction that another request overtook. */
-export async function untilCurrent<Result>(database: Database, decide: (tx: Tx) => Promise<Result>): Promise<Result> {
+/** Runs a transaction, and repeats it when it throws `FactsChanged`. */
+export async function retryOnChange<Result>(database: Database, decide: (tx: Tx) => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await database.transaction(decide)
     } catch (error) {
-      if (!(error instanceof Overtaken) || tries === maxTries) throw error
+      if (!(error instanceof FactsChanged) || tries === maxTries) throw error
     }
   }
 }

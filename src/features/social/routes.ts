@@ -159,13 +159,13 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     },
     async (request, reply) => {
       const provider = providerOf(request.params.provider)
-      // HEAD must not use up the flow.
+      // A HEAD request must not use up the flow.
       const flow = request.method === 'HEAD' ? null : take(request, reply, provider)
       try {
         if (!flow) throw socialFailure('invalid_state')
         const found = await finishFlow(request, parts, provider, flow)
         if (flow.mode === 'stateless') return await signIns.finish(request, firstFactor(found), flow.deviceName ?? '')
-        return reply.redirect(await arrive(request, reply, flow, found), 302)
+        return reply.redirect(await complete(request, reply, flow, found), 302)
       } catch (error) {
         const failure = await reportFailure(request, provider, error, { isRecorded: flow !== null })
         if (!isNavigation(request) || flow?.mode === 'stateless') throw failure
@@ -192,8 +192,8 @@ const social: FastifyPluginAsyncTypebox<SocialOptions> = async (app, { claimAcco
     return true
   }
 
-  /** Completes a flow and returns the URL for the browser. */
-  async function arrive(request: FastifyRequest, reply: FastifyReply, flow: Flow, found: Opened) {
+  /** Signs the user in, or completes the link or confirmation, and returns the URL for the browser. */
+  async function complete(request: FastifyRequest, reply: FastifyReply, flow: Flow, found: Opened) {
     const config = app.config.current()
     if (flow.intent === 'confirm') {
       const facts = { userId: found.user.id, data: { method: 'social', provider: flow.provider } }

@@ -36,7 +36,7 @@ export async function insertLink(tx: Tx, userId: number, identity: StoredIdentit
   return count > 0
 }
 
-/** Notes that an identity was used, and what the provider says of it today; false when the link is gone. */
+/** Records that an identity was used, with its current profile; false if the link was deleted. */
 export async function noteUse(tx: Tx, id: bigint, identity: StoredIdentity, now: number): Promise<boolean> {
   const { name, avatar, tokens } = identity
   const date = new Date(now)
@@ -52,7 +52,7 @@ export async function noteUse(tx: Tx, id: bigint, identity: StoredIdentity, now:
 export const hasLink = async (tx: Tx, userId: number, providers: readonly string[]): Promise<boolean> =>
   (await tx.socialAccount.count({ where: { userId: BigInt(userId), provider: { in: [...providers] } } })) > 0
 
-/** Whether the user has a linked identity at the provider. */
+/** Tests whether the user has a linked identity at the provider. */
 export async function isLinked({ prisma }: Database, userId: number, provider: string): Promise<boolean> {
   return (await prisma.socialAccount.count({ where: { userId: BigInt(userId), provider } })) > 0
 }
@@ -87,7 +87,7 @@ export async function deleteLinksOf(tx: Tx, userId: number, since?: Date): Promi
   await tx.socialAccount.deleteMany({ where: { userId: BigInt(userId), ...recent } })
 }
 
-/** A link of another application to an identity. */
+/** A link to an identity that is imported from another application. */
 export interface ImportedLink extends ImportItem {
   provider: string
   issuer: string

@@ -3,8 +3,8 @@ import { eventContext, recordEvent } from '../../../users/events.ts'
 import { acceptInvitation, findInvitation } from '../../../users/invitations.ts'
 import type { Opened } from '../account.ts'
 import { socialFailure } from '../failure.ts'
-import { Overtaken, untilCurrent } from '../overtaken.ts'
 import type { SocialProvider } from '../provider.ts'
+import { FactsChanged, retryOnChange } from '../retry-on-change.ts'
 import { insertLink, ownerOf, type StoredIdentity } from '../store.ts'
 
 interface Acceptance {
@@ -23,16 +23,16 @@ export async function acceptWithIdentity(
   { provider, identity, token }: Acceptance,
 ): Promise<Opened> {
   const origin = eventContext(request)
-  return untilCurrent(request.server.database, async (tx) => {
+  return retryOnChange(request.server.database, async (tx) => {
     if (await ownerOf(tx, identity)) throw socialFailure('account_exists', 'linked to another user')
     const invitation = await findInvitation({ prisma: tx }, token, origin.now)
     if (!invitation) throw socialFailure('expired', 'the invitation is invalid')
     const { email } = invitation
     const name = invitation.name ?? identity.name ?? email.slice(0, email.lastIndexOf('@'))
     const user = await acceptInvitation(tx, origin, { token, name, password: null })
-    if (user === 'invalid') throw new Overtaken()
+    if (user === 'invalid') throw new FactsChanged()
     if (user === 'taken') throw socialFailure('account_exists', 'the invited address has an account')
-    if (!(await insertLink(tx, user.id, identity, origin.now))) throw new Overtaken()
+    if (!(await insertLink(tx, user.id, identity, origin.now))) throw new FactsChanged()
     await recordEvent(tx, origin, { type: 'social_linked', userId: user.id, data: { provider: provider.id } })
     return { user, password: null, isNewAccount: true }
   })

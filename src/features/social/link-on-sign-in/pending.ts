@@ -30,7 +30,7 @@ export const pendingTtl = 600_000
 /** Cookie of the browser that proved the identity. */
 export const pendingCookie = 'svc_pending_link'
 
-/** Refusals of an identity that has no account. Linking it reveals no more than the refusal. */
+/** Error codes after which svc offers to link the identity. The offer reveals no more than the error does. */
 const linkable: ReadonlySet<string> = new Set([
   'account_exists',
   'email_domain_not_allowed',
@@ -41,7 +41,7 @@ const linkable: ReadonlySet<string> = new Set([
 
 const refused = new WeakMap<object, StoredIdentity>()
 
-/** Notes the identity that a sign-in was refused for. */
+/** Remembers with the error the identity whose sign-in it refuses. */
 export function noteRefused(error: unknown, identity: StoredIdentity): void {
   if (error instanceof HttpError && linkable.has(error.code)) refused.set(error, identity)
 }

@@ -59,13 +59,16 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
     return pending && provider?.config.link ? { pending, provider } : null
   }
 
-  /** Forgets the pending link and continues. */
+  /** Deletes the pending link and continues. */
   function leave(request: FastifyRequest, reply: FastifyReply, returnTo: string | null): FastifyReply {
     app.cookies.clear(request, reply, pendingCookie)
     return goOn(reply, returnTo)
   }
 
-  /** Returns the user if a proof of the account followed that of the identity; otherwise the page that asks for it. */
+  /**
+   * Returns the user if the browser signed in or confirmed after it proved the identity; otherwise the page on which to do
+   * so.
+   */
   function userAfter(request: FastifyRequest, { provedAt }: PendingLink, page: string): User | string {
     const user = request.caller?.kind === 'session' ? request.caller.user : null
     if (!user) return ownSignIn(page)
