@@ -8,7 +8,7 @@ export function clientFacts(client: RegisteredClient) {
   return { client_id, name, type, application_type, authentication, grants, scopes, redirect_uris, first_party }
 }
 
-/** Returns a client as configured. Replaces the secret by whether there is one. */
+/** Returns a client as configured, with `has_secret` in place of its secret. */
 export function clientDetails(client: RegisteredClient) {
   const { secret, secret_hash, ...settings } = client
   return { ...settings, ...clientFacts(client), has_secret: secret !== undefined || secret_hash !== undefined }
