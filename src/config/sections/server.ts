@@ -100,7 +100,7 @@ export const serverSections = {
       default: true,
       reload: 'restart',
       description:
-        'Whether svc prepares its statements once for each connection to PostgreSQL. Use false behind a pooler that gives each transaction another connection and does not keep prepared statements: PgBouncer before 1.21 in transaction mode, or later with max_prepared_statements 0. svc then needs more processor time of the database. No effect with SQLite.',
+        'Whether svc prepares its statements once for each connection to PostgreSQL. Use false behind a pooler that gives each transaction another connection and does not keep prepared statements: PgBouncer before 1.21 in transaction mode, or later with max_prepared_statements = 0, the default before 1.24. svc then needs more processor time of the database. No effect with SQLite.',
     }),
   }),
   redis: section('Redis, optional. Stores rate limits and short-lived OAuth state. Sessions stay in the database.', {
@@ -120,7 +120,7 @@ export const serverSections = {
         reload: 'restart',
         example: ['sentinel-1.internal:26379', 'sentinel-2.internal:26379', 'sentinel-3.internal:26379'],
         description:
-          'Addresses of Redis Sentinel, which says where the primary is. svc follows a failover. With rediss://…, the sentinels use TLS too. docs/high-availability.md has recommended settings.',
+          'Addresses of Redis Sentinel, which says where the primary is. svc follows a failover. With rediss://…, the sentinels use TLS too. Set NODE_EXTRA_CA_CERTS for a private certificate authority. docs/high-availability.md has recommended settings.',
       },
     ),
     sentinel_password: nullable(
