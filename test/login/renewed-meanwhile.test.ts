@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 import { beforeNextTransaction } from '../support/meanwhile.ts'
@@ -40,4 +41,28 @@ t.test('refuses a request with a copied cookie if the password changed while its
   t.equal(answer.out, null, 'no code')
   t.equal(await svc.database.prisma.oauthConsent.count({ where: { userId: BigInt(id) } }), 0)
   t.equal(changes, 3)
+})
+
+t.test('issues no code for such a request', async (t) => {
+  const url = 'https://id.example'
+  const svc = await buildTestApp(t, { settings: { ...oauthSettings, app: { url } } })
+  const { email } = await svc.createUser()
+  const browser = svc.browser({ url })
+  await browser.signIn(email)
+  const cookie = await browser.jar.getCookieString(url)
+  const fields = Buffer.from(`${new URLSearchParams(request('own', { scope: 'openid offline_access' }))}`)
+  const [current_password, password] = passwords
+  const change = { current_password, password, password_confirmation: password, revoke_tokens: true }
+  const body = async function* () {
+    yield fields.subarray(0, 1)
+    t.equal((await browser.put('/user/password', change)).statusCode, 200)
+    yield fields.subarray(1)
+  }
+  const headers = { host: 'id.example', cookie, accept: 'text/html', 'sec-fetch-site': 'same-origin' }
+  const length = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': `${fields.length}` }
+  const post = { method: 'POST', url: '/oauth/authorize', payload: Readable.from(body()) } as const
+  const answer = await svc.app.inject({ ...post, headers: { ...headers, ...length } })
+  t.equal(answer.statusCode, 400)
+  t.notMatch(answer.headers.location, 'code=')
+  t.equal(await svc.database.prisma.oauthRecord.count({ where: { kind: { in: ['Grant', 'AuthorizationCode'] } } }), 0)
 })

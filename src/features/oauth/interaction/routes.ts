@@ -125,8 +125,7 @@ const interactions: FastifyPluginAsyncTypebox<InteractionOptions> = async (app, 
       const claims = details.prompt.details.missingOIDCClaims
       if (Array.isArray(claims)) grant.addOIDCClaims(claims)
       const grantId = await grant.save()
-      const { user } = signedIn
-      const session = request.session.state?.row?.id ?? null
+      const { user, rowId: session } = signedIn
       const client = { clientId, clientName: (await provider.Client.find(clientId))?.clientName }
       await saveConsent(app, { user, session, client, scopes, origin: eventContext(request) })
       const result = { consent: { grantId } }

@@ -20,7 +20,7 @@ export async function findConsent({ prisma }: Database, userId: number, clientId
 interface Consent {
   user: User
   /** Id of the session's row. */
-  session: string | null
+  session: string
   client: { clientId: string; clientName?: string | undefined }
   scopes: readonly string[]
   origin: EventContext

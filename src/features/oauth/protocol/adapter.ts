@@ -2,6 +2,7 @@ import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provid
 import type { Lookups, OauthRecordRow } from '../../../access/lookups/lookups.ts'
 import type { Clock } from '../../../clock.ts'
 import type { Config } from '../../../config/schema.ts'
+import { ownerOf } from './browser.ts'
 import type { Registry } from './clients.ts'
 import { type CookieRecords, isCookieRecord } from './cookie-records.ts'
 import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from './deferred-writes.ts'
@@ -113,7 +114,7 @@ export class RecordAdapter implements Adapter {
     // A session with a user is bound to a browser session of that user, and ends with it.
     const isOwned = record.userId !== null && (isSession || (owner !== null && !storedId))
     const follows = isSession && isOwned ? owner : null
-    const isHeld = !isSession && !storedId && isOwned && owner !== null && deferGrant({ owner, record })
+    const isHeld = !isSession && !storedId && isOwned && owner !== null && deferGrant({ owner: ownerOf(owner), record })
     const isSaved = isHeld || (await write({ ...record, sessionId: follows }))
     if (isSaved) return noteExpiry(key, end)
     const merged = isSession ? await this.#mergeSession(saved) : null
@@ -124,7 +125,7 @@ export class RecordAdapter implements Adapter {
       if (isOwned && owner === null) return false
       const read = isSession ? (storedPayload ?? '') : null
       if (storedId) return store.replace(recordId(row.kind, storedId), read, row)
-      return isOwned && owner !== null ? store.insertOf(owner, row) : store.insert(row)
+      return isOwned && owner !== null ? store.insertOf(ownerOf(owner), row) : store.insert(row)
     }
   }
 

@@ -1,13 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import Provider from 'oidc-provider'
 import type { User } from '../../../users/user.ts'
 import type { AskedTokens } from './introspection/request.ts'
+import type { Owner } from './store.ts'
 
 /** User who is signed in to svc's own session. The library's session does not decide who is signed in. */
 export interface SignedIn {
   user: User
   /** The session's public id. */
   sessionId: string
+  /** Id of the session's row. */
+  rowId: string
   /** Time of the authentication, in unix seconds. */
   since: number
   /** Authentication methods (RFC 8176). */
@@ -36,10 +40,17 @@ export function requestFactsOf(raw: IncomingMessage): RequestFacts {
   return facts
 }
 
+/** The browser session with this public id, as the request read it. */
+export function ownerOf(publicId: string): Owner {
+  const { ctx } = Provider
+  const signedIn = ctx && requestFactsOf(ctx.req).signedIn
+  return { publicId, rowId: signedIn?.sessionId === publicId ? signedIn.rowId : null }
+}
+
 /** Returns the signed-in user of the browser, or null. */
 export function signedInOf(request: FastifyRequest): SignedIn | null {
   const row = request.session?.state?.row
   if (!request.caller?.user || !row?.user) return null
   const { at, methods } = request.session.proof ?? { at: row.createdAt, methods: [] }
-  return { user: row.user, sessionId: row.publicId, since: Math.floor(at / 1000), methods }
+  return { user: row.user, sessionId: row.publicId, rowId: row.id, since: Math.floor(at / 1000), methods }
 }

@@ -1,10 +1,10 @@
 import Provider, { type Client } from 'oidc-provider'
-import type { NewRecord } from './store.ts'
+import type { NewRecord, Owner } from './store.ts'
 
 /** A new grant of a browser session, to be inserted together with its code. */
 interface DeferredGrant {
   /** Public id of the browser session. */
-  owner: string
+  owner: Owner
   record: NewRecord
 }
 

@@ -20,6 +20,13 @@ export interface NewRecord {
   expiresAt: number | null
 }
 
+/** A browser session that a record depends on. */
+export interface Owner {
+  publicId: string
+  /** Id of its row when the request read it, which a renewal changes; null if the request did not. */
+  rowId: string | null
+}
+
 /** Key of a record. The database stores only the hash of an identifier. */
 export const recordId = (kind: string, identifier: string): string => sha256Hex(`${kind}\0${identifier}`)
 
@@ -57,29 +64,30 @@ export class RecordStore {
   }
 
   /**
-   * Inserts a record of a browser session; false if that session no longer belongs to the user, or if the record
-   * exists. Locks the browser session, so that it cannot end during the insert.
+   * Inserts a record of a browser session; false if that session no longer belongs to the user or was renewed, or if the
+   * record exists. Locks the browser session, so that it cannot end during the insert.
    */
-  async insertOf(owner: string, record: NewRecord): Promise<boolean> {
+  async insertOf({ publicId, rowId }: Owner, record: NewRecord): Promise<boolean> {
     const sql = `INSERT INTO oauth_records ${columns}
       SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10
-      WHERE ${this.#isOwner('$11', '$7')}
+      WHERE ${this.#isOwner('$11', '$7', '$12')}
       ON CONFLICT DO NOTHING`
-    return (await this.#run('oauth-insert-of', sql, [...valuesOf(record), owner])) > 0
+    return (await this.#run('oauth-insert-of', sql, [...valuesOf(record), publicId, rowId])) > 0
   }
 
   /**
    * Inserts a grant of a browser session as `insertOf` does, and its code. On PostgreSQL in one statement: one round trip
    * and one commit.
    */
-  async insertGranted(owner: string, grant: NewRecord, code: NewRecord): Promise<boolean> {
+  async insertGranted(owner: Owner, grant: NewRecord, code: NewRecord): Promise<boolean> {
     if (!this.#database.pg) return (await this.insertOf(owner, grant)) && (await this.insert(code))
     const sql = `WITH granted AS (INSERT INTO oauth_records ${columns}
         SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10
-        WHERE ${this.#isOwner('$11', '$7')} ON CONFLICT DO NOTHING RETURNING id)
+        WHERE ${this.#isOwner('$11', '$7', '$22')} ON CONFLICT DO NOTHING RETURNING id)
       INSERT INTO oauth_records ${columns}
       SELECT $12, $13, $14, $15, $16, $17, CAST($18 AS BIGINT), $19, CAST($20 AS BIGINT), $21 FROM granted`
-    return (await this.#run('oauth-insert-granted', sql, [...valuesOf(grant), owner, ...valuesOf(code)])) > 0
+    const values = [...valuesOf(grant), owner.publicId, ...valuesOf(code), owner.rowId]
+    return (await this.#run('oauth-insert-granted', sql, values)) > 0
   }
 
   /**
@@ -217,9 +225,11 @@ export class RecordStore {
   }
 
   /** Tests whether a browser session belongs to the user. On PostgreSQL, locks it until the statement ends. */
-  #isOwner(publicId: string, userId: string): string {
+  #isOwner(publicId: string, userId: string, rowId?: string): string {
     const lock = this.#database.pg ? 'FOR KEY SHARE' : ''
-    return `EXISTS (SELECT 1 FROM sessions WHERE public_id = ${publicId} AND user_id = CAST(${userId} AS BIGINT) ${lock})`
+    const isRead = rowId ? `AND (id = ${rowId} OR CAST(${rowId} AS TEXT) IS NULL)` : ''
+    return `EXISTS (SELECT 1 FROM sessions
+      WHERE public_id = ${publicId} AND user_id = CAST(${userId} AS BIGINT) ${isRead} ${lock})`
   }
 
   #run(name: string, text: string, values: Value[]): Promise<number> {
