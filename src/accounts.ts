@@ -14,7 +14,7 @@ import { clearTwoFactor } from './users/two-factor.ts'
 import type { User } from './users/user.ts'
 import { deleteUser } from './users/users.ts'
 
-/** Tables of what ends when all users are signed out. */
+/** Tables whose rows `svc restore --end-sessions` deletes, so that all users are signed out. */
 export const signedInTables = ['sessions', 'remember_tokens', 'oauth_records'] as const
 
 type AccountChange = (tx: Tx, userId: number) => Promise<void>
@@ -56,7 +56,7 @@ function revocationsOf(app: Revoking): Pick<Accounts, 'revokeTokens' | 'revokeAc
   return { revokeTokens, revokeAccess }
 }
 
-/** The origin of a deletion, without personal data of the user. An administrator may have written some in the reason. */
+/** Returns the origin of a deletion without personal data of the user, which the reason of an administrator may contain. */
 function forgettingOrigin(origin: EventContext, { email, name }: User): EventContext {
   const personal = [email, name].filter(Boolean).map((text) => text.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
   const reason = origin.reason?.replace(new RegExp(personal.join('|'), 'giu'), '…') ?? null

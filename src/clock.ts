@@ -1,4 +1,4 @@
-/** The one source of time: tests move it. */
+/** The only source of time. Tests replace it with a clock that they can move. */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number

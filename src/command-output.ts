@@ -8,7 +8,7 @@ export const jsonOption = {
 /** Maximum width of a cell. */
 const maxWidth = 60
 
-/** Text of a value in a table: one line, whatever the value. */
+/** Returns the text of a value in a table, always as one line. */
 function cellOf(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
   if (Array.isArray(value)) return cellOf(value.map((item) => cellOf(item)).join(' '))

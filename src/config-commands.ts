@@ -25,7 +25,8 @@ interface Base {
   settings: Settings
 }
 
-async function inForce(): Promise<Base> {
+/** Returns the configuration that a server last saved in the database. */
+async function activeConfiguration(): Promise<Base> {
   const { config } = loadSettings()
   const { app, database: where } = config.current()
   const never = 'No server has saved its configuration in this database yet. Compare with a file: --against=<file>.'
@@ -68,7 +69,7 @@ async function diff(
 ): Promise<void> {
   const candidate = ofFile(file)
   const { against } = options
-  const base = against === undefined ? await inForce() : ofFile(against)
+  const base = against === undefined ? await activeConfiguration() : ofFile(against)
   const changes = changesBetween(base.settings, candidate.settings)
   if (changes.length === 0) {
     print(`${candidate.name} is identical to ${base.name}.`)

@@ -1,4 +1,4 @@
-/** What an error code means, and what the client does about it. `docs/errors.md` lists all of them. */
+/** Meaning of an error code, and how the client handles it. `docs/errors.md` lists all codes. */
 export interface ErrorDescription {
   status: number | readonly number[]
   meaning: string

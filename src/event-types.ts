@@ -68,7 +68,7 @@ const failures: readonly string[] = [
   'two_factor_failed',
 ] satisfies EventType[]
 
-/** Events of an account that anyone can cause who knows its address. */
+/** Successful events of an account that anyone who knows its address can cause. */
 const unproven: readonly string[] = ['login_code_sent', 'password_reset_requested'] satisfies EventType[]
 
 /** Failures that visitors can repeat as often as they like. */

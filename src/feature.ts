@@ -9,7 +9,7 @@ import type { WayIn } from './users/ways-in.ts'
 
 /** What a feature adds to the rest of svc, besides its routes. `app.ts` lists the features. */
 export interface Feature {
-  /** Signs users in without a password. */
+  /** A way to sign in without a password, which counts as one of the account's ways in. */
   wayIn?: WayIn
   /** Deletes data of an account that has no foreign key to the user. */
   deleteDataOf?(tx: Tx, userId: number): Promise<void>

@@ -16,7 +16,7 @@ import { type BootFile, BootFiles } from './workers/boot-files.ts'
 const pollInterval = 1_000
 
 /** A changed file must stay unchanged this long before svc reads it, in milliseconds; it may be half written. */
-const quiet = 200
+const stableTime = 200
 
 /** Reads files and remembers their contents: the configuration and secret files. */
 export class FilesRead {
@@ -152,7 +152,7 @@ export class Reloader {
     for (let before = this.#files, now = before.again(); !now.isSameAs(this.#files); now = before.again()) {
       if (now.isSameAs(before)) return void this.reload()
       before = now
-      await sleep(quiet, undefined, { ref: false })
+      await sleep(stableTime, undefined, { ref: false })
     }
   }
 

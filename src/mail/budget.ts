@@ -125,7 +125,7 @@ export class MailBudget {
   }
 }
 
-/** Notices do not use up the user's budget; only the mailbox counts both together. */
+/** Kind of a mail. The user's budget counts mails and notices separately, and the budget of the mailbox counts both. */
 type MailKind = 'mail' | 'notice'
 
 /** The budgets of a mail, in a fixed order that prevents deadlocks. */

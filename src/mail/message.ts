@@ -28,14 +28,14 @@ export interface Transport {
 
 interface Parts extends MailContent {
   id: string
-  /** Removes line breaks and other control characters, which headers must not contain (RFC 5322 section 2.2). */
+  /** Date of the mail, in Unix milliseconds. */
   at: number
   from: string
   to: string
   host: string
 }
 
-/** The text without line breaks and other control characters, which have no place in a header (RFC 5322 section 2.2). */
+/** Replaces line breaks and other control characters, which headers must not contain (RFC 5322 section 2.2), by spaces. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
 
 /** Adds the headers to a rendered mail. Throws for an invalid address. */

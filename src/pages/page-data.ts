@@ -28,7 +28,7 @@ export interface PageData extends AccountPageData, AccessPageData {
     email: string
     remember: boolean
     errors: FormErrors
-    /** Why the user should sign in, if it is not to use the application. */
+    /** Why the user should sign in, unless it is to use the application. */
     reason?: TextName | null
     /** A notice, such as that the password was reset. */
     notice: TextName | null

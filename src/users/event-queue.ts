@@ -4,10 +4,10 @@ import { type ListedEvent, toEvent } from './event-list.ts'
 /** Row of `jobs` that holds the lease. */
 const name = 'event-export'
 
-/** Which events wait for the export. */
+/** Events that wait for the export. */
 export interface ExportBacklog {
   count: number
-  /** Of the oldest one; null without any. */
+  /** Time of the oldest waiting event; null if none waits. */
   since: Date | null
 }
 
@@ -49,7 +49,7 @@ export async function markExported({ prisma }: Database, events: readonly Listed
   }
 }
 
-/** Returns the events that wait. */
+/** Returns the number and the oldest time of the events that wait. */
 export async function exportBacklog({ prisma }: Database): Promise<ExportBacklog> {
   const where = { exportedAt: null }
   const count = await prisma.event.count({ where })

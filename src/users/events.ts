@@ -12,7 +12,7 @@ import { lockUser } from './lock.ts'
 export interface EventContext {
   /** Administrator who acts on an account, such as `operator:ada`, or `system`; null for the user's own requests. */
   actor: string | null
-  /** What the request authenticated as, such as `user:5`; null without authentication. */
+  /** Authenticated caller, such as `user:5`; null without authentication. */
   caller: string | null
   /** Credential of the request, such as `session:<public id>` or `token:<id>`. */
   credential: string | null
@@ -81,7 +81,7 @@ export const eventContext = (request: FastifyRequest): EventContext => ({
 
 const credentialKinds = { session: 'session', api_token: 'token', user_jwt: 'jwt', machine: 'jwt' } as const
 
-/** Who authenticated, and how. */
+/** Returns who authenticated, and with which credential. */
 function callerFacts({ caller }: FastifyRequest): Pick<EventContext, 'caller' | 'credential' | 'clientId'> {
   if (!caller) return { caller: null, credential: null, clientId: null }
   const clientId = caller.kind === 'session' ? null : (caller.clientId ?? null)
@@ -167,13 +167,13 @@ export async function recordEvent(
   metrics?.event(type, data)
 }
 
-/** The administrator, or the user of the account, or the caller of a rejected request. */
+/** Returns the administrator, the user of the account, or the caller of a rejected request. */
 function actorOf({ actor, caller }: EventContext, type: EventType, userId: number | null): string {
   if (actor !== null) return actor
   return userId !== null && isProven(type) ? userRef(userId) : (caller ?? 'anonymous')
 }
 
-/** The origin without personal data, for events of deleted accounts. */
+/** Returns the origin without personal data, for events of deleted accounts. */
 export const withoutPerson = (origin: EventContext): EventContext => ({
   ...origin,
   ipAddress: null,

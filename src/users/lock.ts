@@ -28,7 +28,10 @@ export async function lockUserByEmail({ engine }: Engine, tx: Tx, email: string)
   await tx.$queryRaw`SELECT 1 FROM users WHERE email = ${canonicalEmail(email)} FOR NO KEY UPDATE`
 }
 
-/** What allows a request to write: its session (id of the row; null without one), the password hash that was checked, or an API token (id). */
+/**
+ * Credential that must still be valid when a request writes: its session (id of the row; null without one), the password
+ * hash that was checked, or an API token (id).
+ */
 export type Credential = { session: string | null } | { password: string | null } | { token: bigint }
 
 /**

@@ -19,11 +19,11 @@ interface Parts {
 }
 
 /**
- * Locks the user; whether the account has a way to sign in. A transaction that removes one calls this after the removal,
- * and rolls back on false.
+ * Locks the user and tests whether the account has a way to sign in. A transaction that removes a way calls this after the
+ * removal, and rolls back if it returns false.
  */
 export async function hasWayIn({ database, config, features }: Parts, tx: Tx, userId: number): Promise<boolean> {
-  // One removal at a time: otherwise each of two could count on what the other removes.
+  // Without the lock, two concurrent removals could each rely on the way that the other one removes.
   await lockUser(database, tx, userId)
   const user = await tx.user.findUnique({ where: { id: BigInt(userId) }, select: { password: true } })
   if (isPassword(user?.password ?? null)) return true
