@@ -125,7 +125,7 @@ export class MailBudget {
   }
 }
 
-/** Kind of a mail. The user's budget counts mails and notices separately, and the budget of the mailbox counts both. */
+/** Kind of a mail. The budgets of users and source addresses count each kind separately; that of a mailbox counts both. */
 type MailKind = 'mail' | 'notice'
 
 /** The budgets of a mail, in a fixed order that prevents deadlocks. */
