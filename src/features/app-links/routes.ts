@@ -51,7 +51,7 @@ const AssetLinks = Type.Array(
   { description: 'Digital Asset Links of Google.' },
 )
 
-/** Both platforms cache the files themselves, for up to a day. */
+/** Cache age of the files. Both platforms cache them for up to a day anyway. */
 const cached = 'public, max-age=3600'
 
 const config = { access: { family: 'none' }, alsoAnswers: [404] } as const

@@ -21,7 +21,7 @@ interface EmailChangeOptions {
   secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
 }
 
-/** Rolls back an undo that came too late. */
+/** Thrown to roll back an undo, because the old address is taken or the link was used. */
 class NotUndone extends Error {
   readonly why: 'taken' | 'used'
 

@@ -46,7 +46,7 @@ const taken = () => validationFailed({ email: ['The email has already been taken
 const wrongPassword = () =>
   validationFailed({ current_password: ['The provided password does not match your current password.'] })
 
-/** What a change of the account does in other features. */
+/** Account-wide changes that belong to other features. */
 export interface ProfileOptions {
   /** Deletes the account with the user's data in all features. */
   deleteAccount: (tx: Tx, origin: EventContext, user: User) => Promise<boolean>

@@ -49,7 +49,7 @@ const wrongCredentials: FieldErrors = { email: ['These credentials do not match 
 /** Tests for the link of a verification mail, which requires a session. */
 const isVerification = (returnTo: string | null): boolean => /^\/(email\/verify|verify-email)\//.test(returnTo ?? '')
 
-/** Why to sign in, if it is not to use an application. */
+/** Returns why the user should sign in, unless it is to use an application. */
 function reasonOf(returnTo: string | null): TextName | null {
   if (isVerification(returnTo)) return 'login.verify_reason'
   return returnTo?.split('?')[0] === linkPage ? 'login.link_reason' : null

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** What a form tells the page that comes after it. */
+/** Message that a form passes to the page that follows it. */
 export interface Flash {
   message: string
   token: string | null
@@ -8,13 +8,13 @@ export interface Flash {
 
 const cookie = 'svc_flash'
 
-/** Hands a flash to the browser rather than to the session's row: a token's plain text is stored nowhere. */
+/** Sends a flash in a cookie. It is not stored in the session's row, because it can contain a token's plain text. */
 export function setFlash(request: FastifyRequest, reply: FastifyReply, flash: Flash): void {
   const value = Buffer.from(JSON.stringify(flash)).toString('base64url')
   request.server.cookies.set(request, reply, cookie, value, { maxAge: 60, sameSite: 'lax' })
 }
 
-/** The flash, shown only once. */
+/** Returns the flash of the request and deletes its cookie, so that the page shows it once. */
 export function takeFlash(request: FastifyRequest, reply: FastifyReply): Flash | null {
   const value = request.cookies?.[cookie]
   if (value === undefined) return null

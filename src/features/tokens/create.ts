@@ -9,7 +9,10 @@ import { decideGrant, issueToken, tokenOwner } from '../../tokens/issue.ts'
 import type { NewAccessToken } from '../../tokens/store.ts'
 import type { CreateTokenBody } from './schemas.ts'
 
-/** Throws 403 or 423 if a session may not create a token with `svc:admin`, with which it could do without confirmation. */
+/**
+ * Throws 403 or 423 if a session may not create a token with `svc:admin`. Otherwise, such a token would replace the password
+ * confirmation of administrators.
+ */
 function requireAdministratorFor(request: FastifyRequest, abilities: readonly string[]): void {
   const caller = callerOf(request)
   if (caller.kind !== 'session' || !abilities.includes(adminScope)) return

@@ -21,7 +21,10 @@ const LoginFields = Type.Object({
 
 export type DeviceLogin = Static<typeof LoginFields>
 
-/** The body with the fields of every proof. The first field that a request has selects its proof; the last is the password. */
+/**
+ * Returns the body schema with the fields of all proofs. The first proof whose field is present applies, otherwise the
+ * password.
+ */
 export const deviceLoginBody = (proofs: readonly TokenProof[]): typeof LoginFields =>
   Type.Object(Object.assign({}, LoginFields.properties, ...proofs.map(({ fields }) => fields)), {
     title: 'DeviceLoginRequest',

@@ -16,7 +16,7 @@ const querystring = Type.Object({
 })
 const refused = pageAnswers.refused
 
-/** The way in that the owner of a locked account gets by mail. */
+/** The page of the mailed link that unlocks an account. */
 const unlock: FastifyPluginAsyncTypebox = async (app) => {
   await addPages(app)
 

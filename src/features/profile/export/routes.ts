@@ -9,7 +9,7 @@ import { eventContext, recordEvent } from '../../../users/events.ts'
 import { notify } from '../../../users/notices.ts'
 import { wireDate } from '../../../users/wire-date.ts'
 
-/** An export reads all rows of the user. */
+/** Limit on exports, because each one reads all rows of the user. */
 const exportLimit: RequestLimit = { name: 'data-export', rate: { max: 10, window: 3_600_000 }, by: ['user'] }
 
 const DataExport = Type.Object(
@@ -17,7 +17,7 @@ const DataExport = Type.Object(
   { title: 'DataExport', additionalProperties: true, description: "The user's data, by kind." },
 )
 
-/** The same as a file. */
+/** The export as a file. */
 const file = {
   description: 'The data as a file.',
   content: { 'application/json': { schema: DataExport } },
