@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import Provider from 'oidc-provider'
 import type { User } from '../../../users/user.ts'
 import type { AskedTokens } from './introspection/request.ts'
-import type { Owner } from './store.ts'
 
 /** User who is signed in to svc's own session. The library's session does not decide who is signed in. */
 export interface SignedIn {
@@ -38,13 +36,6 @@ export function requestFactsOf(raw: IncomingMessage): RequestFacts {
   if (!facts)
     throw new Error('No facts are stored for this request. Call setRequestFacts before the library handles it.')
   return facts
-}
-
-/** The browser session with this public id, as the request read it. */
-export function ownerOf(publicId: string): Owner {
-  const { ctx } = Provider
-  const signedIn = ctx && requestFactsOf(ctx.req).signedIn
-  return { publicId, rowId: signedIn?.sessionId === publicId ? signedIn.rowId : null }
 }
 
 /** Returns the signed-in user of the browser, or null. */

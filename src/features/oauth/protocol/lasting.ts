@@ -1,4 +1,6 @@
 import Provider, { type AdapterPayload } from 'oidc-provider'
+import { requestFactsOf } from './browser.ts'
+import type { Owner } from './store.ts'
 
 /** Payload of a session or grant, with the browser session of its row and the payload that was read. */
 export type LastingPayload = AdapterPayload & {
@@ -20,4 +22,11 @@ export function contentOf(session: LastingPayload): string {
 export function isNewSession(uid: string | undefined): boolean {
   const session: { uid?: string; storedId?: string } | undefined = Provider.ctx?.oidc.session
   return session !== undefined && session.uid === uid && session.storedId === undefined
+}
+
+/** Returns the browser session with this public id, as the request read it. */
+export function ownerOf(publicId: string): Owner {
+  const { ctx } = Provider
+  const signedIn = ctx && requestFactsOf(ctx.req).signedIn
+  return { publicId, rowId: signedIn?.sessionId === publicId ? signedIn.rowId : null }
 }
