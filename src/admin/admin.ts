@@ -7,14 +7,14 @@ import { lockUsers } from '../users/lock.ts'
 /** Locks accounts until the transaction ends. */
 type Hold = (tx: Tx, userIds: readonly number[]) => Promise<void>
 
-/** What operations of administrators use: the parts of an app, which commands have without an app. */
+/** The parts of an app that operations of administrators use. Commands create these parts without an app. */
 export type Admin = AccountParts &
   Pick<FastifyInstance, 'counters'> & {
     mail: Pick<Mail, 'queue' | 'queueNotice'>
-    /** Throws if the caller may no longer make changes. Commands have none. */
+    /** Replaces the lock of `holdAccounts`, and throws if the caller may no longer make changes. Commands leave it out. */
     hold?: Hold
   }
 
-/** Locks the accounts of a change before anything else in its transaction. Throws if the caller may no longer make it. */
+/** Locks the accounts that a transaction changes. Call it first. Throws if the caller may no longer make the change. */
 export const holdAccounts = ({ database, hold }: Admin, tx: Tx, userIds: readonly number[]): Promise<void> =>
   hold ? hold(tx, userIds) : lockUsers(database, tx, userIds)

@@ -44,7 +44,7 @@ export async function attempt<T>(operation: Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the user that the options name, or null without a name. */
+/** Returns the user that the options name, or null if they name no user. */
 export async function namedUser(
   { database }: Pick<CommandContext, 'database'>,
   { email, id }: { readonly email?: string; readonly id?: number },
@@ -60,7 +60,7 @@ export async function namedUser(
   )
 }
 
-/** The same, for commands that require a user. */
+/** Returns the user that the options name. Throws if they name no user. */
 export async function requireTarget(
   context: Pick<CommandContext, 'database'>,
   options: { readonly email?: string; readonly id?: number },

@@ -49,7 +49,7 @@ async function list(context: CommandContext, { options: given }: CommandInput<ty
   const before = given.after === undefined ? null : cursorOf(given.after)
   if (given.after !== undefined && !before) throw new CommandError('--after must be the cursor of an event.')
   const fresh = given.follow ? newEvents(database, filter, now) : null
-  // Before the list is read, so that no event falls between the two.
+  // Marks all current events as known. This comes before the list, so that --follow misses no event in between.
   await fresh?.()
   const found = await searchEvents(database, filter, { before, take: given.limit + 1 })
   const shown = found.slice(0, given.limit)

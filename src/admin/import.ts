@@ -59,8 +59,8 @@ async function findFree(
 }
 
 /**
- * Creates users in batches, or only reports what it would do. Users whose address has an account stay as they are, so that
- * an import can be repeated.
+ * Creates users in batches, or only reports what it would do. It does not change accounts that exist, so that an import
+ * can be repeated.
  */
 export async function importUsers(
   admin: Admin,

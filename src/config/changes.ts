@@ -83,7 +83,7 @@ export function textOf(value: unknown, schema: Schema): string {
 
 /** Returns the next settings, except keys that need a restart, which keep their running values. */
 export function withoutRestart(running: Settings, next: Settings): Settings {
-  // Sound: both arguments are settings, and each key comes whole from one of them.
+  // Sound: both arguments are settings, and `kept` copies each value unchanged from one of them.
   return kept(running, next, rootSchema) as Settings
 }
 

@@ -27,7 +27,7 @@ export function compileSchema(
   return { ajv, validate: ajv.compile(schema) }
 }
 
-/** Code for the maximum of a duration, in milliseconds. The generated validator has the function under the same name. */
+/** Code for the maximum of a duration, in milliseconds. The generated validator receives `toMilliseconds` as a parameter. */
 function maximumCode(context: KeywordCxt): void {
   const convert = context.gen.scopeValue('func', { ref: toMilliseconds, code: _`toMilliseconds` })
   context.fail(_`${convert}(${context.data}) > ${context.schema}`)

@@ -61,7 +61,7 @@ class Reader {
     if (isSeq(node)) return node.items.map((item, index) => this.read(item as Node, [...path, index]) ?? null)
     if (!isScalar(node)) return undefined
     if (typeof node.value === 'string') return this.#text(unmaskReferences(node.value), path)
-    // A key without a value is not set; an explicit null is a value.
+    // `key:` without a value means that the key is not set. `key: null` sets it to null.
     return node.value === null && !node.source ? undefined : node.value
   }
 

@@ -12,16 +12,16 @@ export interface MatchedFile {
 /** All configuration files of a directory. */
 const pattern = '*.yaml'
 
-/** Path that `readSource` answers with the files of a directory. */
+/** Path for which `readSource` returns the list of configuration files in a directory. */
 export const filesOf = (directory: string): string => join(directory, pattern)
 
-/** Returns what to watch for changes of a path: a list of files changes with its directory. */
+/** Returns the path to watch: for a list of files, its directory. */
 export const watchedPath = (path: string): string => (basename(path) === pattern ? dirname(path) : path)
 
 /** Maximum size of a file of a directory, in bytes. */
 const maxSize = 1_048_576
 
-/** Reads a text file, or with `*.yaml` as its name the list of these files as JSON. */
+/** Reads a text file. If the file name is `*.yaml`, returns the list of matching files as JSON. */
 export function readSource(path: string): string {
   if (basename(path) !== pattern) return readFileSync(path, 'utf8')
   const directory = dirname(path)
@@ -30,8 +30,8 @@ export function readSource(path: string): string {
 }
 
 /**
- * Other people can write files of the directory. They must not make svc read, and quote in its errors, a file that only svc
- * can read, or wait for a pipe.
+ * Returns why svc must not read a file. Other teams can write to the directory. A link could make svc quote a file that
+ * only svc can read in an error message, and a pipe could make svc wait.
  */
 function problemOf(directory: string, name: string): string | null {
   try {

@@ -111,8 +111,8 @@ function isEmailDomain(text: string): boolean {
 }
 
 /**
- * Tests for the URL of a database. SQLite in memory is impossible, because svc opens several connections, and SQLite's
- * spellings of it must not name a file. A path that is a directory or a remote host is a mistake too.
+ * Tests for the URL of a database. Rejects SQLite in memory, because svc opens several connections, which would not share
+ * the data. Also rejects directories and remote hosts.
  */
 export function isDatabaseUrl(text: string): boolean {
   if (!text.startsWith('file:')) return hasProtocol(text, ['postgresql:', 'postgres:'])

@@ -54,7 +54,7 @@ const isPlaceholder = (secret: string): boolean =>
     .replace(fillers, ' ')
     .replace(/[^a-z\d]/gi, '').length < leastLeft && secret.search(placeholders) >= 0
 
-/** Returns why a secret is guessable, as the end of "must be random, but this one …", or null. */
+/** Returns why a secret is guessable, to complete the message "must be random, but this one …", or null. */
 export function weaknessOf(secret: string, leastBits: number, published: PublishedSecrets): string | null {
   if (published.has(secret)) return 'is in a published list of secrets'
   if (isPlaceholder(secret)) return 'consists of placeholder words'

@@ -12,7 +12,7 @@ export function isLoopback(hostname: string): boolean {
   )
 }
 
-/** Tests for a public suffix, where anyone can register names. Nothing must be bound to one. */
+/** Tests for a public suffix, such as `co.uk`, where anyone can register names. svc must not trust all hosts below one. */
 export function isPublicSuffix(domain: string): boolean {
   return getPublicSuffix(domain, { allowPrivateDomains: true }) === domain
 }

@@ -156,7 +156,7 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   }
 }
 
-/** Reports a value at its current path where the file has it at a former one. */
+/** Copies the place of a value from the former path, which the file uses, to the current path. */
 function rename({ places, substituted }: Sources, from: string, to: string): void {
   const place = places.get(from)
   if (place) places.set(to, place)
@@ -181,7 +181,7 @@ function readText(file: string, read: ReadFile, isNeeded: boolean): string | nul
   }
 }
 
-/** Drops findings that follow from others at the same path. */
+/** Drops findings whose path equals, contains or is within the path of another finding, which probably caused them. */
 function unrelated(findings: readonly Finding[], others: readonly Finding[]): Finding[] {
   const places = others.map(({ path }) => pointer(path))
   return findings.filter(({ path }) => !places.some((place) => areRelated(place, pointer(path))))

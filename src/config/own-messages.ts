@@ -20,7 +20,7 @@ interface TextFile {
   problem: string | null
 }
 
-/** Reads the files of `i18n.directory`. A language without a file has none. */
+/** Reads the files of `i18n.directory`. Skips languages that have no file. */
 export const textFilesIn = (directory: string | null): TextFile[] =>
   directory === null
     ? []

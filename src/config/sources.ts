@@ -108,11 +108,11 @@ class SourceReader {
     this.all.problems.push({ file, line, key: printed(path), message })
   }
 
-  /** Adds what is not the value itself. `move` returns the path of a value in the whole configuration. */
+  /** Adds the lines, variables and problems of a file. `move` returns the path of a value in the whole configuration. */
   add(source: Source, file: string, move = (path: Path): Path => path): void {
     const moved = (place: string) => pointer(move(stepsOf(place)))
     for (const [place, line] of source.lines) {
-      // Sections of several files keep their first place.
+      // If several files have the same section, the place of the first one counts.
       const where = moved(place)
       if (!this.all.places.has(where)) this.all.places.set(where, { file, line })
     }
@@ -165,7 +165,7 @@ class SourceReader {
     for (const place of source.substituted) {
       const path = stepsOf(place)
       if (path.at(-1) === 'secret') continue
-      // Names and URLs of a client are public: they would show any variable of svc.
+      // Other teams write these files, and the names and URLs of a client are public: they could reveal any variable.
       this.report(
         { file, line: source.lines.get(place) ?? 1 },
         'must not refer to the environment; only secret may',

@@ -24,7 +24,7 @@ export async function createValidator(schema: Schema): Promise<(value: unknown) 
       const errors = located(validate.errors ?? [], root.value)
       findings.push(...explain(errors, schema))
       for (const error of errors) repair(root, error, schema)
-      // Fills the defaults of replaced parts.
+      // Validates again, which fills in the defaults of the replaced parts.
       validate(root.value)
       root.value = mapValue(root.value, schema, withoutFiles)
     }

@@ -33,7 +33,7 @@ function credentialWarnings({ clients }: Config): string[] {
   )
 }
 
-/** A relative path names a different address on each page. */
+/** A relative path would lead to a different URL on each page. */
 const logoWarnings = ({ theme: { logo } }: Config): string[] =>
   logo === null || logo.startsWith('/') || URL.canParse(logo)
     ? []

@@ -8,7 +8,7 @@ const answerTimeout = 30_000
 /** The answer of one server. */
 export type ServerAnswer = ReloadResult & { pid: number }
 
-/** Returns whether no process listens on the socket any more. */
+/** Tests for a socket on which no process listens, such as that of a server that crashed. */
 export const isStale = (path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(path)

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Sockets of running servers are files here, which only the user that runs svc can reach. */
+/** The directory of the sockets of running servers. Only the user that runs svc can access it. */
 export class RunDirectory {
   readonly path: string
-  /** How the sockets of all servers with this configuration file begin. */
+  /** Prefix of the socket names of all servers with this configuration file. */
   readonly #prefix: string
 
   constructor(path: string, configFile: string) {
@@ -13,7 +13,7 @@ export class RunDirectory {
     this.#prefix = createHash('sha256').update(configFile).digest('hex').slice(0, 16)
   }
 
-  /** Creates the directory. Throws if another user could replace what is in it. */
+  /** Creates the directory. Throws if another user could replace files in it. */
   create(): void {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
     this.#check()

@@ -19,13 +19,13 @@ export class ControlServer {
     this.#server = server
   }
 
-  /** Opens the socket. Without one svc works, except for that command: returns null and logs why. */
+  /** Opens the socket. If this fails, logs why and returns null: svc then runs without `svc config:reload`. */
   static async open(
     directory: RunDirectory,
     reload: () => Promise<ReloadResult>,
     log: Pick<FastifyBaseLogger, 'warn'>,
   ): Promise<ControlServer | null> {
-    // Windows has neither modes nor user ids.
+    // Windows has no file modes and user ids that could protect the socket.
     if (!process.getuid) return null
     const server = createServer((socket) => answer(socket, reload))
     server.maxConnections = 8
@@ -34,7 +34,7 @@ export class ControlServer {
       directory.create()
       for (const path of directory.sockets()) if (await isStale(path)) rmSync(path, { force: true })
       const name = randomBytes(4).toString('hex')
-      // Clients find the socket under its final name, when it already accepts connections.
+      // The socket gets its final name only once it accepts connections, so that clients never find an unready one.
       const draft = `${directory.socket(name)}~`
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject)

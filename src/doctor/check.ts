@@ -11,7 +11,7 @@ export interface Check {
 
 type Make = (check: string, message: string, key?: string | null) => Check
 
-/** A message may repeat text of the other side, which must neither add a line nor control the terminal. */
+/** Removes line breaks and control characters: a message may quote the other server. */
 const made =
   (status: Check['status']): Make =>
   (check, message, key = null) => ({ check, status, message: forTerminal(message.replace(/\s+/g, ' ')), key })
@@ -21,10 +21,10 @@ export const warning = made('warning')
 export const failure = made('error')
 export const skipped = made('skipped')
 
-/** A text of the other side for a message, of limited length. */
+/** Quotes text of the other server for a message, up to a maximum length. */
 export const quoted = (text: unknown): string => `"${String(text).slice(0, 200)}"`
 
-/** The reason of an error, also of one per address. */
+/** Returns the message of an error, or all messages if connections to several addresses failed. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ')
   return error instanceof Error ? error.message || String((error as NodeJS.ErrnoException).code) : String(error)

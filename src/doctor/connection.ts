@@ -4,7 +4,7 @@ import type { Answer } from './probe.ts'
 
 const day = 24 * 60 * 60 * 1_000
 
-/** Remaining validity below which a certificate should have been renewed. */
+/** The check warns about a certificate that expires within this time, in milliseconds. */
 const renewal = 14 * day
 
 const meanings: Readonly<Record<string, string>> = {

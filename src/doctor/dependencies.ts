@@ -62,7 +62,7 @@ export async function checkMail({ mail, app }: Config): Promise<Check[]> {
   }
 }
 
-/** Checks that svc trusts the proxy in front of it, and no one else. */
+/** Checks that `server.trust_proxy` lists the proxy in front of svc, and not every address. */
 export function checkTrust({ app, server }: Config): Check[] {
   const key = 'server.trust_proxy'
   const open = server.trust_proxy.find((range) => /\/0+$/.test(range))

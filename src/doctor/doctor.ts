@@ -10,9 +10,9 @@ import { probe } from './probe.ts'
 import { checkCookies, checkDiscovery, checkHeaders, guarded } from './responses.ts'
 
 interface Deployment {
-  /** Its address. By default `app.url` of the file. */
+  /** The address of the deployment. Default: `app.url` of the file. */
   address: string | undefined
-  /** Its configuration. */
+  /** The configuration file of the deployment. */
   file: string | undefined
 }
 

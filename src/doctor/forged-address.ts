@@ -1,12 +1,12 @@
 import { type Check, failure, ok, skipped } from './check.ts'
 import { type Answer, probe } from './probe.ts'
 
-/** An address for documentation (RFC 5737), which no client has. */
+/** An address that is reserved for documentation (RFC 5737), so that no client has it. */
 const forged = '203.0.113.77'
 
 /**
- * Tests whether a client can choose its own address, by which svc limits attempts. A request to an unknown provider counts
- * by address and reports the remaining number; with a forged header, the count must continue instead of beginning again.
+ * Tests whether a client can forge the address by which svc limits its attempts. svc counts requests to an unknown provider
+ * by address, and returns the remaining number. If a forged header has no effect, this number continues to fall.
  */
 export async function checkForgedAddress(url: URL): Promise<Check[]> {
   const check = 'proxy'
@@ -20,7 +20,7 @@ export async function checkForgedAddress(url: URL): Promise<Check[]> {
   const answers = [await remaining({ 'x-forwarded-for': forged }), await remaining({ forwarded: `for=${forged}` })]
   if (first === null || second === null || answers.includes(null))
     return [skipped(check, 'The limit that shows the address of a client is off, so it cannot be tested.')]
-  // Other clients of this address may count in between, but the number never grows unless the address changed.
+  // Requests of other clients with the same address may lower the number. Only another address raises it.
   if (answers.some((number) => (number ?? 0) >= second)) {
     const message =
       'A client can forge its address with X-Forwarded-For and so evade rate limits. The proxy must append the address ' +

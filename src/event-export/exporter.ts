@@ -8,10 +8,10 @@ import { sinkFor } from './sinks.ts'
 /** Interval of the export, and the maximum delay after failures, in milliseconds. */
 const [exportEvery, maxDelay] = [1_000, 60_000]
 
-/** How long one process exports alone, in milliseconds. Longer than the timeouts of all destinations. */
+/** How long a process holds the lease of the export, in milliseconds. It exceeds the timeouts of all destinations. */
 const lease = 60_000
 
-/** Transactions commit in another order than that of their events: how long svc waits for late ones, in milliseconds. */
+/** How long svc waits for transactions that commit after later events, in milliseconds. */
 const settling = 1_000
 
 /** Events per write. */

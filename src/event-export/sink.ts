@@ -15,8 +15,8 @@ export interface Sink {
 }
 
 /**
- * JSON in ASCII. Terminals and parsers of lines interpret some characters of Unicode, and events contain text of strangers,
- * such as the user agent.
+ * Returns JSON in ASCII. Events contain text of clients, such as the user agent, and terminals and log parsers interpret
+ * some Unicode characters.
  */
 export const asciiJson = (value: object): string =>
   JSON.stringify(value).replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

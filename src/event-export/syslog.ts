@@ -36,7 +36,7 @@ export function syslogSink(target: string): Sink {
   return new StreamSink(() => connectTls({ host, port: portOf(url, 6514), ...name }), 'secureConnect')
 }
 
-/** Sends each message in a datagram. A receiver on this machine that does not run is noticed, a lost datagram is not. */
+/** Sends each message in a datagram. Detects a missing receiver on the same machine, but not a lost datagram. */
 const datagramSink = (host: string, port: number): Sink => ({
   async write(events) {
     const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
@@ -50,7 +50,7 @@ const datagramSink = (host: string, port: number): Sink => ({
         )
         await Promise.race([sent, failed])
       }
-      // The answer of a port without a receiver arrives with the next call.
+      // Waits briefly for the error that the system reports if no process listens on the port.
       await Promise.race([new Promise((resolve) => setTimeout(resolve, 20)), failed])
     } finally {
       socket.close()
@@ -69,7 +69,7 @@ class StreamSink implements Sink {
   readonly #open: () => Socket
   readonly #ready: string
   #socket: Socket | null = null
-  /** The last batch. Syslog has no acknowledgements: when a connection ends, its receiver may not have read it. */
+  /** The last batch, to send again over a new connection: without acknowledgements, the receiver may not have read it. */
   #last = ''
 
   constructor(open: () => Socket, ready = 'connect') {
@@ -112,7 +112,7 @@ class StreamSink implements Sink {
     const done = Promise.withResolvers<void>()
     socket.on('error', done.reject)
     socket.once(this.#ready, () => done.resolve())
-    // Nothing is expected; reading notices that the receiver closes.
+    // Syslog receivers send nothing. Reading detects when the receiver closes the connection.
     socket.resume()
     try {
       await Promise.race([done.promise, late()])

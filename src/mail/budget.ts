@@ -45,7 +45,7 @@ interface Spent {
 
 /**
  * Limits mail by recipient, source address and user. Rejected mail does not count. Uses the counters directly, because
- * @fastify/rate-limit cannot count in a transaction, take hits back or delay increasingly.
+ * @fastify/rate-limit cannot count in a transaction, undo a hit or increase the delay.
  */
 export class MailBudget {
   readonly #config: CurrentConfig
@@ -62,8 +62,8 @@ export class MailBudget {
   }
 
   /**
-   * Counts a notice in the transaction of its cause. Returns null if it may be sent, or the time (Unix milliseconds) from which
-   * it may, and whether an equal one was sent recently.
+   * Counts a notice in the transaction of its cause. Returns null if svc may send it now. Otherwise returns when svc may send
+   * it (`until`, Unix milliseconds), and whether it waits because an equal notice was sent recently (`isEqual`).
    */
   async spendNotice(
     tx: Tx,
@@ -82,7 +82,7 @@ export class MailBudget {
     return rate ? budgetsOf(rate, kind, to, cause) : []
   }
 
-  /** Counts a hit of each budget. A budget that is spent takes those of the others back, except the hit of `first`. */
+  /** Counts a hit of each budget. If a budget is spent, undoes the hits of the others, except the hit of `first`. */
   async #spend(
     counters: Counters,
     budgets: readonly NamedHit[],
@@ -102,8 +102,8 @@ export class MailBudget {
   }
 
   /**
-   * Counts a request for a mail to an address that may have no account. Both counters then show the same for every
-   * address. `source` is the spent budget of the source address, `isAllowed` whether the mailbox may get the mail.
+   * Counts a request for a mail before svc looks for the account, so that the counters do not reveal whether it exists.
+   * `source` is the spent budget of the source address. `isAllowed` tells whether the mailbox may get the mail.
    */
   async reserve(
     tx: Tx,
@@ -130,7 +130,7 @@ type MailKind = 'mail' | 'notice'
 
 /** The budgets of a mail, in a fixed order that prevents deadlocks. */
 function budgetsOf({ max }: Rate, kind: MailKind, to: string, { userId, ipAddress }: MailCause): NamedHit[] {
-  // After `max` mails the next ones wait 30 s, 1 m, 2 m … 1 h, until a whole window passes without a mail.
+  // After `max` mails, each further mail waits longer: 30 s, 1 m, 2 m … 1 h. A window without mail resets the delay.
   const own: LimitRule = { max: Math.max(2, max), window: day, block: 'growing' }
   const shared: LimitRule = { max: Math.max(2, addressShare * max), window: hour, block: 'growing' }
   return [

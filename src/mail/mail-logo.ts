@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 
-/** An image that travels with a mail. */
+/** An image that is attached to a mail. */
 interface Attachment {
   cid: string
   contentType: string

@@ -96,9 +96,9 @@ export class Mail {
   }
 
   /**
-   * Queues a notice in the transaction of its cause. Notices are never rejected: a notice waits if an equal one was
-   * sent recently or a budget is spent, and merges with equal ones. With a spent budget, all alike notices merge, which
-   * bounds the number of queued mails.
+   * Queues a notice in the transaction of its cause, and never rejects it. If an equal notice was sent recently, the notice
+   * waits and merges with equal ones. If a budget is spent, it waits and merges with all notices of its kind to the address,
+   * which limits the number of queued mails.
    */
   async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { equal, alike }: NoticeKeys): Promise<void> {
     const now = this.#clock.now()
@@ -110,7 +110,7 @@ export class Mail {
   }
 }
 
-/** Created once, so that retries keep the Message-ID; random, so that it does not reveal the number of mails. */
+/** Adds the id of the mail, from which all attempts make the Message-ID. It is random to hide the number of mails. */
 const queued = (draft: MailDraft, now: number): QueuedMail => ({ id: randomAlphanumeric(24), at: now, ...draft })
 
 /** Sends the mail of the outbox. */

@@ -12,7 +12,7 @@ export interface MailContent {
   subject: string
   text: string
   html: string
-  /** The logo, if it travels with the mail. */
+  /** The logo, if the mail has it as an attachment. */
   attachment: MailLogo['attachment']
 }
 

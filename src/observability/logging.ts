@@ -27,7 +27,7 @@ export const createLogger = (
   base: Record<string, unknown> | null = null,
 ): Logger => pino({ level, base, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
 
-/** A write of this size to a pipe is atomic (PIPE_BUF), so that the lines of several processes do not mix. */
+/** Maximum size of an atomic write to a pipe (PIPE_BUF). Up to it, lines of several processes do not mix. */
 const atomicWrite = 4_096
 
 /** Buffered standard output, flushed when the process ends. */

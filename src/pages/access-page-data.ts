@@ -83,7 +83,7 @@ export interface AccessPageData {
       createdAt: string | null
       lastUsedAt: string | null
     }[]
-    /** Providers to link, with their logo, or the letter in its place, and the class with their colours. */
+    /** Providers to link. `mark` is the logo, `letter` replaces a missing logo, and `brand` is the class with the colours. */
     providers: readonly { action: string; label: string; mark: object | null; letter: string; brand: string | null }[]
     /** Page that confirms the password before changes; null after a recent confirmation. */
     confirmHref: string | null

@@ -7,7 +7,7 @@ const year = { maxAge: 365 * 24 * 3600, sameSite: 'lax' } as const
 /** An authorization expires after an hour. */
 const hour = { maxAge: 3600, sameSite: 'lax' } as const
 
-/** Keeps the language that a visitor chose, also in place of the one that an authorization asks for. */
+/** Keeps the language that a visitor chose. It also replaces the language that the current authorization asks for. */
 export function keepChosenLanguage(request: FastifyRequest, reply: FastifyReply, chosen: Language): void {
   const { cookies } = request.server
   cookies.set(request, reply, languageCookie, chosen, year)

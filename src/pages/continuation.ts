@@ -26,7 +26,7 @@ export function showApplication(reply: FastifyReply, application: Application): 
   if (application.logo !== null) allowImage(reply, application.logo)
 }
 
-/** Where a path of svc finally redirects: a redirect URI, and its application. */
+/** The final destination of a path of svc: a redirect URI, and its application. */
 export interface Destination {
   redirectUri: string | null
   application: Application
@@ -61,7 +61,7 @@ export async function announceReturn(
   if (destination.redirectUri !== null) allowFormTarget(reply, destination.redirectUri)
 }
 
-/** Where a path continues after the page that links an account. */
+/** Returns the path after the page that links an account, if the path leads to that page. Otherwise returns the path. */
 export function lastTarget(config: Config, returnTo: string | null): string | null {
   const url = URL.parse(returnTo ?? '', 'https://svc.invalid')
   return url?.pathname === linkPage ? returnTarget(config, url.searchParams.get('return_to')) : returnTo

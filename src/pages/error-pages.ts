@@ -8,14 +8,14 @@ import { sendErrorPage } from './pages.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `false` answers errors as JSON to browsers too: a proxy would show the page under another address. */
+    /** `false` sends errors as JSON to browsers too, because a proxy would show the page under another address. */
     errorPages?: false
   }
 }
 
 /**
- * Tests whether a browser opened the address of a route that has no pages. Forms of svc post to routes with pages, and
- * browsers do not accept JSON.
+ * Tests whether a browser opened the address of a route that has no pages. Only GET and HEAD count, because the forms of svc
+ * post to routes with pages. A request that accepts JSON does not count, because browsers do not accept it.
  */
 const opensAddress = (request: FastifyRequest): boolean =>
   ['GET', 'HEAD'].includes(request.method) &&

@@ -15,8 +15,8 @@ interface LanguageSwitch {
 }
 
 /**
- * Returns the language switch of a page; null if there is no choice, no session that protects the form, or no address
- * that shows the page again.
+ * Returns the language switch of a page. Returns null if there is only one language, if no session protects the form, or if
+ * no address shows the page again.
  */
 export function languageSwitch(request: FastifyRequest, language: Language, data: object): LanguageSwitch | null {
   const { languages } = request.server.config.current().i18n
@@ -35,14 +35,14 @@ export function languageSwitch(request: FastifyRequest, language: Language, data
   }
 }
 
-/** Address that shows the page again. A form that was sent leads to its empty form, with the same destination. */
+/** Returns the address that shows the page again. After a form was sent, this is the empty form with the same destination. */
 function addressOf({ method, url }: FastifyRequest, data: object): string | null {
   if (method === 'GET') return withoutAskedLanguage(url)
   if (!('returnTo' in data)) return null
   return withReturn(url.split('?')[0] ?? '/', typeof data.returnTo === 'string' ? data.returnTo : null)
 }
 
-/** The chosen language replaces the one that the address asks for. */
+/** Removes `ui_locales` from an address, so that it does not override the chosen language. */
 function withoutAskedLanguage(url: string): string {
   if (!url.includes('ui_locales=')) return url
   const [path = '/', search] = url.split('?')

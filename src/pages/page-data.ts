@@ -115,7 +115,7 @@ export interface PageData extends AccountPageData, AccessPageData {
     /** Page to enter another address. */
     requestHref: string
   }
-  /** Asks a signed-in user for a second factor: posts `code` or `recovery_code`, unless a part does without. */
+  /** Asks a signed-in user for a second factor. Posts `code` or `recovery_code`, unless a part proves the factor itself. */
   'step-up': {
     action: string
     lead: TextName

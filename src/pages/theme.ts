@@ -24,6 +24,6 @@ export function logoSource({ app, theme }: Config): string | null {
 export function imageSource(uri: string): string | null {
   const url = URL.parse(uri)
   if (url?.protocol === 'data:') return 'data:'
-  // A host may contain characters that end a directive.
+  // A host may contain characters that would end a directive of the policy.
   return url !== null && /^https?:\/\/[\w.:[\]-]+$/.test(url.origin) ? url.origin : null
 }

@@ -61,8 +61,8 @@ function headerReason({ headers }: FastifyRequest): string | null {
 }
 
 /**
- * Origin of what an administrator does by this request. The user or client is the actor. Mails about it are not in the
- * language of the administrator.
+ * Origin of the changes that an administrator makes with this request. The actor is the administrator or the client. The
+ * language is null, so that mails to the user are not in the language of the administrator.
  */
 export function adminOrigin(request: FastifyRequest, reason: string | null = null): EventContext {
   const origin = eventContext(request)

@@ -9,8 +9,8 @@ import { findUserById } from '../../users/users.ts'
 import type { Admin } from '../admin.ts'
 
 /**
- * Locks the administrator with the accounts of a change. Throws 401 or 403 if the session or token ended, or the role was
- * removed, since the request began. A client sends its body as slowly as it likes, and another change may hold an account.
+ * Locks the administrator and the accounts of a change. Throws 401 or 403 if the session or token ended, or the role was
+ * removed, since the request began: the body may arrive slowly, and the transaction may wait for a lock.
  */
 async function holdAsAdministrator(request: FastifyRequest, tx: Tx, userIds: readonly number[]): Promise<void> {
   const { database, config } = request.server
@@ -22,7 +22,7 @@ async function holdAsAdministrator(request: FastifyRequest, tx: Tx, userIds: rea
   if (!found || !hasAdminRole(found.user, config.current())) throw forbidden()
 }
 
-/** The parts of the app for the changes of this request, which its caller can make only while an administrator. */
+/** The parts of the app for the changes of this request. Each change checks that the caller is still an administrator. */
 export function adminOf(request: FastifyRequest): Admin {
   const { database, config, features, sessionListener, mail, counters } = request.server
   const hold: Admin['hold'] = (tx, userIds) => holdAsAdministrator(request, tx, userIds)

@@ -25,7 +25,7 @@ function defaultTokensAreNoAdministrators({ tokens }: Config, report: Report): v
     report(['tokens', 'default_abilities', index], `must not be ${adminScope}, which each token must name itself`)
 }
 
-/** No user can receive a token with the scope, because no grant of a user is left. */
+/** Allows only the grant client_credentials, so that no user can get a token with the scope. */
 function clientsAreMachines({ clients, oauth }: Config, report: Report): void {
   for (const [at, { scopes, grants, audience }] of clients.entries()) {
     const index = scopes.indexOf(adminScope)

@@ -45,7 +45,7 @@ function lifetimesAreShort({ apis }: Config, report: Report): void {
   }
 }
 
-/** Otherwise a client could get tokens with the audience of an API, but not with its scopes and algorithm. */
+/** Otherwise a client could get tokens with the audience of an API, but without the scopes and the algorithm of that API. */
 function clientAudiencesDiffer({ apis, clients }: Config, report: Report): void {
   for (const [index, { audience }] of clients.entries()) {
     if (audience === null) continue

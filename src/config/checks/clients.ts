@@ -77,7 +77,7 @@ function urisAreSafe(client: Client, key: 'redirect_uris' | 'post_logout_redirec
   }
 }
 
-// An invalid application_type has no rule; the schema reports it.
+// Has no entry for an invalid application_type, which the schema reports.
 const uriComplaints: Readonly<Record<string, (uri: URL) => string | undefined>> = {
   web: webUriComplaint,
   native: nativeUriComplaint,
@@ -199,7 +199,7 @@ function fapiHasNoSecret(client: Client, report: Report): void {
   if (client.fapi && hasKeys(client) && hasSecret(client)) report(key, 'is not allowed for a FAPI 2.0 client')
 }
 
-/** oidc-provider checks the proof for its own grants only; svc implements these two. */
+/** oidc-provider checks DPoP proofs for its own grants only. svc implements these two grants itself. */
 function boundClientGetsBoundTokens({ dpop, fapi, grants }: Client, report: Report): void {
   if (!dpop && !fapi) return
   for (const [index, grant] of grants.entries()) {
@@ -209,7 +209,7 @@ function boundClientGetsBoundTokens({ dpop, fapi, grants }: Client, report: Repo
   }
 }
 
-/** Sources of tokens that are no clients of the configuration. */
+/** Values of `exchange` that name tokens of svc itself instead of a client. */
 const OWN_SOURCES = ['svc-api-tokens', 'svc-first-party', 'svc-personal']
 
 function exchangeNamesClients({ exchange, grants }: Client, report: Report, { clients }: Config): void {

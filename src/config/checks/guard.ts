@@ -26,7 +26,7 @@ function namesAreUnique({ guard }: Config, report: Report): void {
   }
 }
 
-/** What only a user has, and what only a browser session has. */
+/** The requirements that only users can meet, and those that only browser sessions can meet. */
 const ofUser = ({ roles, verified }: Rule) => ({ roles: roles !== null, verified })
 const ofSession = ({ second_factor, confirmed_within }: Rule) => ({
   second_factor,
@@ -53,7 +53,7 @@ function requirementsCanBeMet({ guard }: Config, report: Report): void {
   }
 }
 
-/** A named rule can be selected without matching. */
+/** Skips named rules, because a proxy can select them by name. */
 function rulesAreReached({ guard }: Config, report: Report): void {
   for (const { rule, by } of hiddenRules(guard.rules)) {
     if (guard.rules[rule]?.name) continue
@@ -66,7 +66,7 @@ function rulesAreReached({ guard }: Config, report: Report): void {
   }
 }
 
-/** Hosts that never receive the session cookie, in rules that only sessions or all credentials satisfy. */
+/** Warns about rules that accept sessions for hosts that never receive the session cookie. */
 export function guardWarnings({ app, guard, session }: Config): Finding[] {
   const domain = session.domain?.replace(/^\./, '').toLowerCase() ?? null
   const own = new URL(app.url).hostname

@@ -109,7 +109,7 @@ async function rulesOf({ config, database, now }: CommandContext, source: Foreig
   }
 }
 
-/** Decides what a second factor without a date of its confirmation means. Throws a CommandError if that is unclear. */
+/** Decides whether second factors without a confirmation date are active. Throws a CommandError if that is unclear. */
 async function unconfirmedIsActive(source: ForeignSource, given: 'active' | 'ignore' | undefined): Promise<boolean> {
   if (given !== undefined) return given === 'active'
   const [secret, confirmedAt] = ['two_factor_secret', 'two_factor_confirmed_at']

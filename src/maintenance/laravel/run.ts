@@ -220,7 +220,7 @@ async function sortItems(
   return fresh
 }
 
-/** Why the state of its user forbids a record. What a user removed in svc must not come back. */
+/** Returns why a record is not imported for its user, or null. A repeated import must not restore what was removed in svc. */
 function reasonToSkip({ createdAt }: ImportItem, state: FoundUser | undefined): string | null {
   if (state === undefined || state.state === 'conflict') return 'its user is skipped'
   if (state.state === 'new') return null

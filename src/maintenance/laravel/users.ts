@@ -33,7 +33,7 @@ export interface UserRules {
   defaultRole: string
   /** Roles of administrators. */
   adminRoles: readonly string[]
-  /** Whether a second factor without a date of its confirmation protects the account. */
+  /** Whether second factors without a confirmation date are active. */
   unconfirmedIsActive: boolean
   now: number
 }
@@ -72,7 +72,7 @@ type StoredFactor = Pick<KeptUser, 'twoFactorSecret' | 'twoFactorRecoveryCodes' 
 
 const noFactor: StoredFactor = { twoFactorSecret: null, twoFactorRecoveryCodes: null, twoFactorConfirmedAt: null }
 
-/** Encrypts the second factor for svc. A user never loses it: otherwise the password alone would sign in. */
+/** Encrypts the second factor for svc, or returns why the user is skipped. Without it, the password alone would sign in. */
 function secondFactorOf(
   { two_factor_secret: sealed, two_factor_recovery_codes: sealedCodes }: SourceRow,
   id: bigint,

@@ -164,7 +164,7 @@ export class Metrics {
     this.#exportFailures.inc()
   }
 
-  /** Adds a gauge that is read on each scrape; a failed read has no value. */
+  /** Adds a gauge that is read on each scrape. If the read fails, the gauge has no values. */
   gauge(name: string, help: string, labelNames: string[], read: (set: SetValue) => void | Promise<void>): void {
     new Gauge({
       name,

@@ -2,8 +2,8 @@ import { type Context, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node'
 
 /**
- * Removes the error message from a span, because it may quote input. The response decides the status of a request:
- * client errors are not failures of svc (semantic conventions for HTTP spans).
+ * Removes the error message from a span, because it may quote input. The span of a request fails only with a status of 500
+ * or above: client errors are not failures of svc (semantic conventions for HTTP spans).
  */
 function discreet(span: ReadableSpan): ReadableSpan {
   const hasFailed =
