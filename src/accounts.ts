@@ -23,21 +23,21 @@ type AccountChange = (tx: Tx, userId: number) => Promise<void>
 interface Accounts {
   /** Deletes API tokens and personal access tokens, including concurrently issued ones. */
   revokeTokens: AccountChange
-  /** Ends the access of applications; consents stay for the next sign-in. */
+  /** Ends the access of applications. Keeps the consents for the next sign-in. */
   revokeGrants: AccountChange
   /** Revokes everything issued to the user: tokens, sessions, remembered browsers, grants and consents. */
   revokeAccess: AccountChange
   /** Removes every sign-in method except the password. */
   claimAccount: AccountChange
-  /** Revokes everything issued to the user, and removes sign-in methods added since then. */
+  /** Revokes everything issued to the user, and removes sign-in methods that were added since a date. */
   secureAccount: (tx: Tx, userId: number, since: Date) => Promise<void>
-  /** Deletes the account and its data, also in the audit trail, and notifies its user; false if it no longer exists. */
+  /** Deletes the account and its personal data in the audit trail, and notifies the user. False if it no longer exists. */
   deleteAccount: (tx: Tx, origin: EventContext, user: User) => Promise<boolean>
 }
 
 type Revoking = Pick<FastifyInstance, 'database' | 'sessionListener'>
 
-/** The parts of an app that account-wide changes use. Commands have them without an app. */
+/** The parts of an app that account-wide changes use. Commands create these parts without an app. */
 export type AccountParts = Revoking & Pick<FastifyInstance, 'config' | 'features'> & { mail: Pick<Mail, 'queueNotice'> }
 
 /** Revokes what was issued to a user. */
@@ -49,14 +49,14 @@ function revocationsOf(app: Revoking): Pick<Accounts, 'revokeTokens' | 'revokeAc
   }
   const revokeAccess: AccountChange = async (tx, userId) => {
     await revokeTokens(tx, userId)
-    // Before the records are deleted, because they name the clients to notify.
+    // Sessions end before svc deletes the records, which name the clients to notify.
     await endSessionsOf(app, tx, userId)
     await deleteAuthorizations(tx, userId)
   }
   return { revokeTokens, revokeAccess }
 }
 
-/** Returns the origin of a deletion without personal data of the user, which the reason of an administrator may contain. */
+/** Returns the origin of a deletion without personal data. Removes the address and the name from the reason. */
 function forgettingOrigin(origin: EventContext, { email, name }: User): EventContext {
   const personal = [email, name].filter(Boolean).map((text) => text.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
   const reason = origin.reason?.replace(new RegExp(personal.join('|'), 'giu'), '…') ?? null
@@ -79,7 +79,7 @@ export function accountsOf(app: AccountParts): Accounts {
   }
   const deleteAccount = async (tx: Tx, origin: EventContext, user: User): Promise<boolean> => {
     await claimAccount(tx, user.id)
-    // Rows without a foreign key to the user.
+    // Deletes rows without a foreign key to the user.
     for (const { deleteDataOf } of app.features) await deleteDataOf?.(tx, user.id)
     await deleteJobsOf(tx, user.id)
     await clearEventsOf(tx, user.id)

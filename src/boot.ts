@@ -31,7 +31,7 @@ export function loadSettings(read?: ReadFile): BootSettings {
 /** Directory for generated files: beside the database file, otherwise `data`. */
 const dataDirectory = ({ database }: Config): string => (database.file ? dirname(database.file) : resolve('data'))
 
-/** The environment prevents the start; the message says what to do. */
+/** svc cannot start in this environment, such as without write permission. The message says what to do. */
 class StartError extends Error {}
 
 function developmentSecret(directory: string): string {
@@ -63,7 +63,7 @@ function readSecret(file: string): string {
   for (let tries = 0; tries < 100; tries++) {
     const text = readFileSync(file, 'utf8').trim()
     if (text.length >= 32) return text
-    // Another process created the file but did not write it yet.
+    // Another process has created the file but has not written it yet.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
   }
   throw new StartError(`${file} does not contain a secret of at least 32 bytes. Delete it to generate a new one.`)

@@ -129,7 +129,7 @@ export interface DescribedError extends ErrorDescription {
   status: readonly number[]
 }
 
-/** Merges catalogues, sorted by code. A feature may give another meaning to a code of the kernel. */
+/** Merges catalogues, sorted by code. A feature may add another meaning to a code of the base catalogue. */
 export function describeErrors(catalogues: readonly ErrorCatalogue[]): DescribedError[] {
   const described = new Map<string, DescribedError>()
   for (const [code, { status, meaning, remedy }] of catalogues.flatMap((codes) => Object.entries(codes))) {

@@ -56,7 +56,7 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number]
 
-/** What happened: the caller succeeded, or svc rejected it. */
+/** Whether the caller succeeded, or svc rejected the attempt. */
 export type Outcome = 'success' | 'failure'
 
 const failures: readonly string[] = [
@@ -87,8 +87,8 @@ export const messageType = (event: EventType): string =>
   event === 'key_rotated' ? 'key.rotated' : `user.${event.replace(/^user_/, '')}`
 
 /**
- * Tests whether an entry of `webhooks[].events` names an event: by the type of its messages, by the name of the event,
- * or by the beginning of one of them and `*`.
+ * Tests whether an entry of `webhooks[].events` matches an event. The entry is the type of the messages, the name of the
+ * event, or the beginning of either and `*`.
  */
 export function namesEvent(entry: string, event: EventType): boolean {
   const names = [messageType(event), event]

@@ -7,9 +7,9 @@ import type { PagePart } from './pages/page-part.ts'
 import type { TextName } from './pages/texts.ts'
 import type { WayIn } from './users/ways-in.ts'
 
-/** What a feature adds to the rest of svc, besides its routes. `app.ts` lists the features. */
+/** What a feature adds to the rest of svc, besides its routes. `feature-list.ts` lists the features. */
 export interface Feature {
-  /** A way to sign in without a password, which counts as one of the account's ways in. */
+  /** A way to sign in without a password. An account must keep at least one way to sign in. */
   wayIn?: WayIn
   /** Deletes data of an account that has no foreign key to the user. */
   deleteDataOf?(tx: Tx, userId: number): Promise<void>
@@ -30,14 +30,14 @@ export interface Feature {
   /** The sections that it adds to the account pages. */
   accountPages?(config: Config): readonly AccountPageName[]
   stepUp?: StepUpFactor
-  /** The user's data in it, for the export, by name. Never a secret or a hash of one. */
+  /** The data of the user for the data export, by name. Contains no secrets and no hashes of secrets. */
   exportData?(app: FastifyInstance, userId: number): Promise<Readonly<Record<string, unknown>>>
   offers?: readonly Offer[]
 }
 
 /** What svc offers a signed-in user on the start page. */
 interface Offer {
-  /** Cookie of browsers that showed it, if each shows it once; null to ask `isFor` each time. */
+  /** Cookie that marks browsers which showed the offer, so that each shows it once. Null: svc asks `isFor` each time. */
   cookie: string | null
   isFor(request: FastifyRequest): Promise<boolean>
   part: PagePart
@@ -45,7 +45,7 @@ interface Offer {
 
 /** Adds to the sign-in page. */
 interface SignInPageFeature {
-  /** `isAnew` asks for a new sign-in, although the user is signed in. */
+  /** `isAnew`: the user is signed in and must sign in again. */
   part(config: Config, page: { returnTo: string | null; isAnew: boolean }): PagePart
   /** Tests whether this browser signed in this way before. The page then shows the part above the form. */
   isPreferred?(request: FastifyRequest): boolean

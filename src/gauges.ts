@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { serveMetrics } from './observability/metrics/listener.ts'
 
-/** Concurrent callers share one read. */
+/** Returns a function that reads a value. Concurrent callers share one read. */
 function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => {
@@ -27,7 +27,7 @@ export function startMetrics(app: FastifyInstance): void {
   const { metrics, database, lookups, hashing, outbox, oauth, worker } = app
   const { server, metrics: wanted } = app.config.current()
   if (!metrics || wanted.port === null) return
-  // Scrapes during a slow read share it.
+  // Scrapes that arrive during a slow read share its result.
   const state = shared(() => outbox.state())
   const work = () => inTime(state())
   const pools = Object.entries({ main: database.pg, lookups: lookups.pool })

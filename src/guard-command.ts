@@ -65,7 +65,7 @@ async function sessionOf({ database, now }: CommandContext, email: string) {
   return { caller: new SessionCaller({ id: null, publicId: 'test' }, found.user), proof }
 }
 
-/** Checks the token as the server does, without starting one. */
+/** Checks the token as the server does, without starting a server. */
 async function callerOf(
   { config, database }: CommandContext,
   token: string,

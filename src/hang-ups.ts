@@ -3,7 +3,7 @@ import { isatty } from 'node:tty'
 /** Tests whether the process has a terminal. */
 const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor))
 
-/** Handles SIGHUP, which does not end the process from here on. One that arrives early is handled after the start. */
+/** Handles SIGHUP, so that it does not end the process. A signal that arrives during the start is handled afterwards. */
 export class HangUps {
   readonly #hadTerminal = hasTerminal()
   #isPending = false

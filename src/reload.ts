@@ -15,7 +15,7 @@ import { type BootFile, BootFiles } from './workers/boot-files.ts'
 /** Polling interval in milliseconds. */
 const pollInterval = 1_000
 
-/** A changed file must stay unchanged this long before svc reads it, in milliseconds; it may be half written. */
+/** How long a changed file must stay unchanged before svc reads it, in milliseconds. Before that, it may be half written. */
 const stableTime = 200
 
 /** Reads files and remembers their contents: the configuration and secret files. */
@@ -42,7 +42,7 @@ export class FilesRead {
     return [...this.#held.keys()]
   }
 
-  /** Tests whether all files had the same contents. */
+  /** Tests whether all files have the same contents in both reads. */
   isSameAs(others: FilesRead): boolean {
     return this.paths.every((path) => this.#held.get(path) === others.#held.get(path))
   }
@@ -66,7 +66,7 @@ interface ReloaderParts {
   /** The files that were read at boot. */
   files: FilesRead
   log: FastifyBaseLogger
-  /** Saves the active configuration, at boot and after each change. */
+  /** Saves the active configuration in the database, at boot and after each change. */
   note: (settings: Settings) => Promise<void>
   /** Receives the files of each successful reload. */
   keep?: ((files: readonly BootFile[]) => void) | undefined
@@ -101,7 +101,7 @@ export class Reloader {
     this.#note = note
   }
 
-  /** Starts polling. Changes since boot count. */
+  /** Starts polling. Also reloads if a file has changed since boot. */
   start(): void {
     this.#noteSettings()
     const pipe = this.#files.paths.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === false)
@@ -161,7 +161,7 @@ export class Reloader {
     for (const path of this.#watched) if (!paths.includes(path)) unwatchFile(path, this.#look)
     const added = paths.filter((path) => !this.#watched.includes(path))
     for (const path of added) watchFile(path, { interval: pollInterval, persistent: false }, this.#look)
-    // A watcher misses changes before its first look at the file.
+    // A watcher does not report changes from before its first poll, so svc checks once itself.
     if (added.length > 0) setTimeout(this.#look, pollInterval).unref()
     this.#watched = paths
   }
@@ -178,8 +178,7 @@ export class Reloader {
 
   #apply(loaded: Loaded): ReloadResult {
     const { file, isEmpty, warnings } = loaded
-    // At boot this would mean a configuration without clients; in a running server the file is more likely being
-    // written.
+    // At boot, a missing or empty file means the defaults. Later, an editor is more likely still writing the file.
     if (this.#file !== null && (file === null || isEmpty)) {
       const reason = file === null ? 'the configuration file cannot be read (no such file)' : 'the file is empty'
       return this.#refuse([`${this.#file}: ${reason}`])

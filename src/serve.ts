@@ -44,7 +44,7 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   }
   const reloader = new Reloader({ boot, files, log: logger, note, keep: worker?.keepReloaded })
   const onTimeout = () => logger.error('stopping with requests still in flight')
-  // The primary decides what a signal to a worker means.
+  // Workers leave the signals to the primary.
   const skip = worker ? (['SIGHUP', 'SIGINT', 'SIGTERM'] as const) : (['SIGHUP'] as const)
   const delay = stopTimeout(config.current())
   let control: ControlServer | null = null
@@ -72,7 +72,7 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
       isStopping = true
     },
   })
-  // Before the first request: svc must not start without readable signing keys.
+  // Opens the signing keys before the first request: svc must not start if it cannot read them.
   await app.oauth.open()
   if (worker?.reloaded) reloader.reload(readRecorded(worker.reloaded))
   await app.listen({ host: server.host, port: server.port, listenTextResolver: (address) => `listening on ${address}` })
@@ -87,10 +87,10 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   )
   const directory = new RunDirectory(runDirectory(), configPath())
   if (!worker) control = await ControlServer.open(directory, async () => reloader.reload(), logger)
-  // Last, because loading the library blocks the process for a moment.
+  // This comes last, because loading the OAuth library blocks the process for a moment.
   void app.oauth.prepare()
   if (worker && !worker.isFirst) return
-  // Through the log stream, so that it does not split a log line.
+  // Writes to the log stream, so that the text does not split a log line.
   const listening = app.server.address()
   const port = typeof listening === 'object' && listening ? listening.port : server.port
   if (config.current().app.environment === 'development') output.write(whereToLook(config.current(), file, port))

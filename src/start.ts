@@ -7,7 +7,7 @@ import { WorkerLink } from './workers/link.ts'
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const
 
-/** Handles stop signals during the start. Returns a function that ends this. */
+/** Handles stop signals during the start. Returns a function that removes the handlers. */
 function handleSignals(stop: () => void): () => void {
   for (const signal of stopSignals) process.on(signal, stop)
   return () => {
@@ -16,11 +16,11 @@ function handleSignals(stop: () => void): () => void {
 }
 
 async function start(): Promise<void> {
-  // Without a listener, a file that reaches the size limit of the process (ulimit -f) ends svc instead of failing a write.
+  // Without a listener, a write beyond the file size limit of the process (ulimit -f) would end svc instead of failing.
   process.on('SIGXFSZ', () => undefined)
   const hangUps = new HangUps()
   if (WorkerLink.isWorker()) return startWorker(hangUps)
-  // No request is served yet. PID 1 of a container ignores signals without a listener.
+  // svc can exit at once, because it serves no requests yet. As PID 1 of a container, it needs listeners to get signals.
   const isHandled = handleSignals(() => process.exit(0))
   const read = new BootFiles()
   const files = new FilesRead(read.read)

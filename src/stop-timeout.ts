@@ -1,6 +1,6 @@
 import type { Config } from './config/schema.ts'
 
-/** How long requests may take to finish after SIGTERM, in milliseconds, and the remainder after draining. */
+/** How long svc waits for requests after SIGTERM, and how long at least after draining, in milliseconds. */
 const grace = 9_000
 const graceAfterDrain = 4_000
 

@@ -10,7 +10,7 @@ import { stopTimeout } from './stop-timeout.ts'
 import type { BootFile } from './workers/boot-files.ts'
 import { FirstWorkerError, Primary } from './workers/primary.ts'
 
-/** How long after their own timeout workers are killed, in milliseconds. */
+/** The primary kills workers this long after their own timeout, in milliseconds. */
 const killAfter = 1_000
 
 interface Supervised {

@@ -6,7 +6,7 @@ import { startSchedule } from './jobs/schedule.ts'
 import { watchClock } from './observability/clock-watch.ts'
 import { pruneExpiredTokens } from './tokens/prune.ts'
 
-/** Deletes all expired rows: those of the kernel, of the features and of the outbox. */
+/** Deletes all expired rows: those of the shared modules, of the features and of the outbox. */
 export async function pruneExpired({ database, clock, config, outbox, features }: FastifyInstance): Promise<void> {
   const now = clock.now()
   const settings = config.current()

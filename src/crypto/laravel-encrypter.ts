@@ -4,8 +4,9 @@ import { createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 interface Envelope {
   iv: Buffer
   value: Buffer
-  /** HMAC of the base64 of both, with AES-CBC. */
+  /** HMAC of `signed`, with AES-CBC. */
   mac: Buffer
+  /** The base64 texts of `iv` and `value`. */
   signed: string
   /** Authentication tag, with AES-GCM. */
   tag: Buffer

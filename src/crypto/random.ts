@@ -16,7 +16,7 @@ export function randomAlphanumeric(length: number): string {
 
 const idLength = 32
 
-/** Random bytes for the next ids, because one call for many costs a tenth of a call for each. Used ones are erased. */
+/** Random bytes for the next ids. One call for many ids costs a tenth of one call for each. svc erases used bytes. */
 const reserve = Buffer.alloc(64 * idLength)
 let used = reserve.length
 

@@ -1,4 +1,4 @@
-/** Map that keeps its last `max` keys. */
+/** Map that keeps the `max` keys that were added last. */
 export class RecentMap<Value> {
   readonly #values = new Map<string, Value>()
   readonly #max: number
@@ -20,8 +20,7 @@ export class RecentMap<Value> {
 }
 
 /**
- * Caches the results of a pure function for its last `max` different keys.
- * A session asks for the same few hashes with each of its requests.
+ * Caches the results of a pure function for the last `max` keys. Each request of a session needs the same few hashes.
  */
 export function recent<Result>(max: number, compute: (key: string) => Result): (key: string) => Result {
   const results = new RecentMap<Result>(max)

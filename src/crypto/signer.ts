@@ -2,7 +2,7 @@ import { constantTimeEqual } from './hash.ts'
 import type { MacKey } from './mac.ts'
 import { RecentMap, recent } from './recent.ts'
 
-/** The result of a signature check: the value, and whether one of the keys signed it. */
+/** The result of a signature check. `renew`: the signature is valid, but from an older key. */
 interface Unsigned {
   valid: boolean
   renew: boolean
@@ -14,7 +14,7 @@ const maxCached = 10_000
 /** Signs short texts as `<text>.<HMAC-SHA256 in base64url>`: the first key signs, all verify. */
 export class Signer {
   readonly #keys: readonly MacKey[]
-  /** Valid texts by the first key. A forged text never enters, so a flood of them evicts nothing. */
+  /** Cache of texts that the first key signed. It never stores forged texts, so that they cannot evict valid ones. */
   readonly #valid = new RecentMap<Unsigned>(maxCached)
   readonly sign: (value: string) => string
 

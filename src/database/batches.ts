@@ -12,7 +12,7 @@ const maxPause = 1_000
  * Repeats work on a number of rows until a batch is not full or the process stops; returns the total. After each batch it
  * pauses for as long as the batch took, so that pruning leaves half of the time to requests, however many rows there are.
  *
- * The rows need the order of an index: without `ORDER BY`, PostgreSQL may read the whole table to find the first ones.
+ * The statement must order the rows by an index. Without `ORDER BY`, PostgreSQL may read the whole table to find them.
  */
 export async function inBatches(
   { engine, closing }: Pick<Database, 'engine' | 'closing'>,
@@ -47,7 +47,7 @@ export async function deleteOutdated(
   { table, key = 'id', date, before, also }: Outdated,
 ): Promise<number> {
   const where = [date, ...(also ? [also] : [])].map((column) => `${column} < $1`).join(' AND ')
-  // The lock also reads a row again that changed meanwhile, such as a session in use.
+  // After locking a row, PostgreSQL checks the condition again, and keeps a row that was just used, such as a session.
   const lock = database.engine === 'postgresql' ? ' FOR UPDATE SKIP LOCKED' : ''
   const text = `DELETE FROM ${table} WHERE (${key}) IN
     (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${date} LIMIT $2${lock})`

@@ -7,8 +7,8 @@ const pattern = /^(?:--.*\n|\s)*CREATE (?:UNIQUE )?INDEX CONCURRENTLY "(\w+)"[^;
 export const concurrentIndexOf = (script: string): string | null => pattern.exec(script)?.[1] ?? null
 
 /**
- * Creates the index outside of a transaction, as PostgreSQL requires. An earlier attempt that ended early left an invalid index;
- * one that ended before it was recorded left a valid one.
+ * Creates the index outside of a transaction, as PostgreSQL requires. An interrupted attempt may have left an invalid index,
+ * or a valid index that was not recorded.
  */
 export async function createConcurrentIndex(client: pg.Client, name: string, script: string): Promise<void> {
   const { rows } = await client.query<{ valid: boolean }>(

@@ -15,7 +15,7 @@ export const withoutSecrets = (settings: Settings): Settings =>
     schema['x-svc-secret'] && typeof part === 'string' ? sha256Hex(part) : part,
   ) as Settings
 
-/** Saves the active configuration for `svc:config:diff`, encrypted because hashes of weak secrets can be guessed. */
+/** Saves the active configuration for `svc config:diff`, encrypted because hashes of weak secrets can be guessed. */
 export async function keepSnapshot(
   { prisma }: Database,
   secrets: readonly string[],
@@ -42,7 +42,7 @@ export async function findSnapshot({ prisma }: Database, secrets: readonly strin
   return { settings: text === null ? null : currentUnits(JSON.parse(text)), appliedAt: row.appliedAt }
 }
 
-/** Settings that an earlier version saved have numbers of minutes, hours and days under former names. */
+/** Converts settings that an earlier version saved: numbers of minutes, hours and days under former names. */
 const currentUnits = (settings: Settings): Settings =>
   // Sound: only units and names differ.
   'remember_days' in settings.session ? (convertUnits(settings, rootSchema) as Settings) : settings

@@ -5,8 +5,8 @@ import type { Engine } from './migrations.ts'
 export const maxRowId = 2n ** 63n - 1n
 
 /**
- * Makes a table continue after its highest id, for rows that were inserted with their ids. Never goes back. SQLite does
- * so itself.
+ * Makes a table generate ids above its highest id, after rows were inserted with their own ids. The counter never goes
+ * back. SQLite does this itself.
  */
 export async function skipIds(tx: Tx, engine: Engine, table: string): Promise<void> {
   if (engine === 'sqlite') return

@@ -109,7 +109,7 @@ async function beginLocked(client: pg.Client): Promise<boolean> {
 }
 
 async function appliedTo(client: pg.Client) {
-  // Checked first: a role without DDL rights must be able to start on a migrated database.
+  // Creates the table only if it is missing: a role without DDL rights must be able to start on a migrated database.
   const { rows } = await client.query<{ there: boolean }>(
     `SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there`,
   )

@@ -6,7 +6,7 @@ export class PoolerError extends Error {
   override name = 'PoolerError'
 }
 
-/** How often two connections are compared. A busy pooler may give them different servers by chance. */
+/** How often svc compares two connections: a busy pooler may give them different server processes by chance. */
 const comparisons = 10
 
 /**
@@ -32,7 +32,7 @@ async function serverOf(client: pg.Client): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-/** Tests whether the pooler keeps prepared statements. One that does gives them new names. */
+/** Tests whether the pooler keeps prepared statements. Such a pooler gives the statements new names. */
 async function renamesStatements(client: pg.Client): Promise<boolean> {
   const name = `svc-${randomUUID()}`
   const text = 'SELECT 1 FROM pg_prepared_statements WHERE name = $1'
@@ -43,7 +43,7 @@ async function renamesStatements(client: pg.Client): Promise<boolean> {
   return rowCount === 0
 }
 
-/** Tests whether two open connections use the same process of the server, one after the other. */
+/** Tests whether two open connections take turns on the same process of the server. */
 async function sharesServers(client: pg.Client, connect: () => Promise<pg.Client>): Promise<boolean> {
   const other = await connect()
   try {
@@ -58,7 +58,7 @@ async function sharesServers(client: pg.Client, connect: () => Promise<pg.Client
     // Each connection of a pooler in session mode keeps its server.
     return seen.size > 2
   } catch (error) {
-    // Session mode, and the client holds the only connection of the pool.
+    // The pooler is in session mode, and the client holds the only connection of the pool.
     if (error instanceof Error && error.message === 'Query read timeout') return false
     throw error
   } finally {

@@ -11,7 +11,7 @@ interface Messages {
   on(name: 'errorMessage', listener: (message: { code?: string }) => void): void
 }
 
-/** Connection that closes when its server turns out to be a standby, so that the next one can reach the new primary. */
+/** A connection that closes when its server rejects a write as a standby. The next connection can reach the new primary. */
 class PrimaryClient extends pg.Client {
   isStandby = false
 

@@ -11,7 +11,7 @@ export interface RedisState {
   worked: boolean
 }
 
-/** Adds to the reasons of failed connections what to do about TLS. */
+/** Adds hints about TLS to the text about failed connections. */
 export function explainRedisErrors(text: string, errors: readonly Error[], state: RedisState): string {
   const hints = new Set(errors.map((error) => hintFor(error, state)).filter((hint) => hint !== null))
   return [text.trim().replace(/\.$/, ''), ...hints].join('. ')
@@ -20,7 +20,7 @@ export function explainRedisErrors(text: string, errors: readonly Error[], state
 function hintFor({ code = '', message }: NodeJS.ErrnoException, { url, worked }: RedisState): string | null {
   if (unknownAuthority.has(code))
     return 'svc does not trust the certificate: set NODE_EXTRA_CA_CERTS to the file of its certificate authority'
-  // An outage looks the same.
+  // An outage causes the same errors, so there is no hint if a connection worked before.
   if (worked || !/ETIMEDOUT|ECONNRESET|EPIPE|CERTIFICATE_REQUIRED|no answer/.test(`${code} ${message}`)) return null
   return url?.startsWith('rediss:')
     ? 'With rediss://, Redis and the sentinels must use TLS, and must not require client certificates (tls-auth-clients no)'

@@ -20,7 +20,7 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: delayOf,
-    // A primary that became a replica.
+    // Reconnects if the primary became a replica.
     reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     keyPrefix: 'svc:',
   })
@@ -77,7 +77,7 @@ export async function pingRedis(redis: Config['redis']): Promise<void> {
     await client.connect()
     await client.ping()
   } catch (error) {
-    // The error of the connection says more than that it is closed.
+    // The error of the connection is more specific than that of the command, which says only that it is closed.
     throw sentinels.explain(reason ?? (error as Error), false)
   } finally {
     client.disconnect()
@@ -86,8 +86,8 @@ export async function pingRedis(redis: Config['redis']): Promise<void> {
 
 /**
  * Rejects a command that Redis did not answer within the timeout, in milliseconds. Unlike the library's
- * `commandTimeout`, it reads the socket once more before it rejects: while this process was busy, the answer may have
- * arrived. Otherwise svc would answer 503 to the one request that used up a code.
+ * `commandTimeout`, it reads the socket once more first, because the answer may have arrived while this process was busy.
+ * Without this, svc could answer 503 to the request that used up a one-time code.
  */
 function limitCommand(command: Command, timeout: number): void {
   let lastRead: NodeJS.Immediate | undefined

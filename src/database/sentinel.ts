@@ -9,7 +9,7 @@ interface Sentinel {
   port: number
 }
 
-/** What the library's connector has, but its types call private. */
+/** A method of the library's connector that its types declare as private. */
 interface Connections {
   connectToSentinel(sentinel: Sentinel, options?: RedisOptions): Redis
 }
@@ -43,7 +43,7 @@ export class Sentinels {
     }
   }
 
-  /** Returns the error with what to do, and with the reason of each sentinel, which the library leaves out. */
+  /** Adds hints to the error, and the reason of each sentinel, which the library leaves out. */
   explain(error: Error, worked: boolean): Error {
     const state = { url: this.#redis.url, worked }
     const isUnreachable = error.message.startsWith('All sentinels are unreachable')
@@ -57,8 +57,8 @@ export class Sentinels {
   }
 
   /**
-   * The library hides the errors of its connections to the sentinels behind "Connection is closed", and prints those of
-   * its subscriptions as plain text to standard error, again and again while a sentinel is down.
+   * Listens to the errors of connections to sentinels. Otherwise the library reports them as "Connection is closed". It also
+   * repeatedly prints those of its subscriptions to standard error while a sentinel is down.
    */
   #listenTo(Connector: typeof SentinelConnector) {
     const failures = this.#failures

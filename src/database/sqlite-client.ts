@@ -18,8 +18,8 @@ const BUSY_DEADLINE = 5_000
 const READS = /^\s*(select|pragma|explain|vacuum)\b/i
 
 /**
- * The libsql adapter on a single connection. The stock client opens a new connection after each transaction, without
- * our pragmas. It also begins deferred transactions, so that two processes that read and then write reject each other.
+ * The libsql adapter on a single connection. The original client opens a new connection after each transaction, without
+ * the pragmas of svc. It also begins deferred transactions: if two processes read and then write, SQLite rejects one.
  */
 export class SqliteAdapter extends PrismaLibSql {
   readonly #file: string
@@ -36,7 +36,7 @@ export class SqliteAdapter extends PrismaLibSql {
   }
 }
 
-/** One connection with one user at a time: the adapter holds its lock for a whole transaction. */
+/** One connection, which one caller uses at a time: the adapter holds its lock for a whole transaction. */
 class SqliteClient {
   readonly #file: string
   #db: Sqlite.Database
@@ -83,7 +83,7 @@ class SqliteClient {
     try {
       return run(this.#db, statement)
     } catch (error) {
-      // A rejected read statement would pin the connection to an old snapshot.
+      // A rejected read statement would keep the connection on an old snapshot.
       if (isBusy(error)) this.#renew()
       throw error
     }

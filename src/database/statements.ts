@@ -18,7 +18,7 @@ type Rows = Record<string, unknown>[]
 /** Runs a statement without the ORM overhead; returns the number of changed rows. */
 export async function execute(connection: Connection, statement: Statement, values: Value[]): Promise<number> {
   const { pg, prisma, noteConflict } = connection
-  // A single statement can simply run again after a conflict.
+  // After a conflict, a single statement can run again.
   if (pg)
     return (await withRetries(() => pg.query(forDriver(connection, statement, values)), noteConflict)).rowCount ?? 0
   return prisma.$executeRawUnsafe(textFor(connection, statement.text), ...values)
@@ -31,7 +31,7 @@ export async function query(connection: Connection, statement: Statement, values
   return prisma.$queryRawUnsafe<Rows>(textFor(connection, statement.text), ...values)
 }
 
-/** A statement without a name is parsed and planned for each call. */
+/** Omits the name if statements are not prepared. PostgreSQL then parses and plans the statement for each call. */
 const forDriver = ({ usesStatements }: Connection, { name, text }: Statement, values: Value[]) =>
   usesStatements ? { name, text, values } : { text, values }
 
@@ -40,7 +40,7 @@ export const textFor = ({ engine }: Pick<Database, 'engine'>, text: string): str
   engine === 'sqlite' ? text.replace(/\$(?=\d)/g, '?') : text
 
 /**
- * Formats ids as an array for PostgreSQL. For a list in JSON the planner expects a hundred rows, and reads the whole table for
- * a single one.
+ * Formats ids as an array for PostgreSQL. For a JSON list, the planner would expect a hundred rows, and read the whole
+ * table for a single id.
  */
 export const arrayLiteral = (ids: readonly (string | number | bigint)[]): string => `{${ids.join(',')}}`

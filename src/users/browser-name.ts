@@ -1,4 +1,4 @@
-/** Most specific first: browsers also name the ones they imitate. */
+/** Most specific first: many user agents also contain the names of other browsers. */
 const browsers = [
   [/\bEdg(?:A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

@@ -16,7 +16,7 @@ interface Change {
   now: number
 }
 
-/** Tests whether another user may get this address back by undoing a change. */
+/** Tests whether another user can still undo a change and get this address back. */
 export async function isHeldForUndo(tx: Tx, email: string, userId: number | null, now: number): Promise<boolean> {
   const others = userId === null ? {} : { userId: { not: BigInt(userId) } }
   const applied = { oldEmail: email, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } }

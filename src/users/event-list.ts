@@ -87,7 +87,7 @@ export async function searchEvents(
   return rows.map(toEvent)
 }
 
-/** Time that a transaction may take after its event got its time, in milliseconds. */
+/** Maximum time between the creation of an event and the commit of its transaction, in milliseconds. */
 const maxDelay = 30_000
 
 /** Maximum number of new events per query. */
@@ -114,7 +114,7 @@ export function newEvents(
       found.push(...rows)
     } while (rows.length === maxNew)
     const ids = new Set(found.map(({ id }) => id))
-    // The first call only notes what exists already.
+    // The first call returns nothing, and marks the existing events as known.
     const known = seen ?? ids
     seen = ids
     from = Math.max(from, ...found.map(({ createdAt }) => createdAt.getTime() - maxDelay))
@@ -122,7 +122,7 @@ export function newEvents(
   }
 }
 
-/** The user's events before the cursor, newest first. Without the address and the browser of administrators. */
+/** The user's events before the cursor, newest first. Leaves out the addresses and browsers of administrators. */
 export async function listEvents(
   database: Database,
   userId: number,
@@ -135,7 +135,7 @@ export async function listEvents(
   })
 }
 
-/** Text of a cursor in an address. */
+/** Text of a cursor in a URL. */
 export const cursorText = ({ createdAt, id }: ListedEvent): string => `${createdAt.getTime()}-${id}`
 
 /** Reads a cursor; null for an invalid one. */
@@ -148,7 +148,7 @@ export function cursorOf(value: unknown): EventCursor | null {
 /** Maximum number of addresses of failed sign-ins. */
 const maxAddresses = 1_000
 
-/** Addresses from which sign-ins to the account failed since then, the most recent first. */
+/** IP addresses from which sign-ins to the account failed since a date, the most recent first. */
 export async function failedAddresses({ prisma }: Database, userId: number, since: Date): Promise<string[]> {
   const rows = await prisma.event.findMany({
     where: { userId: BigInt(userId), type: 'login_failed', createdAt: { gte: since }, ipAddress: { not: null } },

@@ -60,7 +60,7 @@ interface EventFacts {
   credential?: string
   /** Why svc rejected the request. */
   reason?: string
-  /** Never a secret: it is stored and logged. */
+  /** Details, which svc stores and logs. Must not contain secrets. */
   data?: Record<string, string | number | boolean | null>
 }
 
@@ -108,7 +108,7 @@ export const laterContext = (
 
 /**
  * Removes personal data from the events of a deleted user: addresses, browsers, credentials, names, and the reasons that
- * administrators wrote. Also from events of other accounts that the user caused.
+ * administrators wrote. Also clears the events of other accounts that the user caused.
  */
 export async function clearEventsOf(tx: Tx, userId: number): Promise<void> {
   const owner = { userId: BigInt(userId) }
@@ -151,7 +151,7 @@ export async function recordEvent(
       ON CONFLICT (repeat_key) DO UPDATE SET
         repeats = events.repeats + 1, last_at = excluded.created_at, exported_at = NULL
       RETURNING id, repeats`
-    // Otherwise each guess of an attacker would call the receivers.
+    // Only the first of equal events calls the receivers. Otherwise each guess of an attacker would call them.
     if (row && Number(row.repeats) === 0) await webhooks.add(tx, { id: BigInt(row.id), type, userId })
   } else {
     const who = { userId: owner, actor, target, credential, clientId, reason }
@@ -182,13 +182,13 @@ export const withoutPerson = (origin: EventContext): EventContext => ({
 })
 
 /**
- * Records events without another change, in a separate transaction. Locks the user, so that deleting the account clears
- * them. For a deleted account, they contain no address or browser.
+ * Records events in their own transaction, when nothing else changes. Locks the user, so that a concurrent deletion of the
+ * account also clears these events. Events of a deleted account contain no address and no browser.
  */
 export async function recordEvents(database: Database, origin: EventContext, ...events: EventFacts[]): Promise<void> {
   await database.transaction(async (tx) => {
     for (const event of events) {
-      // Runs the same statements for unknown and known users.
+      // Runs the same statements for unknown and known users, so that both take the same time.
       const id = event.userId ?? 0
       await lockUser(database, tx, id)
       const isGone = (await tx.user.count({ where: { id: BigInt(id) } })) === 0 && event.userId !== null

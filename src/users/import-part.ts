@@ -18,16 +18,16 @@ export interface ImportPart<Item extends ImportItem = ImportItem> {
   tables: readonly string[]
   /** Possible columns of each value that `read` uses. */
   columns: Readonly<Record<string, readonly string[]>>
-  /** Values without which the table cannot be read. `owner` is always required. */
+  /** Values whose column must exist. `owner` is always required. */
   required: readonly string[]
   /** Returns the record, or the reason to skip it. */
   read(row: SourceRow): Item | string
-  /** Looks the records up, in their order. */
+  /** Looks up the records. Returns the results in the same order. */
   find(tx: Tx, items: readonly Item[]): Promise<Found[]>
   insert(tx: Tx, items: readonly Item[], at: { engine: Database['engine']; now: number }): Promise<void>
 }
 
-/** Hides the type of the records, which only the part itself knows. */
+/** Converts a part to the general type, which does not name the type of its records. */
 // Sound: the import passes to a part only records that the part returned.
 export const importPart = <Item extends ImportItem>(part: ImportPart<Item>): ImportPart => part as unknown as ImportPart
 

@@ -29,7 +29,7 @@ export type FoundUser =
 
 const mark = 'laravel'
 
-/** Looks users of another application up by id and address, in their order. */
+/** Looks up users of another application by id and address. Returns the results in the same order. */
 export async function findKept(
   tx: Tx,
   users: readonly Pick<KeptUser, 'id' | 'email'>[],
@@ -86,7 +86,7 @@ export async function insertKept(
     await recordEvent(tx, origin, { type: 'user_created', userId: Number(id), data: { imported: mark } })
 }
 
-/** Notes that an import added records to users whom an earlier one created. */
+/** Records that an import added records to users of an earlier import. */
 export async function noteLaterImport(tx: Tx, origin: EventContext, ids: ReadonlySet<bigint>): Promise<void> {
   for (const id of ids)
     await recordEvent(tx, origin, { type: 'user_updated', userId: Number(id), data: { imported: mark } })

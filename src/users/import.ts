@@ -16,7 +16,7 @@ export interface ImportedUser {
   disabled: boolean
 }
 
-/** Returns those of the addresses that an undo link may give back to their former users. */
+/** Returns the addresses that an undo link may give back to their former users. */
 export async function heldAddresses(tx: Reader['prisma'], emails: string[], now: number): Promise<string[]> {
   const held = await tx.emailChange.findMany({
     where: { oldEmail: { in: emails }, appliedAt: { not: null }, expiresAt: { gt: new Date(now) } },
@@ -25,7 +25,7 @@ export async function heldAddresses(tx: Reader['prisma'], emails: string[], now:
   return held.map(({ oldEmail }) => oldEmail)
 }
 
-/** Returns those of the addresses that have an account, or that an undo link may give back. */
+/** Returns the addresses that have an account, or that an undo link may give back. */
 export async function takenAddresses({ prisma }: Reader, emails: string[], now: number): Promise<Set<string>> {
   const known = await prisma.user.findMany({ where: { email: { in: emails } }, select: { email: true } })
   return new Set([...known.map(({ email }) => email), ...(await heldAddresses(prisma, emails, now))])

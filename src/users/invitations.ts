@@ -104,7 +104,7 @@ export async function findInvitation(
 
 /**
  * Creates the account of an invitation and uses the invitation up. The address counts as verified, because the link was
- * mailed there. Returns `invalid` if the invitation is not valid any more, and `taken` if the address has an account.
+ * mailed there. Returns `invalid` if the invitation is no longer valid, and `taken` if the address has an account.
  */
 export async function acceptInvitation(
   tx: Tx,

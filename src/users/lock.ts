@@ -5,9 +5,9 @@ import { canonicalEmail } from './user.ts'
 type Engine = Pick<Database, 'engine'>
 
 /**
- * Locks the rows of these users until the transaction ends.
- * A transaction that changes an account locks its user before any other row. With one order everywhere, transactions
- * wait for each other instead of deadlocking, and a check after the lock holds until the commit.
+ * Locks the rows of these users until the transaction ends. A transaction that changes an account locks its user before any
+ * other row. Because all transactions use this order, they do not deadlock. What a check finds after the lock stays true
+ * until the commit.
  */
 export async function lockUsers({ engine }: Engine, tx: Tx, userIds: readonly number[]): Promise<void> {
   // SQLite runs one writing transaction at a time.
@@ -45,13 +45,13 @@ export async function holdAccount(
   credential: Credential,
 ): Promise<boolean> {
   const id = BigInt(userId)
-  // One statement: PostgreSQL returns the row as it is once it is locked.
+  // One statement locks and reads: PostgreSQL returns the current row after it has waited for the lock.
   const lock = engine === 'sqlite' ? '' : 'FOR NO KEY UPDATE'
   const text = textFor({ engine }, `SELECT password, disabled_at FROM users WHERE id = $1 ${lock}`)
   const [user] = await tx.$queryRawUnsafe<{ password: string | null; disabled_at: unknown }[]>(text, id)
   if (!user || user.disabled_at !== null) return false
   if ('password' in credential) return user.password === credential.password
-  // After the lock, because these may have ended while the statement waited for it.
+  // Checks sessions and tokens after the lock, because they may have ended while the statement waited for it.
   if ('session' in credential) {
     if (credential.session === null) return false
     return (await tx.session.count({ where: { id: credential.session, userId: id } })) > 0

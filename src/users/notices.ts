@@ -91,10 +91,10 @@ export async function notify(
   const [remedy, section] = remedies[kind]
   const current = config.current()
   const reviewLink = section === undefined ? null : accountLink(current, section)
-  // The address and browser of an administrator are no facts about the account.
+  // The notice does not show the address and browser of an administrator.
   const isOwn = origin.actor === null || ['system', userRef(user.id)].includes(origin.actor)
   const { ipAddress, userAgent } = isOwn ? origin : { ipAddress: null, userAgent: null }
-  // No names or client-supplied text, which an attacker could choose.
+  // The mail contains no names and no text of the client, which an attacker could choose.
   const data = {
     kind,
     when: new Date(origin.now).toISOString(),

@@ -25,7 +25,7 @@ const states: Readonly<Record<(typeof userStates)[number], string>> = {
   two_factor: 'two_factor_confirmed_at IS NOT NULL',
 }
 
-/** `lower` of SQLite changes only ASCII letters. */
+/** Converts to lower case as the database does: `lower` of SQLite changes only ASCII letters. */
 const lowered = (text: string, engine: Database['engine']): string =>
   engine === 'sqlite' ? text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : text.toLowerCase()
 

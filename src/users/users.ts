@@ -117,7 +117,7 @@ interface HashReplacement {
   marks: { from: string; to: string }
 }
 
-/** Rehashes a password; false if it changed meanwhile. */
+/** Replaces the hash of an unchanged password. Returns false if the password changed in the meantime. */
 export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashReplacement): Promise<boolean> {
   const id = BigInt(userId)
   const { stored, replacement, marks } = hashes

@@ -8,7 +8,7 @@ import { lockUser } from './lock.ts'
 export interface WayIn {
   /** Tests whether the user can sign in this way. */
   isOpen(tx: Tx, config: Config, userId: number): Promise<boolean>
-  /** Removes it from the account; with `since`, only what was added from then on. */
+  /** Removes it from the account. With `since`, removes only credentials that were added from then on. */
   remove(tx: Tx, userId: number, since?: Date): Promise<void>
 }
 

@@ -4,8 +4,8 @@ import { readSource } from '../config/files.ts'
 export type BootFile = { path: string; text: string } | { path: string; message: string; code: string }
 
 /**
- * Reads configuration files and records the results, so that a worker that starts later begins with the configuration of
- * the others. It then applies the changes that they have applied.
+ * Reads configuration files and records the results. A worker that starts later first loads these results, and then the files
+ * of the last reload, so that it gets the same configuration as the other workers.
  */
 export class BootFiles {
   readonly all: BootFile[] = []

@@ -5,7 +5,7 @@ import type { BootFile } from './boot-files.ts'
 import type { Boot, MetricsOfProcess, ToPrimary, ToWorker } from './messages.ts'
 import { SharedCounters } from './shared-counters.ts'
 
-/** Argument of a worker process. Other programs may start svc as a cluster worker of their own. */
+/** Argument of a worker process. It distinguishes a worker of svc from an svc that another program starts as a worker. */
 export const workerArgument = '--worker'
 
 /** Minimum interval between notices of readiness checks, in milliseconds. */
@@ -26,14 +26,14 @@ interface Handlers {
 
 /** A worker's connection to the primary. */
 export class WorkerLink {
-  /** From 1. Worker 1 also runs what one process is enough for, such as scheduled jobs. */
+  /** From 1. Worker 1 also runs tasks that only one process needs to run, such as the export of events. */
   readonly number: number
   /** The number of workers, for shares of a limit. */
   readonly count: number
   readonly isFirst: boolean
   /** The configuration files as the primary read them. */
   readonly files: readonly BootFile[]
-  /** The files that the other workers reloaded last, if they did. */
+  /** The files of the last reload of the other workers; null without a reload. */
   readonly reloaded: readonly BootFile[] | null
   /** Counts over all workers. */
   readonly counters: Counters
@@ -62,7 +62,7 @@ export class WorkerLink {
     return cluster.isWorker && process.argv.includes(workerArgument)
   }
 
-  /** Waits for what the primary sends first. */
+  /** Waits for the first message of the primary. */
   static async open(): Promise<WorkerLink> {
     const boot = await new Promise<Boot>((resolve) => process.once('message', resolve))
     return new WorkerLink(boot)
@@ -73,7 +73,7 @@ export class WorkerLink {
     this.#handlers = handlers
   }
 
-  /** Asks the primary to replace this worker, which stops afterwards or because of an error. */
+  /** Asks the primary to replace this worker. After an error, the worker stops at once; otherwise after its replacement. */
   leave(hasFailed: boolean): void {
     void this.#send({ type: 'leaving', hasFailed })
   }
@@ -85,7 +85,7 @@ export class WorkerLink {
     void this.#send({ type: 'watched' })
   }
 
-  /** Keeps the files of a reload for workers that start later. */
+  /** Sends the files of a reload to the primary, for workers that start later. */
   readonly keepReloaded = (files: readonly BootFile[]): void => {
     void this.#send({ type: 'reloaded', files })
   }
@@ -105,7 +105,7 @@ export class WorkerLink {
     if (result) void this.#send({ type: 'reload-result', id, result })
   }
 
-  /** The primary may end at any time; its workers then end too. */
+  /** Sends nothing after the primary has ended, because this worker then ends too. */
   #send(message: ToPrimary): Promise<void> {
     return new Promise((resolve) => {
       if (process.connected) process.send?.(message, undefined, {}, () => resolve())

@@ -9,7 +9,7 @@ import type { MetricsOfProcess, ToPrimary, ToWorker } from './messages.ts'
 import { countFor } from './shared-counters.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
-/** A readiness check within this time means that a load balancer uses it, in milliseconds. */
+/** If a readiness check arrived within this time, a load balancer uses it. In milliseconds. */
 const watched = 60_000
 
 /** A worker that runs for this long did not crash on start, in milliseconds. */
@@ -21,10 +21,10 @@ const backOff = { first: 1_000, max: 30_000 }
 /** Delay before a worker that received a signal is replaced: the signal may go to all processes. In milliseconds. */
 const signalDelay = 200
 
-/** Timeout for the metrics of a worker in milliseconds. Its last ones are used then. */
+/** How long the primary waits for the metrics of a worker, in milliseconds. Then it uses the previous metrics. */
 const metricsTimeout = 3_000
 
-/** One of the wanted workers. */
+/** The place of one worker, which its replacements take over. */
 interface Slot {
   number: number
   /** Consecutive crashes. */
@@ -37,9 +37,9 @@ interface Member {
   worker: Worker
   startedAt: number
   isListening: boolean
-  /** It stops, and its replacement has started or will start. */
+  /** The worker stops, and its replacement has started or will start. */
   isLeaving: boolean
-  /** Stops when this worker listens. */
+  /** The worker to stop once this one listens. */
   predecessor: Member | null
   lastMetrics: MetricsOfProcess
   metricsTaken: ((metrics: MetricsOfProcess) => void)[]
@@ -65,8 +65,8 @@ export class FirstWorkerError extends Error {
 }
 
 /**
- * Starts the workers, and replaces those that end. Each worker accepts connections from the same socket: a connection that
- * a worker has not accepted goes to another one, whatever happens to the worker.
+ * Starts the workers, and replaces those that end. All workers accept connections from the same socket. If a worker ends
+ * before it accepts a connection, another worker accepts it.
  */
 export class Primary {
   readonly #parts: PrimaryParts
@@ -100,7 +100,7 @@ export class Primary {
     const id = ++this.#reloads
     const results = [...this.#members].map((member) => {
       const { promise, resolve } = Promise.withResolvers<ReloadResult | null>()
-      // A worker that starts reads the current files later.
+      // A worker that is still starting returns no result, because it reads the current files later.
       if (member.isListening) member.reloads.set(id, resolve)
       else resolve(null)
       this.#send(member, { type: 'reload', id })
@@ -195,7 +195,7 @@ export class Primary {
     if (message.type === 'leaving') void this.#replace(member, message.hasFailed)
   }
 
-  /** Replaces a worker that stops. One that still works stops only when its replacement listens. */
+  /** Replaces a worker. If it still works, it stops once its replacement listens. */
   async #replace(member: Member, hasFailed: boolean): Promise<void> {
     if (this.#isStopping || member.isLeaving) return
     if (hasFailed) {
@@ -248,7 +248,7 @@ export class Primary {
     }
   }
 
-  /** A worker that has ended meanwhile needs no message. */
+  /** Sends nothing if the worker has ended. */
   #send({ worker }: Member, message: ToWorker): void {
     if (worker.isConnected()) worker.send(message, () => undefined)
   }

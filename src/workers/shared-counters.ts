@@ -7,8 +7,8 @@ interface Batch {
 }
 
 /**
- * Counters in the memory of the primary, for limits that must count over all workers. The calls of one turn of the event
- * loop are one message.
+ * Counters in the memory of the primary, for limits that must count over all workers. All calls within one turn of the event
+ * loop share one message.
  */
 export class SharedCounters implements Counters {
   readonly #send: (id: number, calls: CounterCall[]) => void

@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { MetricsOfProcess } from './messages.ts'
 
-/** How metrics are merged that are not a sum over the workers. */
+/** How svc merges metrics of the workers for which a sum makes no sense. */
 const mergedBy: Readonly<Record<string, 'min' | 'max'>> = {
   svc_build_info: 'max',
   svc_database_up: 'min',
@@ -23,9 +23,9 @@ const merge = (all: readonly MetricsOfProcess[]): Registry =>
     all.map((metrics) => metrics.map((each) => ({ ...each, aggregator: mergedBy[each.name] ?? each.aggregator }))),
   )
 
-/** Counts only grow, so that Prometheus does not take the end of a worker for a restart of svc. */
+/** The metrics that svc keeps for ended workers. If counts fell, Prometheus would assume a restart of svc. */
 const countsIn = (metrics: MetricsOfProcess): MetricsOfProcess =>
-  // The library's types declare numbers, its values are names.
+  // The types of the library declare `type` as a number, but its values are names.
   metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)))
 
 /** The metrics of the primary and of all workers, as one process would have them. */

@@ -11,7 +11,7 @@ export class Checksum {
   add(rows: readonly Row[]): void {
     for (const row of rows) {
       const hash = createHash('sha256').update(JSON.stringify(row)).digest('hex')
-      // A sum, unlike an exclusive or, also notices a row that is there three times instead of once.
+      // A sum also detects a row that occurs three times instead of once, which XOR would not.
       this.#sum = (this.#sum + BigInt(`0x${hash}`)) % modulus
     }
     this.#rows += rows.length

@@ -23,10 +23,10 @@ export interface CopyConnection {
   count(table: Table): Promise<number>
   rows(table: Table, batch: number): AsyncIterable<Row[]>
   insert(table: Table, rows: readonly Row[]): Promise<void>
-  /** The last id that the table gave to a row, which it never gives again; null if it counts no ids. */
+  /** The last id that the table assigned, which it never assigns again. Null if the table generates no ids. */
   lastId(table: Table): Promise<string | null>
   setLastId(table: Table, id: string): Promise<void>
-  /** Checks what is deferred, and commits. */
+  /** Checks deferred constraints, and commits. */
   commit(): Promise<void>
   /** Ends the transaction without changes, if there is one, and the connection. */
   close(): Promise<void>
@@ -34,7 +34,7 @@ export interface CopyConnection {
 
 export const bookkeeping = '_prisma_migrations'
 
-/** Sorts tables so that each follows the tables that it refers to, and columns by name. */
+/** Sorts the tables so that each follows the tables that it refers to. Sorts the columns of each by name. */
 export function sortTables(tables: Table[], references: readonly { from: string; to: string }[]): Table[] {
   const sorted: Table[] = []
   const open = new Map(tables.sort((a, b) => (a.name < b.name ? -1 : 1)).map((table) => [table.name, table]))

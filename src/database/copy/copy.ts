@@ -44,7 +44,7 @@ export async function copyDatabase(from: Place, to: Place, progress: Progress): 
   }
 }
 
-/** The path of a file, also if it or its directory is a symbolic link. */
+/** Resolves symbolic links in the path of a file. */
 function realPath(file: string): string {
   if (existsSync(file)) return realpathSync(file)
   const folder = dirname(file)
@@ -54,7 +54,7 @@ function realPath(file: string): string {
 const isSame = (from: Place, to: Place): boolean =>
   from.file !== null && to.file !== null ? realPath(from.file) === realPath(to.file) : from.url === to.url
 
-/** Says which of the two databases an error is about. */
+/** Adds to an error which of the two databases it is about. */
 async function during<T>(which: 'source' | 'target', work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -116,7 +116,7 @@ async function copyTables(
   const existing = await during('target', async () => {
     const found = await target.tables()
     await target.beginWrite(found)
-    // Another process may have started on it meanwhile.
+    // Another process may have written to the target in the meantime.
     await requireEmpty(target, found)
     return found
   })

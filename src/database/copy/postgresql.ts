@@ -21,7 +21,7 @@ const referenceQuery = `SELECT f.relname, t.relname FROM pg_constraint c
 const settings = [
   "SET LOCAL datestyle = 'ISO, YMD'",
   "SET LOCAL bytea_output = 'hex'",
-  // The other database may be slow meanwhile.
+  // No timeouts, because the other database of the copy may be slow.
   'SET LOCAL statement_timeout = 0',
   'SET LOCAL idle_in_transaction_session_timeout = 0',
 ].join('; ')

@@ -87,7 +87,7 @@ export const postgresqlTypes = {
   bytes: 'bytea',
 } as const satisfies Record<Kind, string>
 
-/** Names the place of an error, but not the value. */
+/** Reads a row. Errors name the table and the column, but not the value. */
 export function readRow(table: Table, values: readonly unknown[], read: (value: unknown, kind: Kind) => string | null) {
   return table.columns.map(({ name, kind }, at) => {
     try {

@@ -8,7 +8,7 @@ const asText = { getTypeParser: () => (value: string | Buffer) => value }
 const settings = [
   "SET LOCAL datestyle = 'ISO, YMD'",
   "SET LOCAL timezone = 'UTC'",
-  // svc writes meanwhile.
+  // The transaction is idle while svc writes.
   'SET LOCAL idle_in_transaction_session_timeout = 0',
 ].join('; ')
 
