@@ -13,8 +13,8 @@ const linesOf = (folder, kind) =>
 export const undescribedAnswers = (folder) => [...linesOf(folder, 'violations')]
 
 /**
- * Described answers that no test saw: the statuses of each operation, and the media types of each response. Operations
- * that share a response share its media types.
+ * Returns described answers that no test received: statuses of operations, and media types of responses. If operations share
+ * a response, a test of one operation counts for the media types of all.
  */
 export async function unseenAnswers(folder) {
   // Loads the whole server.

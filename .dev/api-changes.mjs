@@ -6,7 +6,7 @@ const methods = ['get', 'post', 'put', 'patch', 'delete']
 /** Schemas deeper than this are recursive. */
 const maxDepth = 12
 
-/** Restrictions of a value: a request breaks if the second is stricter. */
+/** Restrictions of a value. A stricter restriction in the second description breaks requests. */
 const limits = {
   maxLength: (before, after) => after < (before ?? Number.POSITIVE_INFINITY),
   maxItems: (before, after) => after < (before ?? Number.POSITIVE_INFINITY),

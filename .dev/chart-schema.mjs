@@ -3,7 +3,7 @@
 // Any value except a section may be written as ${NAME}, whatever its type.
 const substitution = '\\$\\{'
 
-/** The chart builds addresses from it, so it is no substitution. */
+/** The chart builds addresses from this value, so it must not contain ${NAME}. */
 const publicUrl = { type: 'string', pattern: '^https?://[^/]+$' }
 
 export function chartSchemaOf(configuration, chart) {
@@ -12,7 +12,7 @@ export function chartSchemaOf(configuration, chart) {
   return `${JSON.stringify({ ...chart, properties: { ...chart.properties, config } }, null, 2)}\n`
 }
 
-/** Keys, types and choices of a schema. Nothing is required here, because another file or the environment may set it. */
+/** Keys, types and choices of a schema. No key is required here, because another file or the environment may set it. */
 function structureOf({ type, properties, patternProperties, additionalProperties, items, enum: values }) {
   if (values) return { anyOf: [{ enum: values }, { type: 'string', pattern: substitution }] }
   return {

@@ -18,7 +18,7 @@ const log = pretty({
 })
 server.stdout.pipe(log)
 
-// A terminal sends Ctrl-C to the server too: stay until it has stopped.
+// A terminal sends Ctrl-C to the server too. Wait until the server has stopped.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => server.kill(signal))
 server.on('exit', (code) => {
   process.exitCode = code ?? 0

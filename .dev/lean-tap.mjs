@@ -9,11 +9,11 @@ asyncHooks.createHook = (callbacks) =>
   new Error().stack.includes('async-hook-domain') ? { enable() {}, disable() {} } : createHook(callbacks)
 syncBuiltinESMExports()
 
-// tap records each module that a test loads, for reruns after a change. Its hook doubles the time in which a process
-// loads its modules. One call starts tap's measurement of coverage, which finds the modules by itself. Programs that
-// import `registerHooks` by name get the real one.
+// tap records each module that a test loads, for reruns after a change. Its hook doubles the time that a process needs to
+// load its modules. The function below replaces `registerHooks`: it calls the hook once, which starts tap's measurement of
+// coverage. Programs that import `registerHooks` by name get the original function.
 module.registerHooks = ({ load }) => {
-  // Not the file of the test, because tap measures nothing in processes that start from a file below `.tap`.
+  // Passes this file instead of the test file: tap measures nothing in processes that start from a file below `.tap`.
   load(import.meta.url, {}, () => ({}))
   return { deregister() {} }
 }

@@ -50,7 +50,7 @@ function install(isDevelopment) {
   stamp.write()
 }
 
-/** Installs in a folder of its own first, because npm installs the packages of the manifest beside node_modules. */
+/** Installs into a separate folder first, because npm installs what the manifest beside node_modules lists. */
 function installServer({ manifest, lock }) {
   const folder = join(root, `.install.${process.pid}`)
   mkdirSync(folder)
@@ -73,7 +73,7 @@ function npmCi(folder) {
   run([...npm, 'ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], folder)
 }
 
-// npm records what it installed. This detects a manual install.
+// Reads the record that npm writes, and so detects manual installs too.
 function isInstalled(wanted) {
   const record = join(modules, '.package-lock.json')
   if (!existsSync(record)) return false

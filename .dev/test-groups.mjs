@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** Limits the time that one process takes, and what a crash hides. */
+/** Maximum number of files in one process. It limits the time of a process, and how many results a crash hides. */
 const FILES_PER_PROCESS = 14
 
 /** Files that start browsers, servers or compilers. They run first, so that none of them keeps one core busy at the end. */

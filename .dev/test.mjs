@@ -107,7 +107,7 @@ async function run(engine, chosen, variables, options = []) {
   if (code !== 0 && sum.fail === 0) problems.push(`tap failed on ${engine} (exit ${code}).`)
 }
 
-/** Each answer counts as a failed test. Only a full run sees all of them. */
+/** Counts each undescribed or unseen answer as a failed test. Only a full run can find unseen answers. */
 async function checkAnswers() {
   const undescribed = undescribedAnswers(answers)
   const unseen = named.length === 0 ? await unseenAnswers(answers) : []

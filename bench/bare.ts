@@ -23,7 +23,7 @@ const user = {
   created_at: date,
   updated_at: date,
 }
-// A guard without a body: nginx closes the connection of a response with one.
+// The response has no body, because nginx closes the connection of a guard whose response has one.
 app.get('/guard', async (_request, reply) => reply.send())
 app.get('/api/user', { schema: { response: { 200: UserSchema } } }, async () => user)
 await app.listen({ host: '127.0.0.1', port: Number(process.argv[2]) })

@@ -43,12 +43,12 @@ if (values.help || unknown.length > 0) {
   process.exit(values.help ? 0 : 1)
 }
 
-/** Only a whole run writes results. */
+/** Only a complete run writes results. */
 const isWhole = positionals.length === 0
 
 const results = join(import.meta.dirname, 'results/costs.json')
 
-/** The earlier results, whose times `--counts` keeps: counts do not depend on what else the machine does. */
+/** Earlier results. `--counts` keeps their times and measures only counts, which do not depend on the load of the machine. */
 const known: CostReport | null = values.counts ? JSON.parse(readFileSync(results, 'utf8')) : null
 
 const bench = new Bench({

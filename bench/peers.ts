@@ -126,7 +126,7 @@ async function measure(operation: Operation, servers: ReadonlyMap<Side, Running>
   const samplers: { side: Side; sample: Sampler }[] = []
   for (const [side, server] of able) {
     const requestsOf = async () => (await side.peer.requests[operation]?.(server, count)) ?? []
-    // A sample ends with refresh tokens in flight, so that the next one needs others.
+    // A sample ends while refresh requests are in flight, so each sample needs new tokens.
     const requests = operation === 'refresh' ? undefined : await requestsOf()
     const sample: Sampler = async (seconds) =>
       sampler(bench, server, requests ?? (await requestsOf()), connections, pid)(seconds)

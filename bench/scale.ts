@@ -52,7 +52,7 @@ const options = {
   connections: Number(values.connections),
 }
 const bench = new Bench({ ...options, dist: values.dist })
-// The indexes of active rows fit into it, as docs/scaling.md recommends.
+// Large enough for the indexes of active rows, as docs/scaling.md recommends.
 const postgresql = await startPostgresql(values.folder ?? join(bench.folder, 'postgresql'), { shared_buffers: '2GB' })
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -75,7 +75,7 @@ const sides = { small: await filled('small', share(0.01)), large: await filled(s
 const amounts = { small: sides.small.amounts, large: sides.large.amounts }
 const file = join(import.meta.dirname, 'results/scale.json')
 
-/** Earlier results on the same amounts. A run replaces those that it measures again. */
+/** Results of an earlier run with the same amounts. This run replaces the results that it measures again. */
 function earlier(): Partial<ScaleReport> {
   if (!existsSync(file)) return {}
   const report: ScaleReport = JSON.parse(readFileSync(file, 'utf8'))
@@ -93,7 +93,7 @@ function put<T extends { name: string }>(results: Measured<T>[], order: readonly
   results.splice(0, results.length, ...sorted)
 }
 
-/** The results of several runs are as exact as the shortest and busiest one. */
+/** Saves the results. For several runs, it records the least exact options: the shortest samples and the highest load. */
 function save(): void {
   const facts = machineFacts()
   const loadAverage = Math.max(Number(machine?.loadAverage ?? 0), Number(facts.loadAverage))

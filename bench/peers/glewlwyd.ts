@@ -16,7 +16,7 @@ const protocol = '/api/oidc'
 const app = { client_id: benchClients.app, client_secret: benchSecret }
 const robot = { client_id: benchClients.robot, client_secret: benchSecret }
 
-/** The number of users. Glewlwyd compares a password with the hashes of all users, so that each more slows the preparation. */
+/** The number of users. It is small, because Glewlwyd compares a password with the hashes of all users. */
 const owners = 10
 
 /** Signs in as the administrator of a new database and returns a function that posts to the API. */

@@ -61,7 +61,7 @@ const realmOf = (phc: string) => ({
   enabled: true,
   sslRequired: 'none',
   defaultSignatureAlgorithm: 'ES256',
-  // As svc: a refresh token is valid once, and access tokens last two hours.
+  // As in svc, a refresh token is valid once, and access tokens last two hours.
   revokeRefreshToken: true,
   refreshTokenMaxReuse: 0,
   accessTokenLifespan: 7200,

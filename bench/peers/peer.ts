@@ -2,7 +2,7 @@ import type { Bench } from '../support/bench.ts'
 import type { NextRequest } from '../support/load.ts'
 import type { Running } from '../support/processes.ts'
 
-/** The operations that the servers are compared by, in the order of the report. */
+/** The operations to compare, in the order of the report. */
 export const operations = {
   'client-credentials': 'Client credentials, ES256',
   introspection: 'Introspection of an access token',
@@ -15,7 +15,7 @@ export const operations = {
 
 export type Operation = keyof typeof operations
 
-/** Operations whose time is that of a password hash. */
+/** Operations that spend most of their time on a password hash. */
 export const hashing: readonly Operation[] = ['password', 'sign-in']
 
 /** The number of users of each server. */

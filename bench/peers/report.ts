@@ -37,7 +37,7 @@ export interface PeersReport {
 /** Requests per second of processor time, of the server and PostgreSQL together. */
 const efficiency = ({ processor, database }: PeerSample): number => 1e6 / (processor + database)
 
-/** The figures below this ratio are named in the report. */
+/** The report lists operations with a lower ratio. */
 const aim = 3
 
 const number = (value: number): string =>
@@ -153,7 +153,7 @@ export function shortfalls(report: PeersReport): string[] {
   })
 }
 
-/** A sample without digits that carry no information. */
+/** Rounds the figures of a sample to a useful precision. */
 export const roundedSample = ({ rate, p50, p99, max, generator, processor, database }: PeerSample): PeerSample => ({
   rate: rounded(rate, 1),
   p50: rounded(p50, 2),

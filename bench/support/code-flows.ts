@@ -29,8 +29,8 @@ const browserHeaders = (cookie: string) => ({
 })
 
 /**
- * Code flows of a client that needs no consent: an authorization request of the next browser, which is signed in, and the
- * token request with its code.
+ * Code flows of a client that needs no consent. Each flow is an authorization request of the next signed-in browser, and
+ * the token request with its code.
  */
 export function codeFlows(client: string, nextCookie: () => string): NextRequest {
   const path = authorizePath(client)

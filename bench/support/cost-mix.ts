@@ -23,7 +23,7 @@ interface Use {
   wal: number
 }
 
-/** A load of several operations, as measured and as the costs of single operations predict it. */
+/** A load of several operations: its measured use of resources, and the use that the costs of single operations predict. */
 export interface Mix {
   name: string
   processes: number
@@ -38,7 +38,7 @@ export interface Mix {
   backends: Backends
 }
 
-/** What the rates need by the costs of the operations. */
+/** Predicts the use of resources at these rates from the costs of the operations. */
 export function predict(rates: Readonly<Record<string, number>>, costs: readonly OperationCost[]): Use {
   const sum = (pick: (cost: OperationCost) => number) =>
     costs.reduce((total, cost) => total + (rates[cost.name] ?? 0) * pick(cost), 0)
@@ -79,7 +79,7 @@ export async function measureMixes(bench: Bench, on: Measured, costs: readonly O
   return mixes
 }
 
-/** Waits until the processes have compiled what they run: ten seconds of processor time each. */
+/** Waits until V8 has compiled the busy code: ten seconds of processor time for each process. */
 async function warmUp({ pid }: Running, processes: number): Promise<void> {
   const begin = processorTime(pid)
   for (let waited = 0; waited < 30 && processorTime(pid) - begin < processes * 1e7; waited++) await sleep(1_000)

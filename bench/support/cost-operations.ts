@@ -77,7 +77,7 @@ function jsonRequest(path: string, user: number, fields: object, headers: readon
 const ownPage = [`Origin: ${frontend}`, 'Sec-Fetch-Site: same-origin']
 const every = <T>(count: number, of: (n: number) => T): T[] => Array.from({ length: count }, (_, i) => of(i + 1))
 
-/** The cookie of a browser that signed in to the account with another password: svc mails no notice. */
+/** The cookie of a browser that signed in with an earlier password, so that svc mails no notice of a new device. */
 function knownBrowser(email: string): string {
   const [key] = deriveKeys([secret], 'known-browser')
   const expires = String(Date.now() + 80 * 86_400_000)
@@ -106,13 +106,13 @@ function once(requests: readonly Buffer[]): NextRequest {
   }
 }
 
-/** Sessions after this one end in the run. */
+/** The run signs out the sessions after this one. */
 const firstEnded = 10_000
 
-/** Number of the last session that ended. Counts and times are measured on the same sessions. */
+/** Number of the last session that ended. The runs for counts and for times share the sessions. */
 let lastEnded = firstEnded
 
-/** Ends one session after the other. */
+/** Signs out one session after another. */
 function logouts(): NextRequest {
   const cookieOf = sessionCookie()
   return () => {
@@ -124,7 +124,7 @@ function logouts(): NextRequest {
   }
 }
 
-/** Credentials that are checked. They are few, so that svc records few uses, which `uses` measures. */
+/** The number of credentials to check. It is small, so that svc records few uses. `uses` measures their cost. */
 const checked = 500
 
 /** Code flows of browsers that use the application for the first time. */

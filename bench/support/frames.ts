@@ -6,7 +6,7 @@ export interface CallFrame {
   columnNumber: number
 }
 
-/** The package of a function, or the part of Node. */
+/** Returns the package of a function, or the part of Node that it belongs to. */
 export function packageOf({ url, functionName }: CallFrame): string {
   if (functionName === '(garbage collector)') return 'garbage collection'
   if (url.startsWith('node:')) return url.split('/')[0] ?? url

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** An address that guesses passwords of unknown accounts on many connections without a pause. */
+/** Guesses passwords of unknown accounts from one IP address, on many connections without a pause. */
 const { port, localAddress, concurrent }: { port: number; localAddress: string; concurrent: number } = workerData
 const agent = new Agent({ keepAlive: true, maxSockets: concurrent })
 const counts = { checked: 0, refused: 0 }

@@ -21,7 +21,7 @@ export interface LoadFigures {
   p50: number
   p99: number
   max: number
-  /** The share of time in which the generator was busy. Near 1, it may be the bottleneck. */
+  /** The share of time in which the generator was busy. If it is near 1, the generator may be the bottleneck. */
   generator: number
 }
 
@@ -34,7 +34,7 @@ const isOk = (answer: Buffer): boolean => answer[9] === 50 && answer[10] === 48 
 const isRedirect = (answer: Buffer): boolean => answer[9] === 51
 
 const headEnd = Buffer.from('\r\n\r\n')
-/** As Fastify and koa write it. */
+/** The header in the spellings of Fastify and koa. */
 const lengthFields = [Buffer.from('\r\ncontent-length: '), Buffer.from('\r\nContent-Length: ')] as const
 
 /**

@@ -41,8 +41,8 @@ export interface Comparison {
   /** The maximum ratio of the 99th percentiles, if there is a target. */
   p99Target?: number
   /**
-   * The number of workers that `op` runs. The ratio is then that of the rates with a core for each worker: the inverse of the
-   * processor times, times the workers. The load generator and PostgreSQL share the cores of the machine.
+   * The number of workers that `op` runs. The load generator and PostgreSQL share the cores of the machine, so the ratio is
+   * computed for a machine with a core for each worker: the inverse ratio of the processor times, times the workers.
    */
   workers?: number
   prepare(bench: Bench): Promise<Sides>

@@ -25,7 +25,7 @@ export const sessionId = (n: number): string => padded(sessionPad, n)
 
 export const emailOf = (user: number): string => `user${user}@example.com`
 
-/** The owner of a token or session. Neighbours in one table are not neighbours in the other. */
+/** The owner of a token or session. Consecutive rows belong to users that are far apart in their table. */
 const owner = (n: number, users: number): number => 1 + ((n * 7919) % users)
 
 const utc = "(now() AT TIME ZONE 'utc')"

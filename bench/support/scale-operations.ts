@@ -137,7 +137,7 @@ interface ScaleFigures {
   postgresql: number
 }
 
-/** One of the two databases. */
+/** The small or the large database. */
 export interface ScaleSide {
   url: string
   amounts: ScaleAmounts

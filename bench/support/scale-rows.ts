@@ -41,10 +41,10 @@ const browser =
 const payload = "'v1.' || repeat(md5(i::text), 16)"
 
 interface Times {
-  /** Of the row's end. */
+  /** When the row ends. */
   end: string
   endMs: string
-  /** Of a row that ends some time after its creation or last use. */
+  /** Creation or last use of a row that ends some time later. */
   begin: string
 }
 

@@ -8,7 +8,7 @@ import { toNodeHandler } from 'better-auth/node'
 import pg from 'pg'
 
 const [port, database, origin, secret, command] = process.argv.slice(2)
-/** As svc hashes passwords. The default of better-auth is scrypt. */
+/** Hashes passwords as svc does. The default of better-auth is scrypt. */
 const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 const options = {

@@ -11,7 +11,7 @@ export interface Remember {
 export type Credentials = Omit<BodyOf<'POST', '/login'>, 'remember'> & Remember
 type Repeated = 'password_confirmation'
 
-/** Without `password_confirmation`, the client repeats the password. */
+/** If `password_confirmation` is missing, the client sends the password in both fields. */
 export type Registration = Omit<BodyOf<'POST', '/register'>, 'remember' | Repeated> &
   Partial<Record<Repeated, string>> &
   Remember

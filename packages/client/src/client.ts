@@ -81,7 +81,7 @@ export class SvcClient {
 
   /** Returns the authenticated user. Throws an UnauthorizedError without one. */
   user(options?: CallOptions): Promise<User> {
-    // Sound: only tokens of third-party OAuth clients see less.
+    // Sound: only tokens of third-party OAuth clients get fewer fields.
     return this.request('GET', '/api/user', options) as Promise<User>
   }
 

@@ -99,7 +99,7 @@ export class PasswordConfirmationRequiredError extends SvcError {
   override name = 'PasswordConfirmationRequiredError'
 }
 
-/** An error that says when to try again. */
+/** An error with the time to wait before the next try. */
 class RetryableError extends SvcError {
   /** Seconds to wait before the next try. */
   readonly retryAfter: number

@@ -63,7 +63,7 @@ export type Token = Schemas['Token']
 export type Session = Schemas['Session']
 export type Passkey = Schemas['Passkey']
 
-/** Calls of one subject. */
+/** Base class of the objects that group calls, such as `svc.tokens`. */
 export class Calls {
   /** @internal */
   protected readonly request: Request

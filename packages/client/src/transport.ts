@@ -118,7 +118,7 @@ export class Transport {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     }
-    // Not a method of this object: browsers require fetch to be called on the window.
+    // Stores fetch in a variable: browsers do not allow a call as a method of another object.
     const { fetch = globalThis.fetch } = this.#options
     return fetch(url, init).catch((error) => fail(error, signal))
   }
@@ -133,7 +133,7 @@ export class Transport {
   }
 }
 
-/** An abort is the caller's own doing, and keeps its reason. */
+/** Rethrows the reason of an abort, because the caller requested it. */
 function fail(error: unknown, signal: AbortSignal | undefined): never {
   throw signal?.aborted ? (signal.reason ?? error) : new NetworkError(error)
 }

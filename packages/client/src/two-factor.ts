@@ -18,7 +18,7 @@ export class TwoFactor extends Calls {
     await this.request('POST', '/two-factor-challenge', { body: proof, ...options })
   }
 
-  /** Starts the set-up. The second factor counts once `confirm()` succeeded. `force` replaces an existing one. */
+  /** Starts the set-up. svc requires the second factor after `confirm()`. `force` replaces an existing second factor. */
   async enable({ force = false, ...options }: { force?: boolean } & CallOptions = {}): Promise<void> {
     await this.request('POST', '/user/two-factor-authentication', { body: { force }, ...options })
   }

@@ -1,4 +1,4 @@
-/** Codes in the bodies of answers. They equal those of svc. */
+/** Codes in the bodies of answers. svc uses the same codes. */
 export type GuardErrorCode = 'invalid_request' | 'unauthenticated' | 'invalid_ability' | 'forbidden' | 'unavailable'
 
 /** A rejected request: everything that an adapter needs for its answer. */
@@ -27,7 +27,7 @@ export class GuardError extends Error {
   }
 }
 
-/** 503: svc is needed for the decision, and did not answer. `retryAfter` is in seconds. */
+/** 503: the guard needs svc for the decision, but svc did not answer. `retryAfter` is in seconds. */
 export const unavailable = (cause: unknown, retryAfter = 1): GuardError =>
   new GuardError(
     503,
@@ -50,7 +50,7 @@ export class Challenges {
     return new GuardError(401, 'unauthenticated', 'Unauthenticated.', this.#challenge())
   }
 
-  /** The description is a text of this package: no part of it comes from the token. */
+  /** The description is a fixed text of this package. It contains no part of the token. */
   invalidToken(description: string, cause?: unknown): GuardError {
     const headers = this.#challenge('error="invalid_token"', `error_description="${description}"`)
     return new GuardError(401, 'unauthenticated', 'Unauthenticated.', headers, cause)

@@ -23,7 +23,7 @@ const callers = new WeakMap<FastifyRequest, Caller>()
 /** Marks scopes whose `request.caller` is the one of this package. */
 const decorated = Symbol('svc-guard')
 
-// Without encapsulation: the plugin guards the scope that registers it.
+// Turns off encapsulation, so that the plugin guards the scope that registers it.
 const asPlugin = (plugin: Plugin): Plugin =>
   Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'svc-guard' })
 
@@ -46,7 +46,7 @@ export function guard(options: GuardOptions): Plugin & { metadata: Plugin } {
     log = (error) => app.log.error({ err: error }, 'svc is unavailable')
     if (!app.hasRequestDecorator(decorated)) {
       app.decorateRequest(decorated, null)
-      // Fails if the application has a decorator of this name, which handlers would read instead.
+      // Throws if the application has its own `request.caller`, which handlers would read instead.
       app.decorateRequest('caller', { getter: callerOf })
     }
     app.addHook('onRequest', async (request, reply) => {

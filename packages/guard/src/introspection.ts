@@ -75,7 +75,7 @@ export class Introspection {
     )
   }
 
-  /** One answer per token, in order. One implausible answer rejects all of them: the order may be wrong. */
+  /** Resolves each token with its answer, in order. If one answer is implausible, rejects all: the order may be wrong. */
   async #ask(tokens: string[]): Promise<(CallerFacts | null)[]> {
     const { endpoint } = this.#settings
     const response = await this.#remote.fetch(endpoint, {

@@ -6,7 +6,7 @@ import type { Remote } from './options.ts'
 const maxAge = 10 * 60_000
 /** Minimum interval between two requests. It limits what tokens with invented key ids can cause. */
 const interval = 30_000
-/** The same before the first key set, so that an API that starts before svc recovers quickly. */
+/** Minimum interval before the first key set. It is shorter, so that an API that starts before svc recovers quickly. */
 const firstInterval = 1_000
 
 /** The public keys of svc. They stay in use while svc is unavailable. */
@@ -24,7 +24,7 @@ export class RemoteKeySet {
     this.#remote = remote
   }
 
-  /** Finds the key of a token. Throws a 503 if only a fetched key set could decide, and svc does not answer. */
+  /** Finds the key of a token. Throws a 503 if the key is unknown and svc does not return a key set. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const keys = await this.#current()
     try {
@@ -81,7 +81,7 @@ export class RemoteKeySet {
       signal: AbortSignal.timeout(this.#remote.timeout),
     })
     if (!response.ok) throw new Error(`${this.#uri} answered ${response.status}.`)
-    // Throws for anything but a key set.
+    // Throws if the response is not a key set.
     return createLocalJWKSet((await response.json()) as JSONWebKeySet)
   }
 }

@@ -4,7 +4,7 @@ const wellKnown = '/.well-known/oauth-protected-resource'
 
 /** Protected resource metadata (RFC 9728): tells clients which server issues tokens for this API. */
 export class ResourceMetadata {
-  /** Null if the audience is not an https URL: then it cannot identify the API to clients. */
+  /** Null if the audience is not an https URL, because it then cannot identify the API to clients. */
   readonly url: string | null
   /** The path of `url`. */
   readonly path: string | null

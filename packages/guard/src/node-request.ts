@@ -4,7 +4,7 @@ export interface NodeRequest {
   rawHeaders?: readonly string[]
 }
 
-/** The values of all `Authorization` headers. Node's `headers` has only the first one, so it hides a second credential. */
+/** Returns the values of all `Authorization` headers. Node's `headers` has only the first one and would hide others. */
 export function authorizationOf({ headers, rawHeaders = [] }: NodeRequest): string[] {
   const values = rawHeaders.filter((_, index) => index % 2 === 1 && isAuthorization(rawHeaders[index - 1]))
   if (values.length > 1) return values

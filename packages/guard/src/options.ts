@@ -71,7 +71,7 @@ export function readOptions(options: GuardOptions): Settings {
   const { issuer, audience, algorithms = supported, clockTolerance = 5, timeout = 5_000, now = Date.now } = options
   checkUrl('issuer', issuer)
   if (issuer.endsWith('/')) throw new TypeError('issuer must be app.url of svc, without a slash at the end.')
-  // An empty audience would match nothing, or everything if it were passed on as undefined.
+  // An empty audience would match no token. If it became undefined, it would match every token.
   if (typeof audience !== 'string' || audience === '') throw new TypeError('audience must be the audience of this API.')
   if (algorithms.length === 0 || !algorithms.every((name) => supported.includes(name))) {
     throw new TypeError(`algorithms must be a list of ${supported.join(', ')}.`)
@@ -99,14 +99,14 @@ export function readOptions(options: GuardOptions): Settings {
   }
 }
 
-/** A failing log must not keep a request waiting. */
+/** Ignores errors of `onError`, so that a failing log does not delay or fail a request. */
 const reporter =
   (report: (error: unknown) => void = () => undefined) =>
   (error: unknown): void => {
     try {
       report(error)
     } catch {
-      // The request is answered without the log line.
+      // The request continues without the log line.
     }
   }
 

@@ -16,7 +16,7 @@ const defaultTtl = 60
 interface List {
   bits: number
   bytes: Uint8Array
-  /** Unix milliseconds after which the list is fetched again, and after which it is not used. */
+  /** When the guard fetches the list again (`freshUntil`) and stops using it (`validUntil`), in Unix milliseconds. */
   freshUntil: number
   validUntil: number
 }
@@ -44,7 +44,7 @@ export class StatusLists {
     if (status === undefined) return true
     const { idx, uri } = Object((status as { status_list?: unknown } | null)?.status_list)
     const isReference = Number.isSafeInteger(idx) && idx >= 0 && typeof uri === 'string'
-    // A list of svc only: the guard sends no request to an address that another party chose.
+    // Accepts only lists of svc, so that a token cannot make the guard send requests to other servers.
     if (!isReference || !uri.startsWith(`${this.#settings.issuer}/`)) return false
     const { bits, bytes } = await this.#current(uri)
     const byte = bytes[Math.floor((idx * bits) / 8)]
