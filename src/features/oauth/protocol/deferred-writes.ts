@@ -3,7 +3,6 @@ import type { NewRecord, Owner } from './store.ts'
 
 /** A new grant of a browser session, to be inserted together with its code. */
 interface DeferredGrant {
-  /** Public id of the browser session. */
   owner: Owner
   record: NewRecord
 }
