@@ -24,7 +24,7 @@ const introduction = `# yaml-language-server: $schema=./svc.schema.json
 #   Empty           a key without a value counts as not set. null is a value.
 #
 # An invalid file stops the start with exit code 78. svc prints every error with its line and key. An invalid reload
-# changes nothing, and svc logs the errors. A key whose feature is not built yet causes a warning.
+# changes nothing, and svc logs the errors.
 `
 
 /** The whole file. \`variables\` override keys of the file. */

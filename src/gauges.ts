@@ -1,35 +1,13 @@
 import type { FastifyInstance } from 'fastify'
+import { gaugeReading } from './observability/metrics/gauge-reading.ts'
 import { serveMetrics } from './observability/metrics/listener.ts'
-
-/** Returns a function that reads a value. Concurrent callers share one read. */
-function shared<T>(read: () => Promise<T>): () => Promise<T> {
-  let reading: Promise<T> | undefined
-  return () => {
-    reading ??= read().finally(() => {
-      reading = undefined
-    })
-    return reading
-  }
-}
-
-/** Database timeout in milliseconds, so that a hanging database does not hide the other metrics. */
-const readTimeout = 2_000
-
-function inTime<T>(reading: Promise<T>): Promise<T> {
-  const late = new Promise<never>((_, reject) => {
-    setTimeout(() => reject(new Error('The database did not respond in time.')), readTimeout).unref()
-  })
-  return Promise.race([reading, late])
-}
 
 /** Serves the metrics, if configured, and adds gauges that are read on each scrape. */
 export function startMetrics(app: FastifyInstance): void {
   const { metrics, database, lookups, hashing, outbox, oauth, worker } = app
   const { server, metrics: wanted } = app.config.current()
   if (!metrics || wanted.port === null) return
-  // Scrapes that arrive during a slow read share its result.
-  const state = shared(() => outbox.state())
-  const work = () => inTime(state())
+  const work = gaugeReading(() => outbox.state())
   const pools = Object.entries({ main: database.pg, lookups: lookups.pool })
   metrics.gauge(
     'svc_database_connections',

@@ -47,7 +47,7 @@ export async function openRedis({ redis }: Config, log: FastifyBaseLogger): Prom
   client.on('error', (error: Error) => {
     if (performance.now() - loggedAt < logInterval) return
     loggedAt = performance.now()
-    log.warn({ err: sentinels.explain(error, worked) }, 'Redis cannot be reached')
+    log.warn({ err: sentinels.explain(error, worked) }, 'cannot connect to Redis')
   })
   await new Promise<void>((resolve) => {
     client.once('ready', resolve)

@@ -7,12 +7,15 @@ const day = 24 * 60 * 60 * 1_000
 /** The check warns about a certificate that expires within this time, in milliseconds. */
 const renewal = 14 * day
 
+const unknownAuthority =
+  'An unknown authority signed the certificate, so clients reject it. Use a certificate of a public authority, or have clients trust yours.'
+
 const meanings: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'The certificate has expired. Renew it.',
   CERT_NOT_YET_VALID: 'The certificate is not valid yet. Check the clocks.',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'The certificate is self-signed. Clients reject it.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'The certificate is signed by an unknown authority.',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'The certificate is signed by an unknown authority.',
+  SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     'The chain of the certificate is incomplete, or its authority is unknown. The proxy must send the intermediate certificates too.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is for another host name.',
@@ -29,7 +32,8 @@ export function checkTls(url: URL, { tls }: Answer, now: number): Check {
     return failure('tls', `${meanings[tls.invalid] ?? `The certificate is invalid (${tls.invalid}).`} ${hint}`)
   }
   const days = Math.floor((tls.validTo - now) / day)
-  if (tls.validTo - now < renewal) return warning('tls', `The certificate expires in ${days} days. Check its renewal.`)
+  if (tls.validTo - now < renewal)
+    return warning('tls', `The certificate expires in ${days} days. Check that its automatic renewal works.`)
   return ok('tls', `${tls.protocol}, the certificate is valid for ${days} more days.`)
 }
 

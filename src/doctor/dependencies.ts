@@ -20,7 +20,12 @@ export async function checkDatabase({ database }: Config): Promise<Check[]> {
     if (ahead !== null && Math.abs(ahead) > tolerance) {
       const seconds = Math.round(Math.abs(ahead) / 1_000)
       const side = ahead > 0 ? 'ahead of' : 'behind'
-      return [warning(check, `The clock of the database is ${seconds} seconds ${side} this machine. Use NTP.`)]
+      return [
+        warning(
+          check,
+          `The clock of the database is ${seconds} seconds ${side} this machine. Synchronize both with NTP.`,
+        ),
+      ]
     }
     if (pending === 0) return [ok(check, `${database.engine} answers, and its schema is current.`)]
     return [warning(check, `Pending migrations: ${pending}. svc applies them when it starts.`)]
@@ -69,8 +74,8 @@ export function checkTrust({ app, server }: Config): Check[] {
   if (open) return [failure('trust', `${open} trusts every address, so clients can forge their address.`, key)]
   if (app.url.startsWith('https:') && server.trust_proxy.length === 0) {
     const message =
-      'svc answers http only, so a proxy is in front of app.url, but none is trusted. All clients then share its ' +
-      'address for rate limits.'
+      'server.trust_proxy is empty, although app.url is https. Add the address of the proxy; otherwise all clients share it ' +
+      'for rate limits.'
     return [warning('trust', message, key)]
   }
   return [ok('trust', 'Forwarded headers count only from the addresses in server.trust_proxy.')]

@@ -19,7 +19,7 @@ export async function checkForgedAddress(url: URL): Promise<Check[]> {
   const second = await remaining()
   const answers = [await remaining({ 'x-forwarded-for': forged }), await remaining({ forwarded: `for=${forged}` })]
   if (first === null || second === null || answers.includes(null))
-    return [skipped(check, 'The limit that shows the address of a client is off, so it cannot be tested.')]
+    return [skipped(check, 'The rate limit that this check uses is off.')]
   // Requests of other clients with the same address may lower the number. Only another address raises it.
   if (answers.some((number) => (number ?? 0) >= second)) {
     const message =

@@ -33,7 +33,7 @@ export async function checkDiscovery(url: URL): Promise<Check[]> {
   if (!document) return [failure(check, `The discovery document answers ${answer.status}, or is not JSON.`)]
   const { issuer } = document
   if (issuer !== url.origin) {
-    const message = `The issuer is ${quoted(issuer)}, but the deployment was asked at ${url.origin}. Clients reject this.`
+    const message = `The issuer is ${quoted(issuer)}, but svc doctor called ${url.origin}. Clients reject this. Set app.url to the public address.`
     return [failure(check, message, 'app.url')]
   }
   const foreign = Object.entries(document).filter(
@@ -41,7 +41,7 @@ export async function checkDiscovery(url: URL): Promise<Check[]> {
   )
   if (foreign.length > 0) {
     const names = foreign.map(([name]) => name).join(', ')
-    return [failure(check, `These addresses have another origin than the issuer: ${quoted(names)}.`, 'app.url')]
+    return [failure(check, `These endpoints do not have the origin of the issuer: ${quoted(names)}.`, 'app.url')]
   }
   const keys = await probe(String(document.jwks_uri))
   const found = parsed(keys)?.keys
@@ -95,10 +95,12 @@ export async function checkCookies(url: URL): Promise<Check[]> {
     if (!attributes.has('samesite'))
       problems.push(failure(check, `${cookie} has no SameSite attribute. The proxy must not remove it.`))
     else if (attributes.get('samesite')?.toLowerCase() === 'none')
-      problems.push(warning(check, `${cookie} is sent by every site (SameSite=None).`, 'session.same_site'))
+      problems.push(
+        warning(check, `Browsers send ${cookie} with requests from every site (SameSite=None).`, 'session.same_site'),
+      )
   }
   if (xsrf.attributes.has('httponly'))
-    problems.push(failure(check, 'XSRF-TOKEN is HttpOnly, so scripts cannot read it. The proxy must not add that.'))
+    problems.push(failure(check, 'XSRF-TOKEN is HttpOnly, so scripts cannot read it. The proxy must not add HttpOnly.'))
   return problems.length > 0 ? problems : [ok(check, 'The session cookie and XSRF-TOKEN have the right attributes.')]
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { eventRecord } from '../admin/events.ts'
+import { gaugeReading } from '../observability/metrics/gauge-reading.ts'
 import type { ListedEvent } from '../users/event-list.ts'
 import { endLease, eventsToExport, exportBacklog, markExported, takeLease } from '../users/event-queue.ts'
 import { asciiJson, type ExportedEvent, type Sink } from './sink.ts'
@@ -55,7 +56,7 @@ class EventExporter {
       if (this.#open && this.#open.target !== target) await this.#release()
       if (target === null) return true
       while (!this.#isClosed && (await this.#exportBatch(target)) === batchSize);
-      if (this.#failures > 0) this.#parts.log.info('events are exported again')
+      if (this.#failures > 0) this.#parts.log.info('event export works again')
       this.#failures = 0
       return true
     } catch (error) {
@@ -121,12 +122,13 @@ declare module 'fastify' {
 export function addEventExport(app: FastifyInstance): void {
   const exporter = new EventExporter(app)
   app.decorate('eventExporter', exporter)
+  const backlog = gaugeReading(() => exportBacklog(app.database))
   app.metrics?.gauge('svc_event_export_pending', 'Security events that wait for the export.', [], async (set) => {
-    if (app.config.current().audit.export !== null) set((await exportBacklog(app.database)).count)
+    if (app.config.current().audit.export !== null) set((await backlog()).count)
   })
   app.metrics?.gauge('svc_event_export_oldest_age_seconds', 'Age of the oldest event that waits.', [], async (set) => {
     if (app.config.current().audit.export === null) return
-    const { since } = await exportBacklog(app.database)
+    const { since } = await backlog()
     set(since ? Math.max(0, app.clock.now() - since.getTime()) / 1000 : 0)
   })
   app.addHook('onReady', async () => {

@@ -111,7 +111,7 @@ export class Lane {
   #begin(): void {
     if (this.#isClosed || this.#workers.size >= maxConcurrent) return
     const worker = this.#work()
-      .catch((error) => this.#parts.log.warn({ err: error }, 'outbox failed'))
+      .catch((error) => this.#parts.log.warn({ err: error }, 'cannot read the outbox, will retry'))
       .finally(() => this.#workers.delete(worker))
     this.#workers.add(worker)
   }

@@ -21,7 +21,7 @@ export function watchClock(app: FastifyInstance): void {
     const offBy = theirs < before ? before - theirs : Math.max(0, theirs - after)
     if (offBy <= tolerated) return
     const facts = { ahead_by_seconds: Math.round((before - theirs) / 1000) }
-    app.log.warn(facts, 'the clock differs from the database clock; synchronise both with NTP')
+    app.log.warn(facts, 'the clock differs from the database clock; synchronize both with NTP')
   }
   const timer = setInterval(() => app.background(look), every).unref()
   app.addHook('onReady', async () => app.background(look))

@@ -45,7 +45,7 @@ t.test('explains a database that cannot be copied from or to', async (t) => {
   )
   const foreign = join(folder, 'foreign.db')
   change(foreign, 'CREATE TABLE songs (id INTEGER)')
-  t.match(await refusal(`file:${foreign}`, to), /it is not a database of svc\.$/)
+  t.match(await refusal(`file:${foreign}`, to), /it has no tables of svc\.$/)
   t.match(await refusal(`file:${source}`, `file:${text}/svc.db`), /^The target database .*not writable/)
 })
 

@@ -1,10 +1,11 @@
+import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { buildTestApp, type Settings } from '../support/app.ts'
 import { Scrape } from '../support/metrics.ts'
 import { basic, oauthSettings, post } from '../support/oauth.ts'
 import { testEngine } from '../support/postgresql.ts'
-import { freePort } from '../support/process.ts'
+import { freePort, temporaryDirectory } from '../support/process.ts'
 import { challenged, enableTwoFactor } from '../support/totp.ts'
 
 // This test hashes passwords.
@@ -193,12 +194,15 @@ t.test('reads queue lengths, pool use and ages on each scrape', async (t) => {
 // SQLite answers or fails immediately.
 if (testEngine === 'postgresql') {
   t.test('serves the other metrics while the database hangs', async (t) => {
-    const svc = await measured(t)
+    const svc = await measured(t, { audit: { export: `file:${join(temporaryDirectory(t), 'events.jsonl')}` } })
     await svc.bearer(null, 'GET', '/health/live')
-    const other = await svc.database.pg?.connect()
+    const { pg } = svc.database
+    const other = await pg?.connect()
     t.teardown(() => other?.release())
-    await other?.query('BEGIN; LOCK TABLE outbox')
+    await other?.query('BEGIN; LOCK TABLE outbox, events')
     const found = await svc.scrape()
+    t.ok(pg && pg.totalCount - pg.idleCount > 2, 'the queries still wait')
+    t.equal(found.value('svc_event_export_pending'), null)
     t.equal(found.value('svc_database_up'), 0)
     t.equal(found.value('svc_outbox_entries'), null)
     t.equal(found.value('svc_http_request_duration_seconds_count', { route: '/health/live' }), 1)

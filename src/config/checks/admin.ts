@@ -22,7 +22,7 @@ function scopeIsReserved({ scopes }: Config, report: Report): void {
 function defaultTokensAreNoAdministrators({ tokens }: Config, report: Report): void {
   const index = tokens.default_abilities.indexOf(adminScope)
   if (index >= 0)
-    report(['tokens', 'default_abilities', index], `must not be ${adminScope}, which each token must name itself`)
+    report(['tokens', 'default_abilities', index], `must not contain ${adminScope}; give this ability to single tokens`)
 }
 
 /** Allows only the grant client_credentials, so that no user can get a token with the scope. */

@@ -54,7 +54,7 @@ function idsAreUnique({ clients }: Config, sink: Sink): void {
 
 function idIsOurs({ client_id }: Client, report: Report): void {
   if (/^\d+$/.test(client_id))
-    report('client_id', `must not consist of digits only, because user ids do (found "${client_id}")`)
+    report('client_id', `must contain a character that is not a digit, to differ from user ids (found "${client_id}")`)
   if (client_id.startsWith('svc-')) {
     report('client_id', `must not begin with svc-, which is reserved for built-in clients (found "${client_id}")`)
   }
@@ -218,7 +218,10 @@ function exchangeNamesClients({ exchange, grants }: Client, report: Report, { cl
   }
   for (const [index, id] of exchange.entries()) {
     if (OWN_SOURCES.includes(id) || clients.some(({ client_id }) => client_id === id)) continue
-    report(['exchange', index], `must be the client_id of a client, svc-api-tokens or svc-first-party (found "${id}")`)
+    report(
+      ['exchange', index],
+      `must be the client_id of a client, or one of ${OWN_SOURCES.join(', ')} (found "${id}")`,
+    )
   }
 }
 

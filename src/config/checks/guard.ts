@@ -14,7 +14,8 @@ function audiencesExist({ apis, guard }: Config, report: Report): void {
     const path = ['guard', 'rules', index, 'audience']
     if (audience === null) continue
     if (!Object.hasOwn(apis, audience)) report(path, `must be the name of an API in apis (found "${audience}")`)
-    else if (access === 'public') report(path, 'must not be set in a public rule, which knows no caller')
+    else if (access === 'public')
+      report(path, 'must not be set in a public rule, because svc does not identify its callers')
   }
 }
 

@@ -75,7 +75,7 @@ async function countPending(connection: CopyConnection, { engine }: Place): Prom
 async function readSource(source: CopyConnection, from: Place): Promise<Table[]> {
   await source.beginRead()
   const pending = await countPending(source, from)
-  if (pending === null) throw new DataError('it is not a database of svc')
+  if (pending === null) throw new DataError('it has no tables of svc')
   if (pending > 0) {
     throw new DataError(
       `${pending} migrations of this version are missing. Start this version of svc on it, or copy with the version that it is from`,
