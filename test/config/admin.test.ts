@@ -10,7 +10,7 @@ table('admin: keeps users from becoming administrators by themselves', [
   ['admin: { roles: [boss] }\nregistration: { role: boss }', 'registration.role', /admin\.roles/],
   ['scopes: { "svc:admin": Everything }', 'scopes["svc:admin"]', /reserved/],
   ['apis: { x: { audience: https://x.example, scopes: ["svc:admin"] } }', 'apis.x.scopes[0]', /reserved/],
-  ['tokens: { default_abilities: ["*", "svc:admin"] }', 'tokens.default_abilities[1]', /each token/],
+  ['tokens: { default_abilities: ["*", "svc:admin"] }', 'tokens.default_abilities[1]', /single tokens/],
   [client('grants: [client_credentials]')],
   [client('grants: [client_credentials, token_exchange]'), 'clients[0].grants', /client_credentials.*token_exchange/],
   [

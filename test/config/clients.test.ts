@@ -14,7 +14,7 @@ const SHORT = `n: w${'A'.repeat(84)}Q, e: AQAB`
 const exchange = (text: string) => machine(text).replace('[client', '[token_exchange, client')
 
 table('clients: ids, types and secrets', [
-  [machine(`secret: s`).replace('web', '"123"'), 'clients[0].client_id', /digits/],
+  [machine(`secret: s`).replace('web', '"123"'), 'clients[0].client_id', /not a digit/],
   [machine(`secret: s`).replace('web', 'svc-web'), 'clients[0].client_id', /svc-/],
   [
     `${machine('secret: s')}`.replace('}]', '}, { client_id: web, type: public, grants: [device_code] }]'),
