@@ -51,7 +51,7 @@ const isSameUser = ({ user, password, passwordFingerprint }: SessionRow): boolea
 export const isLive = (row: SessionRow, now: number, session: Config['session']): boolean =>
   !isOver(row, now, session) && isSameUser(row)
 
-/** Applies to data of a row the changes that a request made to the data it read. */
+/** Applies the changes of a request to the current data of its session. */
 function withChanges(current: string, { read, saved }: { read: string; saved: string }): string {
   if (current === read) return saved
   const [before, after] = [JSON.parse(read), JSON.parse(saved)]
@@ -116,7 +116,7 @@ export class SessionStore implements LibraryStore {
     })
   }
 
-  /** Saves the changes of a request, and keeps those that concurrent requests with the session saved meanwhile. */
+  /** Saves the changes of a request. Keeps the changes that concurrent requests of the session have saved. */
   async #update(row: { id: string; publicId: string }, request: { read: string; saved: string }): Promise<void> {
     const { session } = this.#database.prisma
     let current = request.read

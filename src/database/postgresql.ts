@@ -38,7 +38,7 @@ function limitUses(pool: pg.Pool, timeout: number): void {
   pool.on('release', (_error, client) => uses.get(client)?.end())
 }
 
-/** Use of a connection, with one timer for all times that the pool hands it out: a new one each time costs more. */
+/** Limits each use of a connection. It keeps one timer, because a new timer for each use costs more. */
 class Use {
   readonly #timer: NodeJS.Timeout
   #isActive = false

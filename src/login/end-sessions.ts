@@ -31,7 +31,7 @@ export async function endSession(tx: Tx, request: FastifyRequest, lockToo: reado
   const ended: Ended = { isOwn: false, publicIds: [] }
   if (row) {
     const { publicId, user } = row
-    // By the public id, and with the device of now: a concurrent request may have renewed both the id and the device.
+    // Uses the public id and the current device, because a concurrent request may have renewed the id and the device.
     const [deleted] = await tx.$queryRaw<{ device: bigint | number | null }[]>`
       DELETE FROM sessions WHERE public_id = ${publicId} RETURNING remember_token_id AS device`
     ended.isOwn = deleted !== undefined

@@ -110,7 +110,7 @@ export async function liveToken(text: string, parts: Parts): Promise<LiveApiToke
   return found && !found.user.disabled ? found : null
 }
 
-/** Returns an API token that has not expired, even if its user is disabled; null if there is none. */
+/** Returns an API token that has not expired, even if its user is disabled. Returns null for an invalid or expired token. */
 export async function unexpiredToken(text: string, parts: Parts): Promise<LiveApiToken | null> {
   const key = parseToken(text)
   const row = key && (await find(key, parts))

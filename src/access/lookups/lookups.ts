@@ -62,7 +62,7 @@ export interface OauthTokenRow {
   user: User | null
 }
 
-/** What an access token of a grant depends on. Most checks need only the end of the grant, in Unix milliseconds. */
+/** What an access token of a grant depends on. Most checks need only the expiry of the grant, in Unix milliseconds. */
 export interface GrantTokenRow<Grant = { expiresAt: number | null }> {
   key: string
   isDenied: boolean
@@ -108,7 +108,7 @@ export interface Lookups {
   isDenied(hash: string): Promise<boolean>
   /** By the SHA-256 (hex) of the jti of a JWT, the id of its grant's record, and the id of its user, in this order. */
   grantToken(key: string): Promise<GrantTokenRow>
-  /** The same with the grant's record. */
+  /** Like `grantToken`, with the whole record of the grant. */
   grantTokenWithRecord(key: string): Promise<GrantTokenRow<OauthRecordRow>>
   /** By the jti of the JWT. */
   personalToken(jti: string): Promise<PersonalTokenRow | null>

@@ -218,10 +218,7 @@ function exchangeNamesClients({ exchange, grants }: Client, report: Report, { cl
   }
   for (const [index, id] of exchange.entries()) {
     if (OWN_SOURCES.includes(id) || clients.some(({ client_id }) => client_id === id)) continue
-    report(
-      ['exchange', index],
-      `must be the client_id of a client, or one of ${OWN_SOURCES.join(', ')} (found "${id}")`,
-    )
+    report(['exchange', index], `must be the client_id of a client, svc-api-tokens or svc-first-party (found "${id}")`)
   }
 }
 

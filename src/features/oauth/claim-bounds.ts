@@ -1,7 +1,7 @@
 /** Latest time that svc accepts in a JWT, in Unix seconds: the year 5138. */
 const latest = 100_000_000_000
 
-/** Returns the name of a claim whose time is not in whole seconds or beyond `latest`; undefined if there is none. */
+/** Returns the name of a claim whose time exceeds `latest` or has a fraction of a second, or undefined. */
 export const oddTimeOf = (claims: Record<string, unknown>): string | undefined =>
   ['iat', 'exp', 'nbf'].find((name) => claims[name] !== undefined && !isPlainTime(claims[name]))
 

@@ -150,7 +150,7 @@ export async function renamePasskey(
   return count === 0 ? null : recordOf(await tx.passkey.findUniqueOrThrow({ where: { id } }))
 }
 
-/** Deletes the user's passkey; false if there is none with this id. */
+/** Deletes a passkey of the user. Returns false if the user has no passkey with this id. */
 export async function deletePasskey(tx: Tx, { id, userId }: { id: bigint; userId: number }): Promise<boolean> {
   return (await tx.passkey.deleteMany({ where: { id, userId: BigInt(userId) } })).count > 0
 }

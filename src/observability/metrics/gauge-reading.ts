@@ -1,7 +1,7 @@
 /** Timeout of the database in milliseconds, so that a hanging database does not hide the other metrics. */
 const readTimeout = 2_000
 
-/** Returns a function that reads values of gauges in time. Gauges and scrapes that need them at once share one read. */
+/** Returns a function that reads values of gauges in time. Concurrent callers share one read. */
 export function gaugeReading<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => {
