@@ -43,7 +43,7 @@ t.test('refuses a request with a copied cookie if the password changed while its
   t.equal(changes, 3)
 })
 
-t.test('issues no code for such a request', async (t) => {
+t.test('issues no code if the password changed while the body of the request arrived', async (t) => {
   const url = 'https://id.example'
   const svc = await buildTestApp(t, { settings: { ...oauthSettings, app: { url } } })
   const { email } = await svc.createUser()

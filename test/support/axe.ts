@@ -14,6 +14,8 @@ export async function axeFindings(page: Page, rule?: string): Promise<string[]> 
   const only = rule === undefined ? { rules: { 'target-size': { enabled: true } } } : { runOnly: [rule] }
   const options = { resultTypes: ['violations'], ...only }
   await page.evaluate(axe.source)
+  // During a transition, an element has colours of neither state.
+  await page.evaluate('for (const animation of document.getAnimations()) animation.finish()')
   const { violations } = await page.evaluate<{ violations: Violation[] }>(`axe.run(${JSON.stringify(options)})`)
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}: ${node.failureSummary}`))
 }
