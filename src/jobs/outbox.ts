@@ -57,7 +57,7 @@ export class Outbox {
   }
 
   /** Registers the handler of a kind with its own workers and delays, such as calls to one server of a third party. */
-  handleSeparately<Payload>(kind: string, handler: Handler<Payload>, retryDelay: RetryDelay): void {
+  handleSeparately<Payload>(kind: string, handler: Handler<Payload>, retryDelay = standardDelay): void {
     const lane = new Lane({ ...this.#parts, retryDelay })
     lane.handle(kind, textHandler(handler))
     this.#lanes.set(kind, lane)

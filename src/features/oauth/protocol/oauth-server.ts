@@ -88,7 +88,8 @@ export class OAuthServer {
       knows: async (kid) => (await this.#keys?.knows(kid)) ?? false,
     })
     app.addHook('onClose', async () => this.#keys?.close())
-    app.outbox.handle<Logout>(logoutWork, async (logout) => (await this.current()).sendLogout(logout))
+    // Apart from mail, because the server of a client can hang.
+    app.outbox.handleSeparately<Logout>(logoutWork, async (logout) => (await this.current()).sendLogout(logout))
   }
 
   /** Loads the signing keys once, before the server listens. */

@@ -1,8 +1,10 @@
 import t from 'tap'
+import { logoutWork } from '../../../../src/features/oauth/protocol/session-end.ts'
 import { buildTestApp } from '../../../support/app.ts'
 import { hour, minute, second } from '../../../support/clock.ts'
 import { Person } from '../../../support/oauth.ts'
 import { travel } from '../../../support/time.ts'
+import { until } from '../../../support/until.ts'
 import { buildWithParty, LogoutReceiver, partySettings, sessionBoundTokens } from './party.ts'
 
 const signOut = ({ plain }: Person) => plain.browser.post('/logout', undefined, { 'sec-fetch-site': 'same-origin' })
@@ -101,4 +103,20 @@ t.test('stores pending notifications without plain-text secrets, and drops those
   await later.app.outbox.deliverDue()
   t.equal(party.received.length, 1)
   t.equal(await later.database.prisma.outbox.count(), 0)
+})
+
+t.test('sends mail while the endpoint of a client hangs', async (t) => {
+  const { svc, party } = await buildWithParty(t)
+  party.hangs = true
+  const { id, email } = await svc.createUser()
+  const count = 30
+  await svc.database.transaction(async (tx) => {
+    const logout = { clientId: 'web', accountId: String(id), sid: 'sid' }
+    for (let i = 0; i < count; i++) await svc.app.outbox.add(tx, logoutWork, logout)
+  })
+  await until(() => party.received.length > 0)
+  await svc.bearer(null, 'POST', '/svc/forgot-password', { email })
+  await until(() => svc.mailbox.received().some(({ to }) => to === email))
+  // Five at a time, so all of them have begun only after several timeouts.
+  t.ok(party.received.length < count, 'the mail does not wait for the client')
 })

@@ -11,6 +11,8 @@ export class LogoutReceiver {
   readonly url: string
   /** The status that it answers. */
   status = 200
+  /** Whether it never answers. */
+  hangs = false
   /** Everything that was posted to it, whatever it answered. */
   readonly received: { body: string; type: string; at: Date }[] = []
 
@@ -24,12 +26,15 @@ export class LogoutReceiver {
       for await (const chunk of request) chunks.push(chunk)
       const type = request.headers['content-type'] ?? ''
       party.received.push({ body: Buffer.concat(chunks).toString(), type, at: new Date() })
-      response.writeHead(party.status).end()
+      if (!party.hangs) response.writeHead(party.status).end()
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const party = new LogoutReceiver(`http://127.0.0.1:${port}/logout`)
-    t.teardown(() => server.close())
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
     return party
   }
 
