@@ -75,5 +75,6 @@ function found(data: unknown, schema: Schema): string {
   }
   // YAML reads 12 as a number and true as a flag, also where the schema expects a name.
   const isUnquoted = typeof data !== 'string' && data !== null && schema.type === 'string' && !schema['x-svc-expected']
-  return ` (found ${JSON.stringify(data)}${isUnquoted ? '; put it in quotes' : ''})`
+  const shown = typeof data === 'string' ? data.replace(/:\/\/[^/?#]*@/, '://…@') : data
+  return ` (found ${JSON.stringify(shown)}${isUnquoted ? '; put it in quotes' : ''})`
 }

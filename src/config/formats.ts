@@ -17,7 +17,11 @@ export const formats = {
     expected: 'an http or https origin without a path, such as https://auth.example.com',
     matches: isOrigin,
   },
-  'web-url': { expected: 'an http or https URL', matches: isWebUrl },
+  // svc calls these URLs, and fetch rejects credentials in them.
+  'web-url': {
+    expected: 'an http or https URL without a user name and password',
+    matches: (text) => isWebUrl(text) && !hasCredentials(text),
+  },
   'https-url': { expected: 'an https URL', matches: (text) => isWebUrl(text) && hasProtocol(text, ['https:']) },
   'image-url': {
     expected: 'an https URL, or data:image/png;base64,… (also gif, jpeg, svg+xml or webp)',
@@ -75,6 +79,11 @@ export function isOrigin(text: string): boolean {
 
 function isWebUrl(text: string): boolean {
   return /^https?:\/\/[^/\s]/i.test(text) && hasProtocol(text, ['http:', 'https:'])
+}
+
+function hasCredentials(text: string): boolean {
+  const { username, password } = new URL(text)
+  return username !== '' || password !== ''
 }
 
 function hasProtocol(text: string, protocols: readonly string[]): boolean {
