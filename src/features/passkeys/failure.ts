@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import type { HttpError } from '../../errors.ts'
+import { logAdvice } from '../../http/advice.ts'
 import { eventContext, recordEvents } from '../../users/events.ts'
 import type { Asking } from './challenges/store.ts'
 import { credentialRefused } from './credential.ts'
+import { OriginRefused } from './origins.ts'
 
 /** A rejected response for a known passkey. */
 interface Failure {
@@ -19,7 +21,8 @@ const maxReasonLength = 200
 /** Logs why a credential was rejected. The caller does not see the reason. */
 export function logRefusal(request: FastifyRequest, error: unknown): void {
   const text = error instanceof Error ? error.message : String(error)
-  request.log.info({ reason: text.slice(0, maxReasonLength) }, 'passkey rejected')
+  if (error instanceof OriginRefused) logAdvice(request.log, 'passkey rejected', error.advice)
+  else request.log.info({ reason: text.slice(0, maxReasonLength) }, 'passkey rejected')
 }
 
 /** Records the failure and returns the error to throw. */

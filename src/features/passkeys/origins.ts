@@ -1,4 +1,6 @@
+import { isOrigin } from '../../config/formats.ts'
 import type { Config } from '../../config/schema.ts'
+import type { Advice } from '../../http/advice.ts'
 
 /** Android reports the certificate that signed the app as the origin: its SHA-256 hash in base64url. */
 const androidOrigin = (fingerprint: string): string =>
@@ -10,3 +12,25 @@ export const allowedOrigins = ({ passkeys, mobile_apps: { android, ios } }: Conf
   ...android.flatMap(({ sha256_cert_fingerprints }) => sha256_cert_fingerprints.map(androidOrigin)),
   ...(ios.length > 0 ? [`https://${passkeys.rp_id}`] : []),
 ]
+
+/** A response from a page or an app whose origin is not allowed. */
+export class OriginRefused extends Error {
+  readonly advice: Advice
+
+  constructor(origin: string) {
+    super('the origin is not allowed')
+    this.advice = adviceOf(origin)
+  }
+}
+
+const maxShown = 200
+
+function adviceOf(origin: string): Advice {
+  if (origin.startsWith('android:')) {
+    const message = 'The response comes from an Android app with a certificate that mobile_apps.android does not list.'
+    return { message, key: 'mobile_apps.android' }
+  }
+  // The sender chooses the text, so svc logs it only if it is an origin.
+  const page = isOrigin(origin) && origin.length <= maxShown ? `a page at ${origin}` : 'an invalid origin'
+  return { message: `The response comes from ${page}, which passkeys.origins does not list.`, key: 'passkeys.origins' }
+}

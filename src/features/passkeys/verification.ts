@@ -2,7 +2,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simp
 import type { Config } from '../../config/schema.ts'
 import { sha256Hex } from '../../crypto/hash.ts'
 import { algorithms } from './options.ts'
-import { allowedOrigins } from './origins.ts'
+import { allowedOrigins, OriginRefused } from './origins.ts'
 import type { StoredPasskey } from './store.ts'
 import { decoders, webauthn } from './webauthn.ts'
 
@@ -25,10 +25,12 @@ const common = ({ challenges, config }: Expected) => ({
   requireUserVerification: config.passkeys.user_verification === 'required',
 })
 
-/** Rejects embedded pages, where the user may have been tricked into the gesture. */
-async function refuseEmbedded(clientDataJSON: string): Promise<void> {
+/** Rejects other origins, and embedded pages, where the user may have been tricked into the gesture. */
+async function refuseOtherPages(clientDataJSON: string, config: Config): Promise<void> {
   const { decodeClientDataJSON } = await decoders()
-  const { crossOrigin, topOrigin } = decodeClientDataJSON(clientDataJSON)
+  const { origin, crossOrigin, topOrigin } = decodeClientDataJSON(clientDataJSON)
+  // The library checks this too. Its error does not say which key of the configuration to change.
+  if (!allowedOrigins(config).includes(origin)) throw new OriginRefused(String(origin))
   if (crossOrigin || topOrigin !== undefined) throw new Error('the page was embedded in another origin')
 }
 
@@ -50,7 +52,7 @@ export async function verifyAssertion(
   passkey: StoredPasskey,
   expected: Expected,
 ) {
-  await refuseEmbedded(response.response.clientDataJSON)
+  await refuseOtherPages(response.response.clientDataJSON, expected.config)
   const { verifyAuthenticationResponse } = await webauthn()
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     ...common(expected),
@@ -71,7 +73,7 @@ export async function verifyAttestation(
   expected: Expected,
   { isConditional }: { isConditional: boolean },
 ) {
-  await refuseEmbedded(response.response.clientDataJSON)
+  await refuseOtherPages(response.response.clientDataJSON, expected.config)
   await refuseCertificates(response.response.attestationObject)
   const { verifyRegistrationResponse } = await webauthn()
   const { verified, registrationInfo } = await verifyRegistrationResponse({

@@ -52,3 +52,27 @@ t.test('accepts passkeys of iOS apps, whose origin is the domain of the passkey'
   for (const wrong of ['https://localhost:8443', 'http://localhost', 'https://evil.localhost'])
     t.equal((await new Device(svc).passkey(own.authenticator, { origin: wrong })).statusCode, 422, wrong)
 })
+
+t.test('logs the key to change if a page or an app may not use passkeys', async (t) => {
+  const svc = await buildPasskeyApp(t)
+  const { authenticator, guest } = await withPasskey(svc, new Authenticator())
+  const cases = [
+    [
+      'http://localhost:3000',
+      'passkeys.origins',
+      /a page at http:\/\/localhost:3000, which passkeys\.origins does not list$/,
+    ],
+    [originOf('ac'), 'mobile_apps.android', /a certificate that mobile_apps\.android does not list$/],
+    ['not an origin\n', 'passkeys.origins', /comes from an invalid origin/],
+  ] as const
+  for (const [origin, config_key, reason] of cases) {
+    const logged = svc.logs.length
+    t.strictSame((await guest.login(authenticator, { origin })).json(), refusal(texts.refused), origin)
+    const lines = svc.logs.slice(logged).map((line) => JSON.parse(line))
+    t.match(
+      lines.filter(({ config_key: key }) => key),
+      [{ level: 40, config_key, reason, msg: /^passkey rejected: .*; see / }],
+      origin,
+    )
+  }
+})
