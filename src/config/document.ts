@@ -24,16 +24,21 @@ export function readDocument(text: string, env: Env): Source {
   const options = { lineCounter: counter, uniqueKeys: false, prettyErrors: false }
   const document = parseDocument(maskReferences(text), options)
   const reader = new Reader(counter, env)
-  const syntax = document.errors.map((error) => ({
+  const errors = document.errors.map((error) => ({
     line: counter.linePos(error.pos[0]).line,
-    message: `is not valid YAML: ${WITHOUT_QUOTES[error.code] ?? error.message}`,
+    message: `is not valid YAML: ${OWN_MESSAGES[error.code] ?? error.message}`,
   }))
+  // The parser often reports one mistake several times.
+  const syntax = errors.filter(({ line }, index) => errors.findIndex((other) => other.line === line) === index)
   const value = syntax.length > 0 ? undefined : reader.read(document.contents, [])
   return { value, ...reader.seen, syntax }
 }
 
-/** Replaces library messages that would quote the file, including secrets. */
-const WITHOUT_QUOTES: Readonly<Record<string, string>> = {
+/** Replaces library messages that would quote the file, including secrets, or that do not say what to change. */
+const OWN_MESSAGES: Readonly<Record<string, string>> = {
+  TAB_AS_INDENT: 'a tab indents this line; use spaces',
+  BLOCK_AS_IMPLICIT_KEY:
+    'this line or the line above has the wrong indentation, or a text with a colon needs quotation marks',
   UNEXPECTED_TOKEN: 'unexpected token',
   BAD_DQ_ESCAPE: 'unknown escape sequence in a double-quoted string',
 }

@@ -34,6 +34,9 @@ function unknownKey(path: Path, schema: Schema, root: Schema): string {
   if (!schema.properties) return `is not a valid name here; expected ${schema['x-svc-names']}`
   const known = Object.entries(schema.properties).filter(([, property]) => !property.deprecated)
   const names = known.map(([name]) => name)
+  const nested = key.split('.')
+  if (nested.length > 1 && nested.reduce<Schema | undefined>(namedChild, schema))
+    return `is not a known key; write it as ${nested.join(': { ')}: …${' }'.repeat(nested.length - 1)}`
   const similar = nearest(key, names)
   if (similar) return `is not a known key; did you mean ${similar}?`
   const [elsewhere, ...more] = path.length > 2 ? [] : pathsNamed(key, root)
@@ -41,6 +44,8 @@ function unknownKey(path: Path, schema: Schema, root: Schema): string {
   if (names.length > MAX_LISTED) return 'is not a known key'
   return `is not a known key; expected ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}`
 }
+
+const namedChild = (schema: Schema | undefined, name: string): Schema | undefined => schema?.properties?.[name]
 
 /** Paths in other sections that have a key of this name. */
 function pathsNamed(key: string, root: Schema): Path[] {
@@ -67,14 +72,21 @@ function expectation(schema: Schema): string {
 
 /** Describes the value without quoting secrets, or values in place of a group, which may contain secrets. */
 function found(data: unknown, schema: Schema): string {
-  if (Array.isArray(data)) return ' (found a list)'
-  if (isMapping(data)) return ' (found a mapping)'
-  if (schema['x-svc-secret']) return ''
+  const kind = Array.isArray(data) ? 'a list' : isMapping(data) ? 'a mapping' : null
+  if (kind === null && schema['x-svc-secret']) return ''
   if (typesOf(schema).some((type) => type === 'array' || type === 'object')) {
-    return data === null ? ' (found null)' : ` (found ${typeof data === 'string' ? 'text' : `a ${typeof data}`})`
+    return ` (found ${kind ?? (data === null ? 'null' : typeof data === 'string' ? 'text' : `a ${typeof data}`)}${remedy(schema)})`
   }
+  if (kind !== null) return ` (found ${kind})`
   // YAML reads 12 as a number and true as a flag, also where the schema expects a name.
   const isUnquoted = typeof data !== 'string' && data !== null && schema.type === 'string' && !schema['x-svc-expected']
   const shown = typeof data === 'string' ? data.replace(/:\/\/[^/?#]*@/, '://…@') : data
   return ` (found ${JSON.stringify(shown)}${isUnquoted ? '; put it in quotes' : ''})`
+}
+
+/** How to write a list or a mapping, unless the expectation says it. */
+function remedy(schema: Schema): string {
+  if (schema['x-svc-expected']) return ''
+  if (typesOf(schema).includes('array')) return '; write it as [first, second]'
+  return schema.properties?.enabled ? '; write it as { enabled: false }' : '; write it as { key: value }'
 }

@@ -130,7 +130,8 @@ export function parseConfig({ text, file, env, cwd, read = readSource }: Given):
   const unread = [...source.findings, ...settled.findings, ...former.conflicts]
   // An unreadable value is reported once, without the errors that follow from it.
   const broken = [...unread, ...unrelated(validated.findings, unread)]
-  const findings = [...broken, ...unrelated([...unstatedEnvironment(settings), ...findingsOf(config)], broken)]
+  const between = [...unstatedEnvironment(settings), ...findingsOf(config)]
+  const findings = [...broken, ...withoutEffects(unrelated(between, broken), broken)]
   const places = { file, places: source.places, names }
   const problems = [...findings.map((finding) => toProblem(finding, places)), ...source.problems]
   if (problems.length > 0) throw new ConfigError(inOrder(problems, [file, ...source.others]))
@@ -185,6 +186,12 @@ function readText(file: string, read: ReadFile, isNeeded: boolean): string | nul
 function unrelated(findings: readonly Finding[], others: readonly Finding[]): Finding[] {
   const places = others.map(({ path }) => pointer(path))
   return findings.filter(({ path }) => !places.some((place) => areRelated(place, pointer(path))))
+}
+
+/** Drops findings that name the key of another finding, such as `app.url`, because they may follow from it. */
+function withoutEffects(findings: readonly Finding[], causes: readonly Finding[]): Finding[] {
+  const keys = causes.filter(({ path }) => path.length > 1).map(({ path }) => printed(path))
+  return findings.filter(({ message }) => !keys.some((key) => message.includes(key)))
 }
 
 function isUnder(place: string, names: ReadonlyMap<string, string>): boolean {

@@ -1,10 +1,12 @@
 /** Returns the known name that is most similar to a mistyped one, if any is close enough. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const allowed = name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))
+  // Of two equally similar names, an incomplete one is more likely than a wrong letter: `api` means `apis`, not `app`.
+  const completes = ({ candidate }: { candidate: string }) => Number(candidate.startsWith(name))
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate) }))
     .filter(({ distance }) => distance <= allowed)
-    .sort((first, second) => first.distance - second.distance)
+    .sort((first, second) => first.distance - second.distance || completes(second) - completes(first))
   return best?.candidate
 }
 

@@ -127,8 +127,35 @@ t.test('rejects invalid YAML', (t) => {
     t.match(lines[0], /^svc\.yaml:[23]: is not valid YAML: /, text)
     t.notMatch(lines.join(), /hunter|\\xh/, 'no content of the file is repeated')
   }
-  t.strictSame(linesOf('just text'), ['svc.yaml:1: must be a mapping (found text)'])
+  t.strictSame(linesOf('just text'), ['svc.yaml:1: must be a mapping (found text; write it as { key: value })'])
   t.strictSame(linesOf('app: &a { name: x }\nguard: *a'), ['svc.yaml:2: guard: must not be an alias; repeat the value'])
+  t.end()
+})
+
+t.test('says how to correct common mistakes in YAML', (t) => {
+  const cases: [string, string][] = [
+    [
+      'app:\n  name: x\nurl: y\n  secret: z',
+      '3: is not valid YAML: this line or the line above has the wrong indentation',
+    ],
+    ['app:\n\tname: x', '2: is not valid YAML: a tab indents this line; use spaces'],
+    ['app: { name: x', '1: is not valid YAML: '],
+    ['stateful: a.example', '1: stateful: must be a list (found text; write it as [first, second])'],
+    ['scopes:\n  - a', '1: scopes: must be a mapping (found a list; write it as { key: value })'],
+    ['passkeys: false', '1: passkeys: must be a mapping (found a boolean; write it as { enabled: false })'],
+    ['app.name: x', '1: ["app.name"]: is not a known key; write it as app: { name: … }'],
+    ['app.nme: x', '1: ["app.nme"]: is not a known key'],
+    ['api: {}', '1: api: is not a known key; did you mean apis?'],
+    [
+      'app: { url: "http://localhost/auth" }\nsession: { domain: example.com }',
+      '1: app.url: must be an http or https origin',
+    ],
+  ]
+  for (const [text, expected] of cases) {
+    const lines = linesOf(text)
+    t.equal(lines.length, 1, text)
+    t.equal(lines[0]?.slice(0, `svc.yaml:${expected}`.length), `svc.yaml:${expected}`)
+  }
   t.end()
 })
 
