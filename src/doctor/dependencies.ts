@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { isLoopback } from '../config/hosts.ts'
 import type { Config } from '../config/schema.ts'
 import { inspectDatabase } from '../database/inspect.ts'
@@ -45,6 +46,14 @@ export async function checkRedis({ redis }: Config): Promise<Check[]> {
   }
 }
 
+/** Throws if svc cannot write to the directory, or create it with the first mail. */
+async function checkWritable(directory: string): Promise<void> {
+  await access(directory, constants.W_OK).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return checkWritable(dirname(directory))
+  })
+}
+
 /** Checks that the mail server accepts a connection and the credentials. Sends no mail. */
 export async function checkMail({ mail, app }: Config): Promise<Check[]> {
   const key = 'mail.url'
@@ -54,7 +63,7 @@ export async function checkMail({ mail, app }: Config): Promise<Check[]> {
   }
   try {
     if (mail.url.startsWith('file:')) {
-      await access(mail.url.slice('file:'.length), constants.W_OK)
+      await checkWritable(mail.url.slice('file:'.length))
       return [warning('mail', 'Mails are written to files and reach no one.', key)]
     }
     const { isEncrypted, isAuthenticated } = await verifySmtp(new URL(mail.url))

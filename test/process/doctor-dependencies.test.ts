@@ -75,7 +75,8 @@ t.test('checks the mail server without sending a mail', async (t) => {
   t.match((await mail(`smtps://${address}`)).of('mail'), { status: 'error' })
   t.match((await mail('log:')).of('mail'), { status: 'warning' })
   t.match((await mail('file:mails')).of('mail'), { status: 'warning' })
-  t.match((await mail('file:missing')).of('mail'), { status: 'error', message: /ENOENT/ })
+  t.match((await mail('file:missing/mails')).of('mail'), { status: 'warning' }, 'svc creates it with the first mail')
+  t.match((await mail('file:svc.yaml/mails')).of('mail'), { status: 'error', message: /ENOTDIR/ })
   t.strictSame(receiver.mails, [])
 })
 
