@@ -80,6 +80,22 @@ eachProxy('sends the service neither cookies of svc nor tokens', async (t, { sen
   t.equal(open.received?.headers.authorization, undefined)
 })
 
+eachProxy('sends the service no cookie of svc that the browser has twice', async (t, { send, svc }, port, proxy) => {
+  // A service can set a second cookie of the same name for its own host.
+  const cookies = ['svc_session', '__Secure-svc_session', 'svc_remember', '__Secure-svc_browser'].map(
+    (name) => `${name}=planted; ${name}=secret; ${name}=planted`,
+  )
+  const authorization = `Authorization: Bearer ${await svc.createToken(await svc.createUser())}`
+  for (const cookie of [...cookies, cookies.join('; '), '__Secure-svc_browser=secret']) {
+    for (const target of ['/public/x', '/orders/1']) {
+      const { status, received } = await send(port, { target, headers: [authorization, `Cookie: ${cookie}`] })
+      t.equal(status, 200)
+      // Traefik cannot change a cookie.
+      t.equal(/secret/.test(received?.headers.cookie ?? ''), proxy === 'traefik', cookie)
+    }
+  }
+})
+
 eachProxy('sends the service the JWT of svc instead of the token of the client', async (t, { send, svc }, port) => {
   const token = await svc.createToken(await svc.createUser())
   const { status, received } = await send(port, { target: '/reports', headers: [`Authorization: Bearer ${token}`] })
