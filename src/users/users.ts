@@ -78,6 +78,7 @@ export async function updateUser(tx: Tx, email: string, changes: UserChanges, no
   if (changes.role !== undefined) data.role = changes.role
   if (changes.verified && !found.user.email_verified_at) data.emailVerifiedAt = new Date(now)
   if (changes.disabled !== undefined) data.disabledAt = changes.disabled ? new Date(now) : null
+  if (changes.disabled) data.pendingEmail = null
   if (changes.resetTwoFactor) {
     await clearTwoFactor(tx, found.user.id)
   }
@@ -129,9 +130,13 @@ export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashRe
   return true
 }
 
-/** Sets a new password, which invalidates sessions and remember tokens of the old one. */
+/**
+ * Sets a new password, which invalidates sessions and remember tokens of the old one. Drops a pending address, because
+ * someone who knew the old password may have requested it.
+ */
 export async function setPassword(tx: Tx, userId: number, password: string, now: number): Promise<void> {
-  await tx.user.update({ where: { id: BigInt(userId) }, data: { password, updatedAt: new Date(now) } })
+  const data = { password, pendingEmail: null, updatedAt: new Date(now) }
+  await tx.user.update({ where: { id: BigInt(userId) }, data })
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
 }
 

@@ -4,6 +4,7 @@ import { mailedLink, registration, strongPassword, visitor } from '../../support
 import { buildTestApp, type TestApp } from '../../support/app.ts'
 import type { Browser } from '../../support/browser.ts'
 import { day, hour, minute } from '../../support/clock.ts'
+import { runCommand } from '../../support/command.ts'
 import { codeFlow, oauthSettings, Person } from '../../support/oauth.ts'
 
 const page = { accept: 'text/html' }
@@ -169,6 +170,42 @@ t.test('resets the password through the old address while a new one is pending',
   const form = { email: 'ada@example.com', token, password: strongPassword, password_confirmation: strongPassword }
   t.equal((await guest.post('/reset-password', form)).statusCode, 200)
   t.equal((await svc.browser().signIn('ada@example.com', strongPassword)).statusCode, 200)
+})
+
+t.test('drops a pending address with the password, so that its link cannot take the account over', async (t) => {
+  const svc = await buildTestApp(t, { settings })
+  const passwords = { password: strongPassword, password_confirmation: strongPassword }
+  const readPassword = async () => strongPassword
+  const command = (...words: [string, string]) => runCommand({ ...svc, now: svc.clock.now(), readPassword }, ...words)
+  const recoveries: Record<string, (browser: Browser, email: string) => Promise<unknown>> = {
+    'a reset': async (browser, email) => {
+      await browser.post('/forgot-password', { email })
+      const token = await svc.mailbox.find(email, /reset-password\/(\w+)/)
+      return browser.post('/reset-password', { email, token, ...passwords })
+    },
+    'a change': (browser) => browser.put('/user/password', { current_password: 'correct horse', ...passwords }),
+    'an administrator': (_, email) => command('user:set-password', `--email=${email}`),
+    'a suspension': async (_, email) => {
+      await command('user:disable', `--email=${email}`)
+      await command('user:enable', `--email=${email}`)
+    },
+  }
+  for (const [index, [how, recover]] of Object.entries(recoveries).entries()) {
+    const [email, evil] = [`ada${index}@example.com`, `evil${index}@example.com`]
+    await svc.createUser({ email })
+    const attacker = await confirmed(svc, email)
+    await move(attacker, evil)
+    const link = await mailedLink(svc, evil)
+    const owner = svc.browser()
+    await owner.signIn(email)
+    await recover(owner, email)
+    const password = how === 'a suspension' ? 'correct horse' : strongPassword
+    t.equal((await owner.signIn(email, password)).statusCode, 200, how)
+    // The attacker lures the owner to the link.
+    t.equal((await owner.get(link, page)).statusCode, 403, how)
+    t.match(await me(owner), { email, pending_email: undefined }, how)
+    t.match((await svc.mailbox.to(email)).map(({ text }) => text).join(), '/email/undo/', 'the owner can still undo')
+  }
 })
 
 t.test('invalidates a reset of the old address once the new one is in use', async (t) => {
