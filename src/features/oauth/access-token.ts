@@ -76,7 +76,10 @@ export class AccessTokenVerifier {
     const known = this.#verified.get(token)
     if (known) return known.exp * 1000 > now ? known : null
     if (token.length > 8192 || !isCanonical(token)) return null
+    const version = this.#version
     const payload = await this.#payloadOf(token, now)
+    // A cached token needs no key, so one whose key was withdrawn during the check would stay valid.
+    if (version !== this.#keys.current().version) return this.verify(token, now)
     if (!payload || !isAccessToken(payload)) return null
     if (this.#verified.size >= maxVerified) this.#verified.delete(this.#verified.keys().next().value ?? '')
     this.#verified.set(token, payload)

@@ -1,7 +1,8 @@
 // engine: none
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { decodeJwt, SignJWT } from 'jose'
+import { decodeJwt, type JSONWebKeySet, SignJWT } from 'jose'
 import t from 'tap'
+import { AccessTokenVerifier } from '../../../../src/features/oauth/access-token.ts'
 import { buildTestApp } from '../../../support/app.ts'
 import { minute, second } from '../../../support/clock.ts'
 import { clients, codeFlow, introspect, oauthSettings, Person, request, response } from '../../../support/oauth.ts'
@@ -202,4 +203,25 @@ t.test('caches the verification of exact tokens only', async (t) => {
     t.equal(await status(changed), 401, `character ${at}`)
   }
   t.equal(await status(good), 200)
+})
+
+t.test('rejects a token whose key is withdrawn while its signature is checked', async (t) => {
+  const issuer = 'https://auth.example.com'
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const key = { ...publicKey.export({ format: 'jwk' }), kid: 'stolen', alg: 'ES256' }
+  const token = await new SignJWT({ jti: 'a', client_id: 'robot' })
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'stolen' })
+    .setIssuer(issuer)
+    .setSubject('robot')
+    .setAudience(issuer)
+    .setExpirationTime('10y')
+    .sign(privateKey)
+  let keys: { version: string; public: JSONWebKeySet } = { version: 'stolen', public: { keys: [key] } }
+  const verifier = new AccessTokenVerifier(issuer, { current: () => keys, knows: async () => false })
+  const now = Date.now()
+  const begun = verifier.verify(token, now)
+  keys = { version: 'none', public: { keys: [] } }
+  t.equal(await verifier.verify('another.token.here', now), null)
+  t.equal(await begun, null)
+  t.equal(await verifier.verify(token, now), null, 'it is not cached')
 })
