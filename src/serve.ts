@@ -65,9 +65,9 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   let isStopping = false
   worker?.handle({
     reload: () => reloader.reload(),
-    stop: ({ isWhole, isWatched }) => {
+    stop: ({ isWhole, isLoadBalanced }) => {
       app.stopping.isReplaced = !isWhole
-      if (isWatched) app.stopping.askedAt = performance.now()
+      if (isLoadBalanced) app.stopping.askedAt = performance.now()
       if (!isStopping) stopping.close()
       isStopping = true
     },

@@ -5,16 +5,16 @@ import type { Mail } from '../mail/mail.ts'
 import { lockUsers } from '../users/lock.ts'
 
 /** Locks accounts until the transaction ends. */
-type Hold = (tx: Tx, userIds: readonly number[]) => Promise<void>
+type Lock = (tx: Tx, userIds: readonly number[]) => Promise<void>
 
 /** The parts of an app that operations of administrators use. Commands create these parts without an app. */
 export type Admin = AccountParts &
   Pick<FastifyInstance, 'counters'> & {
     mail: Pick<Mail, 'queue' | 'queueNotice'>
-    /** Replaces the lock of `holdAccounts`, and throws if the caller may no longer make changes. Commands leave it out. */
-    hold?: Hold
+    /** Replaces the lock of `lockForAdmin`, and throws if the caller may no longer make changes. Commands leave it out. */
+    lockAccounts?: Lock
   }
 
 /** Locks the accounts that a transaction changes. Call it first. Throws if the caller may no longer make the change. */
-export const holdAccounts = ({ database, hold }: Admin, tx: Tx, userIds: readonly number[]): Promise<void> =>
-  hold ? hold(tx, userIds) : lockUsers(database, tx, userIds)
+export const lockForAdmin = ({ database, lockAccounts }: Admin, tx: Tx, userIds: readonly number[]): Promise<void> =>
+  lockAccounts ? lockAccounts(tx, userIds) : lockUsers(database, tx, userIds)

@@ -5,7 +5,7 @@ import { endRemembered, endSession, listRemembered, listSessions, ownerOf } from
 import { deletePersonalToken, listPersonalTokens, ownerOfPersonalToken } from '../features/oauth/applications/store.ts'
 import { deleteToken, ownerOfToken, pageOfTokens } from '../tokens/store.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
-import { type Admin, holdAccounts } from './admin.ts'
+import { type Admin, lockForAdmin } from './admin.ts'
 import { liveSessions } from './user-details.ts'
 
 const isNumber = (id: string): boolean => /^\d{1,19}$/.test(id)
@@ -20,7 +20,7 @@ async function change(
   const isDone =
     userId !== null &&
     (await admin.database.transaction(async (tx) => {
-      await holdAccounts(admin, tx, [userId])
+      await lockForAdmin(admin, tx, [userId])
       return work(tx, userId)
     }))
   if (!isDone) throw notFound(`${what} not found.`)
@@ -69,7 +69,7 @@ export async function revokeToken(admin: Admin, origin: EventContext, id: string
 /** Revokes all API tokens and personal access tokens of a user. */
 export async function revokeTokensOf(admin: Admin, origin: EventContext, userId: number): Promise<void> {
   await admin.database.transaction(async (tx) => {
-    await holdAccounts(admin, tx, [userId])
+    await lockForAdmin(admin, tx, [userId])
     await accountsOf(admin).revokeTokens(tx, userId)
     await recordEvent(tx, origin, { type: 'tokens_revoked', userId })
   })

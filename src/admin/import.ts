@@ -3,7 +3,7 @@ import type { FieldErrors } from '../errors.ts'
 import { type EventContext, recordEvent } from '../users/events.ts'
 import { type ImportedUser, insertUsers, takenAddresses } from '../users/import.ts'
 import { canonicalEmail } from '../users/user.ts'
-import { type Admin, holdAccounts } from './admin.ts'
+import { type Admin, lockForAdmin } from './admin.ts'
 
 /** What happened to a line. */
 export interface LineReport {
@@ -34,7 +34,7 @@ async function importBatch(
   for (let tries = 1; ; tries++) {
     try {
       return await admin.database.transaction(async (tx) => {
-        await holdAccounts(admin, tx, [])
+        await lockForAdmin(admin, tx, [])
         const ids = await insertUsers(tx, users, origin.now)
         for (const userId of ids.values())
           await recordEvent(tx, origin, { type: 'user_created', userId, data: { imported: true } })

@@ -10,7 +10,7 @@ import { type EventContext, recordEvent } from '../users/events.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 import { createUser, findUserById, type NewUser, setPassword, type UserChanges, updateUser } from '../users/users.ts'
-import { type Admin, holdAccounts } from './admin.ts'
+import { type Admin, lockForAdmin } from './admin.ts'
 
 /** Throws unless the user, whom no other transaction can change, is as expected. */
 type UserCheck = (user: User) => void
@@ -23,7 +23,7 @@ function changeAccount<T>(
   check?: UserCheck,
 ): Promise<T> {
   return admin.database.transaction(async (tx) => {
-    await holdAccounts(admin, tx, [userId])
+    await lockForAdmin(admin, tx, [userId])
     const found = await findUserById({ prisma: tx }, userId)
     if (!found) throw notFound('User not found.')
     check?.(found.user)

@@ -6,7 +6,7 @@ import { randomId } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
-import { holdAccount } from '../users/lock.ts'
+import { lockAndCheckAccount } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 import { type AuthenticationMethod, passwordMethod, withMethod } from './authentication-methods.ts'
@@ -110,7 +110,7 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
     const ended = await endSession(tx, request, [user.id, ...(await app.sessionListener.usersOf(tx, request))])
     if (login.completes && !ended.isOwn) return undefined
     // The account may have been disabled, or got another password, since the proof was checked.
-    if (!(await holdAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
+    if (!(await lockAndCheckAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
     const token = remember ? await app.remember.create(tx, request, login) : null
     await insertSession(tx, request, {
       sessionId,

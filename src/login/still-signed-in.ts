@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { callerOf } from '../access/caller.ts'
 import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
-import { holdAccount } from '../users/lock.ts'
+import { lockAndCheckAccount } from '../users/lock.ts'
 
 /**
  * Locks the signed-in user; throws 401 when the session or API token ended since the request began, for example by a
@@ -16,5 +16,5 @@ export async function requireStillSignedIn(tx: Tx, request: FastifyRequest): Pro
       ? { token: BigInt(caller.credentialId) }
       : { session: caller.kind === 'session' ? caller.rowId : null }
   const { user } = caller
-  if (!user || !(await holdAccount(request.server.database, tx, user.id, credential))) throw unauthenticated()
+  if (!user || !(await lockAndCheckAccount(request.server.database, tx, user.id, credential))) throw unauthenticated()
 }

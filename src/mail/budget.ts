@@ -67,12 +67,12 @@ export class MailBudget {
    */
   async spendNotice(
     tx: Tx,
-    equal: string,
+    contentKey: string,
     to: string,
     cause: MailCause,
     now: number,
   ): Promise<{ until: number; isEqual: boolean } | null> {
-    const quiet: NamedHit = { name: `notice:${equal}`, rule: { max: 1, window: quietTime, block: 'window' } }
+    const quiet: NamedHit = { name: `notice:${contentKey}`, rule: { max: 1, window: quietTime, block: 'window' } }
     const spent = await this.#spend(this.#counters.within(tx), this.#budgets('notice', to, cause), now, quiet)
     return spent && { until: spent.until, isEqual: spent.name === quiet.name }
   }

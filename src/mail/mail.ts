@@ -53,9 +53,9 @@ interface MailParts {
 /** Keys that merge notices. */
 interface NoticeKeys {
   /** Same for notices with the same content. */
-  equal: string
+  contentKey: string
   /** Same for notices of one kind to one address. */
-  alike: string
+  kindKey: string
 }
 
 /** Queues mail in the outbox, within the budgets of recipient and cause. */
@@ -100,11 +100,11 @@ export class Mail {
    * waits and merges with equal ones. If a budget is spent, it waits and merges with all notices of its kind to the address,
    * which limits the number of queued mails.
    */
-  async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { equal, alike }: NoticeKeys): Promise<void> {
+  async queueNotice(tx: Tx, draft: MailDraft, cause: MailCause, { contentKey, kindKey }: NoticeKeys): Promise<void> {
     const now = this.#clock.now()
-    const spent = await this.#budget.spendNotice(tx, equal, draft.to, cause, now)
+    const spent = await this.#budget.spendNotice(tx, contentKey, draft.to, cause, now)
     await this.#outbox.add(tx, kind, queued(draft, now), {
-      ...(spent ? { at: spent.until, mergeKey: sha256Hex(`${kind}:${spent.isEqual ? equal : alike}`) } : {}),
+      ...(spent ? { at: spent.until, mergeKey: sha256Hex(`${kind}:${spent.isEqual ? contentKey : kindKey}`) } : {}),
       userId: cause.userId,
     })
   }

@@ -46,7 +46,7 @@ const unknown = { logo: null, termsHref: null, privacyHref: null }
  * Names the application that a page continues to, and allows the final redirect, because browsers apply form-action to
  * redirects.
  */
-export async function announceReturn(
+export async function showDestination(
   reply: FastifyReply,
   returnTo: string | null,
   findDestination: FindDestination,
@@ -68,7 +68,7 @@ export function lastTarget(config: Config, returnTo: string | null): string | nu
 }
 
 /** Redirects to the destination of a page, or to the start page. */
-export const goOn = (reply: FastifyReply, returnTo: string | null): FastifyReply =>
+export const redirectOn = (reply: FastifyReply, returnTo: string | null): FastifyReply =>
   reply.redirect(returnTo ?? startPage(reply.server.config.current()), 303)
 
 /** Path of a page with its destination. */

@@ -6,7 +6,7 @@ import { millisecondsOf } from '../http/formats.ts'
 import type { Channel } from '../login/channel.ts'
 import type { TokenSignIn } from '../login/token-sign-in.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
-import { type Credential, holdAccount } from '../users/lock.ts'
+import { type Credential, lockAndCheckAccount } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import { findUserById } from '../users/users.ts'
 import { countTokens, createToken, deleteToken, findLeastUsed, type NewAccessToken } from './store.ts'
@@ -91,7 +91,7 @@ export function issueToken(
   const expiresAt = grant.expiresAt === null ? null : new Date(grant.expiresAt)
   const { prefix } = config.current().tokens
   return database.transaction(async (tx) => {
-    if (!(await holdAccount(database, tx, userId, grant.credential))) {
+    if (!(await lockAndCheckAccount(database, tx, userId, grant.credential))) {
       throw unauthenticated('token' in grant.credential ? 'invalid' : 'absent')
     }
     // The user is locked, so concurrent requests count one after the other.

@@ -38,7 +38,7 @@ export type Credential = { session: string | null } | { password: string | null 
  * Locks the user until the transaction ends; false when the account is disabled or deleted, or when the session ended or
  * was renewed, the password changed or the token was revoked since the request was authenticated.
  */
-export async function holdAccount(
+export async function lockAndCheckAccount(
   { engine }: Engine,
   tx: Tx,
   userId: number,

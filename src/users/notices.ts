@@ -113,14 +113,14 @@ export async function notify(
   const facts = [newEmail ?? '', provider ?? '', application ?? '']
   // A sign-in from another browser or network is not equal, so its notice is not delayed.
   if (kind === 'new_sign_in') facts.push(data.userAgent ?? '', limitedAddress(origin.ipAddress ?? ''))
-  const alike = [user.email, kind].join('\0')
+  const kindKey = [user.email, kind].join('\0')
   const draft = {
     to: user.email,
     template: 'security-notice',
     language: user.language ?? origin.language,
     data,
   } as const
-  await mail.queueNotice(tx, draft, cause, { equal: [alike, ...facts].join('\0'), alike })
+  await mail.queueNotice(tx, draft, cause, { contentKey: [kindKey, ...facts].join('\0'), kindKey })
 }
 
 /** Masks an address so that its owner recognises it: `a…@example.com`. */

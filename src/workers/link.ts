@@ -21,7 +21,7 @@ declare module 'fastify' {
 /** What a worker does when the primary asks for it. */
 interface Handlers {
   reload(): ReloadResult
-  stop(how: { isWhole: boolean; isWatched: boolean }): void
+  stop(how: { isWhole: boolean; isLoadBalanced: boolean }): void
 }
 
 /** A worker's connection to the primary. */
@@ -79,10 +79,10 @@ export class WorkerLink {
   }
 
   /** Tells the primary that a load balancer checks the readiness, so that all workers drain. */
-  noteWatched(): void {
+  reportReadinessCheck(): void {
     if (performance.now() - this.#noticedAt < noticeEvery) return
     this.#noticedAt = performance.now()
-    void this.#send({ type: 'watched' })
+    void this.#send({ type: 'readiness-checked' })
   }
 
   /** Sends the files of a reload to the primary, for workers that start later. */

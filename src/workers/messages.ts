@@ -29,8 +29,8 @@ export type CounterCall =
 export type ToWorker =
   | Boot
   | { type: 'reload'; id: number }
-  /** `isWhole`: all of svc stops. `isWatched`: a load balancer checks the readiness. */
-  | { type: 'stop'; isWhole: boolean; isWatched: boolean }
+  /** `isWhole`: all of svc stops. `isLoadBalanced`: a load balancer checks the readiness. */
+  | { type: 'stop'; isWhole: boolean; isLoadBalanced: boolean }
   | { type: 'counted'; id: number; results: unknown[] }
   | { type: 'metrics' }
 
@@ -39,7 +39,7 @@ export type ToPrimary =
   /** The worker received a signal to stop, or stops because of an error. */
   | { type: 'leaving'; hasFailed: boolean }
   /** A load balancer checked the readiness. */
-  | { type: 'watched' }
+  | { type: 'readiness-checked' }
   | { type: 'reloaded'; files: readonly BootFile[] }
   | { type: 'reload-result'; id: number; result: ReloadResult }
   | { type: 'count'; id: number; calls: CounterCall[] }

@@ -10,7 +10,7 @@ import { countFor } from './shared-counters.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** If a readiness check arrived within this time, a load balancer uses it. In milliseconds. */
-const watched = 60_000
+const checkedWithin = 60_000
 
 /** A worker that runs for this long did not crash on start, in milliseconds. */
 const stableAfter = 60_000
@@ -78,7 +78,7 @@ export class Primary {
   #hasFailed = false
   #allGone = Promise.withResolvers<void>()
   #reloaded: readonly BootFile[] | null = null
-  #watchedAt = Number.NEGATIVE_INFINITY
+  #checkedAt = Number.NEGATIVE_INFINITY
   #reloads = 0
 
   constructor(parts: PrimaryParts) {
@@ -114,9 +114,9 @@ export class Primary {
   /** Stops all workers together. Returns whether all of them completed their requests. */
   async stop(): Promise<boolean> {
     this.#isStopping = true
-    const isWatched = performance.now() - this.#watchedAt < watched
+    const isLoadBalanced = performance.now() - this.#checkedAt < checkedWithin
     for (const member of this.#members) {
-      if (member.isListening) this.#send(member, { type: 'stop', isWhole: true, isWatched })
+      if (member.isListening) this.#send(member, { type: 'stop', isWhole: true, isLoadBalanced })
       else member.worker.process.kill('SIGKILL')
     }
     if (this.#members.size > 0) await this.#allGone.promise
@@ -172,12 +172,12 @@ export class Primary {
     const { predecessor } = member
     member.predecessor = null
     if (predecessor && this.#members.has(predecessor) && !this.#isStopping) {
-      this.#send(predecessor, { type: 'stop', isWhole: false, isWatched: false })
+      this.#send(predecessor, { type: 'stop', isWhole: false, isLoadBalanced: false })
     }
   }
 
   #receive(member: Member, message: ToPrimary): void {
-    if (message.type === 'watched') this.#watchedAt = performance.now()
+    if (message.type === 'readiness-checked') this.#checkedAt = performance.now()
     if (message.type === 'reloaded') this.#reloaded = message.files
     if (message.type === 'reload-result') {
       member.reloads.get(message.id)?.(message.result)

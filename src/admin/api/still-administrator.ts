@@ -12,7 +12,7 @@ import type { Admin } from '../admin.ts'
  * Locks the administrator and the accounts of a change. Throws 401 or 403 if the session or token ended, or the role was
  * removed, since the request began: the body may arrive slowly, and the transaction may wait for a lock.
  */
-async function holdAsAdministrator(request: FastifyRequest, tx: Tx, userIds: readonly number[]): Promise<void> {
+async function lockAsAdministrator(request: FastifyRequest, tx: Tx, userIds: readonly number[]): Promise<void> {
   const { database, config } = request.server
   const { user } = callerOf(request)
   await lockUsers(database, tx, user ? [user.id, ...userIds] : userIds)
@@ -25,8 +25,8 @@ async function holdAsAdministrator(request: FastifyRequest, tx: Tx, userIds: rea
 /** The parts of the app for the changes of this request. Each change checks that the caller is still an administrator. */
 export function adminOf(request: FastifyRequest): Admin {
   const { database, config, features, sessionListener, mail, counters } = request.server
-  const hold: Admin['hold'] = (tx, userIds) => holdAsAdministrator(request, tx, userIds)
-  return { database, config, features, sessionListener, mail, counters, hold }
+  const lockAccounts: Admin['lockAccounts'] = (tx, userIds) => lockAsAdministrator(request, tx, userIds)
+  return { database, config, features, sessionListener, mail, counters, lockAccounts }
 }
 
 /** The database for changes of this request that lock no account. */
@@ -34,7 +34,7 @@ export function databaseOf(request: FastifyRequest): Database {
   const { database } = request.server
   const transaction: Database['transaction'] = (work) =>
     database.transaction(async (tx) => {
-      await holdAsAdministrator(request, tx, [])
+      await lockAsAdministrator(request, tx, [])
       return work(tx)
     })
   return { ...database, transaction }

@@ -61,7 +61,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       app.stopping.askedAt = performance.now()
-      app.worker?.noteWatched()
+      app.worker?.reportReadinessCheck()
       // When a single worker stops, the others keep serving.
       if (app.stopping.hasBegun && !app.stopping.isReplaced)
         return reply.code(503).send({ status: 'stopping', checks: {} })

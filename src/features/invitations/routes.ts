@@ -6,7 +6,7 @@ import { uncheckedText } from '../../http/fields.ts'
 import { NewPassword, nameField, PasswordConfirmation } from '../../http/validation.ts'
 import { type Static, Type } from '../../json-schema.ts'
 import { continueSignIn } from '../../login/challenge.ts'
-import { goOn } from '../../pages/continuation.ts'
+import { redirectOn } from '../../pages/continuation.ts'
 import { startPage } from '../../pages/links.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
 import { type TextName, textsOf } from '../../pages/texts.ts'
@@ -140,7 +140,7 @@ const invitations: FastifyPluginAsyncTypebox = async (app) => {
       const again = (errors: FieldErrors, status: number) =>
         page(reply, { token, invitation }, { form, errors }, status)
       try {
-        return (await accept(request, reply, invitation)) ? goOn(reply, null) : invalid(reply)
+        return (await accept(request, reply, invitation)) ? redirectOn(reply, null) : invalid(reply)
       } catch (error) {
         if (error instanceof Taken) return taken(reply, invitation)
         if (!(error instanceof HttpError) || !error.errors) throw error

@@ -6,7 +6,7 @@ import { localPath } from '../../http/return-to.ts'
 import { Type } from '../../json-schema.ts'
 import { isLanguage } from '../../languages/languages.ts'
 import { keepChosenLanguage } from '../../pages/chosen-language.ts'
-import { goOn } from '../../pages/continuation.ts'
+import { redirectOn } from '../../pages/continuation.ts'
 import { languagePath } from '../../pages/language-switch.ts'
 import { addPages } from '../../pages/pages.ts'
 import { storeLanguage } from './store.ts'
@@ -45,7 +45,7 @@ const language: FastifyPluginAsyncTypebox = async (app) => {
       keepChosenLanguage(request, reply, chosen)
       const user = request.caller?.user
       if (user) await storeLanguage(app.database, user.id, chosen)
-      return goOn(reply, localPath(return_to))
+      return redirectOn(reply, localPath(return_to))
     },
   )
 }

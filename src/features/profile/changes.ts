@@ -14,7 +14,7 @@ import { renewForPassword, signOut } from '../../login/sign-in.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
 import { undoLink } from '../../users/email-change.ts'
 import { type EventContext, eventContext, recordEvent } from '../../users/events.ts'
-import { holdAccount } from '../../users/lock.ts'
+import { lockAndCheckAccount } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
 import { canonicalEmail, type User } from '../../users/user.ts'
 import { setPassword } from '../../users/users.ts'
@@ -102,7 +102,7 @@ export async function changePassword(
   const renewed = await app.database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)
     // The second of two concurrent changes no longer has the current password.
-    if (!(await holdAccount(app.database, tx, user.id, { password: found.password }))) return null
+    if (!(await lockAndCheckAccount(app.database, tx, user.id, { password: found.password }))) return null
     await setPassword(tx, user.id, hash, origin.now)
     await endSessionsOf(app, tx, user.id, request)
     if (isSet(revoke_tokens)) {

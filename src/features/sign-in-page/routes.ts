@@ -10,7 +10,7 @@ import { type Static, Type } from '../../json-schema.ts'
 import { authenticate } from '../../login/authenticate.ts'
 import { challengedUser, completeChallenge, continueSignIn } from '../../login/challenge.ts'
 import { secondFactorErrors } from '../../login/second-factor.ts'
-import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../pages/continuation.ts'
+import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../pages/continuation.ts'
 import { forgotPage, isOwnFrontEnd, linkPage, registrationPage, signInPage } from '../../pages/links.ts'
 import type { PagePart } from '../../pages/page-part.ts'
 import { addPages, pageAnswers } from '../../pages/pages.ts'
@@ -136,12 +136,12 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
       const config = app.config.current()
       const returnTo = returnTarget(config, request.query.return_to)
       if (config.links.login !== null) return reply.redirect(signInPage(config, returnTo ?? '/'), 302)
-      await announceReturn(reply, returnTo, findDestination)
+      await showDestination(reply, returnTo, findDestination)
       const isRestarted = request.query.restart !== undefined
       const challenged = isRestarted ? null : await challengedUser(request)
       if (challenged) return challengePage(reply, returnTo, challenged)
       const isAnew = request.query.prompt === 'login'
-      if (request.caller && !isAnew) return goOn(reply, returnTo)
+      if (request.caller && !isAnew) return redirectOn(reply, returnTo)
       const notice = request.query.reset === undefined ? null : 'login.after_reset'
       const alert = request.query.error === undefined ? null : alertOf(request.query.error)
       return loginPage(reply, returnTo, { notice, alert, isAnew, form: { email: text(request.query.login_hint) } })
@@ -169,7 +169,7 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
     async (request, reply) => {
       const form = request.body
       const returnTo = returnTarget(app.config.current(), form.return_to)
-      await announceReturn(reply, returnTo, findDestination)
+      await showDestination(reply, returnTo, findDestination)
       const isSecond = 'code' in form || 'recovery_code' in form
       try {
         return isSecond ? await second(request, reply, returnTo) : await first(request, reply, returnTo)
@@ -194,12 +194,12 @@ const signInPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (app, 
     if (!found) return loginPage(reply, returnTo, { errors: wrongCredentials, form }, 401)
     const login = { ...found, remember: isSet(form.remember), channel: 'page' } as const
     const outcome = await continueSignIn(request, reply, login)
-    return outcome === 'challenged' ? reply.redirect(withReturn(path, returnTo), 303) : goOn(reply, returnTo)
+    return outcome === 'challenged' ? reply.redirect(withReturn(path, returnTo), 303) : redirectOn(reply, returnTo)
   }
 
   async function second(request: FastifyRequest<{ Body: Form }>, reply: FastifyReply, returnTo: string | null) {
     const proof = { code: text(request.body.code), recovery_code: text(request.body.recovery_code) }
-    if (await completeChallenge(request, reply, proof)) return goOn(reply, returnTo)
+    if (await completeChallenge(request, reply, proof)) return redirectOn(reply, returnTo)
     return askAgain(request, reply, returnTo, { errors: secondFactorErrors(proof), status: 422 })
   }
 

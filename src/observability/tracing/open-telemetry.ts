@@ -15,7 +15,7 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { version } from '../../version.ts'
 import { unmatchedPath } from '../logging.ts'
-import { DiscreetProcessor } from './discreet-processor.ts'
+import { RedactingProcessor } from './redacting-processor.ts'
 import type { SpanFacts, Tracing } from './tracing.ts'
 
 /** How long shutdown waits for the collector, in milliseconds. */
@@ -36,7 +36,7 @@ export async function startTracing(app: FastifyInstance): Promise<Tracing> {
   const named = resourceFromAttributes({ 'service.name': 'svc', 'service.version': version })
   const provider = new NodeTracerProvider({
     resource: named.merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new DiscreetProcessor(new BatchSpanProcessor(new OTLPTraceExporter()))],
+    spanProcessors: [new RedactingProcessor(new BatchSpanProcessor(new OTLPTraceExporter()))],
   })
   provider.register()
   const requests = new FastifyOtelInstrumentation({

@@ -11,7 +11,7 @@ import { emailCodeMethod } from '../../../login/authentication-methods.ts'
 import { continueSignIn } from '../../../login/challenge.ts'
 import type { WaitingCode } from '../../../login/login-code-store.ts'
 import { enterCodePath, requestCodePath } from '../../../login/login-codes.ts'
-import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../../pages/continuation.ts'
+import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { linkTo } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { textsOf } from '../../../pages/texts.ts'
@@ -157,7 +157,7 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
       const code = text(request.query.code)
       const waiting = await app.loginCodes.waiting(request.session.sessionId)
       if (waiting) {
-        await announceReturn(reply, waiting.returnTo, findDestination)
+        await showDestination(reply, waiting.returnTo, findDestination)
         // Shown whether it is right or not: only an attempt may reveal that.
         return codePage(reply, waiting, { code: /^\d{6}$/.test(code) ? code : '' })
       }
@@ -188,7 +188,7 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
     async (request, reply) => {
       const waiting = await app.loginCodes.waiting(request.session.sessionId)
       if (!waiting) return requestPage(reply, null, { errors: { code: [wrongCode] } }, 422)
-      await announceReturn(reply, waiting.returnTo, findDestination)
+      await showDestination(reply, waiting.returnTo, findDestination)
       try {
         return (await enter(request, reply)) ?? codePage(reply, waiting, { errors: { code: [wrongCode] } }, 422)
       } catch (error) {
@@ -205,7 +205,7 @@ const emailCodePages: FastifyPluginAsyncTypebox<ContinuationOptions> = async (ap
     if (!proved) return null
     const { user, password, remember, returnTo } = proved
     const login = { user, password, remember, method: emailCodeMethod, channel: 'email_code' } as const
-    if ((await continueSignIn(request, reply, login)) === 'signed_in') return goOn(reply, returnTo)
+    if ((await continueSignIn(request, reply, login)) === 'signed_in') return redirectOn(reply, returnTo)
     const config = app.config.current()
     const query = returnTo === null ? {} : { return_to: returnTo }
     const challenge =

@@ -3,7 +3,7 @@ import type { Database } from '../../../database/database.ts'
 import { unauthenticated } from '../../../errors.ts'
 import type { Mail } from '../../../mail/mail.ts'
 import { type EventContext, recordEvent } from '../../../users/events.ts'
-import { holdAccount } from '../../../users/lock.ts'
+import { lockAndCheckAccount } from '../../../users/lock.ts'
 import { notify } from '../../../users/notices.ts'
 import type { User } from '../../../users/user.ts'
 
@@ -43,7 +43,7 @@ export function saveConsent(
   const { database } = parts
   const { id: userId } = user
   return database.transaction(async (tx) => {
-    if (!(await holdAccount(database, tx, userId, { session }))) throw unauthenticated()
+    if (!(await lockAndCheckAccount(database, tx, userId, { session }))) throw unauthenticated()
     let added = 0
     for (const scope of scopes) {
       added += await tx.$executeRaw`

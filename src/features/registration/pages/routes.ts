@@ -8,7 +8,7 @@ import { isSet } from '../../../http/flag.ts'
 import { returnTarget } from '../../../http/return-to.ts'
 import { type Static, Type } from '../../../json-schema.ts'
 import { continueSignIn } from '../../../login/challenge.ts'
-import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../../pages/continuation.ts'
+import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { registrationPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import { RegisterBody, register } from '../register.ts'
@@ -89,8 +89,8 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
       const config = app.config.current()
       const target = returnTarget(config, request.query.return_to)
       if (config.links.register !== null) return reply.redirect(registrationPage(config, target) ?? path, 302)
-      if (request.caller) return goOn(reply, target)
-      await announceReturn(reply, target, findDestination)
+      if (request.caller) return redirectOn(reply, target)
+      await showDestination(reply, target, findDestination)
       return page(reply, target, { form: { email: request.query.login_hint } })
     },
   )
@@ -112,10 +112,10 @@ const registrationPages: FastifyPluginAsyncTypebox<ContinuationOptions> = async 
     async (request, reply) => {
       const form = request.body
       const target = returnTarget(app.config.current(), form.return_to)
-      await announceReturn(reply, target, findDestination)
+      await showDestination(reply, target, findDestination)
       try {
         await continueSignIn(request, reply, await register(request, checked(request, form)))
-        return goOn(reply, target)
+        return redirectOn(reply, target)
       } catch (error) {
         if (!(error instanceof HttpError) || !error.errors) throw error
         return page(reply.headers(error.headers), target, { form, errors: error.errors }, error.statusCode)

@@ -9,7 +9,7 @@ import { uncheckedText } from '../../../http/fields.ts'
 import { returnTarget } from '../../../http/return-to.ts'
 import { textsOf } from '../../../http/texts.ts'
 import { Type } from '../../../json-schema.ts'
-import { announceReturn, type ContinuationOptions, goOn, withReturn } from '../../../pages/continuation.ts'
+import { type ContinuationOptions, redirectOn, showDestination, withReturn } from '../../../pages/continuation.ts'
 import { confirmPage, linkPage, startPage } from '../../../pages/links.ts'
 import { addPages, pageAnswers } from '../../../pages/pages.ts'
 import type { User } from '../../../users/user.ts'
@@ -62,7 +62,7 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
   /** Deletes the pending link and continues. */
   function leave(request: FastifyRequest, reply: FastifyReply, returnTo: string | null): FastifyReply {
     app.cookies.clear(request, reply, pendingCookie)
-    return goOn(reply, returnTo)
+    return redirectOn(reply, returnTo)
   }
 
   /**
@@ -102,7 +102,7 @@ const linkOnSignIn: FastifyPluginAsyncTypebox<LinkOnSignInOptions> = async (app,
       const user = userAfter(request, proof.pending, withReturn(linkPage, returnTo))
       if (typeof user === 'string') return reply.redirect(user, 303)
       if (!mayLink(user)) return leave(request, reply, returnTo)
-      await announceReturn(reply, returnTo, findDestination)
+      await showDestination(reply, returnTo, findDestination)
       const { label } = proof.provider
       const { email, name } = proof.pending.identity
       return reply.page('link-provider', {

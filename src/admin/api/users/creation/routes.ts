@@ -6,7 +6,7 @@ import { nameField } from '../../../../http/validation.ts'
 import { Type } from '../../../../json-schema.ts'
 import { findInvitationById, invite } from '../../../../users/invitations.ts'
 import { findUserById } from '../../../../users/users.ts'
-import { holdAccounts } from '../../../admin.ts'
+import { lockForAdmin } from '../../../admin.ts'
 import { addUser } from '../../../users.ts'
 import { adminOrigin, changes, reasonField } from '../../request.ts'
 import { AdminUser, Invitation } from '../../schemas.ts'
@@ -79,7 +79,7 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       const facts = { email, name, password, verified, role: body.role || app.config.current().registration.role }
       const origin = adminOrigin(request, body.reason)
       const { id, isReplay } = await createOnce(request, async (tx) => {
-        await holdAccounts(adminOf(request), tx, [])
+        await lockForAdmin(adminOf(request), tx, [])
         return (await addUser(tx, origin, facts)).id
       })
       const found = await findUserById(app.database, id)
@@ -107,7 +107,7 @@ const creation: FastifyPluginAsyncTypebox = async (app) => {
       const asked = { email, name: name ?? null, role: role || app.config.current().registration.role }
       const origin = adminOrigin(request, reason)
       const { id, isReplay } = await createOnce(request, async (tx) => {
-        await holdAccounts(adminOf(request), tx, [])
+        await lockForAdmin(adminOf(request), tx, [])
         const invitation = await invite(app, tx, origin, asked)
         if (!invitation) throw validationFailed({ email: ['The email has already been taken.'] })
         return invitation.id

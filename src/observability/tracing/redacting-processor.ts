@@ -5,7 +5,7 @@ import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace
  * Removes the error message from a span, because it may quote input. The span of a request fails only with a status of 500
  * or above: client errors are not failures of svc (semantic conventions for HTTP spans).
  */
-function discreet(span: ReadableSpan): ReadableSpan {
+function redacted(span: ReadableSpan): ReadableSpan {
   const hasFailed =
     span.kind === SpanKind.SERVER
       ? Number(span.attributes['http.response.status_code']) >= 500
@@ -15,7 +15,7 @@ function discreet(span: ReadableSpan): ReadableSpan {
 }
 
 /** Passes spans on without sensitive data. */
-export class DiscreetProcessor implements SpanProcessor {
+export class RedactingProcessor implements SpanProcessor {
   readonly #next: SpanProcessor
 
   constructor(next: SpanProcessor) {
@@ -27,7 +27,7 @@ export class DiscreetProcessor implements SpanProcessor {
   }
 
   onEnd(span: ReadableSpan): void {
-    this.#next.onEnd(discreet(span))
+    this.#next.onEnd(redacted(span))
   }
 
   forceFlush(): Promise<void> {
