@@ -66,6 +66,7 @@ export class SessionStore implements LibraryStore {
   readonly #lookups: Lookups
   readonly #clock: Clock
   readonly #config: CurrentConfig
+  readonly #expected = new Map<string, SessionRow | null>()
 
   constructor(parts: { database: Database; lookups: Lookups; clock: Clock; config: CurrentConfig }) {
     this.#database = parts.database
@@ -74,8 +75,13 @@ export class SessionStore implements LibraryStore {
     this.#config = parts.config
   }
 
+  /** Sets the row that the next `get` of this session returns, because the caller knows it (null if there is none). */
+  expect(sessionId: string, row: SessionRow | null): void {
+    this.#expected.set(sessionId, row)
+  }
+
   get(sessionId: string, done: (error: unknown, session?: Session | null) => void): void {
-    this.#lookups.session(rowId(sessionId)).then(
+    this.#rowOf(sessionId).then(
       (row) => done(null, this.#read(row)),
       (error) => done(error),
     )
@@ -87,6 +93,13 @@ export class SessionStore implements LibraryStore {
 
   destroy(sessionId: string, done: (error?: unknown) => void): void {
     this.#database.prisma.session.deleteMany({ where: { id: sha256Hex(sessionId) } }).then(() => done(), done)
+  }
+
+  #rowOf(sessionId: string): Promise<SessionRow | null> {
+    const expected = this.#expected.get(sessionId)
+    if (expected === undefined) return this.#lookups.session(rowId(sessionId))
+    this.#expected.delete(sessionId)
+    return Promise.resolve(expected)
   }
 
   #read(row: SessionRow | null): Session {

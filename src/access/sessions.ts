@@ -8,6 +8,7 @@ import { Signer } from '../crypto/signer.ts'
 import { type CookiePrefix, type Cookies, xsrfCookie } from './cookies.ts'
 import { mayReceiveSession } from './cross-site.ts'
 import { Xsrf } from './csrf.ts'
+import type { SessionRow } from './lookups/lookups.ts'
 import type { SessionStore } from './session-store.ts'
 
 declare module 'fastify' {
@@ -31,17 +32,27 @@ interface CookieSuffixes {
 
 type Decrypt = FastifyInstance['decryptSession']
 
+interface SessionsParts {
+  config: CurrentConfig
+  cookies: Cookies
+  store: SessionStore
+  signers: Record<CookiePrefix, Signer>
+  decrypt: Decrypt
+}
+
 /** Reads sessions from cookies and sends the cookies: the only place that handles their names and signatures. */
 export class Sessions {
   readonly #config: CurrentConfig
   readonly #decrypt: Decrypt
   readonly #signers: Record<CookiePrefix, Signer>
   readonly #cookies: Cookies
+  readonly #store: SessionStore
   readonly #suffixes = new WeakMap<Config['session'], CookieSuffixes>()
   readonly xsrf: Xsrf
 
-  constructor(config: CurrentConfig, cookies: Cookies, signers: Record<CookiePrefix, Signer>, decrypt: Decrypt) {
+  constructor({ config, cookies, store, signers, decrypt }: SessionsParts) {
     this.#config = config
+    this.#store = store
     this.#cookies = cookies
     this.#signers = signers
     this.#decrypt = decrypt
@@ -77,15 +88,24 @@ export class Sessions {
     return value === null ? '' : this.#signers[expected].sign(value)
   }
 
-  /** Switches the request to the session with this id, existing or new, and sends the cookies. */
-  async switchTo(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
+  /**
+   * Switches the request to the session with this id, existing or new, and sends the cookies. Looks up its row unless the
+   * caller knows it (`row`; null if there is none).
+   */
+  async switchTo(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    sessionId: string,
+    row?: SessionRow | null,
+  ): Promise<void> {
+    if (row !== undefined) this.#store.expect(sessionId, row)
     await this.#load(request, this.#signers[this.#cookies.prefix(this.#cookies.session)].sign(sessionId))
     this.sendCookies(request, reply)
   }
 
   /** Starts a new anonymous session, for example after a logout. */
   startAnonymous(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    return this.switchTo(request, reply, randomId())
+    return this.switchTo(request, reply, randomId(), null)
   }
 
   /**
@@ -164,5 +184,5 @@ export async function openSessions(
     decrypt = scope.decryptSession
   })
   if (!decrypt) throw new Error('@fastify/session did not register.')
-  return new Sessions(config, cookies, signers, decrypt)
+  return new Sessions({ config, cookies, store, signers, decrypt })
 }

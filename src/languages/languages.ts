@@ -1,3 +1,5 @@
+import { recent } from '../crypto/recent.ts'
+
 /** Languages that svc has catalogues for, each with its own name. */
 export const languageNames = {
   en: 'English',
@@ -27,15 +29,19 @@ export const isLanguage = (tag: unknown): tag is Language =>
 /** Direction of the script. */
 export const directionOf = (language: Language): 'ltr' | 'rtl' => (language === 'ar' ? 'rtl' : 'ltr')
 
+/** Maximum length of a tag in characters. Longer ones count as invalid. */
+const maxTag = 64
+
 /** Language and script of a tag, without its region: `zh-CN` is `zh-Hans`, `pt-PT` is `pt-Latn`. Null for an invalid tag. */
-function scriptOf(tag: string): string | null {
+const scriptOf = recent(1_000, (tag) => {
+  if (tag.length > maxTag) return null
   try {
     const { language, script } = new Intl.Locale(tag).maximize()
     return `${language}-${script}`
   } catch {
     return null
   }
-}
+})
 
 const ownScripts = new Map(languages.map((language) => [language, scriptOf(language)]))
 

@@ -28,11 +28,17 @@ export async function authenticate(
   const lane = app.loginLimiter.laneOf(request, credentials.email)
   // First, because rejecting must cost less than the rejected work.
   if (app.hashing.isFull(lane)) return app.hashing.refuse()
-  const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel)
+  // Looks the account up once. The limit does so first if it may know the browser.
+  let lookup: ReturnType<typeof findUserByEmail> | undefined
+  const find = () => {
+    lookup ??= findUserByEmail(app.database, credentials.email)
+    return lookup
+  }
+  const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel, find)
   let found: UserWithPassword | null
   let fits: boolean
   try {
-    found = await findUserByEmail(app.database, credentials.email)
+    found = await find()
     fits = await app.hashing.verify(found?.password ?? null, credentials.password, lane)
   } catch (error) {
     await attempt.withdrawn()

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Tx } from '../database/database.ts'
-import { lockUsers } from '../users/lock.ts'
+import { lockActiveAccounts } from '../users/lock.ts'
 
 /** Deletes a remembered device and its sessions; returns their public ids. */
 export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<string[]> {
@@ -11,10 +11,12 @@ export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint)
   return rows.map(({ publicId }) => publicId)
 }
 
-/** Sessions that ended with the request's own; `isOwn` if its row still existed. */
+/** Sessions that ended with the request's own. */
 interface Ended {
+  /** Whether the row of the request's session still existed. */
   isOwn: boolean
   publicIds: string[]
+  accounts: Awaited<ReturnType<typeof lockActiveAccounts>>
 }
 
 /**
@@ -26,9 +28,9 @@ export async function endSession(tx: Tx, request: FastifyRequest, lockToo: reado
   const { row, stale } = request.session?.state ?? {}
   const presented = await remember.presentedDevice(tx, request)
   const owners = [row?.user?.id, presented?.userId].filter((id) => id !== undefined)
-  await lockUsers(database, tx, [...lockToo, ...owners])
+  const accounts = await lockActiveAccounts(database, tx, [...lockToo, ...owners])
   if (stale) await tx.session.deleteMany({ where: { publicId: stale } })
-  const ended: Ended = { isOwn: false, publicIds: [] }
+  const ended: Ended = { isOwn: false, publicIds: [], accounts }
   if (row) {
     const { publicId, user } = row
     // Uses the public id and the current device, because a concurrent request may have renewed the id and the device.

@@ -46,10 +46,14 @@ export interface Attempt {
 /** Long-term failures of one account's second factor or mailed codes, which have only six digits. */
 const secondFactorRule: LimitRule = { ...accountRule, window: 24 * hour }
 
+/** Looks up the account of an attempt. */
+type FindAccount = () => Promise<UserWithPassword | null>
+
 /** An attempt and its counters. */
 interface Counted {
   /** The address of the account. */
   account: string
+  find: FindAccount
   here: string
   everywhere: string
   rule: LimitRule
@@ -78,12 +82,13 @@ export class LoginLimiter {
     this.#keys = deriveKeys(config.current().app.secret, 'known-browser')
   }
 
-  /** Counts a password attempt. Throws 429 with the seconds to wait. */
-  attempt(request: FastifyRequest, email: string, channel: Channel): Promise<Attempt> {
+  /** Counts a password attempt for the account that `find` looks up. Throws 429 with the seconds to wait. */
+  attempt(request: FastifyRequest, email: string, channel: Channel, find: FindAccount): Promise<Attempt> {
     // In the stored form, so that accounts with similar addresses do not clear each other's failures.
     const account = canonicalEmail(email)
     return this.#attempt(request, {
       account,
+      find,
       here: passwordsFrom(account, request.ip),
       everywhere: passwordsOf(account),
       rule: accountRule,
@@ -98,6 +103,7 @@ export class LoginLimiter {
   attemptSecondFactor(request: FastifyRequest, user: User, channel: Channel): Promise<Attempt> {
     return this.#attempt(request, {
       account: user.email,
+      find: () => findUserByEmail(request.server.database, user.email),
       here: secondFactorsOf(user.id),
       everywhere: allSecondFactorsOf(user.id),
       rule: secondFactorRule,
@@ -116,6 +122,7 @@ export class LoginLimiter {
     const account = canonicalEmail(email)
     return this.#attempt(request, {
       account,
+      find: () => findUserByEmail(request.server.database, account),
       here: mailedCodesFrom(account, request.ip),
       everywhere: mailedCodesOf(account),
       rule: secondFactorRule,
@@ -128,7 +135,7 @@ export class LoginLimiter {
 
   async #attempt(
     request: FastifyRequest,
-    { account, here, everywhere, rule, rate, address, fields, channel }: Counted,
+    { account, find, here, everywhere, rule, rate, address, fields, channel }: Counted,
   ): Promise<Attempt> {
     const { clock, metrics } = request.server
     const now = clock.now()
@@ -139,7 +146,7 @@ export class LoginLimiter {
       throw tooManyRequests({ max, until, now }, { message: lockedOut, fields })
     }
     // Attempts by others, on the account or from the same address, do not lock out a known browser.
-    const isKnown = await this.#isKnownBrowser(request, account)
+    const isKnown = await this.#isKnownBrowser(request, account, find)
     const isKnownHere = isKnown || request.caller?.user?.email === account
     const wide = isKnownHere ? null : (address?.counterOf(request) ?? null)
     const local: NamedHit | null = rate && { name: here, rule: { ...rate, block: 'window' } }
@@ -223,9 +230,9 @@ export class LoginLimiter {
    * Tests whether the browser signed in to the account with its current password. Queries only if the browser has a
    * mark.
    */
-  async #isKnownBrowser(request: FastifyRequest, account: string): Promise<boolean> {
+  async #isKnownBrowser(request: FastifyRequest, account: string, find: FindAccount): Promise<boolean> {
     const mark = this.#markOf(request, account)
-    const found = mark && (await findUserByEmail(request.server.database, account))
+    const found = mark && (await find())
     if (!mark || !found) return false
     const text = boundText(account, mark.expires, found.password)
     return this.#keys.some((key) => constantTimeEqual(key.sign(text), mark.bound))

@@ -12,7 +12,7 @@ import { randomId } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
-import { lockAndCheckAccount, lockUser, lockUsers } from '../users/lock.ts'
+import { isUnchanged, lockActiveAccounts, lockUser } from '../users/lock.ts'
 import { notify } from '../users/notices.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
@@ -207,9 +207,9 @@ export class RememberTokens {
 
     const successor = await app.database.transaction(async (tx) => {
       const others = await app.sessionListener.usersOf(tx, request)
-      if (others.length > 0) await lockUsers(app.database, tx, [user.id, ...others])
+      const accounts = await lockActiveAccounts(app.database, tx, [user.id, ...others])
       // The account may have been disabled since the look-up.
-      if (!(await lockAndCheckAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
+      if (!isUnchanged(accounts.get(user.id), { user, password })) throw unauthenticated()
       const now = app.clock.now()
       const next = await this.#rotate(tx, request, presented)
       const { lifetime, absolute_lifetime } = this.#config.current().session

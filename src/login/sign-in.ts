@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { SessionCaller } from '../access/caller.ts'
+import type { SessionRow } from '../access/lookups/lookups.ts'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
 import type { Tx } from '../database/database.ts'
 import { unauthenticated } from '../errors.ts'
 import { eventContext, recordEvent } from '../users/events.ts'
-import { lockAndCheckAccount } from '../users/lock.ts'
+import { isUnchanged } from '../users/lock.ts'
 import type { User } from '../users/user.ts'
 import type { UserWithPassword } from '../users/users.ts'
 import { type AuthenticationMethod, passwordMethod, withMethod } from './authentication-methods.ts'
@@ -36,27 +37,28 @@ interface NewSession {
   proof: Authentication
 }
 
-/** Inserts a session with a user; the only place that does. Requires the lock of the user and of `sessionListener.usersOf`. */
-export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<void> {
+/**
+ * Inserts a session with a user and returns its row; the only place that does. Requires the lock of the user and of
+ * `sessionListener.usersOf`.
+ */
+export async function insertSession(tx: Tx, request: FastifyRequest, session: NewSession): Promise<SessionRow> {
   const { ipAddress, userAgent, now } = eventContext(request)
   const date = new Date(now)
   const publicId = randomId()
-  const { proof, user } = session
+  const { proof, user, password, rememberTokenId } = session
+  const columns = {
+    id: sha256Hex(session.sessionId),
+    publicId,
+    rememberTokenId,
+    passwordFingerprint: passwordFingerprint(password),
+    data: JSON.stringify({ proof }),
+  }
   await tx.session.create({
-    data: {
-      id: sha256Hex(session.sessionId),
-      publicId,
-      userId: BigInt(user.id),
-      rememberTokenId: session.rememberTokenId,
-      passwordFingerprint: passwordFingerprint(session.password),
-      data: JSON.stringify({ proof }),
-      ipAddress,
-      userAgent,
-      createdAt: date,
-      lastSeenAt: date,
-    },
+    data: { ...columns, userId: BigInt(user.id), ipAddress, userAgent, createdAt: date, lastSeenAt: date },
+    select: { id: true },
   })
   await request.server.sessionListener.began(tx, request, { publicId, userId: user.id })
+  return { ...columns, createdAt: now, lastSeenAt: now, user, password }
 }
 
 /** Cookies of a renewed session: a new session id and, if remembered, a new remember-me cookie. */
@@ -106,13 +108,13 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
   const { server: app } = request
   const { user, password, remember, method = passwordMethod } = login
   const sessionId = randomId()
-  const remembering = await app.database.transaction(async (tx) => {
+  const begun = await app.database.transaction(async (tx) => {
     const ended = await endSession(tx, request, [user.id, ...(await app.sessionListener.usersOf(tx, request))])
     if (login.completes && !ended.isOwn) return undefined
-    // The account may have been disabled, or got another password, since the proof was checked.
-    if (!(await lockAndCheckAccount(app.database, tx, user.id, { password }))) throw unauthenticated()
+    // The account may have been disabled, or got another password or a second factor, since the proof was checked.
+    if (!isUnchanged(ended.accounts.get(user.id), login)) throw unauthenticated()
     const token = remember ? await app.remember.create(tx, request, login) : null
-    await insertSession(tx, request, {
+    const row = await insertSession(tx, request, {
       sessionId,
       user,
       password,
@@ -128,12 +130,12 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, login
       data: { remember, method: method.name, channel: login.channel },
     })
     if (!login.isNewAccount) await noticeBrowser(tx, request, user)
-    return token
+    return { row, token }
   })
-  if (remembering === undefined) return false
-  app.remember.sendCookie(request, reply, remembering?.cookie ?? null)
+  if (!begun) return false
+  app.remember.sendCookie(request, reply, begun.token?.cookie ?? null)
   app.loginLimiter.rememberBrowser(request, reply, login)
-  await switchSession(request, reply, sessionId)
+  await switchSession(request, reply, sessionId, begun.row)
   return true
 }
 
@@ -194,9 +196,14 @@ export async function signOut(request: FastifyRequest, reply: FastifyReply): Pro
   request.caller = null
 }
 
-/** Makes the new session the request's own. */
-export async function switchSession(request: FastifyRequest, reply: FastifyReply, sessionId: string): Promise<void> {
-  await request.server.sessions.switchTo(request, reply, sessionId)
+/** Makes the new session the request's own. Reads its row from the database unless the caller inserted it (`inserted`). */
+export async function switchSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  sessionId: string,
+  inserted?: SessionRow,
+): Promise<void> {
+  await request.server.sessions.switchTo(request, reply, sessionId, inserted)
   const row = request.session.state?.row
   request.caller = row?.user ? new SessionCaller(row, row.user) : null
 }

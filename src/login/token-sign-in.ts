@@ -29,7 +29,7 @@ type TokenRefusal = 'email_unverified' | 'second_factor'
 /**
  * Checks what follows the first factor of a sign-in without a session: the address is verified where the configuration
  * requires it, and the second factor is proved where the account has one. Every token that a sign-in issues needs the
- * result. The issuer checks under lock (`lockAndCheckAccount`) that the account is still enabled and has this password.
+ * result. The issuer checks under lock (`lockAndCheckAccount`) that the account has not changed.
  */
 export async function checkTokenSignIn(
   request: FastifyRequest,

@@ -22,7 +22,7 @@ export interface TokenRequest {
 export interface TokenGrant {
   abilities: readonly string[]
   expiresAt: number | null
-  /** Session, token or password that must still be valid when the token is issued. */
+  /** Session, token or sign-in that must still be valid when the token is issued. */
   credential: Credential
   /** The entry point of the sign-in that issues the token. */
   channel?: Channel
@@ -110,12 +110,9 @@ export function issueToken(
 }
 
 /** Issues a token with the default abilities for a sign-in that passed its checks; returns the token's plain text. */
-export async function issueForSignIn(
-  request: FastifyRequest,
-  { user, password, channel }: TokenSignIn,
-  name: string,
-): Promise<string> {
+export async function issueForSignIn(request: FastifyRequest, signIn: TokenSignIn, name: string): Promise<string> {
   const { default_abilities: abilities } = request.server.config.current().tokens
-  const grant = { abilities, expiresAt: null, credential: { password }, channel }
+  const { user, channel } = signIn
+  const grant = { abilities, expiresAt: null, credential: { account: signIn }, channel }
   return (await issueToken(request, user.id, name, grant)).plainTextToken
 }

@@ -2,6 +2,7 @@ import { hash as bcrypt } from '@node-rs/bcrypt'
 import t from 'tap'
 import { buildTestApp } from '../support/app.ts'
 import { hour, minute } from '../support/clock.ts'
+import { beforeNextTransaction } from '../support/meanwhile.ts'
 import { beginTogether } from '../support/together.ts'
 import { challenged, deviceWithFactor, enableTwoFactor, twoFactorReplicas } from '../support/totp.ts'
 
@@ -200,4 +201,23 @@ t.test('rehashes the password even when the answer is a challenge', async (t) =>
     'and the sign-in continues with the new hash',
   )
   t.equal((await spa.get('/api/user')).statusCode, 200)
+})
+
+t.test('rejects a password sign-in during which the account got a second factor', async (t) => {
+  const svc = await buildTestApp(t)
+  const { id, email } = await svc.createUser()
+  const { prisma } = svc.database
+  const addFactor = () => prisma.user.update({ where: { id }, data: { twoFactorConfirmedAt: new Date() } })
+  const login = { email, password: 'correct horse' }
+
+  beforeNextTransaction(svc, addFactor)
+  const browser = svc.browser()
+  t.equal((await browser.post('/login', login, { 'sec-fetch-site': 'same-origin' })).statusCode, 401)
+  t.equal((await browser.get('/api/user')).statusCode, 401)
+  t.equal(await prisma.session.count({ where: { userId: id } }), 0)
+
+  await prisma.user.update({ where: { id }, data: { twoFactorConfirmedAt: null } })
+  beforeNextTransaction(svc, addFactor)
+  t.equal((await svc.bearer(null, 'POST', '/svc/token', { ...login, device_name: 'phone' })).statusCode, 401)
+  t.equal(await prisma.personalAccessToken.count({ where: { tokenableId: id } }), 0)
 })

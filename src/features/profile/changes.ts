@@ -102,7 +102,7 @@ export async function changePassword(
   const renewed = await app.database.transaction(async (tx) => {
     await requireStillSignedIn(tx, request)
     // The second of two concurrent changes no longer has the current password.
-    if (!(await lockAndCheckAccount(app.database, tx, user.id, { password: found.password }))) return null
+    if (!(await lockAndCheckAccount(app.database, tx, user.id, { account: found }))) return null
     await setPassword(tx, user.id, hash, origin.now)
     await endSessionsOf(app, tx, user.id, request)
     if (isSet(revoke_tokens)) {

@@ -55,7 +55,7 @@ export async function passwordGrant(ctx: KoaContextWithOIDC, config: Config, reg
   const grantId = await grant.save()
   // Checked again after the write, so that a concurrent password reset leaves no grant behind.
   const isTheirs = await database.transaction(async (tx) => {
-    if (!(await lockAndCheckAccount(database, tx, user.id, { password: signIn.password }))) return false
+    if (!(await lockAndCheckAccount(database, tx, user.id, { account: signIn }))) return false
     const data = { method: 'password_grant', client_id: client.clientId }
     await recordEvent(tx, eventContext(request), { type: 'login', userId: user.id, data })
     await noticeApplication(tx, request, user, { id: client.clientId, name: registered?.name ?? client.clientId })
