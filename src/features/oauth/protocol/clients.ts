@@ -84,8 +84,10 @@ export class Registry {
   readonly #targets: ReadonlyMap<string, Targets>
   readonly #otherTargets: Targets
   readonly #audiences: ReadonlySet<string>
+  readonly #refreshTtl: number
 
   constructor(config: Config) {
+    this.#refreshTtl = config.oauth.refresh_token_ttl
     this.#clients = new Map(config.clients.map((client) => [client.client_id, client]))
     this.metadata = new Map([
       ...config.clients.map((client): [string, ClientMetadata] => [client.client_id, metadataOf(client)]),
@@ -137,6 +139,11 @@ export class Registry {
   /** Tests whether access tokens can have this audience. A reload may remove an API whose tokens have not expired. */
   hasAudience(audience: string): boolean {
     return this.#audiences.has(audience)
+  }
+
+  /** Lifetime of a client's refresh tokens, in milliseconds. */
+  refreshTtl(id: string | undefined): number {
+    return this.client(id)?.refresh_token_ttl ?? this.#refreshTtl
   }
 
   /** Maximum lifetime of a client's access tokens, in milliseconds. */

@@ -47,8 +47,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
   const { config, cookies, registry, lookups } = parts
   const { oauth, app } = config
   const isHttps = app.url.startsWith('https://')
-  const refreshSeconds = (clientId: string | undefined) =>
-    seconds(registry.client(clientId)?.refresh_token_ttl ?? oauth.refresh_token_ttl)
+  const refreshSeconds = (clientId: string | undefined) => seconds(registry.refreshTtl(clientId))
   const policy = interactionPolicyOf(parts)
   return {
     adapter: (kind: string) => new RecordAdapter(kind, parts),
