@@ -1,6 +1,8 @@
 import t from 'tap'
 import { isPassword } from '../../../src/crypto/password.ts'
+import { mailedLink } from '../../support/accounts.ts'
 import { Authenticator } from '../../support/authenticator.ts'
+import { day } from '../../support/clock.ts'
 import { challenged, enableTwoFactor } from '../../support/totp.ts'
 import { buildSocial, failure, frontEnd, type Social, Visitor } from './visitor.ts'
 
@@ -188,4 +190,17 @@ t.test('rejects a disabled user, and creates no second one', async (t) => {
   t.ok(failure(await byAddress.signIn('alan')))
   t.equal(await byAddress.user(), null)
   t.equal(await prisma.user.count(), 2)
+})
+
+t.test('rejects a new account with the former address of another one while the change can be undone', async (t) => {
+  const svc = await buildSocial(t, { acme: { trust_email: true } })
+  await svc.createUser({ email })
+  const spa = svc.browser()
+  await spa.signIn(email)
+  await spa.post('/user/confirm-password', { password: 'correct horse' })
+  await spa.put('/user/profile-information', { name: 'Grace', email: 'hopper@example.com' })
+  t.equal((await spa.get(await mailedLink(svc, 'hopper@example.com'))).statusCode, 204)
+  t.equal(failure(await new Visitor(svc).signIn('grace')), 'account_exists')
+  svc.clock.advance(7 * day)
+  t.equal(failure(await new Visitor(svc).signIn('grace')), null)
 })
