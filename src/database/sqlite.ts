@@ -22,7 +22,7 @@ export function openSqliteConnection(file: string): Sqlite.Database {
 /** Creates the file and its directory if needed, readable only by the current user, and applies pending migrations. */
 export async function prepareSqliteFile(file: string, log?: MigrationLog): Promise<void> {
   makeFile(file)
-  const db = openSqliteConnection(file)
+  const db = openDatabase(file)
   try {
     db.exec('PRAGMA busy_timeout = 5000')
     db.exec('PRAGMA journal_mode = WAL')
@@ -30,6 +30,21 @@ export async function prepareSqliteFile(file: string, log?: MigrationLog): Promi
     await migrateSqlite(db, { folder: migrationsFolder('sqlite'), log })
   } finally {
     db.close()
+  }
+}
+
+/** Opens the file, and explains the error if it is another file or damaged. */
+function openDatabase(file: string): Sqlite.Database {
+  try {
+    return openSqliteConnection(file)
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : null
+    if (code !== 'SQLITE_NOTADB' && code !== 'SQLITE_CORRUPT') throw cause
+    throw new MigrationError(
+      `${file} is not an SQLite database, or it is damaged. Set database.url (DATABASE_URL) to the right file, or ` +
+        'restore a backup with svc restore.',
+      { cause },
+    )
   }
 }
 

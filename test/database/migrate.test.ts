@@ -235,6 +235,14 @@ if (testEngine === 'sqlite') {
     })
   })
 
+  t.test('names a file that is not a database', async (t) => {
+    const file = join(t.testdir({ 'notes.txt': 'Milk, eggs, bread. '.repeat(500) }), 'notes.txt')
+    await t.rejects(prepareSqliteFile(file), {
+      name: 'MigrationError',
+      message: /notes\.txt is not an SQLite database, or it is damaged\. Set database\.url .* svc restore\./,
+    })
+  })
+
   t.test('creates the directory and the file for its own user only', async (t) => {
     const folder = join(t.testdir(), 'a', 'b')
     await prepareSqliteFile(join(folder, 'svc.db'))
