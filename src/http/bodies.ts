@@ -25,13 +25,16 @@ function fieldsOf(entries: Iterable<[string, unknown]>): Fields {
   return fields
 }
 
+const notJson = (cause: Error): HttpError =>
+  new HttpError(400, 'malformed_body', 'The request body is not valid JSON.', { cause })
+
 /** Parses JSON (an empty body is no body), form and multipart bodies. Other types get 415. */
 export function addBodyParsers(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser(['application/json', 'text/plain'])
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined)
-    else void parseJson(request, String(body), done)
+    else void parseJson(request, String(body), (error, value) => done(error && notJson(error), value))
   })
   app.addContentTypeParser(formType, { parseAs: 'string' }, (_request, body, done) =>
     done(null, fieldsOf(new URLSearchParams(String(body)))),

@@ -14,7 +14,7 @@ const frameworkErrors: Record<number, [ErrorCode, string]> = {
   404: ['not_found', 'Not found.'],
   413: ['body_too_large', 'The request body is too large.'],
   414: ['not_found', 'Not found.'],
-  415: ['unsupported_media_type', 'The content type of the request body is not supported.'],
+  415: ['unsupported_media_type', 'The content type of the request body is not supported. Send application/json.'],
 }
 
 /** An error from a handler. Framework errors have a status. */
