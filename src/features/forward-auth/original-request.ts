@@ -125,11 +125,15 @@ const pathClaim = (request: Asking, uri: string): Claim => ({
   uri,
 })
 
-const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override']
+const overrideHeaders: ReadonlySet<string> = new Set(['x-http-method-override', 'x-http-method', 'x-method-override'])
+
+/** Some servers read X_HTTP_Method_Override as X-HTTP-Method-Override. */
+const isOverride = (name: string): boolean => overrideHeaders.has(name.replaceAll('_', '-'))
 
 /** Methods that a server may use instead: many frameworks let a client override the method. */
 function overrides(request: Asking, method: string, query: URLSearchParams): string[] {
-  const named = [...overrideHeaders.flatMap((name) => header(request, name) ?? []), ...query.getAll('_method')]
+  const names = Object.keys(request.headers).filter(isOverride)
+  const named = [...names.flatMap((name) => header(request, name) ?? []), ...query.getAll('_method')]
   if (named.length === 0) return []
   // If the header is a list, some servers read its first method, and others the whole text.
   const listed = named.flatMap((text) => [text, ...text.split(',')].map((name) => name.trim().toUpperCase()))
