@@ -116,6 +116,11 @@ export const logoutPages = {
   },
 }
 
+/** Replaces descriptions that do not say what is wrong. */
+const clearer: Readonly<Record<string, string>> = {
+  'client is invalid': 'no client with this client_id is registered',
+}
+
 /** Error page for the user. svc never redirects to an unknown client or an invalid redirect URI. */
 export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
   const { request } = requestFactsOf(ctx.req)
@@ -124,10 +129,11 @@ export const renderError = (ctx: KoaContextWithOIDC, out: ErrorOut): void => {
     return
   }
   const text = textsOf(request)
+  const description = out.error_description && (clearer[out.error_description] ?? out.error_description)
   const data = {
     heading: text('oauth-error.heading'),
     texts: [text('oauth-error.text')],
-    details: [out.error, out.error_description].filter(Boolean).join(': '),
+    details: [out.error, description].filter(Boolean).join(': '),
     requestId: request.id,
     homeHref: startPage(request.server.config.current()),
   }

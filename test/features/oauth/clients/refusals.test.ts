@@ -17,6 +17,21 @@ const warnings = (svc: TestApp, start: number) =>
     .map((line) => JSON.parse(line))
     .filter(({ msg }) => /^(OAuth request|Outbound call) /.test(msg ?? ''))
 
+t.test('shows developers why svc knows no client or no redirect URI', async (t) => {
+  const svc = await buildServer(t, clients)
+  const visitor = new Person(svc, (await svc.createUser()).email)
+  const asked = { client_id: 'spa', response_type: 'code', redirect_uri: callback, scope: 'openid', ...pkce }
+  const cases = [
+    [{ ...asked, client_id: 'nope' }, /<code>invalid_client: no client with this client_id is registered<\/code>/],
+    [{ ...asked, redirect_uri: `${callback}/x` }, /<code>invalid_redirect_uri: redirect_uri did not match any/],
+  ] as const
+  for (const [query, details] of cases) {
+    const { answer } = await visitor.authorize(query)
+    t.equal(answer.statusCode, 400)
+    t.match(answer.body, details)
+  }
+})
+
 t.test('logs a rejected OAuth request with the client, the reason and the key to change', async (t) => {
   const svc = await buildServer(t, clients)
   const ada = new Person(svc, (await svc.createUser()).email)
