@@ -3,7 +3,17 @@
 // with the Node version of the machine.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { productionPackages } from './production-lock.mjs'
@@ -36,6 +46,7 @@ function install(isDevelopment) {
   const hasNode = () => !needsNode || existsSync(localNode)
   if (stamp.fresh && hasNode()) return
   if (!isInstalled(wanted) || !hasNode()) {
+    requireWriteAccess()
     process.stderr.write('installing dependencies\n')
     if (isDevelopment) npmCi(root)
     else installServer(server)
@@ -48,6 +59,17 @@ function install(isDevelopment) {
     process.exit(1)
   }
   stamp.write()
+}
+
+function requireWriteAccess() {
+  try {
+    accessSync(root, constants.W_OK)
+  } catch {
+    process.stderr.write(
+      `The packages of svc are missing or outdated, and this user cannot write to ${root}. Run \`npm run svc -- --version\` as its owner.\n`,
+    )
+    process.exit(1)
+  }
 }
 
 /** Installs into a separate folder first, because npm installs what the manifest beside node_modules lists. */
@@ -110,8 +132,13 @@ function stampFor(name, inputs) {
   return {
     fresh: existsSync(file) && readFileSync(file, 'utf8') === wanted,
     write() {
-      mkdirSync(dirname(file), { recursive: true })
-      writeFileSync(file, wanted)
+      try {
+        mkdirSync(dirname(file), { recursive: true })
+        writeFileSync(file, wanted)
+      } catch (error) {
+        // A user who only runs svc checks the packages again next time.
+        if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
+      }
     },
   }
 }
