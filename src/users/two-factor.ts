@@ -67,6 +67,14 @@ export async function clearTwoFactor(tx: Tx, userId: number, since?: Date): Prom
   return count > 0
 }
 
+/** Removes a second factor that is not confirmed yet. */
+export async function clearUnconfirmedTwoFactor(tx: Tx, userId: number): Promise<void> {
+  await tx.user.updateMany({
+    where: { id: BigInt(userId), twoFactorConfirmedAt: null },
+    data: { twoFactorSecret: null, twoFactorRecoveryCodes: null, twoFactorLastStep: null },
+  })
+}
+
 /**
  * Marks a step of this secret as used; only one of two concurrent calls returns true. `confirmedAt` also confirms the
  * factor.

@@ -2,7 +2,7 @@ import { currentHashes, noPassword } from '../crypto/password.ts'
 import type { Database, Tx } from '../database/database.ts'
 import type { Prisma } from '../generated/postgresql/client.ts'
 import { isHeldForUndo } from './email-change.ts'
-import { clearTwoFactor } from './two-factor.ts'
+import { clearTwoFactor, clearUnconfirmedTwoFactor } from './two-factor.ts'
 import { canonicalEmail, toUser, type User } from './user.ts'
 
 /** A user with the password hash. */
@@ -83,7 +83,10 @@ export async function updateUser(tx: Tx, email: string, changes: UserChanges, no
     await clearTwoFactor(tx, found.user.id)
   }
   const changed = toUser(await tx.user.update({ where: { id: BigInt(found.user.id) }, data }))
-  if (changes.disabled) await tx.passwordReset.deleteMany({ where: { userId: BigInt(found.user.id) } })
+  if (changes.disabled) {
+    await clearUnconfirmedTwoFactor(tx, found.user.id)
+    await tx.passwordReset.deleteMany({ where: { userId: BigInt(found.user.id) } })
+  }
   return changed
 }
 
@@ -131,12 +134,13 @@ export async function replacePasswordHash(tx: Tx, userId: number, hashes: HashRe
 }
 
 /**
- * Sets a new password, which invalidates sessions and remember tokens of the old one. Drops a pending address, because
- * someone who knew the old password may have requested it.
+ * Sets a new password, which invalidates sessions and remember tokens of the old one. Drops a pending address and an
+ * unconfirmed second factor, because someone who knew the old password may have requested the address and know the secret.
  */
 export async function setPassword(tx: Tx, userId: number, password: string, now: number): Promise<void> {
   const data = { password, pendingEmail: null, updatedAt: new Date(now) }
   await tx.user.update({ where: { id: BigInt(userId) }, data })
+  await clearUnconfirmedTwoFactor(tx, userId)
   await tx.passwordReset.deleteMany({ where: { userId: BigInt(userId) } })
 }
 

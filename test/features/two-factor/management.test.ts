@@ -1,6 +1,8 @@
 import jsqr from 'jsqr'
 import t from 'tap'
+import { requestReset, strongPassword, visitor } from '../../support/accounts.ts'
 import { buildTestApp } from '../../support/app.ts'
+import type { Browser } from '../../support/browser.ts'
 import { hour, second } from '../../support/clock.ts'
 import { challenged, codeAt, confirmedBrowser, enableTwoFactor, wrongCode } from '../../support/totp.ts'
 import { confirming, factor, recovery, routes } from './paths.ts'
@@ -224,4 +226,42 @@ t.test('ends the other sessions and remembered browsers when a second factor is 
   for (const browser of [here, neighbour]) t.equal((await browser.get('/api/user')).statusCode, 200)
   svc.clock.advance(3 * hour)
   t.equal((await here.get('/api/user')).statusCode, 200, 'this browser is still remembered')
+})
+
+t.test('drops an unconfirmed factor with the password, because someone else may know its secret', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: null } } })
+  const passwords = { password: strongPassword, password_confirmation: strongPassword }
+  const recoveries: Record<string, (browser: Browser, email: string) => Promise<unknown>> = {
+    'a reset': async (browser, email) =>
+      browser.post('/reset-password', { email, token: await requestReset(svc, email), ...passwords }),
+    'a change': (browser) => browser.put('/user/password', { current_password: 'correct horse', ...passwords }),
+  }
+  for (const [how, recover] of Object.entries(recoveries)) {
+    const { email } = await svc.createUser()
+    const attacker = await confirmedBrowser(svc, email)
+    await attacker.post(factor)
+    const { secretKey } = (await attacker.get('/user/two-factor-secret-key')).json()
+    const codes = (await attacker.get(recovery)).json()
+    const owner = svc.browser()
+    await owner.signIn(email)
+    await recover(owner, email)
+    await owner.signIn(email, strongPassword)
+    await owner.post('/user/confirm-password', { password: strongPassword })
+    t.strictSame((await owner.get('/user/two-factor-qr-code')).json(), [], how)
+    t.equal((await owner.post(factor)).statusCode, 200)
+    t.not((await owner.get('/user/two-factor-secret-key')).json().secretKey, secretKey, how)
+    t.notMatch((await owner.get(recovery)).body, codes[0], how)
+  }
+})
+
+t.test('keeps a confirmed factor when the password is reset', async (t) => {
+  const svc = await buildTestApp(t)
+  const { user, code } = await enableTwoFactor(svc)
+  const passwords = { password: strongPassword, password_confirmation: strongPassword }
+  const token = await requestReset(svc, user.email)
+  await (await visitor(svc)).post('/reset-password', { email: user.email, token, ...passwords })
+  svc.clock.advance(30 * second)
+  const spa = svc.browser()
+  t.match((await spa.signIn(user.email, strongPassword)).json(), { two_factor: true })
+  t.equal((await spa.post('/two-factor-challenge', { code: code() })).statusCode, 204)
 })
