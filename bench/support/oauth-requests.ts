@@ -8,7 +8,7 @@ export const benchClients = { robot: 'robot', app: 'app', web: 'web' } as const
 /** Where the browsers of a client return to. */
 export const redirectUri = 'https://web.example/callback'
 
-/** The clients of the measured server. */
+/** The clients of the measured server. Access tokens and ID tokens are signed with the algorithm. */
 export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
   scopes: { 'orders:read': 'Read your orders' },
   clients: [
@@ -26,6 +26,7 @@ export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
       secret: benchSecret,
       grants: ['password', 'refresh_token'],
       scopes: ['orders:read'],
+      id_token_signed_response_alg: algorithm,
     },
     {
       client_id: benchClients.web,
@@ -35,6 +36,7 @@ export const oauthSettings = (algorithm: 'ES256' | 'RS256') => ({
       grants: ['authorization_code'],
       redirect_uris: [redirectUri],
       scopes: ['orders:read'],
+      id_token_signed_response_alg: algorithm,
     },
   ],
   oauth: { access_token_ttl: '2h', access_token_alg: algorithm },

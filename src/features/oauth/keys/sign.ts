@@ -36,7 +36,7 @@ export async function signJwt(jwk: PrivateJwk, typ: string, claims: JWTPayload):
 
 /**
  * Signature as JWTs contain it. An ES256 or EdDSA signature takes less time than handing it to another thread, which jose
- * always does. An RS256 signature takes twenty times as long, so it would delay other requests.
+ * always does. An RS256 signature takes ten times as long, so it would delay other requests.
  */
 export function signBytes(jwk: PrivateJwk, data: Uint8Array): Buffer | Promise<Buffer> {
   const key = keyObjectOf(jwk)
