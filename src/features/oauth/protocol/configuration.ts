@@ -12,6 +12,7 @@ import { type AdapterParts, RecordAdapter } from './adapter.ts'
 import { checkAssertion, checkProof } from './assertions.ts'
 import { resourceIndicators } from './choose-target.ts'
 import { claimsByScope, claimsOf, idTokenClaimsOf } from './claims.ts'
+import { CookieKeys } from './cookie-keys.ts'
 import { cookieOptions, interactionCookie, resumeCookie, sessionCookie, sessionCookieOptions } from './cookie-names.ts'
 import { mayRefresh } from './deferred-writes.ts'
 import { loadExistingGrant } from './grants.ts'
@@ -73,7 +74,7 @@ export function configurationOf(parts: ProtocolParts): Configuration {
     },
     cookies: {
       names: { session: cookies.nameOf(sessionCookie), interaction: interactionCookie, resume: resumeCookie },
-      keys: app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url')),
+      keys: new CookieKeys(app.secret.map((secret) => deriveSecret(secret, 'oauth-cookies').toString('base64url'))),
       long: sessionCookieOptions(isHttps),
       // The name and the value are the uid, which is too random to guess.
       short: { ...cookieOptions(isHttps), signed: false, sameSite: 'lax' },
