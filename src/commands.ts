@@ -31,6 +31,9 @@ interface CommandArgument {
 
 export type CommandOptions = Readonly<Record<string, CommandOption>>
 
+/** Option of lists that have no table, so that scripts can pass it to every list. */
+export const alwaysJsonOption = { description: 'Has no effect: the output is always JSON, one object per line' }
+
 type OptionValue<Option extends CommandOption> = Option extends { range: readonly unknown[] }
   ? number
   : Option extends { choices: readonly (infer Choice)[] }

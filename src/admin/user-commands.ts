@@ -1,5 +1,12 @@
 import { originOf, reasonOption } from '../command-origin.ts'
-import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from '../commands.ts'
+import {
+  alwaysJsonOption,
+  type CommandContext,
+  CommandError,
+  type CommandInput,
+  type CommandOptions,
+  command,
+} from '../commands.ts'
 import { hashPassword } from '../crypto/password.ts'
 import type { FieldErrors } from '../errors.ts'
 import { isEmail, isName } from '../http/formats.ts'
@@ -111,7 +118,7 @@ export const userCommands = [
   command({
     name: 'user:list',
     summary: 'List users, one JSON object per line',
-    options: {},
+    options: { json: alwaysJsonOption },
     run: async ({ database, print }) => {
       for await (const user of eachUser(database)) print(line(user))
     },

@@ -1,4 +1,11 @@
-import { type CommandContext, CommandError, type CommandInput, type CommandOptions, command } from '../commands.ts'
+import {
+  alwaysJsonOption,
+  type CommandContext,
+  CommandError,
+  type CommandInput,
+  type CommandOptions,
+  command,
+} from '../commands.ts'
 import { deriveCipher } from '../crypto/keys.ts'
 import { outboxStates } from '../jobs/outbox-state.ts'
 import { kindOf, type WebhookJob } from './queue.ts'
@@ -8,6 +15,7 @@ const listOptions = {
   failed: { description: 'List the failed messages instead, newest first' },
   before: { value: 'id', description: 'With --failed: continue after this id' },
   limit: { value: 'number', range: [1, 1000], default: 100, description: 'With --failed: maximum number of messages' },
+  json: alwaysJsonOption,
 } as const satisfies CommandOptions
 
 const idOf = (text: string): bigint => {

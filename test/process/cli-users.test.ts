@@ -104,7 +104,7 @@ t.test('reports errors in a user as over HTTP, and changes nothing', async (t) =
   invalid(t, await update('--email=ada@example.com', '--role='), { role: ['The role field is required.'] })
   failed(t, await update('--email=ada@example.com', '--enable', '--disable'), /cannot be combined/)
   failed(t, await update('--email=ada@example.com'), /^Nothing to change/)
-  const { stdout } = await run('', 'user:list')
+  const { stdout } = await run('', 'user:list', '--json')
   t.equal(stdout.trim().split('\n').length, 1)
   t.match(JSON.parse(stdout), { role: 'user', email_verified_at: null, disabled: false })
 })

@@ -107,7 +107,7 @@ t.test('retries for three days, in order for each user, then keeps the message f
   const failed = JSON.parse(line)
   t.match(failed, { url: receiver.url, event: 'login', attempts: 12, last_error: 'The receiver answered 503.' })
   t.equal(failed.webhook_id, attempts[0]?.headers['webhook-id'])
-  t.match(JSON.parse((await runCommandOn(svc, 'webhook:list'))[0] ?? ''), { url: receiver.url, failed: 1 })
+  t.match(JSON.parse((await runCommandOn(svc, 'webhook:list', '--json'))[0] ?? ''), { url: receiver.url, failed: 1 })
 
   receiver.statusOf = null
   receiver.received.length = 0
