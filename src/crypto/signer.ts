@@ -1,6 +1,6 @@
+import { RecentMap, recent } from '../recent.ts'
 import { constantTimeEqual } from './hash.ts'
 import type { MacKey } from './mac.ts'
-import { RecentMap, recent } from './recent.ts'
 
 /** The result of a signature check. `renew`: the signature is valid, but from an older key. */
 interface Unsigned {

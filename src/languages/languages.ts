@@ -1,4 +1,4 @@
-import { recent } from '../crypto/recent.ts'
+import { recent } from '../recent.ts'
 
 /** Languages that svc has catalogues for, each with its own name. */
 export const languageNames = {

@@ -3,7 +3,7 @@ import { hasSignInFor } from '../../access/abilities.ts'
 import type { Caller } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { randomId } from '../../crypto/random.ts'
-import { RecentMap } from '../../crypto/recent.ts'
+import { RecentMap } from '../../recent.ts'
 import { claimsAbout } from '../../users/claims.ts'
 
 /** Lifetime in seconds. svc reuses a token for half of it, so that each one is valid for at least 30 seconds when sent. */
