@@ -75,7 +75,7 @@ export class SessionStore implements LibraryStore {
     this.#config = parts.config
   }
 
-  /** Sets the row that the next `get` of this session returns, because the caller knows it (null if there is none). */
+  /** Makes the next `get` of this session return a row instead of looking it up; null for a session without a row. */
   expect(sessionId: string, row: SessionRow | null): void {
     this.#expected.set(sessionId, row)
   }

@@ -89,8 +89,8 @@ export class Sessions {
   }
 
   /**
-   * Switches the request to the session with this id, existing or new, and sends the cookies. Looks up its row unless the
-   * caller knows it (`row`; null if there is none).
+   * Switches the request to the session with this id, existing or new, and sends the cookies. `row` is the row of the
+   * session, or null if it has none. Without `row`, looks it up.
    */
   async switchTo(
     request: FastifyRequest,

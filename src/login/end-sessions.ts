@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Tx } from '../database/database.ts'
-import { lockActiveAccounts } from '../users/lock.ts'
+import { lockActiveAccounts } from '../users/users.ts'
 
 /** Deletes a remembered device and its sessions; returns their public ids. */
 export async function endDevice(tx: Tx, userId: bigint, rememberTokenId: bigint): Promise<string[]> {

@@ -1,27 +1,9 @@
 import type { Database, Tx } from '../database/database.ts'
 import { arrayLiteral } from '../database/statements.ts'
-import { canonicalEmail, type User } from './user.ts'
+import { canonicalEmail } from './user.ts'
+import { isUnchanged, lockActiveAccounts, type UserWithPassword } from './users.ts'
 
 type Engine = Pick<Database, 'engine'>
-
-/** The row of a locked account. */
-interface LockedAccount {
-  id: bigint | number
-  password: string | null
-  disabled_at: unknown
-  /** Whether the account has a second factor. */
-  confirmed: boolean | number
-}
-
-/** An account as it was when its sign-in was checked. */
-export interface CheckedAccount {
-  user: User
-  password: string | null
-}
-
-/** Tests whether a locked account still has the password, and no second factor that the sign-in was not asked for. */
-export const isUnchanged = (account: LockedAccount | undefined, { user, password }: CheckedAccount): boolean =>
-  account?.password === password && (user.two_factor_enabled || !account.confirmed)
 
 /**
  * Locks the rows of these users until the transaction ends. A transaction that changes an account locks its user before any
@@ -33,27 +15,6 @@ export async function lockUsers({ engine }: Engine, tx: Tx, userIds: readonly nu
   if (engine === 'sqlite' || userIds.length === 0) return
   const ids = arrayLiteral([...new Set(userIds)])
   await tx.$queryRaw`SELECT 1 FROM users WHERE id = ANY(CAST(${ids} AS BIGINT[])) ORDER BY id FOR NO KEY UPDATE`
-}
-
-/** Locks these users as `lockUsers` does. Returns those whose account is active, neither disabled nor deleted, by id. */
-export async function lockActiveAccounts(
-  { engine }: Engine,
-  tx: Tx,
-  userIds: readonly number[],
-): Promise<ReadonlyMap<number, LockedAccount>> {
-  if (userIds.length === 0) return new Map()
-  const ids = [...new Set(userIds)]
-  // One statement locks and reads: PostgreSQL returns the current rows after it has waited for their locks.
-  const rows =
-    engine === 'sqlite'
-      ? await tx.$queryRaw<LockedAccount[]>`
-          SELECT id, password, disabled_at, two_factor_confirmed_at IS NOT NULL AS confirmed
-          FROM users WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
-      : await tx.$queryRaw<LockedAccount[]>`
-          SELECT id, password, disabled_at, two_factor_confirmed_at IS NOT NULL AS confirmed
-          FROM users WHERE id = ANY(CAST(${arrayLiteral(ids)} AS BIGINT[]))
-          ORDER BY id FOR NO KEY UPDATE`
-  return new Map(rows.filter((row) => row.disabled_at === null).map((row) => [Number(row.id), row]))
 }
 
 /** Locks the row of one user until the transaction ends. */
@@ -72,7 +33,7 @@ export async function lockUserByEmail({ engine }: Engine, tx: Tx, email: string)
  * Credential that must still be valid when a request writes: its session (id of the row; null without one), the account
  * whose sign-in was checked, or an API token (id).
  */
-export type Credential = { session: string | null } | { account: CheckedAccount } | { token: bigint }
+export type Credential = { session: string | null } | { account: UserWithPassword } | { token: bigint }
 
 /**
  * Locks the user until the transaction ends; false when the account is disabled or deleted, or when the session ended or

@@ -1,5 +1,6 @@
 import { currentHashes, noPassword } from '../crypto/password.ts'
 import type { Database, Tx } from '../database/database.ts'
+import { arrayLiteral } from '../database/statements.ts'
 import type { Prisma } from '../generated/postgresql/client.ts'
 import { isHeldForUndo } from './email-change.ts'
 import { clearTwoFactor, clearUnconfirmedTwoFactor } from './two-factor.ts'
@@ -40,6 +41,45 @@ export async function findUserById(db: Database | { prisma: Tx }, id: number): P
   const row = await db.prisma.user.findUnique({ where: { id: BigInt(id) } })
   return row && { user: toUser(row), password: row.password }
 }
+
+/** The row of a locked account. */
+interface LockedAccount {
+  id: bigint | number
+  password: string | null
+  disabled_at: unknown
+  /** Whether the account has a second factor. */
+  confirmed: boolean | number
+}
+
+/**
+ * Locks these users as `lockUsers` does, and returns those whose account is active, neither disabled nor deleted, by id.
+ */
+export async function lockActiveAccounts(
+  { engine }: Pick<Database, 'engine'>,
+  tx: Tx,
+  userIds: readonly number[],
+): Promise<ReadonlyMap<number, LockedAccount>> {
+  if (userIds.length === 0) return new Map()
+  const ids = [...new Set(userIds)]
+  // One statement locks and reads: PostgreSQL returns the current rows after it has waited for their locks.
+  const rows =
+    engine === 'sqlite'
+      ? await tx.$queryRaw<LockedAccount[]>`
+          SELECT id, password, disabled_at, two_factor_confirmed_at IS NOT NULL AS confirmed
+          FROM users WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+      : await tx.$queryRaw<LockedAccount[]>`
+          SELECT id, password, disabled_at, two_factor_confirmed_at IS NOT NULL AS confirmed
+          FROM users WHERE id = ANY(CAST(${arrayLiteral(ids)} AS BIGINT[]))
+          ORDER BY id FOR NO KEY UPDATE`
+  return new Map(rows.filter((row) => row.disabled_at === null).map((row) => [Number(row.id), row]))
+}
+
+/**
+ * Tests whether a locked account is still as the sign-in found it: with the same password, and without a second factor
+ * that the sign-in did not ask for.
+ */
+export const isUnchanged = (account: LockedAccount | undefined, { user, password }: UserWithPassword): boolean =>
+  account?.password === password && (user.two_factor_enabled || !account.confirmed)
 
 /** Number of users per query. */
 const batch = 500

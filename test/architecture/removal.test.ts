@@ -22,8 +22,7 @@ const slices: Readonly<Record<string, Slice>> = {
   // Templates load scripts from it.
   assets: { words: /features\/assets|\/assets\//, max: 10 },
   diagnose: { words: /features\/diagnose|svc\/diagnose|'diagnose'|\bdiagnose: \{/, max: maxFiles },
-  // Whatever gives an account an address checks that no one can get it back by undoing a change.
-  'email-change': { max: 15 },
+  'email-change': { max: 14 },
   'email-code': { words: /features\/email-code|'email-code[.'-]/, max: maxFiles },
   'email-verification': { max: maxFiles },
   'error-reference': { max: maxFiles },
@@ -55,8 +54,7 @@ const slices: Readonly<Record<string, Slice>> = {
   'test-page': { words: /test[-_]page/i, max: maxFiles },
   tokens: { words: /features\/tokens|api\/tokens|tokens: section|\btokens\.(prune|expir)/, max: maxFiles },
   // Five templates of its account pages, and their data. Webhooks have the user's setting. Three files import it from Laravel.
-  // The lock of an account reads whether it has one.
-  'two-factor': { words: /two[-_]?factor/i, max: 45 },
+  'two-factor': { words: /two[-_]?factor/i, max: 44 },
   // Administrators unlock accounts too.
   unlock: { words: /unlock/i, max: 19 },
 }

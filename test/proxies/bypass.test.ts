@@ -174,7 +174,7 @@ eachProxy('passes no method override in a spelling that svc does not judge', asy
   for (const name of ['X_HTTP_Method_Override', 'X-HTTP_Method-Override', 'X-HTTP_Method', 'X-Method_Override']) {
     const { status, received } = await send(port, { headers: [authorization, `${name}: DELETE`] })
     // Some proxies drop headers with underscores.
-    t.match([200, 400, 403], new Set([status]), `${name}: ${status}`)
+    t.ok([200, 400, 403].includes(status), `${name}: ${status}`)
     if (received) t.same(valuesOf(received, name), [], name)
   }
 })

@@ -3,11 +3,9 @@ import { isPassword } from '../../crypto/password.ts'
 import type { Tx } from '../../database/database.ts'
 import { isAllowedDomain } from '../../http/allowed-domains.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'
-import { isHeldForUndo } from '../../users/email-change.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import { lockUserByEmail } from '../../users/lock.ts'
 import { notify } from '../../users/notices.ts'
-import { canonicalEmail } from '../../users/user.ts'
 import {
   clearPassword,
   createUser,
@@ -91,11 +89,13 @@ async function create(request: FastifyRequest, tx: Tx, { identity, provider }: S
   const origin = eventContext(request)
   const email = identity.email?.address ?? ''
   if (!isAllowedDomain(config, email)) throw socialFailure('email_domain_not_allowed')
-  // The former address of another account, which its user can still get back.
-  if (await isHeldForUndo(tx, canonicalEmail(email), null, origin.now)) throw socialFailure('account_exists')
   const name = identity.name ?? email.slice(0, email.lastIndexOf('@'))
   const user = await createUser(tx, { name, email, password: null, role, verified: true, now: origin.now })
-  if (!user) throw new FactsChanged()
+  if (!user) {
+    // No account has the address, but the user of another one can still get it back.
+    if (!(await findUserByEmail({ prisma: tx }, email))) throw socialFailure('account_exists')
+    throw new FactsChanged()
+  }
   await recordEvent(tx, origin, { type: 'registered', userId: user.id, data: { provider: provider.id } })
   return user.id
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../../clock.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Registry } from './clients.ts'
 import { type CookieRecords, isCookieRecord } from './cookie-records.ts'
-import { deferGrant, deferUse, mayRefresh, takeDeferredGrant, takeDeferredUse } from './deferred-writes.ts'
+import { deferGrant, deferUse, takeDeferredGrant, takeDeferredUse } from './deferred-writes.ts'
 import { knownExpiry, lastsUntil, noteExpiry } from './known-expiries.ts'
 import { contentOf, isNewSession, type LastingPayload, ownerOf } from './lasting.ts'
 import type { PendingLimits } from './pending-limits.ts'
@@ -177,11 +177,8 @@ export class RecordAdapter implements Adapter {
     const grantKey = recordId('Grant', grantId)
     if (!lastsUntil(grantKey, until)) await this.#parts.store.extendGrant(grantKey, until)
     if (uidHash === null || lastsUntil(uidHash, until)) return
-    // A new session is saved with the response. Its row then lasts as long as the refresh token that the code is
-    // exchanged for, so that the exchange need not extend it.
-    const { client } = Provider.ctx?.oidc ?? {}
-    const refreshed = client && mayRefresh(client) ? this.#parts.registry.refreshTtl(clientId) : 0
-    if (isNewSession(sessionUid)) noteExpiry(uidHash, until + refreshed)
+    // A new session is saved with the response. Its row also outlasts the refresh token that the code may be exchanged for.
+    if (isNewSession(sessionUid)) noteExpiry(uidHash, until + this.#parts.registry.refreshTtl(clientId))
     else await this.#parts.store.extendSession(uidHash, until)
   }
 

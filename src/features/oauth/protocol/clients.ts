@@ -141,9 +141,10 @@ export class Registry {
     return this.#audiences.has(audience)
   }
 
-  /** Lifetime of a client's refresh tokens, in milliseconds. */
+  /** Lifetime of a client's refresh tokens, in milliseconds. 0 if the client gets none. */
   refreshTtl(id: string | undefined): number {
-    return this.client(id)?.refresh_token_ttl ?? this.#refreshTtl
+    const client = this.client(id)
+    return client?.grants.includes('refresh_token') ? (client.refresh_token_ttl ?? this.#refreshTtl) : 0
   }
 
   /** Maximum lifetime of a client's access tokens, in milliseconds. */
