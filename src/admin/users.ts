@@ -48,7 +48,7 @@ export function changeUser(
   check?: UserCheck,
 ): Promise<User> {
   const change = async (tx: Tx, before: User) => {
-    const updated = (await updateUser(tx, before.email, changes, origin.now)) ?? before
+    const updated = await updateUser(tx, before, changes, origin.now)
     const data = { changed: Object.keys(changes).join(' ') }
     await recordEvent(tx, origin, { type: 'user_updated', userId, data })
     if (changes.resetTwoFactor && before.two_factor_enabled) {

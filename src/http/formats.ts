@@ -3,13 +3,16 @@ const label = /^[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?$/u
 /** Quoted local part. Without brackets and outer spaces: mail software drops them, which changes the address. */
 const quoted = /^"(?! )(?:[^"\\<>\p{Cc}]|\\[^<>\p{Cc}])+(?<! )"$/u
 
+/** Folds an address: NFKC and lower case. Lower case can add or reorder combining marks, so NFKC applies again. */
+export const foldAddress = (address: string): string => address.normalize('NFKC').toLowerCase().normalize('NFKC')
+
 /**
  * Tests for a mail address by RFC 5322 and 6531: allows `a@localhost` and quoted local parts, not comments or CR/LF.
  * The normalised form must be valid too, because normalisation can turn letters into a comma or an at sign.
  */
 export function isEmail(text: string): boolean {
   if (text.length > 255) return false
-  const stored = text.normalize('NFKC').toLowerCase()
+  const stored = foldAddress(text)
   return isAddress(text) && (stored === text || isAddress(stored))
 }
 

@@ -1,4 +1,5 @@
 import type { User as UserRow } from '../generated/postgresql/client.ts'
+import { foldAddress } from '../http/formats.ts'
 import { wireDate } from './wire-date.ts'
 
 /** A user in API format, and whether the account is disabled; without the password hash. */
@@ -34,4 +35,4 @@ export const toUser = (row: UserRow): User => ({
 })
 
 /** Normalises an address for storage and comparison: trimmed, NFKC, lower case. */
-export const canonicalEmail = (email: string): string => email.trim().normalize('NFKC').toLowerCase()
+export const canonicalEmail = (email: string): string => foldAddress(email.trim())

@@ -110,22 +110,20 @@ export async function createUser(tx: Tx, { now, email, verified, ...rest }: NewU
   return created === 0 ? null : toUser(await tx.user.findUniqueOrThrow({ where: { email: address } }))
 }
 
-/** Changes a user; null for an unknown address. The caller revokes the access of a disabled user. */
-export async function updateUser(tx: Tx, email: string, changes: UserChanges, now: number): Promise<User | null> {
-  const found = await findUserByEmail({ prisma: tx }, email)
-  if (!found) return null
+/** Changes a locked user. The caller revokes the access of a disabled user. */
+export async function updateUser(tx: Tx, user: User, changes: UserChanges, now: number): Promise<User> {
   const data: Prisma.UserUpdateInput = { updatedAt: new Date(now) }
   if (changes.role !== undefined) data.role = changes.role
-  if (changes.verified && !found.user.email_verified_at) data.emailVerifiedAt = new Date(now)
+  if (changes.verified && !user.email_verified_at) data.emailVerifiedAt = new Date(now)
   if (changes.disabled !== undefined) data.disabledAt = changes.disabled ? new Date(now) : null
   if (changes.disabled) data.pendingEmail = null
   if (changes.resetTwoFactor) {
-    await clearTwoFactor(tx, found.user.id)
+    await clearTwoFactor(tx, user.id)
   }
-  const changed = toUser(await tx.user.update({ where: { id: BigInt(found.user.id) }, data }))
+  const changed = toUser(await tx.user.update({ where: { id: BigInt(user.id) }, data }))
   if (changes.disabled) {
-    await clearUnconfirmedTwoFactor(tx, found.user.id)
-    await tx.passwordReset.deleteMany({ where: { userId: BigInt(found.user.id) } })
+    await clearUnconfirmedTwoFactor(tx, user.id)
+    await tx.passwordReset.deleteMany({ where: { userId: BigInt(user.id) } })
   }
   return changed
 }

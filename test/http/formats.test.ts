@@ -1,6 +1,6 @@
 // engine: none
 import t from 'tap'
-import { isDate, isEmail, millisecondsOf } from '../../src/http/formats.ts'
+import { foldAddress, isDate, isEmail, millisecondsOf } from '../../src/http/formats.ts'
 
 t.test('validates addresses by RFC 5322', async (t) => {
   const good = [
@@ -59,6 +59,18 @@ t.test('validates addresses by RFC 5322', async (t) => {
   for (const text of [...bad, ...injected, ...disguised, `a@${'b'.repeat(64)}`, `${'a'.repeat(250)}@b.example`]) {
     t.notOk(isEmail(text), JSON.stringify(text))
   }
+})
+
+t.test('folds a folded address to itself', async (t) => {
+  const marks = ['', '\u0301', '\u0316', '\u0327', '\u0345', '\u0345\u0316']
+  const changed: string[] = []
+  for (let code = 0x20; code < 0x20000; code++) {
+    for (const mark of marks) {
+      const folded = foldAddress(`a${String.fromCodePoint(code)}${mark}@b`)
+      if (foldAddress(folded) !== folded) changed.push(`${code.toString(16)} ${escape(mark)}`)
+    }
+  }
+  t.same(changed, [])
 })
 
 t.test('limits addresses to 255 characters, and each domain label to 63', async (t) => {

@@ -95,6 +95,29 @@ t.test('protects changes', async (t) => {
     t.equal((await call('POST', '/users/999/password', { password: 'x' })).statusCode, 404)
   })
 
+  await t.test('treats all spellings of an address as one account', async (t) => {
+    // In lower case, the capital letter has a second combining mark, which then has to change places.
+    const created = await create({ name: 'Odd', email: '\u0130\u0316@example.com', password: 'correct horse' })
+    const { id, email } = created.json()
+    t.equal(created.statusCode, 201, created.body)
+    t.equal((await svc.browser().signIn(email)).statusCode, 200, 'the address that svc shows signs in')
+    t.match((await create({ name: 'Other', email })).json(), { errors: { email: [/taken/] } })
+    t.match((await call('PATCH', `/users/${id}`, { disabled: true })).json(), { id, disabled: true })
+  })
+
+  await t.test(
+    'changes the account of the id, although an earlier version stored another form of its address',
+    async (t) => {
+      const other = await svc.createUser({ email: 'i\u0316\u0307@example.net' })
+      const odd = await svc.createUser({ email: 'odd@example.net' })
+      const where = { id: BigInt(odd.id) }
+      await svc.database.prisma.user.update({ where, data: { email: 'i\u0307\u0316@example.net' } })
+      const answer = await call('PATCH', `/users/${odd.id}`, { disabled: true, role: 'former' })
+      t.match(answer.json(), { id: odd.id, disabled: true, role: 'former' })
+      t.match((await call('GET', `/users/${other.id}`)).json(), { disabled: false, role: 'user' })
+    },
+  )
+
   await t.test('lets one of two concurrent changes of a version through', async (t) => {
     const { etag } = (await call('GET', `/users/${ada.id}`)).headers
     const change = (role: string) => call('PATCH', `/users/${ada.id}`, { role }, { 'if-match': String(etag) })
