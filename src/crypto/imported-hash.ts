@@ -23,12 +23,17 @@ function phcOf(text: string): string {
   return without && end ? `${without},l=${bytesOf(end.split('$')[2] ?? '')}${end}` : text
 }
 
+/** Maximum memory of argon2 times its passes, in KiB. */
+const maxArgon2Work = 2 * 1024 * 1024
+
 /** Maximum costs of hashes from elsewhere: a check may take about a second. */
 function isAffordable(cost: string): boolean {
   const [, rounds] = /^\$2b\$(\d\d)\$$/.exec(cost) ?? []
   if (rounds) return Number(rounds) >= 4 && Number(rounds) <= 14
   const [, memory, time, lanes] = /^\$argon2id?\$(?:v=\d+\$)?m=(\d+),t=(\d+),p=(\d+)\$$/.exec(cost) ?? []
-  return memory === undefined || (Number(memory) <= 262_144 && Number(time) <= 20 && Number(lanes) <= 16)
+  if (memory === undefined) return true
+  const work = Number(memory) * Number(time)
+  return work <= maxArgon2Work && Number(memory) <= 262_144 && Number(time) <= 20 && Number(lanes) <= 16
 }
 
 /**
