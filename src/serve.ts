@@ -107,7 +107,7 @@ function whereToLook({ app, database, mail, test_page }: Config, file: string | 
   Configuration    ${file ?? 'none (all defaults)'}
   API description  ${url}/openapi.json
 ${mail.url === 'log:' ? '  Mails            printed here, until mail.url is set\n' : ''}${test_page ? `  Test page        ${url}/test-login\n` : ''}
-  Create the first user:
+  Create a user:
     npm run --silent svc -- user:create --email=you@example.com --name="Your Name" --verified
 
 `
