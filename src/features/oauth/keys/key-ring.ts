@@ -253,7 +253,7 @@ const unreadable = ({ kid, algorithm }: KeyTimes): ConfigError =>
       line: 0,
       key: 'app.secret',
       message:
-        `no secret decrypts the ${algorithm} signing key ${kid}. Add the secret it was made under to the list; or, if ` +
-        `that is lost, create new keys with svc key:rotate --withdraw, which invalidates every token signed so far`,
+        `no secret decrypts the ${algorithm} signing key ${kid}. Add the secret that encrypted it to app.secret. If ` +
+        `that secret is lost, create new keys with svc key:rotate --withdraw, which invalidates all signed tokens`,
     },
   ])
