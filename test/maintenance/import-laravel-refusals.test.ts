@@ -121,7 +121,7 @@ t.test('prints the clients of Passport for the configuration', async (t) => {
     `# Clients of Laravel Passport. Add the scopes of each client, and check it with svc config:check.
 # Skipped:
 # Client d-4 (d-4): it is revoked
-# Client e-5 (e-5): svc has none of its grants
+# Client e-5 (e-5): svc supports none of its grants
 
 clients:
   # The client_id was 3. svc reserves numbers, so change it in the client too.

@@ -59,7 +59,7 @@ export function clientsAsYaml(rows: readonly SourceRow[]): string {
     const grants = grantsOf(row, secret !== '')
     const name = oneLine(row.name) || id
     if (isTrue(row.revoked) || grants.length === 0) {
-      skipped.push(` ${name} (${id}): ${isTrue(row.revoked) ? 'it is revoked' : 'svc has none of its grants'}`)
+      skipped.push(` ${name} (${id}): ${isTrue(row.revoked) ? 'it is revoked' : 'svc supports none of its grants'}`)
       continue
     }
     const { client, notes } = clientOf({ id, name, secret, grants, redirects: listOf(row.redirect_uris) })
