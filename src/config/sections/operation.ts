@@ -36,7 +36,8 @@ export const operationSections = {
     }),
     authorization_total: rate({
       default: '100000/1h',
-      description: 'The same of each kind and client, for all addresses together, without signed-in users.',
+      description:
+        'Like authorization, but for each kind and client, over all addresses. Does not count signed-in users.',
     }),
     admin: rate({
       default: '600/1m',
