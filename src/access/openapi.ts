@@ -44,7 +44,7 @@ function responseOf(schema: unknown): object {
   return { 'x-response-description': described.description ?? 'Success.', ...described }
 }
 
-/** Success responses. A route that declares none returns a page. `reloads`: with strict cookies, it may reload itself. */
+/** Success responses; a page if the route declares none. `reloads`: with strict cookies, the route may answer `reloadPage`. */
 function successes(own: Record<string, unknown>, reloads: boolean): Record<string, unknown> {
   const described = Object.entries(own).map(([status, schema]) => [status, bodiless[status] ?? responseOf(schema)])
   const isAnswer = described.some(([status]) => Number(status) < 400)

@@ -7,7 +7,7 @@ import type { Counters } from '../limits/counters.ts'
 import { rateLimitStore } from '../limits/rate-limit-store.ts'
 import { limitHeaders, tooManyRequests } from '../limits/too-many-requests.ts'
 
-/** Functions that return the key of a request, by what a limit counts. Null means that the request is not counted. */
+/** Return the key under which a limit counts a request; null for a request that the limit does not count. */
 const keyGenerators = {
   address: ({ ip }: FastifyRequest) => limitedAddress(ip),
   /** Guests are not counted. */
@@ -19,12 +19,12 @@ const keyGenerators = {
     keyGenerators.user(request) ?? (request.caller?.kind === 'machine' ? `client ${request.caller.clientId}` : null),
 }
 
-/** A limit on all requests to a route. Limits of one name share their counters. */
+/** A limit on all requests to a route. Limits with the same name share their counters. */
 export interface RequestLimit {
   name: string
   /** A key of `rate_limits`, or a fixed rate. */
   rate: 'register' | 'mail' | 'token' | 'admin' | Rate
-  /** Each counts separately; any of them rejects the request. */
+  /** svc counts the request under each of these keys, and rejects it if one of them is over the limit. */
   by: readonly (keyof typeof keyGenerators)[]
 }
 
@@ -34,7 +34,7 @@ const namedLimits = {
   token: { name: 'token', rate: 'token', by: ['caller'] },
   /** By user and by address, because a user can have many addresses and an address many users. */
   mail: { name: 'mail', rate: 'mail', by: ['user', 'address'] },
-  /** Links from mails share the counters of mail, but a user's links do not count by address: they send no mail. */
+  /** For links from mails. Shares the counters of `mail`, but counts users only by user, because a link sends no mail. */
   link: { name: 'mail', rate: 'mail', by: ['caller'] },
 } satisfies Record<string, RequestLimit>
 
@@ -64,9 +64,8 @@ interface CountersOf {
 }
 
 /**
- * Opens the limits on requests. @fastify/rate-limit asks for the keys, counts and decides; svc writes the headers and
- * the 429, which are the same for limits that the library does not know. Limits on failures, mails and stored records
- * use the counters directly: see `login/login-limiter`, `mail/budget` and `features/oauth/protocol`.
+ * Opens the limits on requests. @fastify/rate-limit counts the requests and decides. svc writes the headers and the 429, so
+ * that they are the same for all limits. Limits on failures, mails and stored records use the counters directly: see `login/login-limiter`, `mail/budget` and `features/oauth/protocol`.
  */
 export async function openRequestLimits(
   app: FastifyInstance,

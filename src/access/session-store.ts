@@ -121,8 +121,8 @@ export class SessionStore implements LibraryStore {
     const date = new Date(this.#clock.now())
     await this.#database.transaction(async (tx) => {
       if (state?.stale) await tx.session.deleteMany({ where: { id, publicId: state.stale } })
-      // A session without a row has no user, so the saved one has none either. A single statement, so that concurrent
-      // saves cannot fail each other.
+      // A session without a row has no user, so the new row has none either. A single statement, so that concurrent
+      // saves do not make each other fail.
       await tx.$executeRaw`
         INSERT INTO sessions (id, public_id, data, created_at, last_seen_at) VALUES (${id}, ${randomId()}, ${data}, ${date}, ${date})
         ON CONFLICT (id) DO UPDATE SET data = excluded.data, last_seen_at = excluded.last_seen_at WHERE sessions.user_id IS NULL`

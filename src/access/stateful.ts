@@ -13,7 +13,7 @@ function parseHosts(header: string): readonly string[] | null {
   return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host]
 }
 
-/** Cache of parsed headers: front ends send the same few. Cleared when full, to bound memory. */
+/** Cache of parsed headers, because front ends send the same few values. Cleared when full, to bound memory. */
 const parsed = new Map<string, readonly string[] | null>()
 const maxParsed = 500
 const maxParsedLength = 200

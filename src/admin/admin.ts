@@ -11,7 +11,7 @@ type Lock = (tx: Tx, userIds: readonly number[]) => Promise<void>
 export type Admin = AccountParts &
   Pick<FastifyInstance, 'counters'> & {
     mail: Pick<Mail, 'queue' | 'queueNotice'>
-    /** Replaces the lock of `lockForAdmin`, and throws if the caller may no longer make changes. Commands leave it out. */
+    /** Replaces the lock of `lockForAdmin`, and throws if the caller may no longer make changes. Undefined for commands. */
     lockAccounts?: Lock
   }
 

@@ -10,7 +10,7 @@ const maxMemory = 128 * 1024 * 1024
 /** Maximum iterations of PBKDF2: more than three times OWASP's recommendation. */
 const maxIterations = 2_000_000
 
-/** Returns the algorithm and parameters, which determine the cost of a check; null for another or too costly hash. */
+/** Returns the algorithm and parameters, which determine the cost of a check; null for another algorithm or a hash that is too costly. */
 export function slowCostOf(stored: string): string | null {
   const [, ln = 0, r = 0, p = 0] = scrypt.exec(stored)?.map(Number) ?? []
   if (ln > 0) {
@@ -21,7 +21,7 @@ export function slowCostOf(stored: string): string | null {
   }
   const [, size, iterations, length, , hash = ''] = pbkdf2.exec(stored) ?? []
   if (!size || !(Number(iterations) > 0) || Number(iterations) > maxIterations) return null
-  // A longer hash than that of the algorithm would cost twice the time.
+  // PBKDF2 takes twice as long for a hash that is longer than the output of its algorithm.
   const bytes = Buffer.from(hash, 'base64').length
   return bytes === Number(length) && bytes <= Number(size) / 8
     ? `$pbkdf2-sha${size}$i=${iterations},l=${length}$`

@@ -1,7 +1,7 @@
 /** Characters that a terminal may interpret: C0 and C1 controls, line separators and invisible format characters. */
 const interpreted = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** Almost every log line, and faster to find. */
+/** Matches almost every log line, and is faster than `interpreted`. */
 const plain = /^[\n\t -~]*$/
 
 const escaped = (character: string): string =>

@@ -31,7 +31,7 @@ export function findingsOf(request: FastifyRequest, { isTrustedProxy, callerNow,
     ok: problem === null,
     ...(problem ?? { message, key: null }),
   })
-  const isSigned = request.presentedSessionId !== null
+  const hasSession = request.presentedSessionId !== null
   // Without Origin, the page has the origin of svc, and CORS does not apply.
   const cors = headers.origin === undefined ? null : corsProblem(headers.origin, config)
   return [
@@ -39,7 +39,7 @@ export function findingsOf(request: FastifyRequest, { isTrustedProxy, callerNow,
     finding('host', hostProblem(request), 'The request came to the host of app.url.'),
     finding('cors', cors, 'The page may read responses of svc.'),
     finding('cookie', cookieProblem(request), 'A valid session cookie arrived.'),
-    finding('session', sessionProblem(request), isSigned ? 'The session is signed in.' : 'There is no session.'),
+    finding('session', sessionProblem(request), hasSession ? 'The session is signed in.' : 'There is no session.'),
     finding('same_site', sameSiteProblem(request), 'Browsers send the cookies with requests of this page.'),
     finding('cookie_domain', domainProblem(request), 'The domain of the cookies fits the page.'),
     finding(

@@ -9,8 +9,9 @@ import { findUserById } from '../../users/users.ts'
 import type { Admin } from '../admin.ts'
 
 /**
- * Locks the administrator and the accounts of a change. Throws 401 or 403 if the session or token ended, or the role was
- * removed, since the request began: the body may arrive slowly, and the transaction may wait for a lock.
+ * Locks the administrator and the accounts of a change. Throws 401 if the session or token has ended, and 403 if the
+ * administrator lost the role. Both can happen after the request began, because the body may arrive slowly, and the
+ * transaction may wait for a lock.
  */
 async function lockAsAdministrator(request: FastifyRequest, tx: Tx, userIds: readonly number[]): Promise<void> {
   const { database, config } = request.server

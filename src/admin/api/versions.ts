@@ -6,10 +6,10 @@ import type { User } from '../../users/user.ts'
 /** The header of responses with a version. */
 export const etagHeaders = { ETag: { type: 'string', description: 'The version of the user, for `If-Match`.' } }
 
-/** Identifies a version of a user: the hash of all that changes can change. */
+/** Returns the version of a user: a hash of all fields, so each change results in another version. */
 export const etagOf = (user: User): string => `"${sha256Hex(JSON.stringify(user)).slice(0, 32)}"`
 
-/** Returns a check that throws 412 unless the user has a version of `If-Match` (RFC 9110 section 13.1.1). */
+/** Returns a check that throws 412 unless `If-Match` lists the version of the user (RFC 9110 section 13.1.1). */
 export function versionCheck({ headers }: FastifyRequest): (user: User) => void {
   const expected = headers['if-match']?.split(',').map((tag) => tag.trim())
   return (user) => {

@@ -15,7 +15,7 @@ const mediaTypes = ['application/x-ndjson', 'application/jsonl']
 const maxLines = 10_000
 const maxBytes = 10 * 1024 * 1024
 
-/** Maximum number of different algorithms and costs in one import. While a user has such a hash, it slows every sign-in. */
+/** Maximum number of different algorithms and costs in one import. Each slows every sign-in while a user has such a hash. */
 const maxCosts = 5
 
 const Line = Type.Object(
