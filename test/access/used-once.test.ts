@@ -22,7 +22,7 @@ t.test('rejects keys that were used before the upgrade', async (t) => {
   const used = await proof(key, 'POST', '/oauth/token')
   t.equal(await status(old, used), 200)
   const { prisma } = old.database
-  // The version before kept the marks among the records of the OAuth server.
+  // Restores the schema of the previous version, which stored used keys as records of the OAuth server.
   await prisma.$executeRaw`INSERT INTO oauth_records (id, kind, payload, expires_at)
     SELECT id, 'ReplayDetection', '{}', expires_at FROM used_once`
   await prisma.$executeRaw`DROP TABLE used_once`

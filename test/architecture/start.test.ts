@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { code, sources } from '../support/sources.ts'
 
-/** What a server without them would load for nothing: 100 ms and 15 MB for all. Each is imported on first use. */
+/** Modules that many servers never need. Loading all of them at the start would cost 100 ms and 15 MB. */
 const onFirstUse = [
   'oidc-provider',
   '@simplewebauthn/server',

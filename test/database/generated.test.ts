@@ -14,7 +14,7 @@ function filesIn(folder: string): Record<string, string> {
   return Object.fromEntries(files.map((file) => [file.slice(folder.length), readFileSync(file, 'utf8')]))
 }
 
-t.test('the committed database clients are those that `npm run generate` writes', async (t) => {
+t.test('matches the committed database clients with the output of `npm run generate`', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-generate-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const { status, stderr } = spawnSync(process.execPath, [join(root, 'prisma/generate.ts'), folder], {

@@ -10,7 +10,7 @@ import { apiTools, hasRuntimes } from './tools.ts'
 
 const tools = apiTools()
 
-/** Nothing limits the many requests of one address. */
+/** Limits that the many requests of one address do not reach. */
 const rate_limits = Object.fromEntries(
   ['login', 'register', 'mail', 'token', 'two_factor', 'authorization'].map((name) => [name, '1000000/1s']),
 )
@@ -34,7 +34,7 @@ const settings = {
   clients: [program],
 }
 
-/** Operations that end the bearer of the requests that follow. */
+/** Operations that revoke the token of the following requests. */
 const endsBearer = ['logout', 'revokeTokens', 'revokeCurrentToken']
 
 /** Operations that both configurations turn off. */
@@ -75,7 +75,7 @@ t.test('answers generated requests as the API description says', async (t) => {
       })
     }
     const code = await new Promise((done) => child.once('close', done))
-    // Without the progress.
+    // Shows the failures without the progress before them.
     t.equal(code, 0, output.slice(Math.max(0, output.indexOf('= FAILURES ='))))
     return output
   }

@@ -6,7 +6,7 @@ import { buildTestApp, type TestApp } from '../support/app.ts'
 
 const deprecated = { since: '2026-11-22', sunset: '2027-11-22', instead: 'GET /api/task' }
 
-/** svc with a deprecated route: no route of this version is. */
+/** Builds svc with a deprecated route, because this version has none. */
 async function buildDeprecated(t: Test): Promise<TestApp> {
   const deprecate = (message: unknown) => {
     const { fastify } = message as { fastify: FastifyInstance }
@@ -37,7 +37,7 @@ t.test('announces a deprecated route by headers on each of its responses', async
   t.notOk(other.headers.deprecation ?? other.headers.sunset ?? other.headers.link)
 })
 
-t.test('marks a deprecated operation in the API description, at the address that the header names', async (t) => {
+t.test('marks a deprecated operation in the API description, where the `Link` header points', async (t) => {
   const svc = await buildDeprecated(t)
   const { headers } = await svc.bearer(null, 'PUT', '/server/1', {})
   const [, pointer = ''] = /#([^>]+)>/.exec(String(headers.link)) ?? []

@@ -22,7 +22,7 @@ async function forget(svc: TestApp, email: string, remoteAddress: string) {
   return [answer.statusCode, answer.headers['retry-after']]
 }
 
-/** Whether the mailbox of an address can get the mail of a registration. */
+/** Registers an alias of an address, which has the same mailbox. Returns the status and `Retry-After`. */
 async function registerAlias(svc: TestApp, email: string) {
   const alias = registration(email.replace('@', '+alias@'))
   const { statusCode, headers } = await (await visitor(svc, { remoteAddress: '198.51.100.1' })).post('/register', alias)

@@ -147,7 +147,7 @@ t.test('does not retry 410, follows no redirects, and reaches only allowed addre
   t.match(await strict.database.prisma.outbox.findMany(), [{ lastError: '127.0.0.1 is not a public address' }])
 })
 
-t.test('sends nothing about a change that did not happen, and no personal data of a deleted account', async (t) => {
+t.test('sends nothing about a change that was rolled back, and no personal data of a deleted account', async (t) => {
   const receiver = await startReceiver(t)
   receiver.status = 500
   const svc = await buildHooked(t, [{ url: receiver.url }])

@@ -28,14 +28,17 @@ t.test('accepts only administrators', async (t) => {
     t.equal(await status('1|wrong'), 401)
   })
 
-  await t.test('requires the scope of a machine, and reads it in the configuration again', async (t) => {
-    t.equal((await call('GET', '/users')).statusCode, 200)
-    t.equal(await status(await robotToken(svc, 'orders:read')), 403)
-    const other = await token(svc, 'machine', { grant_type: 'client_credentials' })
-    t.equal(await status(other.json().access_token), 403)
-    const asked = await token(svc, 'machine', { grant_type: 'client_credentials', scope: 'svc:admin' })
-    t.match(asked.json(), { error: 'invalid_scope' })
-  })
+  await t.test(
+    'requires the scope in the token of a machine, and issues it only to clients that list it',
+    async (t) => {
+      t.equal((await call('GET', '/users')).statusCode, 200)
+      t.equal(await status(await robotToken(svc, 'orders:read')), 403)
+      const other = await token(svc, 'machine', { grant_type: 'client_credentials' })
+      t.equal(await status(other.json().access_token), 403)
+      const asked = await token(svc, 'machine', { grant_type: 'client_credentials', scope: 'svc:admin' })
+      t.match(asked.json(), { error: 'invalid_scope' })
+    },
+  )
 
   await t.test('requires that an API token names the ability and belongs to an administrator', async (t) => {
     t.equal(await status(await svc.createToken(admin, { abilities: ['*'] })), 403)
@@ -65,7 +68,7 @@ t.test('accepts only administrators', async (t) => {
     t.notMatch((await browser.get('/oauth/scopes')).body, /svc:admin/)
   })
 
-  await t.test('follows the role of a session', async (t) => {
+  await t.test('checks the current role of the user with each request', async (t) => {
     const browser = await signIn()
     t.equal((await browser.get('/admin/v1/users')).statusCode, 200)
     t.equal((await (await signIn(user.email)).get('/admin/v1/users')).statusCode, 403)
@@ -81,7 +84,7 @@ t.test('accepts only administrators', async (t) => {
   })
 })
 
-t.test('lets only administrators create tokens with the ability', async (t) => {
+t.test('lets only administrators create tokens with the ability svc:admin', async (t) => {
   const { svc, admin, signIn } = await openAdmin(t)
   const user = await svc.createUser({ email: 'ada@example.com' })
   const body = { token_name: 'x', abilities: ['svc:admin'] }
@@ -103,7 +106,7 @@ t.test('lets only administrators create tokens with the ability', async (t) => {
   t.equal((await adminCall(svc, plain.token)('GET', '/users')).statusCode, 403)
 })
 
-t.test('keeps the scope from exchanged tokens', async (t) => {
+t.test('never issues the scope svc:admin to exchanged tokens', async (t) => {
   const clients = [{ ...exchangeClient, exchange: ['svc-api-tokens'] }]
   const { svc, admin } = await openAdmin(t, {
     clients: [...clients, ...(await import('../../support/admin.ts')).adminSettings.clients],

@@ -66,7 +66,7 @@ t.test('writes nothing for an administrator whose role was removed since the req
     t.equal(await prisma.user.count(), users)
   })
 
-  await t.test('lets one of two administrators who demote each other win', async (t) => {
+  await t.test('lets only one of two administrators demote the other', async (t) => {
     for (let round = 0; round < 5; round++) {
       const pair = [await svc.createUser({ role: 'admin' }), await svc.createUser({ role: 'admin' })]
       const calls = await Promise.all(
