@@ -87,7 +87,11 @@ t.test('imports users with their hashes, and hashes the passwords again', async 
     const one = (await call('GET', `/users/${reports[0].id}`)).json()
     t.match(one, { email: 'one@example.com', role: 'editor', disabled: true, two_factor_enabled: false })
     t.not(one.id, 1)
+    const reads = (await events('admin_read')).length
     t.match((await send(text)).json(), { created: 0, exists: 4 })
+    t.equal((await events('admin_read')).length, reads + 1, 'the report says which addresses have accounts')
+    await send('{"email":"three@example.com","name":"Three"}')
+    t.equal((await events('admin_read')).length, reads + 1, 'the report says only what was created')
     t.match((await dryRun(text)).json(), { created: 0, exists: 4 })
     const many = Array.from({ length: 6 }, (_, i) => ({
       email: `k${i}@example.com`,

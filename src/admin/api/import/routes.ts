@@ -170,9 +170,9 @@ const imports: FastifyPluginAsyncTypebox = async (app) => {
       }
       const { valid, invalid } = readLines(request, body)
       const isDryRun = request.query.dry_run === 'true'
-      // The report says which addresses have accounts.
-      if (isDryRun) await recordRead(request, null, 'users')
       const imported = await importUsers(adminOf(request), adminOrigin(request), valid, { isDryRun })
+      // The report says which addresses have accounts.
+      if (isDryRun || imported.some(({ status }) => status === 'exists')) await recordRead(request, null, 'users')
       if (!isDryRun) app.hashing.addLegacyCosts(valid.flatMap(({ user }) => user.password ?? []))
       const lines = [...imported, ...invalid].sort((a, b) => a.line - b.line)
       const count = (status: LineReport['status']) => lines.filter((one) => one.status === status).length
