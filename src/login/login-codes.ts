@@ -22,6 +22,7 @@ import { canonicalEmail } from '../users/user.ts'
 import { clearPassword, findUserByEmail, findUserById, markVerified, type UserWithPassword } from '../users/users.ts'
 import { countAttempt, findCode, keepCode, takeCode, type WaitingCode } from './login-code-store.ts'
 import type { Attempt } from './login-limiter.ts'
+import { typedCode } from './typed-code.ts'
 
 /** Lifetime of a code in milliseconds. */
 const codeTtl = 600_000
@@ -134,7 +135,7 @@ export class LoginCodes {
     let found: UserWithPassword | null
     let proved: UserWithPassword | null
     try {
-      const isRight = await this.#use(sha256Hex(holder), waiting, code.replaceAll(/[\s-]/g, ''))
+      const isRight = await this.#use(sha256Hex(holder), waiting, typedCode(code).replaceAll(/[\s-]/g, ''))
       found = await findUserByEmail(database, email)
       proved = isRight && found ? await this.#proved(request, found) : null
     } catch (error) {

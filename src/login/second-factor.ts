@@ -15,6 +15,7 @@ import type { Channel } from './channel.ts'
 import { endSessionsOf } from './end-sessions.ts'
 import { requireStillSignedIn } from './still-signed-in.ts'
 import { newSecret, stepOfCode } from './totp.ts'
+import { typedCode } from './typed-code.ts'
 
 /** Input for the second factor. A recovery code takes precedence. */
 export interface SecondFactorInput {
@@ -156,7 +157,7 @@ export class SecondFactor {
     const now = request.server.clock.now()
     const { window } = this.#config.current().two_factor
     const secret = this.#open(user.id, stored.secret)
-    const step = stepOfCode(code, { secret, now, window, after: stored.lastStep })
+    const step = stepOfCode(typedCode(code), { secret, now, window, after: stored.lastStep })
     if (step === null) return false
     const used = { secret: stored.secret, step, ...(confirms ? { confirmedAt: new Date(now) } : {}) }
     return this.#database.transaction(async (tx) => {

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { constantTimeEqual } from '../../crypto/hash.ts'
 import { deriveKeys } from '../../crypto/keys.ts'
+import { typedCode } from '../../login/typed-code.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
 import type { User } from '../../users/user.ts'
 
@@ -46,7 +47,7 @@ export async function mailCode(request: FastifyRequest, user: User): Promise<voi
 export function redeemCode({ server: app, session }: FastifyRequest, text: string): boolean {
   const sent = session.confirmationCode
   if (!sent || app.clock.now() >= sent.expiresAt) return false
-  const code = text.toUpperCase().replaceAll(/[\s-]/g, '')
+  const code = typedCode(text).toUpperCase().replaceAll(/[\s-]/g, '')
   if (!keysOf(app).some((key) => constantTimeEqual(key.sign(signedText(code, sent.expiresAt)), sent.mac))) return false
   delete session.confirmationCode
   return true
