@@ -7,6 +7,7 @@ t.test('revalidates scripts only when they changed', async (t) => {
   for (const [url, part] of [
     ['/assets/webauthn.js', 'SimpleWebAuthnBrowser'],
     ['/assets/password.js', 'CapsLock'],
+    ['/assets/buttons.js', 'submitter'],
     ['/assets/passkey.js', 'XSRF-TOKEN'],
     ['/assets/passkey-confirm.js', 'browserSupportsWebAuthn'],
     ['/assets/passkey-login.js', '/passkeys/login/options'],
