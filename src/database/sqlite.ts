@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import Sqlite from 'libsql'
 import { type MigrationLog, migrateSqlite } from './migrate.ts'
 import { MigrationError, migrationsFolder } from './migrations.ts'
@@ -56,6 +56,13 @@ function makeFile(file: string): void {
     closeSync(openSync(file, 'a', 0o600))
     accessSync(folder, constants.W_OK)
   } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EISDIR') {
+      const example = `file:${join(file, 'svc.db')}`
+      throw new MigrationError(
+        `${file} is a directory. Set database.url (DATABASE_URL) to a file, such as ${example}.`,
+        { cause },
+      )
+    }
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new MigrationError(
       `The data directory ${folder} is not writable (${reason}). Make the user that runs svc its owner, or put the ` +

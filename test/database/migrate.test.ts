@@ -235,6 +235,14 @@ if (testEngine === 'sqlite') {
     })
   })
 
+  t.test('names a directory in place of the database file', async (t) => {
+    const folder = t.testdir({})
+    await t.rejects(prepareSqliteFile(folder), {
+      name: 'MigrationError',
+      message: `${folder} is a directory. Set database.url (DATABASE_URL) to a file, such as file:${join(folder, 'svc.db')}.`,
+    })
+  })
+
   t.test('names a file that is not a database', async (t) => {
     const file = join(t.testdir({ 'notes.txt': 'Milk, eggs, bread. '.repeat(500) }), 'notes.txt')
     await t.rejects(prepareSqliteFile(file), {
