@@ -13,10 +13,13 @@ export type Connection = Pick<Database, 'engine' | 'pg' | 'usesStatements' | 'no
 /** Allowed parameter types. Dates are numbers. */
 export type Value = string | number | bigint | null
 
-type Rows = Record<string, unknown>[]
+/** PostgreSQL also takes arrays. */
+type Values = readonly (Value | readonly Value[])[]
+
+export type Row = Record<string, unknown>
 
 /** Runs a statement without the ORM overhead; returns the number of changed rows. */
-export async function execute(connection: Connection, statement: Statement, values: Value[]): Promise<number> {
+export async function execute(connection: Connection, statement: Statement, values: Values): Promise<number> {
   const { pg, prisma, noteConflict } = connection
   // After a conflict, a single statement can run again.
   if (pg)
@@ -25,15 +28,15 @@ export async function execute(connection: Connection, statement: Statement, valu
 }
 
 /** Runs a statement that returns rows. */
-export async function query(connection: Connection, statement: Statement, values: Value[]): Promise<Rows> {
+export async function query(connection: Connection, statement: Statement, values: Values): Promise<Row[]> {
   const { pg, prisma, noteConflict } = connection
   if (pg) return (await withRetries(() => pg.query(forDriver(connection, statement, values)), noteConflict)).rows
-  return prisma.$queryRawUnsafe<Rows>(textFor(connection, statement.text), ...values)
+  return prisma.$queryRawUnsafe<Row[]>(textFor(connection, statement.text), ...values)
 }
 
 /** Omits the name if statements are not prepared. PostgreSQL then parses and plans the statement for each call. */
-const forDriver = ({ usesStatements }: Connection, { name, text }: Statement, values: Value[]) =>
-  usesStatements ? { name, text, values } : { text, values }
+const forDriver = ({ usesStatements }: Connection, { name, text }: Statement, values: Values) =>
+  usesStatements ? { name, text, values: [...values] } : { text, values: [...values] }
 
 /** Formats the numbered parameters of a statement for the engine. */
 export const textFor = ({ engine }: Pick<Database, 'engine'>, text: string): string =>

@@ -10,8 +10,9 @@ import { contentOf, isNewSession, type LastingPayload, ownerOf } from './lasting
 import type { PendingLimits } from './pending-limits.ts'
 import { readToken, takeRecord } from './read-ahead.ts'
 import type { RecordSeal } from './record-seal.ts'
+import type { NewRecord } from './records.ts'
 import { type RedisRecords, shortLived } from './redis-records.ts'
-import { type NewRecord, type RecordStore, recordId } from './store.ts'
+import { type RecordStore, recordId } from './store.ts'
 
 /** Dependencies that the adapters of all models share. */
 export interface AdapterParts {

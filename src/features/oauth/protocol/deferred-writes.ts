@@ -1,5 +1,5 @@
 import Provider, { type Client } from 'oidc-provider'
-import type { NewRecord, Owner } from './store.ts'
+import type { NewRecord, Owner } from './records.ts'
 
 /** A new grant of a browser session, to be inserted together with its code. */
 interface DeferredGrant {

@@ -1,7 +1,7 @@
 import type { OauthRecordRow } from '../../../access/lookups/lookups.ts'
 import type { Redis } from '../../../database/redis.ts'
 import { unavailable } from '../../../errors.ts'
-import type { NewRecord } from './store.ts'
+import type { NewRecord } from './records.ts'
 
 /**
  * Kinds that live for minutes and that no other record refers to. Redis can store them instead of the database; svc

@@ -3,34 +3,13 @@ import { deleteOutdated } from '../../../database/batches.ts'
 import type { Database, Tx } from '../../../database/database.ts'
 import { execute, query, type Value } from '../../../database/statements.ts'
 import { lockUsers } from '../../../users/lock.ts'
+import { JointWrites } from './joint-writes.ts'
 import type { SealedRecord } from './record-seal.ts'
-
-/** Record as stored. Hashes are SHA-256 in hex, times unix milliseconds. */
-export interface NewRecord {
-  id: string
-  kind: string
-  payload: string
-  grantHash: string | null
-  codeHash: string | null
-  uidHash: string | null
-  /** `uidHash` of the session with which the record ends. */
-  parentHash: string | null
-  userId: bigint | null
-  sessionId: string | null
-  expiresAt: number | null
-}
-
-/** A browser session that a record depends on. */
-export interface Owner {
-  publicId: string
-  /** Id of its row when the request read it, which a renewal changes; null if the request did not. */
-  rowId: string | null
-}
+import { columns, type NewRecord, type Owner, valuesOf } from './records.ts'
 
 /** Key of a record. The database stores only the hash of an identifier. */
 export const recordId = (kind: string, identifier: string): string => sha256Hex(`${kind}\0${identifier}`)
 
-const columns = '(id, kind, payload, grant_hash, code_hash, uid_hash, user_id, session_id, expires_at, parent_hash)'
 const places = '($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const updates = `payload = excluded.payload, grant_hash = excluded.grant_hash, user_id = excluded.user_id,
   session_id = excluded.session_id, expires_at = excluded.expires_at`
@@ -43,9 +22,12 @@ const extension = 'UPDATE oauth_records SET expires_at = $2 WHERE expires_at < $
 /** Writes of the OAuth server: single prepared statements. The ORM would cost more than the rest of a request. */
 export class RecordStore {
   readonly #database: Database
+  /** On PostgreSQL, the writes of code flows and refreshes. */
+  readonly #joint: JointWrites | null
 
   constructor(database: Database) {
     this.#database = database
+    this.#joint = database.pg ? new JointWrites(database) : null
   }
 
   /** Inserts or updates a record. */
@@ -75,19 +57,10 @@ export class RecordStore {
     return (await this.#run('oauth-insert-of', sql, [...valuesOf(record), publicId, rowId])) > 0
   }
 
-  /**
-   * Inserts a grant of a browser session as `insertOf` does, and its code. On PostgreSQL in one statement: one round trip
-   * and one commit.
-   */
+  /** Inserts a grant of a browser session as `insertOf` does, and its code. */
   async insertGranted(owner: Owner, grant: NewRecord, code: NewRecord): Promise<boolean> {
-    if (!this.#database.pg) return (await this.insertOf(owner, grant)) && (await this.insert(code))
-    const sql = `WITH granted AS (INSERT INTO oauth_records ${columns}
-        SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10
-        WHERE ${this.#isOwner('$11', '$7', '$22')} ON CONFLICT DO NOTHING RETURNING id)
-      INSERT INTO oauth_records ${columns}
-      SELECT $12, $13, $14, $15, $16, $17, CAST($18 AS BIGINT), $19, CAST($20 AS BIGINT), $21 FROM granted`
-    const values = [...valuesOf(grant), owner.publicId, ...valuesOf(code), owner.rowId]
-    return (await this.#run('oauth-insert-granted', sql, values)) > 0
+    if (this.#joint) return this.#joint.grant({ owner, grant, code })
+    return (await this.insertOf(owner, grant)) && (await this.insert(code))
   }
 
   /**
@@ -121,29 +94,21 @@ export class RecordStore {
 
   /** Consumes a record; false if it was used before or does not exist. */
   async consume(id: string, now: number): Promise<boolean> {
+    if (this.#joint) return this.#joint.use({ usedId: id, now })
     const sql = 'UPDATE oauth_records SET consumed_at = $2 WHERE id = $1 AND consumed_at IS NULL'
     return (await this.#run('oauth-consume', sql, [id, now])) > 0
   }
 
-  /**
-   * Consumes a refresh token and inserts its successor, if no concurrent request did. On PostgreSQL in one statement: one
-   * round trip and one commit.
-   */
+  /** Consumes a refresh token and inserts its successor, if no concurrent request did. */
   async rotate(id: string, now: number, successor: NewRecord): Promise<void> {
-    if (!this.#database.pg) {
-      await this.consume(id, now)
-      await this.insert(successor)
-      return
-    }
-    const sql = `WITH consumed AS (UPDATE oauth_records SET consumed_at = $12 WHERE id = $11 AND consumed_at IS NULL)
-      INSERT INTO oauth_records ${columns} VALUES ${places} ON CONFLICT DO NOTHING`
-    await this.#run('oauth-rotate', sql, [...valuesOf(successor), id, now])
+    if (this.#joint) return this.#joint.rotate({ usedId: id, now, successor })
+    await this.consume(id, now)
+    await this.insert(successor)
   }
 
   /**
    * Consumes a code, inserts its refresh token and extends its grant as `extendGrant` does. Null if the code was used
-   * before or does not exist, otherwise whether the grant was extended. On PostgreSQL in one statement, which does not
-   * wait for the grant, because a transaction that deletes both can have locked it first.
+   * before or does not exist, otherwise whether the grant was extended.
    */
   async exchange(
     id: string,
@@ -151,22 +116,13 @@ export class RecordStore {
     successor: NewRecord,
     grant: { id: string; until: number },
   ): Promise<{ isExtended: boolean } | null> {
-    if (!this.#database.pg) {
-      if (!(await this.consume(id, now))) return null
-      await this.insert(successor)
-      return { isExtended: false }
+    if (this.#joint) {
+      const extension = { id: grant.id, before: grant.until, until: grant.until + extendedBy }
+      return this.#joint.exchange({ usedId: id, now, successor, extension })
     }
-    const text = `WITH used AS (UPDATE oauth_records SET consumed_at = $12
-        WHERE id = $11 AND consumed_at IS NULL RETURNING id),
-      extended AS (UPDATE oauth_records SET expires_at = $14
-        WHERE id = (SELECT id FROM oauth_records WHERE id = $13 AND expires_at < $15 FOR UPDATE SKIP LOCKED)
-        AND EXISTS (SELECT 1 FROM used) RETURNING id)
-      INSERT INTO oauth_records ${columns}
-      SELECT $1, $2, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, CAST($9 AS BIGINT), $10 FROM used
-      RETURNING EXISTS (SELECT 1 FROM extended) AS extended`
-    const values = [...valuesOf(successor), id, now, grant.id, grant.until + extendedBy, grant.until]
-    const [row] = await query(this.#database, { name: 'oauth-exchange', text }, values)
-    return row ? { isExtended: row.extended === true } : null
+    if (!(await this.consume(id, now))) return null
+    await this.insert(successor)
+    return { isExtended: false }
   }
 
   /** Consumes a record and removes its payload; false if it was used before or does not exist. */
@@ -236,19 +192,6 @@ export class RecordStore {
     return execute(this.#database, { name, text }, values)
   }
 }
-
-const valuesOf = (record: NewRecord): Value[] => [
-  record.id,
-  record.kind,
-  record.payload,
-  record.grantHash,
-  record.codeHash,
-  record.uidHash,
-  record.userId,
-  record.sessionId,
-  record.expiresAt,
-  record.parentHash,
-]
 
 /** Denies a JWT until it expires (unix ms), as part of the transaction. */
 export async function denyToken(tx: Tx, jti: string, expiresAt: number): Promise<void> {
