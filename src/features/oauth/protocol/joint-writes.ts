@@ -175,16 +175,16 @@ export class JointWrites {
     const { name, textOf, columns, values, idOf, resultOf } = statement
     const text = (rows: string, locked: Locked) => `WITH given AS (${rows}), ${textOf(locked)}`
     const one = { name, text: text(oneRow(columns), 'waits') }
-    const oneUnlocked = { name: `${name}-unlocked`, text: text(oneRow(columns), 'skips') }
-    const manyUnlocked = { name: `${name}-many`, text: text(manyRows(columns), 'skips') }
+    const oneSkipping = { name: `${name}-one`, text: text(oneRow(columns), 'skips') }
+    const manySkipping = { name: `${name}-many`, text: text(manyRows(columns), 'skips') }
     return new WriteBatch({
       idOf,
-      writeUnlocked: async (items) => {
+      writeAvailable: async (items) => {
         const [first = [], ...others] = items.map(values)
         const rows =
           others.length === 0
-            ? await query(this.#database, oneUnlocked, first)
-            : await query(this.#database, manyUnlocked, transposed(first, others))
+            ? await query(this.#database, oneSkipping, first)
+            : await query(this.#database, manySkipping, transposed(first, others))
         return new Map(rows.map((row) => [String(row.id), resultOf(row)]))
       },
       write: async (item) => resultOf((await query(this.#database, one, values(item)))[0]),

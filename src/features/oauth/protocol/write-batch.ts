@@ -9,7 +9,7 @@ interface Write<Item, Result> {
    * Writes items in one statement, except those whose rows are locked or that cannot be written. Returns the results by
    * the ids of the written items.
    */
-  writeUnlocked(items: Item[]): Promise<Map<string, Result>>
+  writeAvailable(items: Item[]): Promise<Map<string, Result>>
   /** Writes one item. Waits for locked rows. */
   write(item: Item): Promise<Result>
 }
@@ -42,10 +42,10 @@ export class WriteBatch<Item, Result> {
 
   /** Returns the outcomes of the written items. */
   async #writeAll(items: Item[]): Promise<Outcome<Item, Result>[]> {
-    const { idOf, writeUnlocked } = this.#write
+    const { idOf, writeAvailable } = this.#write
     const different = new Map(items.map((item) => [idOf(item), item]))
     try {
-      const results = await writeUnlocked([...different.values()])
+      const results = await writeAvailable([...different.values()])
       return [...results].flatMap(([id, result]) => {
         const item = different.get(id)
         return item ? [{ item, result }] : []
