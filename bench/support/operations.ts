@@ -77,7 +77,8 @@ export function sampler(
     const memory = watchMemory(server.pid)
     const pids = databasePid === undefined ? [server.pid] : [server.pid, databasePid]
     const before = pids.map(processorTime)
-    const figures = await load.measure(seconds)
+    // A failed load stops the server, which must not be reported instead.
+    const figures = await load.measure(seconds).finally(memory)
     const [processor = 0, database] = pids.map(
       (pid, i) => (processorTime(pid) - (before[i] ?? 0)) / (figures.rate * seconds),
     )

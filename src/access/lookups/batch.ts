@@ -11,7 +11,7 @@ const concurrent = 2
 /** Maximum number of keys in one query. */
 const maxBatch = 500
 
-/** Combines the lookups of one event loop turn into one query. Nothing is cached. */
+/** Combines the lookups or writes of one event loop turn into one query. Nothing is cached. */
 export class Batch<Key, Row> {
   readonly #query: (keys: Key[]) => Promise<Row[]> | Row[]
   readonly #keyOf: (row: Row) => Key
