@@ -77,7 +77,7 @@ export function sampler(
     const memory = watchMemory(server.pid)
     const pids = databasePid === undefined ? [server.pid] : [server.pid, databasePid]
     const before = pids.map(processorTime)
-    // A failed load stops the server, which must not be reported instead.
+    // If the load fails, the benchmark stops the server. Its error should name the load, not the missing server.
     const figures = await load.measure(seconds).finally(memory)
     const [processor = 0, database] = pids.map(
       (pid, i) => (processorTime(pid) - (before[i] ?? 0)) / (figures.rate * seconds),

@@ -65,7 +65,8 @@ interface CountersOf {
 
 /**
  * Opens the limits on requests. @fastify/rate-limit counts the requests and decides. svc writes the headers and the 429, so
- * that they are the same for all limits. Limits on failures, mails and stored records use the counters directly: see `login/login-limiter`, `mail/budget` and `features/oauth/protocol`.
+ * that they are the same for all limits. Limits on failures, mails and stored records use the counters directly: see
+ * `login/login-limiter`, `mail/budget` and `features/oauth/protocol`.
  */
 export async function openRequestLimits(
   app: FastifyInstance,

@@ -10,7 +10,10 @@ const maxMemory = 128 * 1024 * 1024
 /** Maximum iterations of PBKDF2: more than three times OWASP's recommendation. */
 const maxIterations = 2_000_000
 
-/** Returns the algorithm and parameters, which determine the cost of a check; null for another algorithm or a hash that is too costly. */
+/**
+ * Returns the algorithm and parameters, which determine the cost of a check; null for another algorithm or a hash that is
+ * too costly.
+ */
 export function slowCostOf(stored: string): string | null {
   const [, ln = 0, r = 0, p = 0] = scrypt.exec(stored)?.map(Number) ?? []
   if (ln > 0) {

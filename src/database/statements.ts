@@ -14,7 +14,7 @@ export type Connection = Pick<Database, 'engine' | 'pg' | 'usesStatements' | 'no
 export type Value = string | number | bigint | null
 
 /** PostgreSQL also takes arrays. */
-type Values = readonly (Value | readonly Value[])[]
+type Values = (Value | Value[])[]
 
 export type Row = Record<string, unknown>
 
@@ -36,7 +36,7 @@ export async function query(connection: Connection, statement: Statement, values
 
 /** Omits the name if statements are not prepared. PostgreSQL then parses and plans the statement for each call. */
 const forDriver = ({ usesStatements }: Connection, { name, text }: Statement, values: Values) =>
-  usesStatements ? { name, text, values: [...values] } : { text, values: [...values] }
+  usesStatements ? { name, text, values } : { text, values }
 
 /** Formats the numbered parameters of a statement for the engine. */
 export const textFor = ({ engine }: Pick<Database, 'engine'>, text: string): string =>

@@ -82,7 +82,7 @@ const uses: Statement<Use, boolean> = {
 
 const rotations: Statement<Rotation, void> = {
   name: 'oauth-rotate',
-  // The successor is inserted in any case: a concurrent request may have consumed the token within the grace.
+  // A statement that waits inserts the successor even if a concurrent request consumed the token, because of the grace.
   textOf: (locked) => `${consumed(locked)},
     saved AS (INSERT INTO oauth_records ${columns} SELECT ${namesOf(recordColumns)} FROM given
       ${locked === 'skips' ? 'WHERE used_id IN (SELECT id FROM consumed)' : ''} ON CONFLICT DO NOTHING)

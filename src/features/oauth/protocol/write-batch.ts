@@ -21,8 +21,8 @@ interface Outcome<Item, Result> {
 
 /**
  * Combines the same write of concurrent requests into one statement, because a round trip and a commit cost more than a
- * row. An item that the statement does not write gets a statement for itself, so that no request waits for the locks of
- * another one or fails with it.
+ * row. Each item that the statement does not write gets a separate one, so that no request waits for the lock of another
+ * request or fails with it.
  */
 export class WriteBatch<Item, Result> {
   readonly #write: Write<Item, Result>
@@ -52,6 +52,7 @@ export class WriteBatch<Item, Result> {
       })
     } catch (error) {
       if (isUnavailable(error)) throw error
+      // The separate statements find the item that failed.
       return []
     }
   }
