@@ -1,4 +1,4 @@
-import { RecentMap, recent } from '../recent.ts'
+import { RecentMap } from '../recent.ts'
 import { constantTimeEqual } from './hash.ts'
 import type { MacKey } from './mac.ts'
 
@@ -9,34 +9,51 @@ interface Unsigned {
   value: string | null
 }
 
+/** A text and the text with the signature of the first key. */
+interface Signed {
+  value: string
+  signed: string
+}
+
 const maxCached = 10_000
+
+/** Copies a text, because a part of a longer text would keep all of it in memory, such as the whole header of a cookie. */
+const copyOf = (text: string): string => Buffer.from(text).toString()
 
 /** Signs short texts as `<text>.<HMAC-SHA256 in base64url>`: the first key signs, all verify. */
 export class Signer {
   readonly #keys: readonly MacKey[]
-  /** Cache of texts that the first key signed. It never stores forged texts, so that they cannot evict valid ones. */
-  readonly #valid = new RecentMap<Unsigned>(maxCached)
-  readonly sign: (value: string) => string
+  /** Cache of what the first key signs. It never stores forged texts, so that they cannot evict valid ones. */
+  readonly #known = new RecentMap<Signed>(maxCached)
 
   constructor(keys: readonly MacKey[]) {
-    const [first] = keys
     this.#keys = keys
-    this.sign = recent(maxCached, (value) => {
-      if (!first) throw new Error('A signer needs a key.')
-      return `${value}.${first.sign(value)}`
-    })
   }
 
-  unsign = (signed: string): Unsigned => {
-    const known = this.#valid.get(signed)
-    if (known) return known
-    const dot = signed.lastIndexOf('.')
-    const value = signed.slice(0, dot)
-    const signature = signed.slice(dot + 1)
+  sign = (value: string): string => {
+    const known = this.#known.get(value)
+    if (known) return known.signed
+    const [first] = this.#keys
+    if (!first) throw new Error('A signer needs a key.')
+    return this.#keep(value, first.sign(value)).signed
+  }
+
+  /** Returns the cached copy of the value, so that other caches with this key share its memory. */
+  unsign = (text: string): Unsigned => {
+    const dot = text.lastIndexOf('.')
+    const value = text.slice(0, dot)
+    const known = this.#known.get(value)
+    if (known?.signed === text) return { valid: true, renew: false, value: known.value }
+    const signature = text.slice(dot + 1)
     const index = dot > 0 ? this.#keys.findIndex((key) => constantTimeEqual(key.sign(value), signature)) : -1
     if (index < 0) return { valid: false, renew: false, value: null }
-    const unsigned = { valid: true, renew: index > 0, value }
-    if (index === 0) this.#valid.add(signed, unsigned)
-    return unsigned
+    return { valid: true, renew: index > 0, value: index === 0 ? this.#keep(value, signature).value : value }
+  }
+
+  #keep(text: string, signature: string): Signed {
+    const value = copyOf(text)
+    const known = { value, signed: copyOf(`${value}.${signature}`) }
+    this.#known.add(value, known)
+    return known
   }
 }
