@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
+import { deserializeParamGraph, serializeParamGraph } from '@prisma/param-graph'
 import { type Engine, modelsFor } from './models.ts'
 
 const repository = dirname(import.meta.dirname)
@@ -16,6 +17,7 @@ for (const engine of ['postgresql', 'sqlite'] as const) {
   rmSync(join(generated, engine), { recursive: true, force: true })
   generate(engine)
   readCompilerAsFile(engine)
+  renumberFields(engine)
 }
 // The clients have the same types, and svc imports them from one. Browsers do not use them.
 for (const name of ['models', 'models.ts', 'commonInputTypes.ts']) removeGenerated('sqlite', name)
@@ -58,8 +60,7 @@ function readCompilerAsFile(engine: Engine): void {
   const text = readFileSync(file, 'utf8')
   const own = /async function decodeBase64AsWasm[\s\S]*?\n}\n/
   const use = /const \{ wasm \} = await import\(("[^"]+")\)\n *return await decodeBase64AsWasm\(wasm\)/
-  if (!own.test(text) || !use.test(text))
-    throw new Error(`Prisma's client has changed, and so must ${import.meta.filename}.`)
+  if (!own.test(text) || !use.test(text)) throw changed()
   const reader = `async function readWasm(module: string): Promise<WebAssembly.Module> {
   const { readFileSync } = await import('node:fs')
   const [, wasm = ''] = readFileSync(new URL(module), 'latin1').split('"')
@@ -67,6 +68,50 @@ function readCompilerAsFile(engine: Engine): void {
 }
 `
   writeFileSync(file, text.replace(own, reader).replace(use, 'return await readWasm(import.meta.resolve($1))'))
+}
+
+/**
+ * Gives the lowest numbers to the names of fields that a client's table of queries uses most. The client holds an array for each
+ * of its 1,300 types, as long as the highest number of a field in it: 3.2 MB in Prisma's order, and 1.2 MB in this one.
+ */
+function renumberFields(engine: Engine): void {
+  const file = join(generated, engine, 'internal', 'class.ts')
+  const text = readFileSync(file, 'utf8')
+  const found = /strings: JSON\.parse\((".*")\),\n {2}graph: (".*")\n/.exec(text)
+  if (!found) throw changed()
+  const [own, strings = '', graph = ''] = found
+  const data = deserializeParamGraph({ strings: JSON.parse(JSON.parse(strings)), graph: JSON.parse(graph) })
+  const uses = data.strings.map(() => 0)
+  for (const { edges } of [...data.inputNodes, ...data.outputNodes]) {
+    for (const field of Object.keys(edges).map(Number)) uses[field] = (uses[field] ?? 0) + 1
+  }
+  const order = [...uses.keys()].sort((a, b) => (uses[b] ?? 0) - (uses[a] ?? 0))
+  const numberOf = (old: number): number => order.indexOf(old)
+  const renumbered = <Edge extends { enumNameIndex?: number }>({ edges }: { edges: Record<number, Edge> }) => ({
+    edges: Object.fromEntries(
+      Object.entries(edges).map(([field, { enumNameIndex, ...edge }]) => [
+        numberOf(Number(field)),
+        enumNameIndex === undefined ? edge : { ...edge, enumNameIndex: numberOf(enumNameIndex) },
+      ]),
+    ),
+  })
+  const compact = serializeParamGraph({
+    ...data,
+    strings: order.map((old) => data.strings[old] ?? ''),
+    inputNodes: data.inputNodes.map(renumbered),
+    outputNodes: data.outputNodes.map(renumbered),
+  })
+  const replaced = own
+    .replace(strings, () => JSON.stringify(JSON.stringify(compact.strings)))
+    .replace(graph, () => JSON.stringify(compact.graph))
+  writeFileSync(
+    file,
+    text.replace(own, () => replaced),
+  )
+}
+
+function changed(): Error {
+  return new Error(`Prisma's client has changed, and so must ${import.meta.filename}.`)
 }
 
 function removeGenerated(engine: string, name: string): void {

@@ -27,6 +27,9 @@ interface Served {
   isHandled(): void
 }
 
+/** Frees the memory that only the start needed, 20 MB, which V8 would otherwise keep. Needs the flag `--expose-gc`. */
+const freeStartMemory = () => globalThis.gc?.({ type: 'major', flavor: 'last-resort', execution: 'async' })
+
 /** Serves requests until the process is asked to stop. */
 export async function serve({ boot, files, hangUps, worker, isHandled }: Served): Promise<void> {
   const { config, file, warnings } = boot
@@ -88,7 +91,7 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
   const directory = new RunDirectory(runDirectory(), configPath())
   if (!worker) control = await ControlServer.open(directory, async () => reloader.reload(), logger)
   // This comes last, because loading the OAuth library blocks the process for a moment.
-  void app.oauth.prepare()
+  void app.oauth.prepare().then(freeStartMemory)
   if (worker && !worker.isFirst) return
   // Writes to the log stream, so that the text does not split a log line.
   const listening = app.server.address()

@@ -15,6 +15,8 @@ export function compileSchema(
     allErrors: true,
     useDefaults: true,
     verbose: true,
+    // `explain` writes its own.
+    messages: false,
     strict: true,
     allowUnionTypes: true,
     validateSchema: false,

@@ -1,5 +1,5 @@
-import accepts from 'accepts'
 import type { FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 import { isLanguage, type Language, matchLanguage } from '../languages/languages.ts'
 
 /** Cookie with the language that a visitor chose. */
@@ -36,7 +36,7 @@ export function languageOf(request: FastifyRequest): Language {
     offered(cookies[authorizationCookie]?.split('.')[1]) ??
     offered(request.caller?.user?.language) ??
     offered(cookies[languageCookie]) ??
-    matchLanguage(accepts(request.raw).languages().slice(0, 20), i18n.languages) ??
+    matchLanguage(new Negotiator(request.raw).languages().slice(0, 20), i18n.languages) ??
     i18n.default
   )
 }

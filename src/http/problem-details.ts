@@ -1,5 +1,5 @@
-import accepts from 'accepts'
 import type { FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 import type { HttpError } from '../errors.ts'
 
 const problemType = 'application/problem+json'
@@ -13,7 +13,7 @@ interface ErrorBody {
 /** Tests whether the client prefers RFC 9457 to plain JSON. Only a client that names the type does. */
 function wantsProblem({ raw }: FastifyRequest): boolean {
   if (!raw.headers.accept?.toLowerCase().includes(problemType)) return false
-  return accepts(raw).type(['application/json', problemType]) === problemType
+  return new Negotiator(raw).mediaType(['application/json', problemType]) === problemType
 }
 
 /** Returns the title of an error code: `CSRF mismatch` for `csrf_mismatch`. */
