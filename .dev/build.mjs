@@ -1,6 +1,5 @@
-// npm run build: compiles src to dist for the image, if something changed since the last build. A compiled server starts
-// a little faster and needs less memory.
-import { spawnSync } from 'node:child_process'
+// npm run build: bundles src and its packages into dist for the image, if something changed since the last build. A few
+// files instead of 1,600 start with a fifth less processor time and need 20 MB less memory.
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
@@ -16,64 +15,126 @@ import {
 } from 'node:fs'
 import { dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build, transformSync } from 'esbuild'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const source = join(root, 'src')
 const target = join(root, 'dist')
 const stamp = join(target, '.stamp')
 
-const settings = ['tsconfig.json', '.dev/tsconfig.build.json', '.dev/build.mjs', 'package-lock.json'].map((f) =>
-  join(root, f),
-)
+/** Packages that load files of their own, such as native code and threads, or that not every installation has. */
+const external = ['@fastify/otel', '@node-rs/*', '@opentelemetry/*', 'libsql', 'mariadb', 'piscina']
+
+/** CommonJS packages that svc loads on first use. Bundled, they would lose the names that they export. */
+const externalCommonJs = ['ioredis']
+
+/** Packages whose errors have the name of something else in the bundle. Renamed, they would have another type in the log. */
+const keepsNames = /[\\/]node_modules[\\/](@prisma[\\/]client-runtime-utils|pg-protocol)[\\/].*js$/
+
 const sources = filesIn(source)
 const inputs = createHash('sha256')
-for (const file of [...settings, ...sources]) {
+for (const file of [join(root, '.dev/build.mjs'), join(root, 'package-lock.json'), ...sources]) {
   const { mtimeMs, size } = statSync(file)
   inputs.update(`${relative(root, file)}\0${mtimeMs}\0${size}\0`)
 }
 const wanted = inputs.digest('hex')
 
-if (!isBuilt()) build()
-
-function build() {
+async function bundle() {
   process.stderr.write('building\n')
   // Beside dist, so that a server that is running, or starting at the same time, never sees an incomplete build.
   const fresh = `${target}.${process.pid}`
-  const tsc = spawnSync(
-    process.execPath,
-    [
-      join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
-      '-p',
-      join(root, '.dev', 'tsconfig.build.json'),
-      // `npm run check` reports type errors; the build only strips the types, which takes a tenth of the time.
-      '--noCheck',
-      '--outDir',
-      fresh,
-    ],
-    { cwd: root, stdio: ['ignore', 2, 2] },
-  )
-  if (tsc.error) process.stderr.write(`build: ${tsc.error.message}\n`)
-  if (tsc.status !== 0) {
+  try {
+    await compile(fresh)
+    copyOtherFiles(fresh)
+    writeFileSync(join(fresh, '.stamp'), wanted)
+    rmSync(target, { recursive: true, force: true })
+    renameSync(fresh, target)
+  } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
-    process.exit(tsc.status || 1)
+    // Another process may have finished the same build a moment earlier.
+    if (!isBuilt()) throw error
   }
+}
+
+/** Keeps the names of functions, and so readable stack traces. The source maps lead to the lines in src. */
+async function compile(outdir) {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['src/main.ts', 'src/cli.ts', 'src/login/hashing-worker.ts'],
+    outbase: 'src',
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    minifyWhitespace: true,
+    // The packages in the image have their licenses.
+    legalComments: 'none',
+    sourcemap: true,
+    sourcesContent: false,
+    metafile: true,
+    external: [...external, ...externalCommonJs],
+    banner: { js: "import{createRequire as requireOf}from'node:module';const require=requireOf(import.meta.url);" },
+    plugins: [ownLocations, ownNames],
+    logLevel: 'warning',
+  })
+  check(metafile)
+}
+
+/** Throws if the bundle would behave differently from the modules. */
+function check({ inputs, outputs }) {
+  const imported = Object.entries(inputs).flatMap(([file, { imports }]) => (file.startsWith('src/') ? imports : []))
+  for (const { kind, path } of imported) {
+    if (kind === 'dynamic-import' && inputs[path]?.format === 'cjs') {
+      throw new Error(
+        `${path} is CommonJS and loaded on first use: add its package to externalCommonJs in .dev/build.mjs`,
+      )
+    }
+  }
+  for (const file of Object.keys(outputs).filter((name) => name.endsWith('.js'))) {
+    const text = readFileSync(join(root, file), 'utf8')
+    const [, renamed] = /\b(\w+Error)\d+=class\b[^{]*\{(?!static\{__name\()/.exec(text) ?? []
+    if (renamed)
+      throw new Error(`The bundle renames the class ${renamed}: add its package to keepsNames in .dev/build.mjs`)
+  }
+}
+
+const ownNames = {
+  name: 'own-names',
+  setup(builder) {
+    builder.onLoad({ filter: keepsNames }, ({ path }) => {
+      const options = { keepNames: true, sourcefile: path, sourcemap: 'inline' }
+      return { contents: transformSync(readFileSync(path, 'utf8'), options).code, loader: 'js' }
+    })
+  },
+}
+
+/** Bundled modules find the files beside them, such as templates, where `copyOtherFiles` puts them. */
+const ownLocations = {
+  name: 'own-locations',
+  setup(builder) {
+    builder.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      if (!path.startsWith(source) || !text.includes('import.meta.')) return null
+      const module = relative(source, path).replaceAll('\\', '/').replace(/\.ts$/, '.js')
+      // Every output file but the hashing thread, which reads no files, is at the top of dist.
+      const contents = text
+        .replaceAll('import.meta.url', `new URL('./${module}', import.meta.url).href`)
+        .replaceAll('import.meta.dirname', `(import.meta.dirname + '/${dirname(module)}')`)
+      return { contents, loader: 'ts' }
+    })
+  },
+}
+
+function copyOtherFiles(folder) {
   for (const file of sources) {
-    const copy = join(fresh, relative(source, file))
     if (extname(file) === '.ts') continue
+    const copy = join(folder, relative(source, file))
     mkdirSync(dirname(copy), { recursive: true })
     cpSync(file, copy)
   }
-  const cli = join(fresh, 'cli.js')
-  if (existsSync(cli)) chmodSync(cli, 0o755)
-  writeFileSync(join(fresh, '.stamp'), wanted)
-  rmSync(target, { recursive: true, force: true })
-  try {
-    renameSync(fresh, target)
-  } catch (error) {
-    // Another process finished the same build a moment earlier.
-    rmSync(fresh, { recursive: true, force: true })
-    if (!isBuilt()) throw error
-  }
+  chmodSync(join(folder, 'cli.js'), 0o755)
 }
 
 function isBuilt() {
@@ -86,3 +147,5 @@ function filesIn(folder) {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => (entry.isDirectory() ? filesIn(join(folder, entry.name)) : [join(folder, entry.name)]))
 }
+
+if (!isBuilt()) await bundle()

@@ -18,10 +18,7 @@ removeUnread()
 writeBillOfMaterials()
 
 function copyServer() {
-  cpSync(join(root, 'dist'), join(image, 'dist'), {
-    recursive: true,
-    filter: (source) => !source.endsWith('.map') && !source.endsWith('.stamp'),
-  })
+  cpSync(join(root, 'dist'), join(image, 'dist'), { recursive: true, filter: (source) => !source.endsWith('.stamp') })
   cpSync(join(root, 'prisma', 'migrations'), join(image, 'prisma', 'migrations'), { recursive: true })
   for (const file of ['svc.yaml', 'svc.schema.json']) cpSync(join(root, 'config', file), join(image, 'config', file))
   mkdirSync(join(image, 'bin'))
@@ -36,13 +33,13 @@ function installPackages() {
   npm('ci', '--ignore-scripts', '--no-bin-links', '--no-audit', '--no-fund', '--loglevel=error')
 }
 
-/** Types, source maps, and the query compilers of other databases: half of the size, unused at run time. */
+/** Types, source maps of packages, and the query compilers of other databases: half of the size, unused at run time. */
 function removeUnread() {
   const runtime = join(modules, '@prisma', 'client', 'runtime')
-  const clients = filesIn(join(image, 'dist', 'generated')).map((file) => readFileSync(file, 'utf8'))
+  const server = filesIn(join(image, 'dist')).map((file) => readFileSync(file, 'utf8'))
   for (const name of readdirSync(runtime)) {
     if (!name.startsWith('query_compiler_')) continue
-    if (!clients.some((text) => text.includes(`/${name}"`))) rmSync(join(runtime, name))
+    if (!server.some((text) => text.includes(`/${name}"`))) rmSync(join(runtime, name))
   }
   for (const file of filesIn(modules)) if (/\.(map|d\.[cm]?ts)$/.test(file)) rmSync(file)
 }

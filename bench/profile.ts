@@ -1,15 +1,13 @@
 // node bench/profile.ts [--heap] <name>: shows where the server spends its time in one operation, or its memory after it. See
 // bench/README.md.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { SourceMap } from 'node:module'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Bench } from './support/bench.ts'
 import { comparisons } from './support/comparisons.ts'
-import { type CallFrame, packageOf } from './support/frames.ts'
+import { type CallFrame, nameOf, packageOf } from './support/frames.ts'
 import { heapFlags, mappedMemory, printHeap } from './support/heap.ts'
 import { type Comparison, databaseOf } from './support/operations.ts'
 
@@ -45,8 +43,6 @@ if (!comparison && !isIdle) {
   console.error([...comparisons.map(({ name }) => name), 'idle, with --heap'].map((name) => `  ${name}`).join('\n'))
   process.exit(1)
 }
-
-const maps = new Map<string, SourceMap | null>()
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-profile-'))
 const bench = new Bench({
@@ -113,12 +109,12 @@ function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seco
     const node = byId.get(id)
     if (!node || node.callFrame.functionName === '(idle)') continue
     busy += amount
-    add(self, nameOf(node), amount)
+    add(self, nameOf(node.callFrame), amount)
     add(packages, packageOf(node.callFrame), amount)
     const above = new Set<string>()
     for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
       const upper = byId.get(at)
-      if (upper) above.add(nameOf(upper))
+      if (upper) above.add(nameOf(upper.callFrame))
     }
     for (const name of above) add(inclusive, name, amount)
   }
@@ -135,28 +131,4 @@ function print({ nodes, samples, timeDeltas, endTime, startTime }: Profile, seco
   list('Functions of svc, with what they call', new Map(ours))
   const others = [...inclusive].filter(([name]) => !name.includes(' src/') && !name.startsWith('('))
   list('Other functions, with what they call', new Map(others))
-}
-
-function nameOf(node: ProfileNode): string {
-  const { functionName, url, lineNumber } = node.callFrame
-  return `${functionName || '(anonymous)'} ${placeOf(node) ?? (url ? `${url.replace(/^.*node_modules\//, '')}:${lineNumber + 1}` : '')}`
-}
-
-/** Maps a function of the compiled program to its place in src. */
-function placeOf({ callFrame: { url, lineNumber, columnNumber } }: ProfileNode): string | null {
-  if (!url.startsWith('file:') || url.includes('node_modules')) return null
-  const file = fileURLToPath(url)
-  const entry = sourceMap(`${file}.map`)?.findEntry(lineNumber, columnNumber)
-  if (!entry || !('originalSource' in entry)) return null
-  const source = resolve(file, '..', entry.originalSource)
-  return `src/${relative(join(bench.options.dist, '../src'), source)}:${entry.originalLine + 1}`
-}
-
-function sourceMap(file: string): SourceMap | null {
-  let found = maps.get(file)
-  if (found === undefined) {
-    found = existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, 'utf8'))) : null
-    maps.set(file, found)
-  }
-  return found
 }

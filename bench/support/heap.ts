@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HeapSpaceInfo } from 'node:v8'
-import { type CallFrame, packageOf } from './frames.ts'
+import { type CallFrame, nameOf, packageOf } from './frames.ts'
 
 /** V8's sampled heap profile: the objects that are still in use, by the function that allocated them. */
 interface HeapNode {
@@ -22,7 +22,7 @@ export const heapFlags = (folder: string): string[] => [
   '--heap-prof',
   '--heap-prof-interval=16384',
   `--heap-prof-dir=${folder}`,
-  `--import=${new URL(`../heap-report.ts?file=${reportFile(folder)}`, import.meta.url)}`,
+  `--import=${new URL(`../heap-report.mjs?file=${reportFile(folder)}`, import.meta.url)}`,
 ]
 
 const megabytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(1).padStart(8)
@@ -63,8 +63,7 @@ export function printHeap(folder: string, pid: number, mapped: [string, number][
   const visit = ({ callFrame, selfSize, children }: HeapNode) => {
     const add = (to: Map<string, number>, name: string) => to.set(name, (to.get(name) ?? 0) + selfSize)
     add(packages, packageOf(callFrame))
-    const place = callFrame.url.replace(/^.*node_modules\//, '').replace(/^.*\/dist\//, 'dist/')
-    add(functions, `${callFrame.functionName || '(anonymous)'} ${place}:${callFrame.lineNumber + 1}`)
+    add(functions, nameOf(callFrame))
     for (const child of children) visit(child)
   }
   visit(head)

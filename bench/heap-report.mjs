@@ -1,4 +1,5 @@
-// Loaded into a measured server with `--import`: writes V8's memory figures to a file when the process ends.
+// Loaded into a measured server with `--import`: writes V8's memory figures to a file when the process ends. JavaScript, because
+// Node keeps its TypeScript compiler once it has loaded it: 4 MB.
 import { writeFileSync } from 'node:fs'
 import { getHeapSpaceStatistics } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
