@@ -100,6 +100,7 @@ function check({ inputs, outputs }) {
   }
 }
 
+/** Sets the names of classes and functions in these packages explicitly, so that a bundle can rename their variables. */
 const ownNames = {
   name: 'own-names',
   setup(builder) {

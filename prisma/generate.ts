@@ -71,8 +71,8 @@ function readCompilerAsFile(engine: Engine): void {
 }
 
 /**
- * Gives the lowest numbers to the names of fields that a client's table of queries uses most. The client holds an array for each
- * of its 1,300 types, as long as the highest number of a field in it: 3.2 MB in Prisma's order, and 1.2 MB in this one.
+ * Numbers the fields that many types have first. A client holds an array for each of its 1,300 types, and the highest number of
+ * a field in the type is the length of the array: 3.2 MB in Prisma's order, and 1.2 MB in this one.
  */
 function renumberFields(engine: Engine): void {
   const file = join(generated, engine, 'internal', 'class.ts')
