@@ -31,6 +31,8 @@ const externalCommonJs = ['ioredis']
 /** Packages whose errors have the name of something else in the bundle. Renamed, they would have another type in the log. */
 const keepsNames = /[\\/]node_modules[\\/](@prisma[\\/]client-runtime-utils|pg-protocol)[\\/].*js$/
 
+const hashingThread = 'src/login/hashing-worker.ts'
+
 const sources = filesIn(source)
 const inputs = createHash('sha256')
 for (const file of [join(root, '.dev/build.mjs'), join(root, 'package-lock.json'), ...sources]) {
@@ -60,7 +62,7 @@ async function bundle() {
 async function compile(outdir) {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts', 'src/cli.ts', 'src/login/hashing-worker.ts'],
+    entryPoints: ['src/main.ts', 'src/cli.ts', hashingThread],
     outbase: 'src',
     outdir,
     bundle: true,
@@ -92,7 +94,10 @@ function check({ inputs, outputs }) {
       )
     }
   }
-  for (const file of Object.keys(outputs).filter((name) => name.endsWith('.js'))) {
+  for (const [file, { entryPoint, inputs: parts }] of Object.entries(outputs)) {
+    if (!file.endsWith('.js')) continue
+    if (entryPoint === hashingThread && Object.keys(parts).length > 1)
+      throw new Error(`${file} contains other modules, which would look for their files beside it.`)
     const text = readFileSync(join(root, file), 'utf8')
     const [, renamed] = /\b(\w+Error)\d+=class\b[^{]*\{(?!static\{__name\()/.exec(text) ?? []
     if (renamed)
@@ -119,7 +124,7 @@ const ownLocations = {
       const text = readFileSync(path, 'utf8')
       if (!path.startsWith(source) || !text.includes('import.meta.')) return null
       const module = relative(source, path).replaceAll('\\', '/').replace(/\.ts$/, '.js')
-      // Every output file but the hashing thread, which reads no files, is at the top of dist.
+      // All output files are at the top of dist, except the hashing thread, which contains no other module.
       const contents = text
         .replaceAll('import.meta.url', `new URL('./${module}', import.meta.url).href`)
         .replaceAll('import.meta.dirname', `(import.meta.dirname + '/${dirname(module)}')`)

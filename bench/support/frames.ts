@@ -37,7 +37,7 @@ export function nameOf(frame: CallFrame): string {
   return `${frame.functionName || '(anonymous)'} ${short && `${short}:${line}`}`
 }
 
-/** Returns the place that a function of the compiled program was built from. */
+/** Returns the place in the source of a function of the bundled program. */
 function placeOf({ url, lineNumber, columnNumber }: CallFrame): Place {
   if (!url.startsWith('file:')) return { file: url, line: lineNumber + 1 }
   const file = fileURLToPath(url)
