@@ -5,10 +5,14 @@ interface Waiter<Row> {
   reject(error: unknown): void
 }
 
-/** Maximum number of concurrent queries of one kind. Meanwhile, further lookups collect in a larger batch. */
+/**
+ * Maximum number of concurrent queries of one kind. Each takes its share of the keys, so that this process handles the rows
+ * of one query while the database runs another. Without the shares, both would wait for each other.
+ */
 const concurrent = 2
 
-/** Maximum number of keys in one query. */
+/** Limits of the number of keys in one query. More queries of fewer keys would cost more than they gain. */
+const minShare = 16
 const maxBatch = 500
 
 /** Combines the lookups or writes of one event loop turn into one query. Nothing is cached. */
@@ -17,6 +21,7 @@ export class Batch<Key, Row> {
   readonly #keyOf: (row: Row) => Key
   #waiting = new Map<Key, Waiter<Row>[]>()
   #running = 0
+  #runningKeys = 0
   #scheduled = false
 
   /** `query` returns the existing rows in any order; `keyOf` returns the key of a row. */
@@ -47,7 +52,10 @@ export class Batch<Key, Row> {
   async #flush(): Promise<void> {
     const batch = this.#take()
     if (batch.size === 0) return
+    const { size } = batch
     this.#running++
+    this.#runningKeys += size
+    if (this.#waiting.size > 0) this.#schedule()
     try {
       for (const row of await this.#query([...batch.keys()])) {
         const key = this.#keyOf(row)
@@ -61,17 +69,20 @@ export class Batch<Key, Row> {
       for (const waiters of batch.values()) for (const waiter of waiters) waiter.reject(refusal)
     } finally {
       this.#running--
+      this.#runningKeys -= size
       if (this.#waiting.size > 0) this.#schedule()
     }
   }
 
   #take(): Map<Key, Waiter<Row>[]> {
     const all = this.#waiting
-    if (all.size <= maxBatch) {
+    const share = Math.ceil((all.size + this.#runningKeys) / concurrent)
+    const limit = Math.min(Math.max(share, minShare), maxBatch)
+    if (all.size <= limit) {
       this.#waiting = new Map()
       return all
     }
-    const taken = new Map([...all].slice(0, maxBatch))
+    const taken = new Map([...all].slice(0, limit))
     for (const key of taken.keys()) all.delete(key)
     return taken
   }
