@@ -27,13 +27,6 @@ export const createLogger = (
   base: Record<string, unknown> | null = null,
 ): Logger => pino({ level, base, serializers: { err: errorFacts }, hooks: { streamWrite: forTerminal } }, destination)
 
-/** Maximum size of an atomic write to a pipe (PIPE_BUF). Up to it, lines of several processes do not mix. */
-const atomicWrite = 4_096
-
-/** Buffered standard output, flushed when the process ends. */
-export const standardOutput = ({ isShared = false } = {}) =>
-  pino.destination({ fd: 1, sync: false, ...(isShared && { maxWrite: atomicWrite }) })
-
 /** Path of an unmatched request for the log, without long or token-like segments, which could be secrets. */
 export const unmatchedPath = (url: string): string =>
   (url.split('?')[0] ?? '')
@@ -51,10 +44,11 @@ export function addAccessLog(app: FastifyInstance): void {
     request.log.info(
       {
         method,
-        ...(route === undefined ? { path: unmatchedPath(raw.url ?? '') } : { route }),
+        path: route === undefined ? unmatchedPath(raw.url ?? '') : undefined,
+        route,
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
-        ...(traceId === undefined ? {} : { trace_id: traceId }),
+        trace_id: traceId,
       },
       'request',
     )
