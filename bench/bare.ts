@@ -1,11 +1,11 @@
 // The bare Fastify route that operations are compared with, in its own process: node bench/bare.ts <port>.
-// It has svc's logger and access log, and returns the same response through the same schema.
+// It has svc's access log, on pino's own destination, and returns the same response through the same schema.
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
+import { pino } from 'pino'
 import { addAccessLog, createLogger } from '../src/observability/logging.ts'
-import { standardOutput } from '../src/observability/output.ts'
 import { UserSchema } from '../src/users/user-schema.ts'
 
-const logger: FastifyBaseLogger = createLogger('info', standardOutput())
+const logger: FastifyBaseLogger = createLogger('info', pino.destination({ fd: 1, sync: false }))
 const app = Fastify({
   loggerInstance: logger,
   logController: new LogController({ disableRequestLogging: true }),
