@@ -36,6 +36,10 @@ export function standardOutput({ isShared = false } = {}) {
       writeLast()
       destination.flushSync()
     },
-    destroy: () => destination.destroy(),
+    /** Discards what is not written yet. */
+    destroy(): void {
+      pending = ''
+      destination.destroy()
+    },
   }
 }

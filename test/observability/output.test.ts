@@ -1,5 +1,5 @@
 // engine: none
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 
@@ -36,6 +36,13 @@ t.test('writes the lines that are pending when the process exits', async (t) => 
     const written = await run(writer('line', { turn: count + 1, end }))
     t.same(written.trimEnd().split('\n'), linesOf('line'), end)
   }
+})
+
+t.test('exits without an error when its output is gone', async (t) => {
+  const script = writer('line', { turn: count + 1, end: 'output.destroy(); process.exit()' })
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  t.equal(status, 0)
+  t.equal(stderr, '')
 })
 
 t.test('keeps the lines of processes apart that share a pipe', async (t) => {
