@@ -7,7 +7,7 @@ interface Waiter<Row> {
 
 /**
  * Maximum number of concurrent queries of one kind. Each takes its share of the keys, so that this process handles the rows
- * of one query while the database runs another. Without the shares, both would wait for each other.
+ * of one query while the database runs another. Without shares, one query would take almost all keys.
  */
 const concurrent = 2
 
