@@ -69,6 +69,20 @@ t.test('sends few lookups in one query, the same key once, and at most 500 keys'
   await Promise.all(many)
 })
 
+t.test('sends all lookups of a turn in one query if queries are not concurrent', async (t) => {
+  const queries: number[][] = []
+  const batch = new Batch<number, number>(
+    (keys) => {
+      queries.push(keys)
+      return keys
+    },
+    (key) => key,
+    1,
+  )
+  t.same(await Promise.all(keys(0, 100).map((key) => batch.find(key))), keys(0, 100))
+  t.same(queries, [keys(0, 100)])
+})
+
 t.test('fails only the lookups of a failed query', async (t) => {
   const { batch, queries } = heldBatch()
   const found = keys(-16, 48).map((key) => batch.find(key))

@@ -5,12 +5,6 @@ interface Waiter<Row> {
   reject(error: unknown): void
 }
 
-/**
- * Maximum number of concurrent queries of one kind. Each takes its share of the keys, so that this process handles the rows
- * of one query while the database runs another. Without shares, one query would take almost all keys.
- */
-const concurrent = 2
-
 /** Limits of the number of keys in one query. More queries of fewer keys would cost more than they gain. */
 const minShare = 16
 const maxBatch = 500
@@ -19,15 +13,21 @@ const maxBatch = 500
 export class Batch<Key, Row> {
   readonly #query: (keys: Key[]) => Promise<Row[]> | Row[]
   readonly #keyOf: (row: Row) => Key
+  readonly #concurrent: number
   #waiting = new Map<Key, Waiter<Row>[]>()
   #running = 0
   #runningKeys = 0
   #scheduled = false
 
-  /** `query` returns the existing rows in any order; `keyOf` returns the key of a row. */
-  constructor(query: (keys: Key[]) => Promise<Row[]> | Row[], keyOf: (row: Row) => Key) {
+  /**
+   * `query` returns the existing rows in any order; `keyOf` returns the key of a row. Each of the `concurrent` queries takes
+   * its share of the keys, so that this process handles the rows of one while the database runs another. Without shares, one
+   * query would take almost all keys. Use 1 for a synchronous `query`.
+   */
+  constructor(query: (keys: Key[]) => Promise<Row[]> | Row[], keyOf: (row: Row) => Key, concurrent = 2) {
     this.#query = query
     this.#keyOf = keyOf
+    this.#concurrent = concurrent
   }
 
   /** Returns the current row of this key, or null. */
@@ -41,7 +41,7 @@ export class Batch<Key, Row> {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#running >= concurrent) return
+    if (this.#scheduled || this.#running >= this.#concurrent) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -76,7 +76,7 @@ export class Batch<Key, Row> {
 
   #take(): Map<Key, Waiter<Row>[]> {
     const all = this.#waiting
-    const share = Math.ceil((all.size + this.#runningKeys) / concurrent)
+    const share = Math.ceil((all.size + this.#runningKeys) / this.#concurrent)
     const limit = Math.min(Math.max(share, minShare), maxBatch)
     if (all.size <= limit) {
       this.#waiting = new Map()

@@ -40,11 +40,16 @@ const counted =
     }
   }
 
-/** Builds the lookups on an engine's query, with separate batches per kind. */
-export function batchedLookups(query: Query, close: () => Promise<void>, { metrics, tracing }: Watch): Lookups {
+/** Builds the lookups on an engine's query, with separate batches and at most `concurrent` queries at once per kind. */
+export function batchedLookups(
+  query: Query,
+  concurrent: number,
+  close: () => Promise<void>,
+  { metrics, tracing }: Watch,
+): Lookups {
   const batched = <Key, Row>(kind: LookupKind<Key, Row>) => {
     const run = query(kind)
-    const batch = new Batch(metrics ? counted(kind.name, run, metrics) : run, kind.keyOf)
+    const batch = new Batch(metrics ? counted(kind.name, run, metrics) : run, kind.keyOf, concurrent)
     const find = (key: Key) => batch.find(key)
     // In a span of the calling request, because the query itself serves many.
     return tracing ? (key: Key) => tracing.span(`lookup ${kind.name}`, {}, () => find(key)) : find

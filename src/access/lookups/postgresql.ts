@@ -49,6 +49,7 @@ export function postgresqlLookups(
         return rows.map(rowOf)
       }
     },
+    2,
     () => pool.end(),
     watch,
   )

@@ -18,6 +18,7 @@ export function sqliteLookups(file: string, watch: Watch): Lookups {
           return row ? [rowOf(row)] : []
         })
     },
+    1,
     async () => {
       reader.close()
     },

@@ -4,6 +4,7 @@ import { secretHash } from '../../../../src/tokens/token-string.ts'
 import { buildTestApp, type TestApp } from '../../../support/app.ts'
 import { Scrape } from '../../../support/metrics.ts'
 import { basic, codeFlow, introspect, oauthSettings, Person, post, secret, token } from '../../../support/oauth.ts'
+import { testEngine } from '../../../support/postgresql.ts'
 import { freePort } from '../../../support/process.ts'
 import { stopTime } from '../../../support/time.ts'
 
@@ -125,24 +126,26 @@ async function counting(t: Test) {
   return { svc, queriesOf }
 }
 
+/** The most queries for a list. PostgreSQL needs more, because two concurrent queries share the keys. */
+const most = testEngine === 'postgresql' ? { apiTokens: 2, jwts: 5, mixed: 16 } : { apiTokens: 1, jwts: 3, mixed: 12 }
+
 t.test('looks up a list of a hundred tokens with few queries', async (t) => {
   const { svc, queriesOf } = await counting(t)
   const ada = await svc.createUser()
   const apiTokens = await Promise.all(Array.from({ length: 100 }, () => svc.createToken(ada)))
   const active = async (texts: readonly string[]) =>
     (await listed(svc, 'watcher', texts)).json().tokens.filter((state: { active: boolean }) => state.active).length
-  const queriesForApiTokens = await queriesOf(async () => t.equal(await active(apiTokens), 100))
-  t.ok(queriesForApiTokens <= 4, `${queriesForApiTokens} queries for 100 API tokens`)
+  t.equal(await queriesOf(async () => t.equal(await active(apiTokens), 100)), most.apiTokens, 'API tokens')
 
   const browser = svc.browser()
   await browser.signIn(ada.email)
   const jwts: string[] = []
   for (let n = 0; n < 40; n++) jwts.push((await browser.post('/oauth/token/fresh')).json().access_token)
-  const queriesForJwts = await queriesOf(async () => t.equal(await active(jwts), 40))
-  t.ok(queriesForJwts <= 5, `${queriesForJwts} queries for the user, the session and the denials of 40 JWTs`)
+  const forJwts = await queriesOf(async () => t.equal(await active(jwts), 40))
+  t.ok(forJwts <= most.jwts, `${forJwts} queries for the user, the session and the denials of 40 JWTs`)
   const mixed = [...apiTokens.slice(0, 40), ...jwts, ...(await everyKind(svc)).slice(0, 8)]
   const queries = await queriesOf(async () => t.equal(await active(mixed), 88))
-  t.ok(queries <= 16, `${queries} queries for 88 tokens`)
+  t.ok(queries <= most.mixed, `${queries} queries for 88 tokens`)
 })
 
 t.test('rejects malformed lists with a description', async (t) => {
