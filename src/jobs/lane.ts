@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Cipher } from '../crypto/cipher.ts'
 import type { Database } from '../database/database.ts'
-import { type ClaimedJob, claimJob } from './outbox-rows.ts'
+import { type ClaimedJob, claimJob, dueJobs } from './outbox-rows.ts'
 
 /** One attempt to run a job. */
 export interface Delivery {
@@ -34,6 +34,9 @@ const lease = 2 * attemptTimeout
 /** Maximum number of concurrent jobs per lane and process. */
 const maxConcurrent = 5
 
+/** Number of due jobs that a lane looks for at once. */
+const searchSize = 50
+
 /** Maximum attempts to delete a finished job, and their interval in milliseconds; together shorter than the lease. */
 const finishRetries = { max: 20, interval: 2_000 }
 
@@ -60,6 +63,8 @@ export class Lane {
   readonly #handlers = new Map<string, TextHandler>()
   readonly #workers = new Set<Promise<void>>()
   readonly #closing = new AbortController()
+  /** Jobs that the last search found, the oldest first. Other processes may find them too. */
+  #found: bigint[] = []
   #isClosed = false
   #poll: NodeJS.Timeout | undefined
   #wake: NodeJS.Timeout | undefined
@@ -117,18 +122,33 @@ export class Lane {
   }
 
   async #work(): Promise<void> {
-    for (let row = await this.#claim(); row; row = await this.#claim()) {
-      // Starts another worker, because this job may be slow and others may be due.
-      this.#begin()
+    for (let row = await this.#next(); row; row = await this.#next()) {
+      // Starts another worker, because this job may be slow.
+      if (this.#found.length > 0) this.#begin()
       await this.#deliver(row)
     }
   }
 
-  /** Claims the oldest due job for this process until the lease ends; null if there is none. */
-  async #claim(): Promise<ClaimedJob | null> {
-    if (this.#isClosed) return null
-    const now = this.#parts.clock.now()
-    return claimJob(this.#parts.database, { kinds: [...this.#handlers.keys()], now, lease })
+  /** Claims the next due job for this process until the lease ends; null if there is none. */
+  async #next(): Promise<ClaimedJob | null> {
+    const { database, clock } = this.#parts
+    const claimed = await this.#claimFound()
+    if (claimed || this.#isClosed) return claimed
+    const found = await dueJobs(database, [...this.#handlers.keys()], clock.now(), searchSize)
+    // Another worker may have searched meanwhile. Both found the same jobs.
+    if (this.#found.length === 0) this.#found = found
+    return this.#claimFound()
+  }
+
+  async #claimFound(): Promise<ClaimedJob | null> {
+    const { database, clock } = this.#parts
+    while (!this.#isClosed) {
+      const id = this.#found.shift()
+      if (id === undefined) break
+      const row = await claimJob(database, id, { now: clock.now(), lease })
+      if (row) return row
+    }
+    return null
   }
 
   async #deliver(row: ClaimedJob): Promise<void> {

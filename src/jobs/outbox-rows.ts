@@ -40,14 +40,6 @@ export interface ClaimedJob {
   times: number
 }
 
-interface Claim {
-  kinds: string[]
-  /** Unix milliseconds. */
-  now: number
-  /** Duration of the claim in milliseconds. */
-  lease: number
-}
-
 /** A claimed row. The engines return integers as different types. */
 interface Row extends Pick<ClaimedJob, 'kind' | 'payload'> {
   id: bigint | number
@@ -55,27 +47,47 @@ interface Row extends Pick<ClaimedJob, 'kind' | 'payload'> {
   times: bigint | number
 }
 
-/** Claims the oldest due job that no earlier job with the same order key blocks; null if there is none. */
-export async function claimJob(database: Database, claim: Claim): Promise<ClaimedJob | null> {
-  const { kinds, now, lease } = claim
-  const { prisma, engine } = database
-  // In one statement, so that processes neither wait for each other nor compete for the same rows. SQLite runs one writing
-  // statement at a time. `failed_at` makes the order that of the index, so that a claim does not sort all waiting jobs.
-  const lock = engine === 'sqlite' ? '' : 'FOR UPDATE SKIP LOCKED'
-  const places = kinds.map((_, index) => `$${index + 3}`).join(', ')
+/** A job at the time `$1` that no process runs, and that no earlier job with the same order key blocks. */
+const isDue = `
+  failed_at IS NULL AND available_at <= $1 AND (locked_until IS NULL OR locked_until <= $1)
+  AND NOT EXISTS (
+    SELECT 1 FROM outbox AS earlier
+    WHERE earlier.order_key = outbox.order_key AND earlier.id < outbox.id AND earlier.failed_at IS NULL)`
+
+/** Returns the ids of the oldest due jobs. `now` is in unix milliseconds. */
+export async function dueJobs(database: Database, kinds: string[], now: number, max: number): Promise<bigint[]> {
+  const places = kinds.map((_, index) => `$${index + 2}`).join(', ')
+  // `failed_at` makes the order that of the index, so that the statement does not sort all waiting jobs.
   const text = `
-    UPDATE outbox SET attempts = attempts + 1, locked_until = $2, merge_key = NULL WHERE id = (
-      SELECT id FROM outbox
-      WHERE failed_at IS NULL AND available_at <= $1 AND (locked_until IS NULL OR locked_until <= $1)
-        AND kind IN (${places})
-        AND NOT EXISTS (
-          SELECT 1 FROM outbox AS earlier
-          WHERE earlier.order_key = outbox.order_key AND earlier.id < outbox.id AND earlier.failed_at IS NULL)
-      ORDER BY failed_at, available_at, id LIMIT 1 ${lock})
-    RETURNING id, kind, payload, attempts, times`
-  const dates = [new Date(now), new Date(now + lease)]
-  const [row] = await prisma.$queryRawUnsafe<Row[]>(textFor(database, text), ...dates, ...kinds)
+    SELECT id FROM outbox WHERE ${isDue} AND kind IN (${places}) ORDER BY failed_at, available_at, id LIMIT ${max}`
+  const rows = await database.prisma.$queryRawUnsafe<Pick<Row, 'id'>[]>(
+    textFor(database, text),
+    new Date(now),
+    ...kinds,
+  )
+  return rows.map(({ id }) => BigInt(id))
+}
+
+/**
+ * Claims a due job for `lease` milliseconds; null if it is not due anymore. A search for the oldest job would be one
+ * statement less. But PostgreSQL often has no statistics of a table that is usually empty, and then reads and sorts
+ * all due jobs for each claim.
+ */
+export async function claimJob(
+  database: Database,
+  id: bigint,
+  { now, lease }: { now: number; lease: number },
+): Promise<ClaimedJob | null> {
+  const { prisma, engine } = database
+  // In one statement, so that processes do not wait for each other. SQLite runs one writing statement at a time.
+  const lock = engine === 'sqlite' ? '' : 'FOR UPDATE SKIP LOCKED'
+  const text = `
+    UPDATE outbox SET attempts = attempts + 1, locked_until = $2, merge_key = NULL
+    WHERE id = (SELECT id FROM outbox WHERE id = $3 AND ${isDue} ${lock})
+    RETURNING kind, payload, attempts, times`
+  const values = [new Date(now), new Date(now + lease), id]
+  const [row] = await prisma.$queryRawUnsafe<Omit<Row, 'id'>[]>(textFor(database, text), ...values)
   if (!row) return null
-  const { id, kind, payload, attempts, times } = row
-  return { id: BigInt(id), kind, payload, attempts: Number(attempts), times: Number(times) }
+  const { kind, payload, attempts, times } = row
+  return { id, kind, payload, attempts: Number(attempts), times: Number(times) }
 }
