@@ -212,7 +212,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const accounts = accountsOf(app)
   app.decorate('loginCodes', new LoginCodes(app, accounts))
   const callers = openCallers(app, {
-    bearers: [tokenBearer, oauthBearer(oauthServer)],
+    bearers: { jwt: oauthBearer(oauthServer), apiToken: tokenBearer },
     bound: oauthBound(oauthServer),
     findRemembered: app.remember.find,
   })

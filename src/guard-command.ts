@@ -76,7 +76,8 @@ async function callerOf(
   const logger = createLogger('error', process.stderr)
   const app = await buildApp({ config, database, clock: systemClock, logger })
   try {
-    return await bearerCaller(token, { server: app }, [tokenBearer, oauthBearer(app.oauth)], audience)
+    const checks = { jwt: oauthBearer(app.oauth), apiToken: tokenBearer }
+    return await bearerCaller(token, { server: app }, checks, audience)
   } finally {
     await app.close()
   }

@@ -4,7 +4,7 @@ import { logAdvice } from '../http/advice.ts'
 import { only, type Step, type StepHook } from '../http/step.ts'
 import { type Caller, SessionCaller } from './caller.ts'
 import { unauthenticatedAdvice } from './diagnosis/diagnose.ts'
-import { type BearerCheck, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
+import { type BearerChecks, type BoundCheck, bearerCaller, bearerOf, boundTokenOf } from './guard.ts'
 import { accessOf, isGuarded, isGuest } from './route-access.ts'
 import { isStateful } from './stateful.ts'
 import { isWithoutStrictCookies, reloadingPage } from './strict-cookies.ts'
@@ -28,8 +28,7 @@ declare module 'fastify' {
 }
 
 interface CallerParts {
-  /** Checks in this order; the first that recognises the token's format decides. */
-  bearers: readonly BearerCheck[]
+  bearers: BearerChecks
   bound: BoundCheck
   /** Returns the browser of a valid remember-me cookie, or null. */
   findRemembered: (request: FastifyRequest) => Promise<Remembered | null>

@@ -3,14 +3,21 @@ import { unauthenticated } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Returns the caller of a bearer token, `null` for an invalid token, or `undefined` for another format. `audience` is the
- * audience of another API whose tokens count too.
+ * Returns the caller of a bearer token, or null for an invalid one. `audience` is the audience of another API whose tokens
+ * count too.
  */
-export type BearerCheck = (
+type BearerCheck = (
   bearer: string,
   request: Pick<FastifyRequest, 'server'>,
   audience?: string,
-) => Promise<Caller | null> | undefined
+) => Promise<Caller | null>
+
+/** Checks of bearer tokens by their format. */
+export interface BearerChecks {
+  jwt: BearerCheck
+  /** `<id>|<secret>`, and legacy secrets without an id. */
+  apiToken: BearerCheck
+}
 
 /** Returns the caller of a DPoP-bound token (RFC 9449 section 7.1). Throws 401 for an invalid one. */
 export type BoundCheck = (token: string, request: FastifyRequest) => Promise<Caller>
@@ -37,16 +44,12 @@ export const boundTokenOf = (authorization: string | undefined): string | null =
 export async function bearerCaller(
   bearer: string | null,
   request: Pick<FastifyRequest, 'server'>,
-  checks: readonly BearerCheck[],
+  checks: BearerChecks,
   audience?: string,
 ): Promise<Caller | null> {
   if (bearer === null) return null
-  for (const check of checks) {
-    const found = check(bearer, request, audience)
-    if (found === undefined) continue
-    const caller = await found
-    if (caller) return caller
-    break
-  }
-  throw unauthenticated('invalid')
+  const check = isJwt(bearer) ? checks.jwt : checks.apiToken
+  const caller = await check(bearer, request, audience)
+  if (!caller) throw unauthenticated('invalid')
+  return caller
 }

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { grants, storedAbilities } from '../access/abilities.ts'
 import { hasAdminRole } from '../access/administrators.ts'
-import type { Caller, TokenCaller } from '../access/caller.ts'
-import { type BearerCheck, isJwt } from '../access/guard.ts'
+import type { TokenCaller } from '../access/caller.ts'
+import type { BearerChecks } from '../access/guard.ts'
 import type { TokenRow } from '../access/lookups/lookups.ts'
 import type { Config } from '../config/schema.ts'
 import { adminScope } from '../config/sections/admin.ts'
@@ -83,16 +83,8 @@ export interface LiveApiToken {
   expiresAt: number | null
 }
 
-/**
- * Guard check for `<id>|<secret>` and for legacy secrets without an id. Leaves texts with three dot-separated parts to
- * the JWT check.
- */
-export const tokenBearer: BearerCheck = (bearer, request) => {
-  if (isJwt(bearer)) return undefined
-  return callerOf(bearer, request)
-}
-
-async function callerOf(bearer: string, { server: app }: Pick<FastifyRequest, 'server'>): Promise<Caller | null> {
+/** Authenticates API tokens. */
+export const tokenBearer: BearerChecks['apiToken'] = async (bearer, { server: app }) => {
   const live = await liveToken(bearer, app)
   if (!live) return null
   noteUse(app, live.row)

@@ -44,6 +44,15 @@ const algorithms = ['RS256', 'ES256', 'EdDSA']
 /** Maximum number of cached tokens. A cached token needs no signature check. */
 const maxVerified = 10_000
 
+/** The end of the signature. A Map takes long to hash a whole token, so only its value has all of it. */
+const cacheKey = (token: string): string => token.slice(-43)
+
+/** A token whose signature is valid. */
+interface Verified {
+  token: string
+  claims: AccessTokenClaims
+}
+
 /** Tests for canonical base64url in every part, so that a token has only one spelling. */
 const isCanonical = (token: string): boolean =>
   token.split('.').every((part) => part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part)
@@ -61,7 +70,7 @@ const isAccessToken = (claims: JWTPayload): claims is AccessTokenClaims =>
 export class AccessTokenVerifier {
   readonly #issuer: string
   readonly #keys: KeySource
-  #verified = new Map<string, AccessTokenClaims>()
+  #verified = new Map<string, Verified>()
   #version = ''
   #set: ReturnType<typeof createLocalJWKSet> | undefined
 
@@ -71,10 +80,14 @@ export class AccessTokenVerifier {
   }
 
   /** Claims of a token of svc that has not expired at this time (unix ms); otherwise null. */
-  async verify(token: string, now: number): Promise<AccessTokenClaims | null> {
+  verify(token: string, now: number): AccessTokenClaims | null | Promise<AccessTokenClaims | null> {
     this.#takeKeys()
-    const known = this.#verified.get(token)
-    if (known) return known.exp * 1000 > now ? known : null
+    const known = this.#verified.get(cacheKey(token))
+    if (known?.token === token) return known.claims.exp * 1000 > now ? known.claims : null
+    return this.#verifyNew(token, now)
+  }
+
+  async #verifyNew(token: string, now: number): Promise<AccessTokenClaims | null> {
     if (token.length > 8192 || !isCanonical(token)) return null
     const version = this.#version
     const payload = await this.#payloadOf(token, now)
@@ -82,7 +95,7 @@ export class AccessTokenVerifier {
     if (version !== this.#keys.current().version) return this.verify(token, now)
     if (!payload || !isAccessToken(payload)) return null
     if (this.#verified.size >= maxVerified) this.#verified.delete(this.#verified.keys().next().value ?? '')
-    this.#verified.set(token, payload)
+    this.#verified.set(cacheKey(token), { token, claims: payload })
     return payload
   }
 

@@ -41,30 +41,42 @@ type Parts = Pick<FastifyInstance, 'lookups' | 'clock' | 'config'>
  * Returns the token of these claims if it is live: not revoked, with an existing client, enabled user and origin. Null otherwise.
  * Reads the database each time.
  */
-export async function findLiveToken(
+export function findLiveToken(
   parts: Parts,
   isRegistered: (clientId: string) => boolean,
   claims: AccessTokenClaims,
   options: FindOptions = {},
 ): Promise<LiveToken | null> {
-  if (!isRegistered(claims.client_id)) return null
+  if (!isRegistered(claims.client_id)) return notLive
   const subjects = subjectsOf(claims)
-  if (subjects.length === 0) return findToken(parts, claims, options)
-  const [token, ...areDenied] = await Promise.all([
-    findToken(parts, claims, options),
-    ...subjects.map((jti) => isDenied(parts, jti)),
-  ])
-  return areDenied.includes(true) ? null : token
+  const token = findToken(parts, claims, options)
+  return subjects.length === 0 ? token : unlessDenied(parts, token, subjects)
+}
+
+const notLive = Promise.resolve(null)
+
+/** The token, unless one that it was exchanged for is denied. */
+async function unlessDenied(parts: Parts, token: Promise<LiveToken | null>, subjects: readonly string[]) {
+  const [found, ...areDenied] = await Promise.all([token, ...subjects.map((jti) => isDenied(parts, jti))])
+  return areDenied.includes(true) ? null : found
 }
 
 /** The live token of these claims, regardless of the tokens that it was exchanged for. */
-async function findToken(parts: Parts, claims: AccessTokenClaims, options: FindOptions): Promise<LiveToken | null> {
-  const { gty, gid = '', jti, sub } = claims
-  if (gty === 'client_credentials') {
-    return (await isDenied(parts, jti)) ? null : { claims, user: null, name: null, grant: null }
-  }
-  if (!isUserId.test(sub)) return null
+function findToken(parts: Parts, claims: AccessTokenClaims, options: FindOptions): Promise<LiveToken | null> {
+  const { gty, gid = '', sub } = claims
+  if (gty === 'client_credentials') return findMachineToken(parts, claims)
+  if (!isUserId.test(sub)) return notLive
   if (isGrantId.test(gid) && gid !== personalOrigin) return findGrantToken(parts, claims, gid, options)
+  return findOtherToken(parts, claims, gid)
+}
+
+async function findMachineToken(parts: Parts, claims: AccessTokenClaims): Promise<LiveToken | null> {
+  return (await isDenied(parts, claims.jti)) ? null : { claims, user: null, name: null, grant: null }
+}
+
+/** The token of a user that belongs to no grant. */
+async function findOtherToken(parts: Parts, claims: AccessTokenClaims, gid: string): Promise<LiveToken | null> {
+  const { jti, sub } = claims
   const [isRevoked, user, origin] = await Promise.all([
     isDenied(parts, jti),
     parts.lookups.user(BigInt(sub)),
@@ -81,13 +93,24 @@ async function findGrantToken(
   gid: string,
   { withGrant = false }: FindOptions,
 ): Promise<LiveToken | null> {
-  const key = sha256Hex(claims.jti) + recordId('Grant', gid) + claims.sub
+  const key = grantKeyOf(claims, gid)
   const full = withGrant ? await lookups.grantTokenWithRecord(key) : null
   const found = full ?? (await lookups.grantToken(key))
   const { user, grant } = found
   if (found.isDenied || !grant || !user || user.disabled) return null
   const hasEnded = grant.expiresAt !== null && grant.expiresAt <= clock.now()
   return hasEnded ? null : { claims, user, name: null, grant: full?.grant ?? null }
+}
+
+/** Keys of cached claims, which take two hashes each. */
+const grantKeys = new WeakMap<AccessTokenClaims, string>()
+
+function grantKeyOf(claims: AccessTokenClaims, gid: string): string {
+  const known = grantKeys.get(claims)
+  if (known) return known
+  const key = sha256Hex(claims.jti) + recordId('Grant', gid) + claims.sub
+  grantKeys.set(claims, key)
+  return key
 }
 
 /** The live session or row that the token depends on; null if it ended. */
@@ -108,7 +131,7 @@ const isDenied = ({ lookups }: Parts, jti: string): Promise<boolean> => lookups.
 
 /** `jti` of the tokens that a token was exchanged for, the latest first. */
 export const subjectsOf = ({ subject_jti }: Pick<AccessTokenClaims, 'subject_jti'>): readonly string[] =>
-  [subject_jti ?? []].flat()
+  subject_jti === undefined ? [] : [subject_jti].flat()
 
 const isUserId = /^\d{1,16}$/
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { grants } from '../../access/abilities.ts'
-import type { Caller, TokenCaller } from '../../access/caller.ts'
-import { type BearerCheck, type BoundCheck, isJwt } from '../../access/guard.ts'
+import type { TokenCaller } from '../../access/caller.ts'
+import type { BearerChecks, BoundCheck } from '../../access/guard.ts'
 import { useOnce } from '../../access/used-once.ts'
 import type { HttpError } from '../../errors.ts'
 import { eventContext, recordEvent } from '../../users/events.ts'
@@ -72,10 +72,12 @@ class JwtCaller implements TokenCaller {
 
 /** Authenticates JWTs that svc issued for its own API, or for the one of the guard's rule (RFC 9068 section 4). */
 export const oauthBearer =
-  (oauthServer: OAuthServer): BearerCheck =>
-  (bearer, request, audience) => {
-    if (!isJwt(bearer)) return undefined
-    return findCaller(oauthServer, bearer, request.server, audience)
+  (oauthServer: OAuthServer): BearerChecks['jwt'] =>
+  async (bearer, { server }, audience) => {
+    const live = await findFor(oauthServer, bearer, [server.config.current().oauth.audience, audience])
+    // A token that is bound to a key is not accepted as a bearer token (RFC 9449 section 7.2).
+    if (live?.claims.cnf) throw boundRefusal('invalid_token')
+    return live && new JwtCaller(server, live)
   }
 
 /** Authenticates tokens with the scheme `DPoP` and a proof of possession. */
@@ -89,18 +91,6 @@ export const oauthBound =
     if (!isNew) throw boundRefusal('invalid_dpop_proof')
     return new JwtCaller(request.server, live)
   }
-
-async function findCaller(
-  oauthServer: OAuthServer,
-  bearer: string,
-  server: FastifyInstance,
-  audience: string | undefined,
-): Promise<Caller | null> {
-  const live = await findFor(oauthServer, bearer, [server.config.current().oauth.audience, audience])
-  // A token that is bound to a key is not accepted as a bearer token (RFC 9449 section 7.2).
-  if (live?.claims.cnf) throw boundRefusal('invalid_token')
-  return live && new JwtCaller(server, live)
-}
 
 /** Valid token for one of these audiences; null for any other. */
 async function findFor(oauthServer: OAuthServer, token: string, audiences: readonly (string | undefined)[]) {

@@ -161,12 +161,12 @@ export class OAuthServer {
 
   /** Claims of an unexpired access token of svc, from its signature alone. */
   async #claimsOf(token: string): Promise<AccessTokenClaims | null> {
-    await this.open()
+    if (!this.#keys) await this.open()
     return this.#verifier.verify(token, this.#app.clock.now())
   }
 
   /** The token of these claims; null if it ended. */
-  async #liveOf(claims: AccessTokenClaims, options: FindOptions = {}): Promise<LiveToken | null> {
+  #liveOf(claims: AccessTokenClaims, options: FindOptions = {}): Promise<LiveToken | null> | null {
     const registry = this.registry()
     if (!registry.hasAudience(claims.aud)) return null
     return findLiveToken(this.#app, (id) => registry.has(id), claims, options)
