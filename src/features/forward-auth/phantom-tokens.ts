@@ -15,8 +15,12 @@ const clientId = 'svc-guard'
 /** Maximum number of cached tokens. */
 const maxCached = 10_000
 
+type Claims = Readonly<Record<string, string | number | boolean>>
+
 interface CachedToken {
   token: string
+  /** What svc signed, apart from the times and the id of the token. */
+  signed: Claims
   /** Unix seconds. */
   usedUntil: number
 }
@@ -38,17 +42,19 @@ export class PhantomTokens {
     const { clock, config, oauth } = this.#app
     const now = Math.floor(clock.now() / 1000)
     const claims = this.#claimsOf(caller, api)
-    const key = JSON.stringify([caller.kind, caller.credentialId, claims, api.algorithm, config.current().app.url])
+    const signed = { ...claims, alg: api.algorithm, iss: config.current().app.url }
+    // The key only finds the token. What it says is compared claim by claim.
+    const key = `${api.audience} ${caller.kind} ${caller.credentialId}`
     const known = this.#kept.get(key)
-    if (known && now < known.usedUntil) return known.token
+    if (known && now < known.usedUntil && isSame(known.signed, signed)) return known.token
     const exp = Math.min(now + lifetime, Math.floor((caller.expiresAt ?? Number.POSITIVE_INFINITY) / 1000))
     // Throws before the token is cached if the signature fails.
     const token = await oauth.sign({ ...claims, jti: randomId(), iat: now, exp }, api.algorithm)
-    this.#kept.add(key, { token, usedUntil: now + (exp - now) / 2 })
+    this.#kept.add(key, { token, signed, usedUntil: now + (exp - now) / 2 })
     return token
   }
 
-  #claimsOf(caller: Caller, { audience, scopes, claims }: Config['apis'][string]) {
+  #claimsOf(caller: Caller, { audience, scopes, claims }: Config['apis'][string]): Claims {
     const { user } = caller
     // Omits scopes that need a stronger sign-in, because the API cannot see how the user signed in.
     const granted = scopes.filter((scope) => caller.can(scope) && hasSignInFor(caller, scope))
@@ -60,7 +66,13 @@ export class PhantomTokens {
       ...(granted.length > 0 ? { scope: granted.join(' ') } : {}),
       ...(user ? { role: user.role } : {}),
       // Only with a scope of the API, because users consent to claims together with its scopes.
-      ...(user && granted.length > 0 ? claimsAbout(user, claims) : {}),
+      ...(user && granted.length > 0 && claims.length > 0 ? claimsAbout(user, claims) : {}),
     }
   }
+}
+
+/** Tests for the same claims in the same order. */
+function isSame(a: Claims, b: Claims): boolean {
+  const names = Object.keys(a)
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name])
 }
