@@ -147,6 +147,8 @@ export class Lane {
       if (id === undefined) break
       const row = await claimJob(database, id, { now: clock.now(), lease })
       if (row) return row
+      // Another process works on these jobs, so this one continues with the second half of them.
+      this.#found.push(...this.#found.splice(0, this.#found.length >> 1))
     }
     return null
   }
