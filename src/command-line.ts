@@ -23,7 +23,7 @@ export function parseWords(
     ([key, { value }]) => [key, { type: value ? 'string' : 'boolean' }] as const,
   )
   const { tokens } = parseArgs({
-    args: [...words],
+    args: words.map(marked),
     options: { ...Object.fromEntries(types), help },
     allowPositionals: true,
     // The messages of the strict mode neither suggest names nor say where to find help.
@@ -39,8 +39,8 @@ export function parseWords(
   for (const token of tokens) {
     if (token.kind === 'positional') {
       if (input.arguments.length === known.length)
-        throw new CommandError(`Unexpected argument ${withoutCredentials(token.value)}.${seeHelp}`)
-      input.arguments.push(token.value)
+        throw new CommandError(`Unexpected argument ${withoutCredentials(unmarked(token.value))}.${seeHelp}`)
+      input.arguments.push(unmarked(token.value))
     }
     if (token.kind !== 'option') continue
     const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined
@@ -49,7 +49,8 @@ export function parseWords(
       throw new CommandError(`Unknown option ${token.rawName}.${suggestion(near && `--${near}`)}${seeHelp}`)
     }
     // `--email --name=Ada` lacks an address. A value that starts with a dash is written `--name=-x`.
-    const value = token.value?.startsWith('-') && !token.inlineValue ? undefined : token.value
+    const given = token.value && unmarked(token.value)
+    const value = given?.startsWith('-') && !token.inlineValue ? undefined : given
     input.options[token.name] = readValue(token.name, option, value)
   }
   const missing = known.find(({ required }, index) => required && input.arguments[index] === undefined)
@@ -62,6 +63,14 @@ export function parseWords(
   }
   return input as CommandInput
 }
+
+/**
+ * Marks an argument that starts with a dash, such as the id of a session, so that `parseArgs` does not read it as a list of
+ * short options. `-h` is the only one.
+ */
+const marked = (word: string): string => (/^-[^-]./.test(word) ? `\0${word}` : word)
+
+const unmarked = (word: string): string => (word.startsWith('\0') ? word.slice(1) : word)
 
 /** Removes user and password of a URL. */
 const withoutCredentials = (word: string): string => word.replace(/:\/\/.*@/s, '://…@')

@@ -55,6 +55,9 @@ t.test('reads options, arguments and defaults', async (t) => {
   })
   t.match(parse('user:update --email=a --email=b --role='), { options: { email: 'b', role: '' } })
   t.match(parse('config:diff -- --new.yaml'), { arguments: ['--new.yaml'] })
+  t.match(parse('session:revoke -hx_- --reason=ticket'), { options: { reason: 'ticket' }, arguments: ['-hx_-'] })
+  t.throws(() => parse('user:list -all'), { message: /^Unexpected argument -all\./ })
+  t.throws(() => parse('user:create --email -all'), { message: /^--email requires a value/ })
   t.equal(parse('user:update --role=x -h'), null, 'asks for help')
 })
 
