@@ -128,8 +128,7 @@ const pathClaim = (request: Asking, uri: string): Claim => ({
 const overrideHeaders: ReadonlySet<string> = new Set(['x-http-method-override', 'x-http-method', 'x-method-override'])
 
 /** Some servers read X_HTTP_Method_Override as X-HTTP-Method-Override. */
-const isOverride = (name: string): boolean =>
-  name.includes('method') && overrideHeaders.has(name.replaceAll('_', '-'))
+const isOverride = (name: string): boolean => name.includes('method') && overrideHeaders.has(name.replaceAll('_', '-'))
 
 /** Methods that a server may use instead: many frameworks let a client override the method. */
 function overrides(request: Asking, method: string, query: URLSearchParams): string[] {
