@@ -129,7 +129,7 @@ export class Lane {
     }
   }
 
-  /** Claims the next due job for this process until the lease ends; null if there is none. */
+  /** Claims the next due job for this process until the lease ends; null if no job is due. */
   async #next(): Promise<ClaimedJob | null> {
     const { database, clock } = this.#parts
     const claimed = await this.#claimFound()
