@@ -69,9 +69,8 @@ export async function dueJobs(database: Database, kinds: string[], now: number, 
 }
 
 /**
- * Claims a due job for `lease` milliseconds; null if it is not due anymore. A search for the oldest job would be one
- * statement less. But PostgreSQL often has no statistics of a table that is usually empty, and then reads and sorts
- * all due jobs for each claim.
+ * Claims a due job for `lease` milliseconds. Returns null if it is no longer due. One statement that also finds the job would
+ * read and sort all due jobs for each claim, because PostgreSQL often has no statistics of a table that is usually empty.
  */
 export async function claimJob(
   database: Database,

@@ -71,7 +71,7 @@ export class PhantomTokens {
   }
 }
 
-/** Tests for the same claims in the same order. */
+/** Tests for the same claims with the same values. */
 function isSame(a: Claims, b: Claims): boolean {
   const names = Object.keys(a)
   return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name])
