@@ -30,7 +30,7 @@ export interface CostOperation {
   requestsOf(server: Running): readonly Buffer[] | NextRequest | Promise<readonly Buffer[] | NextRequest>
 }
 
-export const costAmounts: Amounts = { users: 10_000, tokens: 100_000, sessions: 60_000 }
+export const costAmounts: Amounts = { users: 10_000, tokens: 100_000, sessions: 120_000 }
 
 /** A client that gets refresh tokens. */
 const portal = 'portal'
@@ -107,7 +107,7 @@ function once(requests: readonly Buffer[]): NextRequest {
 }
 
 /** The run signs out the sessions after this one. */
-const firstEnded = 10_000
+const firstEnded = 40_000
 
 /** Number of the last session that ended. The runs for counts and for times share the sessions. */
 let lastEnded = firstEnded

@@ -22,7 +22,7 @@ export interface DatabaseCost {
   statements: number
   /** Round trips after the response: mail, and the uses of tokens and sessions. */
   later: number
-  /** Rows that SELECT returned. */
+  /** Rows that SELECT returned before the response. */
   read: number
   /** Bytes of the write-ahead log, without recorded uses. */
   wal: number
@@ -40,7 +40,8 @@ export interface LoadCost extends DatabaseCost {
 }
 
 /** Statements that run after the response: jobs, and recorded uses. */
-export const later = /^\s*(UPDATE|DELETE FROM) ("public".)?"?outbox|SET last_(used|seen)_at|"jobs"|^(VACUUM|ANALYZE)/
+export const later =
+  /^\s*(UPDATE|DELETE FROM|SELECT id FROM) ("public".)?"?outbox|SET last_(used|seen)_at|"jobs"|^(VACUUM|ANALYZE)/
 
 const ours = "query NOT LIKE '%pg_stat_%'"
 
@@ -83,7 +84,7 @@ export async function costOf(url: string, load: () => Promise<void>): Promise<Lo
   return {
     statements: sum((each) => (isLater(each) ? 0 : each.calls)),
     later: sum((each) => (isLater(each) ? each.calls : 0)),
-    read: sum(({ rows }) => rows, /^\s*(SELECT|WITH keys)/i),
+    read: sum((each) => (isLater(each) ? 0 : each.rows), /^\s*(SELECT|WITH keys)/i),
     wal: sum((each) => (recordsUse(each) ? 0 : each.wal)),
     uses: sum((each) => (recordsUse(each) ? each.rows : 0)),
     log: after.wal - before.wal,

@@ -12,6 +12,8 @@ interface LoadOptions {
   connections: number
   /** Requests of one operation, 1 by default. All but the last one answer with a redirect. */
   steps?: number
+  /** Milliseconds that each connection waits between a response and its next request: 0 by default. */
+  pause?: number
 }
 
 /** The result of one measurement. Times are in milliseconds. */
@@ -108,7 +110,7 @@ export class Load {
   }
 
   #open(): Promise<void> {
-    const { port, requests, steps = 1 } = this.#options
+    const { port, requests, steps = 1, pause = 0 } = this.#options
     const next: NextRequest =
       typeof requests === 'function'
         ? requests
@@ -141,7 +143,9 @@ export class Load {
         }
         this.#underWay--
         if (step === 0) this.#count(performance.now() - begin)
-        send(answer)
+        // The next response overwrites the buffer.
+        if (pause > 0) setTimeout(send, pause, Buffer.from(answer))
+        else send(answer)
         return true
       }
 
