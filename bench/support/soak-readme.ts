@@ -35,7 +35,7 @@ const warmUp = 5
 const compared = 10
 
 /** The growth of the memory between the first minutes after the warm-up and the last ones, as a ratio. */
-export function driftOf(minutes: readonly Minute[]): { first: number; last: number; drift: number } {
+function driftOf(minutes: readonly Minute[]): { first: number; last: number; drift: number } {
   const memory = (part: readonly Minute[]) => median(part.map((minute) => minute.memory))
   const [first, last] = [memory(minutes.slice(warmUp, warmUp + compared)), memory(minutes.slice(-compared))]
   return { first, last, drift: last / first - 1 }
