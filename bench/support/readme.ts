@@ -45,11 +45,17 @@ export const withResults = (readme: string, report: Report): string =>
   withSection(readme, 'latest.json', linesOfReadme(report))
 
 /** Writes the results into bench/README.md, except with `check`. Returns whether they differed. */
-export function updateReadme(check = false): boolean {
-  const report: Report = JSON.parse(readFileSync(join(root, 'bench/results/latest.json'), 'utf8'))
+export const updateReadme = (check = false): boolean => updateSection('latest.json', linesOfReadme, check)
+
+/**
+ * Writes the lines for a file of `bench/results` into its section of bench/README.md, except with `check`. Returns whether
+ * they differed.
+ */
+export function updateSection<Report>(results: string, linesOf: (report: Report) => string[], check: boolean): boolean {
+  const report: Report = JSON.parse(readFileSync(join(root, 'bench/results', results), 'utf8'))
   const file = join(root, 'bench/README.md')
   const before = readFileSync(file, 'utf8')
-  const after = withResults(before, report)
+  const after = withSection(before, results, linesOf(report))
   if (after !== before && !check) writeFileSync(file, after)
   return after !== before
 }

@@ -1,7 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { BenchOptions } from './bench.ts'
-import { table, withSection } from './readme.ts'
+import { table, updateSection } from './readme.ts'
 import { type ScaleResult, scaleOperations } from './scale-operations.ts'
 import { type MigrationResult, measuredTables, type PruningResult } from './scale-pruning.ts'
 import type { ScaleAmounts } from './scale-rows.ts'
@@ -19,9 +17,6 @@ export interface ScaleReport {
   pruning: Measured<PruningResult>[]
   migrations: Measured<MigrationResult>[]
 }
-
-const root = join(import.meta.dirname, '../..')
-const results = 'scale.json'
 
 /** The minimum ratio of requests per processor time. */
 const speedTarget = 0.9
@@ -102,13 +97,4 @@ function linesOf({ date, machine, options, amounts, ...found }: ScaleReport): st
 }
 
 /** Writes the results into bench/README.md, except with `check`. Returns whether they differed. */
-export function updateScale(check = false): boolean {
-  const source = join(root, 'bench/results', results)
-  if (!existsSync(source)) return false
-  const report: ScaleReport = JSON.parse(readFileSync(source, 'utf8'))
-  const file = join(root, 'bench/README.md')
-  const before = readFileSync(file, 'utf8')
-  const after = withSection(before, results, linesOf(report))
-  if (after !== before && !check) writeFileSync(file, after)
-  return after !== before
-}
+export const updateScale = (check = false): boolean => updateSection('scale.json', linesOf, check)

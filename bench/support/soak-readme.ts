@@ -1,6 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { table, withSection } from './readme.ts'
+import { table, updateSection } from './readme.ts'
 import { median, rounded } from './report.ts'
 
 /** The figures of one minute. */
@@ -22,9 +20,6 @@ export interface SoakReport {
   /** The load starts with the first minute. */
   minutes: Minute[]
 }
-
-const root = join(import.meta.dirname, '../..')
-const results = 'soak.json'
 
 /** The maximum growth of the memory. */
 const driftTarget = 0.05
@@ -84,11 +79,4 @@ function partsOf(minutes: readonly Minute[]): { name: string; part: Minute[] }[]
 }
 
 /** Writes the results into bench/README.md, except with `check`. Returns whether they differed. */
-export function updateSoak(check = false): boolean {
-  const report: SoakReport = JSON.parse(readFileSync(join(root, 'bench/results', results), 'utf8'))
-  const file = join(root, 'bench/README.md')
-  const before = readFileSync(file, 'utf8')
-  const after = withSection(before, results, linesOf(report))
-  if (after !== before && !check) writeFileSync(file, after)
-  return after !== before
-}
+export const updateSoak = (check = false): boolean => updateSection('soak.json', linesOf, check)
