@@ -32,8 +32,9 @@ const hour = 60
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: String(hour) } } })
 const minutes = Number(values.minutes)
+const seconds = 60
 
-const bench = new Bench({ seconds: 60, rounds: minutes, connections: 0, dist: 'dist', postgresql: countingStatements })
+const bench = new Bench({ seconds, rounds: minutes, connections: 0, dist: 'dist', postgresql: countingStatements })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 try {
@@ -62,7 +63,7 @@ try {
 async function measureMinute(pid: number, loads: readonly { name: string; load: Load }[]): Promise<Minute> {
   const memory: number[] = []
   const timer = setInterval(() => memory.push(residentMemory(pid)), 1_000)
-  const figures = await Promise.all(loads.map(async ({ name, load }) => ({ name, ...(await load.measure(60)) })))
+  const figures = await Promise.all(loads.map(async ({ name, load }) => ({ name, ...(await load.measure(seconds)) })))
   clearInterval(timer)
   return {
     memory: rounded(median(memory), 1),
