@@ -11,25 +11,24 @@ export class Mailbox {
     this.#receiver = receiver
   }
 
-  /** Every mail to the address, oldest first, once all due mails were sent. */
+  /** Every mail to the address in order of arrival, once all due mails were sent. Those due together arrive in any order. */
   async to(address: string): Promise<ReceivedMail[]> {
     return (await this.all()).filter((mail) => mail.to === address)
   }
 
   /** The group of a pattern in the last mail to the address that has it, once all due mails were sent. */
   async find(address: string, pattern: RegExp): Promise<string> {
-    // Mails that are due at the same time arrive in any order.
     const found = (await this.to(address)).flatMap(({ text }) => pattern.exec(text)?.[1] ?? [])
     return found.at(-1) ?? ''
   }
 
-  /** Every mail, oldest first, once all due mails were sent. */
+  /** Every mail in order of arrival, once all due mails were sent. */
   async all(): Promise<ReceivedMail[]> {
     await this.#app.outbox.deliverDue()
     return this.received()
   }
 
-  /** Every mail that arrived so far, oldest first. */
+  /** Every mail that arrived so far, in order. */
   received(): ReceivedMail[] {
     return [...(this.#receiver?.mails ?? [])]
   }

@@ -125,7 +125,8 @@ t.test('replaces all recovery codes, and rejects the old ones', async (t) => {
   const svc = await buildTestApp(t)
   const { browser, email, recoveryCodes, user } = await enableTwoFactor(svc)
   t.equal((await browser.post(recovery)).body, '""')
-  t.match((await svc.mailbox.to(email)).at(-1)?.subject, 'New recovery codes were created')
+  const subjects = (await svc.mailbox.to(email)).map(({ subject }) => subject)
+  t.ok(subjects.includes('New recovery codes were created'), subjects.join(', '))
   const { prisma } = svc.database
   t.equal(await prisma.event.count({ where: { type: 'recovery_codes_generated', userId: BigInt(user.id) } }), 1)
   const fresh: string[] = (await browser.get(recovery)).json()
