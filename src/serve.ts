@@ -13,7 +13,7 @@ import type { HangUps } from './hang-ups.ts'
 import { createLogger } from './observability/logging.ts'
 import { standardOutput } from './observability/output.ts'
 import { type FilesRead, Reloader } from './reload.ts'
-import { stopTimeout } from './stop-timeout.ts'
+import { refuseWaitingAfter, stopTimeout } from './stop-timeout.ts'
 import { readRecorded } from './workers/boot-files.ts'
 import { transactionConnections } from './workers/count.ts'
 import type { WorkerLink } from './workers/link.ts'
@@ -60,6 +60,8 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
     }
     control?.close()
     const noted = reloader.close()
+    // Otherwise, the timeout would cut off their requests without a response.
+    setTimeout(() => app.hashing.refuseWaiting(), refuseWaitingAfter(config.current())).unref()
     await app.close()
     await noted
     await database.close()

@@ -33,8 +33,8 @@ const idleTimeout = 30_000
 
 const worker = fileURLToPath(new URL(`./hashing-worker${extname(import.meta.url)}`, import.meta.url))
 
-/** 503 when the queue is full. */
-const queueIsFull = (): HttpError => unavailable('password hashing queue is full', 2)
+/** 503 when a check gets no thread. */
+const refusal = (reason: string): HttpError => unavailable(reason, 2)
 
 /** Metrics and traces to report to. */
 type Watch = Pick<FastifyInstance, 'metrics' | 'tracing'>
@@ -82,6 +82,7 @@ export class PasswordHashing {
   readonly #legacyCosts = new Set<string>()
   readonly #unfinished = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
+  #isEnding = false
   #running = 0
   #heldBack = 0
 
@@ -101,18 +102,26 @@ export class PasswordHashing {
 
   /** Tests whether the lane rejects further checks. */
   isFull(lane: Lane): boolean {
-    return this.#queue.isFull(lane)
+    return this.#isEnding || this.#queue.isFull(lane)
   }
 
-  /** Throws 503 with `Retry-After` after a delay. */
+  /** Throws 503 with `Retry-After`, after a delay unless the process is about to end. */
   async refuse(): Promise<never> {
+    if (this.#isEnding) throw refusal('the process ends before it can check the password')
     this.#watch.metrics?.hashingRefused()
     if (this.#heldBack < maxHeldBack) {
       this.#heldBack++
       await sleep(refusalDelay, undefined, { signal: this.#closing.signal }).catch(() => {})
       this.#heldBack--
     }
-    throw queueIsFull()
+    throw refusal('password hashing queue is full')
+  }
+
+  /** Rejects queued and later checks, because the process is about to end. Running checks continue. */
+  refuseWaiting(): void {
+    this.#isEnding = true
+    for (let waiter = this.#queue.take(); waiter; waiter = this.#queue.take()) waiter.refuse()
+    this.#closing.abort()
   }
 
   /** Returns the hash to store. Throws 503 with `Retry-After` if the queue is full. */

@@ -55,3 +55,15 @@ t.test('waits for queued checks on close', async (t) => {
   await hashing.close()
   t.equal(finished, work.length)
 })
+
+t.test('rejects queued and later checks before the process ends, and completes running ones', async (t) => {
+  const hashing = open(t)
+  const work = Array.from({ length: 5 }, () => hashing.verify('x', 'x', lane))
+  hashing.refuseWaiting()
+  t.equal(hashing.queued, 0)
+  t.ok(hashing.isFull({ kind: 'known', key: 'ada@example.com' }))
+  const refusal = { statusCode: 503, code: 'unavailable', headers: { 'retry-after': '2' } }
+  await t.rejects(hashing.hash('x', lane), refusal)
+  const outcomes = await Promise.allSettled(work)
+  t.match(outcomes, [{ value: false }, ...Array.from({ length: 4 }, () => ({ reason: refusal }))])
+})

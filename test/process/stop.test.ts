@@ -3,7 +3,10 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { hashSync as bcrypt } from '@node-rs/bcrypt'
 import t, { type Test } from 'tap'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+import { hashingThreads } from '../../src/workers/count.ts'
 import { createTestDatabase } from '../support/postgresql.ts'
 import { type Running, startMain, temporaryDirectory } from '../support/process.ts'
 import { sendRequest } from '../support/remote.ts'
@@ -17,9 +20,14 @@ interface Wire {
   closed: Promise<string>
 }
 
-async function start(t: Test, settings?: string): Promise<Running> {
+async function start(t: Test, settings?: string, fill?: (database: Database) => Promise<unknown>): Promise<Running> {
   const database = await createTestDatabase()
   t.teardown(database.drop)
+  if (fill) {
+    const opened = await openDatabase(database)
+    await fill(opened)
+    await opened.close()
+  }
   const cwd = temporaryDirectory(t)
   if (settings) writeFileSync(join(cwd, 'svc.yaml'), settings)
   return startMain(t, { cwd, env: { DATABASE_URL: database.url, ...(settings ? { SVC_CONFIG: 'svc.yaml' } : {}) } })
@@ -121,6 +129,28 @@ t.test('answers logins that wait for the hashing threads', async (t) => {
     t.match(answer, /"code":"(validation_failed|too_many_requests|unavailable)"/)
   }
   t.ok(answers.filter((answer) => answer.startsWith('HTTP/1.1 422')).length > 0, 'some were in flight')
+})
+
+t.test('rejects logins that get no hashing thread before the process must end', async (t) => {
+  // Every check takes as long as that of the most expensive stored hash.
+  const password = bcrypt('correct horse', 13)
+  const now = new Date()
+  const user = { name: 'Ada', email: 'ada@example.com', password, createdAt: now, updatedAt: now }
+  const limits = 'rate_limits: { login: null, login_address: null, global: null }'
+  const svc = await start(t, limits, ({ prisma }) => prisma.user.create({ data: user }))
+  const wires = await Promise.all(Array.from({ length: 40 * hashingThreads(null) }, () => open(t, svc)))
+  for (const wire of wires) wire.socket.write(head + body)
+  await isRead(svc)
+  svc.child.kill('SIGTERM')
+  const answers = await Promise.all(wires.map((wire) => wire.closed))
+  t.equal((await svc.ended).code, 0)
+  t.notMatch(svc.stdout(), 'requests still in flight')
+  const checked = answers.filter((answer) => answer.startsWith('HTTP/1.1 422'))
+  const rejected = answers.filter((answer) => answer.startsWith('HTTP/1.1 503'))
+  t.equal(checked.length + rejected.length, wires.length)
+  t.ok(checked.length > 0, 'running checks were completed')
+  t.ok(rejected.length > 0)
+  t.match(rejected[0], /^retry-after: 2\r$/im)
 })
 
 t.test('answers pipelined requests behind a request in flight', async (t) => {
