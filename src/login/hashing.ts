@@ -23,10 +23,10 @@ const refusalDelay = 1_000
 const maxHeldBack = 1_000
 
 /**
- * Scheduling priority of the threads, below token checks. If both need the same CPU, Linux gives the checks 28 times as much
+ * Scheduling priority of the threads, below token checks. If both need the same CPU, Linux gives the checks nine times as much
  * time. On two busy CPUs, the threads still check dozens of passwords per second.
  */
-const niceness = 15
+const niceness = 10
 
 /** How long a thread may be idle before it ends, in milliseconds. */
 const idleTimeout = 30_000
