@@ -25,7 +25,7 @@ const [begin, end] = ['<!-- bench/results/costs.json: begin -->', '<!-- bench/re
 /** The rates that docs/scaling.md predicts. */
 const target = { login: 1_000, bearer: 100_000 }
 
-/** Active API tokens, each of which is used more than once per minute. */
+/** Active API tokens. Each one is used more than once per minute. */
 const activeTokens = 1_000_000
 
 const figure = (value: number, digits = 0): string =>

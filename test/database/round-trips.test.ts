@@ -25,7 +25,7 @@ import { recordRoundTrips } from '../support/round-trips.ts'
 const results = new URL('../../bench/results/costs.json', import.meta.url)
 const { operations }: CostReport = JSON.parse(readFileSync(results, 'utf8'))
 
-/** Tables of which an operation reads only single rows. */
+/** Operations read only single rows of these tables. */
 const large = new Set(['users', 'personal_access_tokens', 'sessions'])
 
 interface Plan {

@@ -63,7 +63,7 @@ t.test('decides the same in the database, in memory and in Redis', async (t) => 
   }
 })
 
-/** Results and counters after several hits at a time, of which some are rejected or taken back. */
+/** Results and counters after several hits at a time. Some hits are rejected or taken back. */
 async function togetherHistory(counters: Counters): Promise<unknown[]> {
   const [now, names] = [1_800_000_000_000, ['x', 'y', 'z']]
   const hits = names

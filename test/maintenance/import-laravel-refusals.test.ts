@@ -19,7 +19,7 @@ import {
   userRow,
 } from './laravel-app.ts'
 
-/** A secret of which an attacker changed one letter: CBC alone does not notice. */
+/** A secret in which an attacker changed one letter. CBC alone does not detect it. */
 const tampered = (() => {
   const envelope = JSON.parse(Buffer.from(encrypted(secret), 'base64').toString())
   const iv = Buffer.from(envelope.iv, 'base64')

@@ -40,7 +40,7 @@ async function read<Body>(answer: Promise<Response>): Promise<Body> {
   return (await (await answer).json()) as Body
 }
 
-/** The status of a request with any headers, of which fetch forbids some. */
+/** The status of a request with any headers, including those that fetch forbids. */
 const statusOf = (port: number, method: string, path: string, headers: Record<string, string>, body = '') =>
   new Promise<number>((resolve, reject) => {
     const asked = send({ host: '127.0.0.1', port, method, path, headers, agent: false }, (answer) => {

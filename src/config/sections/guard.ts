@@ -102,7 +102,7 @@ const rule = entry(
       list(ability, {
         minItems: 1,
         example: ['orders:write', 'orders:admin'],
-        description: 'Abilities of which the credential needs at least one.',
+        description: 'Abilities. The credential needs at least one of them.',
       }),
     ),
     roles: nullable(

@@ -123,7 +123,7 @@ const tokens: FastifyPluginAsyncTypebox<TokenOptions> = async (app, { proofs }) 
   app.get(
     '/api/tokens/current',
     {
-      // A caller may always read what its own credential may do, whoever issued it.
+      // Every caller may read what its own credential may do.
       config: { access: { family: 'guard', caller: 'required' } },
       schema: {
         operationId: 'getCurrentToken',

@@ -66,7 +66,7 @@ t.test('remembers the browser on request, in the accepted forms', async (t) => {
   }
 })
 
-t.test('rejects every forged response, and signs nobody in', async (t) => {
+t.test('rejects every forged response, and signs no user in', async (t) => {
   const svc = await buildPasskeyApp(t)
   const { user, authenticator, guest } = await withPasskey(svc)
   const other = await withPasskey(svc)
@@ -190,7 +190,7 @@ t.test('counts a verified passkey as both factors, and an unverified one as the 
   t.equal(answer.statusCode, 200)
   const challenge = 'http://localhost:5173/two-factor-challenge'
   t.strictSame(answer.json(), { two_factor: true, redirect: challenge }, 'the second factor is still required')
-  t.equal(await careless.userId(), null, 'and nobody is signed in')
+  t.equal(await careless.userId(), null, 'no user is signed in')
   const verified = new Visitor(svc.browser())
   t.strictSame((await verified.login(authenticator)).json(), { redirect: 'http://localhost:5173/' })
   t.equal(await verified.userId(), user.id)

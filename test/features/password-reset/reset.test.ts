@@ -67,7 +67,7 @@ t.test('sets a new password by the mailed link, once, without signing in', async
   const answer = await resetBy(spa, email, token)
   t.equal(answer.statusCode, 200, answer.body)
   t.strictSame(answer.json(), { message: done, status: done })
-  t.strictSame(cookieNames(answer), [], 'nobody is signed in by it')
+  t.strictSame(cookieNames(answer), [], 'it signs no user in')
   t.equal((await spa.get('/api/user')).statusCode, 401)
   t.equal((await svc.browser().signIn(email)).statusCode, 401, 'the old password is invalid')
   t.equal((await svc.browser().signIn(email, password)).statusCode, 200)

@@ -10,7 +10,7 @@ import { failure, frontEnd, Visitor } from './visitor.ts'
 
 const host = 'login.microsoftonline.com'
 
-/** Answers calls to Microsoft on loopback: a provider of many tenants, each of which issues tokens of its own. */
+/** Answers calls to Microsoft on loopback: a provider of many tenants, which issue their own tokens. */
 async function startMicrosoft(t: Test, metadata: object = {}) {
   const { privateKey, publicKey } = await generateKeyPair('RS256')
   const keys = [{ ...(await exportJWK(publicKey)), kid: 'ms', alg: 'RS256', use: 'sig' }]

@@ -33,7 +33,7 @@ const identityScopes: ReadonlySet<string> = new Set(servedScopes)
 /** What the targets of a client depend on. */
 type TargetClient = Pick<Config['clients'][number], 'scopes' | 'audience' | 'access_token_ttl'>
 
-/** Targets of a client: its own audience, and the APIs of which it lists a scope. */
+/** Targets of a client: its own audience, and each API with a scope that it lists. */
 export function targetsOf(config: Config, client: TargetClient | undefined): Targets {
   const { oauth } = config
   const listed = client?.scopes ?? []

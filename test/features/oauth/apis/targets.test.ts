@@ -132,7 +132,7 @@ t.test('rejects tokens of other APIs at the routes of svc', async (t) => {
   t.equal(await status(machine.access_token), 401)
 })
 
-t.test('rejects an API of which the request has no scope, because the user would not see it', async (t) => {
+t.test('rejects an API without a requested scope, because the user would not see it', async (t) => {
   const svc = await buildApis(t)
   const ada = new Person(svc, (await svc.createUser()).email)
   t.ok(response(await ada.allow(request('web', { scope: 'openid' }))).code)

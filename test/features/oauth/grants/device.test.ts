@@ -61,7 +61,7 @@ t.test('shows a code on a device, and issues tokens once the user allows it', as
   for (const shown of ['Living Room', '203.0.113.9', 'Tellyvision 3 &lt;script&gt;', begun.user_code])
     t.match(confirm.answer.body, shown, 'the client and its address')
   const asked = await ada.press(confirm, { confirm: 'yes' })
-  t.equal(asked.page, 'Sign in', 'nobody is signed in yet')
+  t.equal(asked.page, 'Sign in', 'no user is signed in yet')
   travel(svc, 5 * second)
   t.match(await poll(svc, begun.device_code), { error: 'authorization_pending' }, 'nothing is decided yet')
   const done = await ada.decide(asked)
