@@ -60,7 +60,7 @@ export async function serve({ boot, files, hangUps, worker, isHandled }: Served)
     }
     control?.close()
     const noted = reloader.close()
-    // Otherwise, the timeout would cut off their requests without a response.
+    // Otherwise, the timeout would cut off requests whose passwords wait for a hashing thread.
     setTimeout(() => app.hashing.refuseWaiting(), refuseWaitingAfter(config.current())).unref()
     await app.close()
     await noted
