@@ -102,7 +102,7 @@ export class PasswordHashing {
 
   /** Tests whether the lane rejects further checks. */
   isFull(lane: Lane): boolean {
-    return this.#isEnding || this.#queue.isFull(lane)
+    return this.#isEnding ? this.#running >= this.#threads : this.#queue.isFull(lane)
   }
 
   /** Throws 503 with `Retry-After`, after a delay unless the process is about to end. */
@@ -117,7 +117,7 @@ export class PasswordHashing {
     throw refusal('password hashing queue is full')
   }
 
-  /** Rejects queued and later checks, because the process is about to end. Running checks continue. */
+  /** Rejects checks that wait for a thread, now and later, because the process is about to end. Running checks continue. */
   refuseWaiting(): void {
     this.#isEnding = true
     for (let waiter = this.#queue.take(); waiter; waiter = this.#queue.take()) waiter.refuse()

@@ -56,7 +56,7 @@ t.test('waits for queued checks on close', async (t) => {
   t.equal(finished, work.length)
 })
 
-t.test('rejects queued and later checks before the process ends, and completes running ones', async (t) => {
+t.test('rejects checks that would wait before the process ends, and completes running ones', async (t) => {
   const hashing = open(t)
   const work = Array.from({ length: 5 }, () => hashing.verify('x', 'x', lane))
   hashing.refuseWaiting()
@@ -66,4 +66,6 @@ t.test('rejects queued and later checks before the process ends, and completes r
   await t.rejects(hashing.hash('x', lane), refusal)
   const outcomes = await Promise.allSettled(work)
   t.match(outcomes, [{ value: false }, ...Array.from({ length: 4 }, () => ({ reason: refusal }))])
+  t.equal(hashing.isFull(lane), false)
+  t.equal(await hashing.verify('x', 'x', lane), false, 'a free thread continues to check')
 })
