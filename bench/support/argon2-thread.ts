@@ -8,7 +8,7 @@ const hash = hashPassword(password)
 const begin = performance.now()
 let checks = 0
 while (performance.now() - begin < seconds * 1000) {
-  verifyPassword(hash, password)
+  await verifyPassword(hash, password)
   checks++
 }
 parentPort?.postMessage(checks / ((performance.now() - begin) / 1000))

@@ -1,4 +1,4 @@
-import { isPassword } from '../crypto/password.ts'
+import { isPassword } from '../crypto/stored-password.ts'
 import { listSessions } from '../features/active-sessions/store.ts'
 import { listPersonalTokens } from '../features/oauth/applications/store.ts'
 import { listPasskeys } from '../features/passkeys/store.ts'

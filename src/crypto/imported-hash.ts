@@ -1,4 +1,4 @@
-import { costOf } from './password.ts'
+import { costOf } from './stored-password.ts'
 
 const unpadded = (base64: string): string => base64.replace(/=+$/, '')
 

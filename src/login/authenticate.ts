@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
-import { needsRehash } from '../crypto/password.ts'
+import { needsRehash } from '../crypto/stored-password.ts'
 import { eventContext, recordEvents } from '../users/events.ts'
 import type { User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'

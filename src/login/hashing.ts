@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { Piscina } from 'piscina'
-import { checksOf, costOf, isPassword, needsRehash } from '../crypto/password.ts'
+import { checksOf, costOf, isPassword, needsRehash } from '../crypto/stored-password.ts'
 import { type HttpError, unavailable } from '../errors.ts'
 import { hashingThreads } from '../workers/count.ts'
 import { FairQueue, type Lane } from './fair-queue.ts'
@@ -21,12 +21,6 @@ const refusalDelay = 1_000
 
 /** Maximum number of delayed rejections; others are sent immediately. */
 const maxHeldBack = 1_000
-
-/**
- * Scheduling priority of the threads, below token checks. If both need the same CPU, Linux gives the checks nine times as much
- * time. On two busy CPUs, the threads still check dozens of passwords per second.
- */
-const niceness = 10
 
 /** How long a thread may be idle before it ends, in milliseconds. */
 const idleTimeout = 30_000
@@ -51,7 +45,6 @@ export const openHashingThreads = (threads: number): HashingThreads =>
     minThreads: 0,
     maxThreads: threads,
     idleTimeout,
-    niceIncrement: niceness,
     recordTiming: false,
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
   })

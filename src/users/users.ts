@@ -1,4 +1,4 @@
-import { currentHashes, noPassword } from '../crypto/password.ts'
+import { currentHashes, noPassword } from '../crypto/stored-password.ts'
 import type { Database, Tx } from '../database/database.ts'
 import { arrayLiteral } from '../database/statements.ts'
 import type { Prisma } from '../generated/postgresql/client.ts'

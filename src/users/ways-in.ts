@@ -1,6 +1,6 @@
 import type { CurrentConfig } from '../config/current.ts'
 import type { Config } from '../config/schema.ts'
-import { isPassword } from '../crypto/password.ts'
+import { isPassword } from '../crypto/stored-password.ts'
 import type { Database, Tx } from '../database/database.ts'
 import { lockUser } from './lock.ts'
 

@@ -5,6 +5,9 @@ import { code, sources } from '../support/sources.ts'
 
 /** Modules that many servers never need. Loading all of them at the start would cost 100 ms and 15 MB. */
 const onFirstUse = [
+  // Hashing threads load these. Native code takes several megabytes in each thread.
+  '@node-rs/argon2',
+  '@node-rs/bcrypt',
   'oidc-provider',
   '@simplewebauthn/server',
   'nodemailer',

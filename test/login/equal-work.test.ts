@@ -2,7 +2,7 @@
 import { hashSync as argon2 } from '@node-rs/argon2'
 import { hashSync as bcrypt } from '@node-rs/bcrypt'
 import t, { type Test } from 'tap'
-import { costOf } from '../../src/crypto/password.ts'
+import { costOf } from '../../src/crypto/stored-password.ts'
 import { removePassword } from '../support/accounts.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
 import { setDisabled } from '../support/command.ts'

@@ -1,6 +1,8 @@
 // engine: none
+import { readdirSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import t, { type Test } from 'tap'
-import { needsRehash, unknownUserHash } from '../../src/crypto/password.ts'
+import { needsRehash, unknownUserHash } from '../../src/crypto/stored-password.ts'
 import { PasswordHashing } from '../../src/login/hashing.ts'
 
 const lane = { kind: 'address', key: '192.0.2.1' } as const
@@ -45,6 +47,19 @@ t.test('queues only in the lane of the address, and frees every thread afterward
   t.strictSame(new Set(await Promise.all([...work, other])), new Set([false]))
   t.equal(hashing.queued, 0)
   t.equal(await hashing.verify(await hashing.hash('x', lane), 'x', lane), true)
+})
+
+const isLinux = process.platform === 'linux'
+
+t.test('hashes in a thread with a lower priority than the event loop', { skip: !isLinux && 'no Linux' }, async (t) => {
+  const threads = () => readdirSync('/proc/self/task')
+  const priority = getPriority()
+  const before = threads()
+  await open(t).hash('x', lane)
+  const created = threads().filter((thread) => !before.includes(thread))
+  const priorities = created.map((thread) => getPriority(Number(thread)))
+  t.ok(priorities.includes(Math.min(priority + 10, 19)), `priorities of new threads: ${priorities.join()}`)
+  t.equal(getPriority(), priority, 'the event loop keeps its own')
 })
 
 t.test('waits for queued checks on close', async (t) => {

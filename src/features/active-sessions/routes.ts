@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { callerOf, requireUser } from '../../access/caller.ts'
-import { isPassword } from '../../crypto/password.ts'
+import { isPassword } from '../../crypto/stored-password.ts'
 import { validationFailed } from '../../errors.ts'
 import { uncheckedText } from '../../http/fields.ts'
 import { MessageAnswer } from '../../http/message.ts'

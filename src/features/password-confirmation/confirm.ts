@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../access/caller.ts'
-import { isPassword } from '../../crypto/password.ts'
+import { isPassword } from '../../crypto/stored-password.ts'
 import { emailUnverified, unauthenticated, validationFailed } from '../../errors.ts'
 import { authenticateAgain } from '../../login/authenticate.ts'
 import { markConfirmed } from '../../login/recent-password.ts'

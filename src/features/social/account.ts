@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isPassword } from '../../crypto/password.ts'
+import { isPassword } from '../../crypto/stored-password.ts'
 import type { Tx } from '../../database/database.ts'
 import { isAllowedDomain } from '../../http/allowed-domains.ts'
 import { requireStillSignedIn } from '../../login/still-signed-in.ts'

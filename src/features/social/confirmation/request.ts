@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { callerOf } from '../../../access/caller.ts'
-import { isPassword } from '../../../crypto/password.ts'
+import { isPassword } from '../../../crypto/stored-password.ts'
 import { HttpError, unauthenticated } from '../../../errors.ts'
 import { findUserById } from '../../../users/users.ts'
 import type { FlowRequest } from '../flow-request.ts'
