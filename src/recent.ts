@@ -1,29 +1,39 @@
-/** Map that keeps the `max` keys that were added last. */
-export class RecentMap<Value> {
-  readonly #values = new Map<string, Value>()
-  readonly #max: number
+/** Size of caches with an entry per session or token. A power of two fills the table of a Map. */
+export const cacheSize = 8_192
 
-  constructor(max: number) {
-    this.#max = max
+/**
+ * Map that keeps the `size` keys that were added last, and at most twice as many. It drops the older half at once, because a
+ * Map that deletes its first key each time has to skip all keys that it deleted before.
+ */
+export class RecentMap<Value> {
+  #latest = new Map<string, Value>()
+  #earlier: ReadonlyMap<string, Value> = new Map()
+  readonly #size: number
+
+  constructor(size: number) {
+    this.#size = size
   }
 
   get(key: string): Value | undefined {
-    return this.#values.get(key)
+    const value = this.#latest.get(key)
+    return value === undefined ? this.#earlier.get(key) : value
   }
 
-  /** Adds a key, or replaces its value, as the last one. */
+  /** Adds a key or replaces its value. */
   add(key: string, value: Value): void {
-    this.#values.delete(key)
-    if (this.#values.size >= this.#max) this.#values.delete(this.#values.keys().next().value ?? '')
-    this.#values.set(key, value)
+    if (this.#latest.size >= this.#size) {
+      this.#earlier = this.#latest
+      this.#latest = new Map()
+    }
+    this.#latest.set(key, value)
   }
 }
 
 /**
- * Caches the results of a pure function for the last `max` keys. Each request of a session needs the same few hashes.
+ * Caches the results of a pure function for at least the last `size` keys. Each request of a session needs the same few hashes.
  */
-export function recent<Result>(max: number, compute: (key: string) => Result): (key: string) => Result {
-  const results = new RecentMap<Result>(max)
+export function recent<Result>(size: number, compute: (key: string) => Result): (key: string) => Result {
+  const results = new RecentMap<Result>(size)
   return (key) => {
     const known = results.get(key)
     if (known !== undefined) return known

@@ -4,7 +4,7 @@ import type { MacKey } from '../crypto/mac.ts'
 import { csrfMismatch } from '../errors.ts'
 import { type Advice, logAdvice } from '../http/advice.ts'
 import { methodsOf, type Step } from '../http/step.ts'
-import { recent } from '../recent.ts'
+import { cacheSize, recent } from '../recent.ts'
 import { isCrossSite, isFromForeignPage, isSafeMethod } from './cross-site.ts'
 import { shownOrigin } from './diagnosis/page-address.ts'
 import { accessOf } from './route-access.ts'
@@ -18,7 +18,7 @@ export class Xsrf {
   constructor(keys: readonly MacKey[]) {
     const [first] = keys
     this.#keys = keys
-    this.token = recent(10_000, (sessionId) => {
+    this.token = recent(cacheSize, (sessionId) => {
       if (!first) throw new Error('XSRF tokens need a key.')
       return `x${first.sign(sessionId)}`
     })

@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import { sha256Hex } from '../crypto/hash.ts'
 import { randomId } from '../crypto/random.ts'
 import type { Database } from '../database/database.ts'
-import { recent } from '../recent.ts'
+import { cacheSize, recent } from '../recent.ts'
 import type { Lookups, SessionRow } from './lookups/lookups.ts'
 import { passwordFingerprintMatches } from './password-fingerprint.ts'
 
@@ -38,7 +38,7 @@ declare module 'fastify' {
 const cookie = { originalMaxAge: null }
 
 /** Id of a session's row. */
-const rowId = recent(10_000, sha256Hex)
+const rowId = recent(cacheSize, sha256Hex)
 
 const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
   now - row.lastSeenAt >= lifetime || now - row.createdAt >= absolute_lifetime

@@ -1,4 +1,4 @@
-import { RecentMap } from '../recent.ts'
+import { cacheSize, RecentMap } from '../recent.ts'
 import { constantTimeEqual } from './hash.ts'
 import type { MacKey } from './mac.ts'
 
@@ -15,8 +15,6 @@ interface Signed {
   signed: string
 }
 
-const maxCached = 10_000
-
 /** Copies a text, because a part of a longer text would keep all of it in memory, such as the whole header of a cookie. */
 const copyOf = (text: string): string => Buffer.from(text).toString()
 
@@ -24,7 +22,7 @@ const copyOf = (text: string): string => Buffer.from(text).toString()
 export class Signer {
   readonly #keys: readonly MacKey[]
   /** Cache of what the first key signs. It never stores forged texts, so that they cannot evict valid ones. */
-  readonly #known = new RecentMap<Signed>(maxCached)
+  readonly #known = new RecentMap<Signed>(cacheSize)
 
   constructor(keys: readonly MacKey[]) {
     this.#keys = keys

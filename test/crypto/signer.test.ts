@@ -74,12 +74,18 @@ t.test('makes random texts of the given length with equally likely characters', 
   t.not(randomId(), randomId())
 })
 
-t.test('caches the results for the last keys', async (t) => {
+t.test('caches the results for the last keys, and for at most twice as many', async (t) => {
   const computed: string[] = []
   const upper = recent(2, (key) => {
     computed.push(key)
-    return key.toUpperCase()
+    return key === 'none' ? null : key.toUpperCase()
   })
-  t.same(['a', 'a', 'b', 'a', 'c', 'b', 'a'].map(upper), ['A', 'A', 'B', 'A', 'C', 'B', 'A'])
-  t.same(computed, ['a', 'b', 'c', 'a'], 'the oldest key leaves the cache')
+  const resultsOf = (...keys: string[]) => {
+    computed.length = 0
+    return { results: keys.map(upper), computed: computed.join(' ') }
+  }
+  t.same(resultsOf('a', 'a', 'b', 'a'), { results: ['A', 'A', 'B', 'A'], computed: 'a b' })
+  t.same(resultsOf('c', 'b', 'c', 'b'), { results: ['C', 'B', 'C', 'B'], computed: 'c' })
+  t.same(resultsOf('d', 'e', 'd', 'e', 'a'), { results: ['D', 'E', 'D', 'E', 'A'], computed: 'd e a' })
+  t.same(resultsOf('none', 'none'), { results: [null, null], computed: 'none' })
 })

@@ -3,7 +3,7 @@ import { hasSignInFor } from '../../access/abilities.ts'
 import type { Caller } from '../../access/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { randomId } from '../../crypto/random.ts'
-import { RecentMap } from '../../recent.ts'
+import { cacheSize, RecentMap } from '../../recent.ts'
 import { claimsAbout } from '../../users/claims.ts'
 
 /** Lifetime in seconds. svc reuses a token for half of it, so that each one is valid for at least 30 seconds when sent. */
@@ -11,9 +11,6 @@ const lifetime = 60
 
 /** `client_id` of these tokens. No client can have this id, so svc rejects them as bearers. */
 const clientId = 'svc-guard'
-
-/** Maximum number of cached tokens. */
-const maxCached = 10_000
 
 type Claims = Readonly<Record<string, string | number | boolean>>
 
@@ -31,7 +28,7 @@ interface CachedToken {
  */
 export class PhantomTokens {
   readonly #app: Pick<FastifyInstance, 'config' | 'clock' | 'oauth'>
-  readonly #kept = new RecentMap<CachedToken>(maxCached)
+  readonly #kept = new RecentMap<CachedToken>(cacheSize)
 
   constructor(app: FastifyInstance) {
     this.#app = app

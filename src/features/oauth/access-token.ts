@@ -1,4 +1,5 @@
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
+import { cacheSize, RecentMap } from '../../recent.ts'
 
 /** Claims of an access token: those of RFC 9068 section 2.2, and svc's own. */
 export interface AccessTokenClaims extends JWTPayload {
@@ -41,9 +42,6 @@ export interface KeySource {
 
 const algorithms = ['RS256', 'ES256', 'EdDSA']
 
-/** Maximum number of cached tokens. A cached token needs no signature check. */
-const maxVerified = 10_000
-
 /** The end of the signature. A Map takes long to hash a whole token, so only its value has all of it. */
 const cacheKey = (token: string): string => token.slice(-43)
 
@@ -70,7 +68,8 @@ const isAccessToken = (claims: JWTPayload): claims is AccessTokenClaims =>
 export class AccessTokenVerifier {
   readonly #issuer: string
   readonly #keys: KeySource
-  #verified = new Map<string, Verified>()
+  /** Tokens that need no signature check. */
+  #verified = new RecentMap<Verified>(cacheSize)
   #version = ''
   #set: ReturnType<typeof createLocalJWKSet> | undefined
 
@@ -94,8 +93,7 @@ export class AccessTokenVerifier {
     // A cached token needs no key, so one whose key was withdrawn during the check would stay valid.
     if (version !== this.#keys.current().version) return this.verify(token, now)
     if (!payload || !isAccessToken(payload)) return null
-    if (this.#verified.size >= maxVerified) this.#verified.delete(this.#verified.keys().next().value ?? '')
-    this.#verified.set(cacheKey(token), { token, claims: payload })
+    this.#verified.add(cacheKey(token), { token, claims: payload })
     return payload
   }
 
@@ -103,7 +101,7 @@ export class AccessTokenVerifier {
     const { version, public: keys } = this.#keys.current()
     if (version === this.#version && this.#set) return this.#set
     this.#version = version
-    this.#verified.clear()
+    this.#verified = new RecentMap(cacheSize)
     this.#set = createLocalJWKSet(keys)
     return this.#set
   }
