@@ -1,5 +1,10 @@
-/** Size of caches with an entry per session or token. A power of two fills the table of a Map. */
-export const cacheSize = 8_192
+/** Sizes of caches per process. A power of two fills the table of a Map. */
+export const cacheSize = {
+  /** For hashes of sessions. */
+  hashes: 8_192,
+  /** For tokens with their claims, about 2 KB each. */
+  tokens: 4_096,
+}
 
 /**
  * Map that keeps the `size` keys that were added last, and at most twice as many. It drops the older half at once, because a

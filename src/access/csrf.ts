@@ -18,7 +18,7 @@ export class Xsrf {
   constructor(keys: readonly MacKey[]) {
     const [first] = keys
     this.#keys = keys
-    this.token = recent(cacheSize, (sessionId) => {
+    this.token = recent(cacheSize.hashes, (sessionId) => {
       if (!first) throw new Error('XSRF tokens need a key.')
       return `x${first.sign(sessionId)}`
     })

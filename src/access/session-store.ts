@@ -38,7 +38,7 @@ declare module 'fastify' {
 const cookie = { originalMaxAge: null }
 
 /** Id of a session's row. */
-const rowId = recent(cacheSize, sha256Hex)
+const rowId = recent(cacheSize.hashes, sha256Hex)
 
 const isOver = (row: SessionRow, now: number, { lifetime, absolute_lifetime }: Config['session']): boolean =>
   now - row.lastSeenAt >= lifetime || now - row.createdAt >= absolute_lifetime

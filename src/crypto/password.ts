@@ -10,8 +10,10 @@ export const hashPassword = (password: string): string => hashSync(password, par
  * hash matches nothing. Blocks its thread.
  */
 export async function verifyPassword(stored: string, password: string): Promise<boolean> {
+  // Loads native code only if there are such hashes. Outside of `try`, because a missing package is not a wrong password.
+  const bcrypt = stored.startsWith('$2') ? await import('@node-rs/bcrypt') : null
   try {
-    if (stored.startsWith('$2')) return (await import('@node-rs/bcrypt')).verifySync(password, stored)
+    if (bcrypt) return bcrypt.verifySync(password, stored)
     return stored.startsWith('$argon2') ? verifySync(stored, password) : verifySlowHash(stored, password)
   } catch {
     return false

@@ -22,7 +22,7 @@ const copyOf = (text: string): string => Buffer.from(text).toString()
 export class Signer {
   readonly #keys: readonly MacKey[]
   /** Cache of what the first key signs. It never stores forged texts, so that they cannot evict valid ones. */
-  readonly #known = new RecentMap<Signed>(cacheSize)
+  readonly #known = new RecentMap<Signed>(cacheSize.hashes)
 
   constructor(keys: readonly MacKey[]) {
     this.#keys = keys

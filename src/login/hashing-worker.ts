@@ -8,7 +8,7 @@ import { hashPassword, verifyPassword } from '../crypto/password.ts'
  */
 const niceness = 10
 
-// Only on Linux does each thread have a priority of its own.
+// Linux gives each thread a priority of its own. Elsewhere, this would slow down the whole process.
 if (!isMainThread && process.platform === 'linux') {
   setPriority(Math.min(getPriority() + niceness, constants.priority.PRIORITY_LOW))
 }

@@ -28,7 +28,7 @@ interface CachedToken {
  */
 export class PhantomTokens {
   readonly #app: Pick<FastifyInstance, 'config' | 'clock' | 'oauth'>
-  readonly #kept = new RecentMap<CachedToken>(cacheSize)
+  readonly #kept = new RecentMap<CachedToken>(cacheSize.tokens)
 
   constructor(app: FastifyInstance) {
     this.#app = app

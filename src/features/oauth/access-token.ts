@@ -69,7 +69,7 @@ export class AccessTokenVerifier {
   readonly #issuer: string
   readonly #keys: KeySource
   /** Tokens that need no signature check. */
-  #verified = new RecentMap<Verified>(cacheSize)
+  #verified = new RecentMap<Verified>(cacheSize.tokens)
   #version = ''
   #set: ReturnType<typeof createLocalJWKSet> | undefined
 
@@ -101,7 +101,7 @@ export class AccessTokenVerifier {
     const { version, public: keys } = this.#keys.current()
     if (version === this.#version && this.#set) return this.#set
     this.#version = version
-    this.#verified = new RecentMap(cacheSize)
+    this.#verified = new RecentMap(cacheSize.tokens)
     this.#set = createLocalJWKSet(keys)
     return this.#set
   }
