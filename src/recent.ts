@@ -1,4 +1,4 @@
-/** Sizes of caches per process. A power of two fills the table of a Map. */
+/** Sizes of caches per process. Powers of two, because V8 rounds the table of a Map up to one. */
 export const cacheSize = {
   /** For hashes of sessions. */
   hashes: 8_192,

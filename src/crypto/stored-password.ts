@@ -2,9 +2,10 @@ import { randomId } from './random.ts'
 import { slowCostOf } from './slow-hash.ts'
 
 /** argon2id (2 in the library) with 19 MiB, two passes and one lane: OWASP's first recommendation. */
-export const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+export const argon2Parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+
 /** Prefix of hashes with the current parameters. */
-export const currentHashes = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=${parameters.parallelism}$`
+export const currentHashes = `$argon2id$v=19$m=${argon2Parameters.memoryCost},t=${argon2Parameters.timeCost},p=${argon2Parameters.parallelism}$`
 
 /** Tests for a hash with outdated parameters or another algorithm. */
 export const needsRehash = (stored: string): boolean => !stored.startsWith(currentHashes)

@@ -8,10 +8,17 @@ import { hashPassword, verifyPassword } from '../crypto/password.ts'
  */
 const niceness = 10
 
-// Linux gives each thread a priority of its own. Elsewhere, this would slow down the whole process.
-if (!isMainThread && process.platform === 'linux') {
-  setPriority(Math.min(getPriority() + niceness, constants.priority.PRIORITY_LOW))
+/** Lowers the priority of this thread. Only Linux has priorities of threads; other systems would slow down the process. */
+function lowerPriority(): void {
+  if (isMainThread || process.platform !== 'linux') return
+  try {
+    setPriority(Math.min(getPriority() + niceness, constants.priority.PRIORITY_LOW))
+  } catch {
+    // A sandbox may forbid it. The thread then hashes with the usual priority.
+  }
 }
+
+lowerPriority()
 
 /** Tasks of the hashing threads. */
 export type HashingTask =
