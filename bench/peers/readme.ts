@@ -9,12 +9,11 @@ const dateOf = ({ date }: PeersReport) => date.slice(0, 10)
 
 /** The table of README.md. */
 function ratiosOf(report: PeersReport): string[] {
-  const { cores, processor, loadAverage } = report.machine
-  const busy = Number(loadAverage) > Number(cores) + 1 ? ', busy with other work' : ''
+  const { cores, processor } = report.machine
   return [
     ...table(ratioRows(report)),
     '',
-    `By processor time, measured on ${dateOf(report)} (${processor}, ${cores} cores${busy}). Above 1 ×, svc needs less.`,
+    `By processor time, measured on ${dateOf(report)} (${processor}, ${cores} cores). Above 1 ×, svc needs less.`,
   ]
 }
 
@@ -30,8 +29,8 @@ function figuresOf(report: PeersReport): string[] {
     '',
     `Measured on ${dateOf(report)} at commit \`${report.commit}\`: medians, and the lowest and the highest value, of ${rounds} rounds`,
     `of ${seconds} s with ${connections} connections, on a machine with ${cores} cores (${processor}) and ${memory}, Node ${node}, Java ${java},`,
-    `and PostgreSQL ${postgresql}. The load average, including the benchmark, was ${loadAverage}:`,
-    'above 2, other processes took part of the two cores, and rates are only lower bounds.',
+    `and PostgreSQL ${postgresql}. The load average, including the benchmark, was ${loadAverage}. If other processes used`,
+    'a part of the cores, rates are only lower bounds.',
     '',
     ...(report.note ? [report.note, ''] : []),
     ...(short.length === 0

@@ -42,7 +42,8 @@ const aim = 3
 
 const number = (value: number): string =>
   value < 100 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value).toLocaleString('en')
-const factor = (value: number): string => `${value < 10 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value)} ×`
+const factor = (value: number): string =>
+  value < 0.01 ? '< 0.01 ×' : `${value < 10 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value)} ×`
 
 /** The median with the lowest and the highest value. */
 function spread(values: readonly number[]): string {
