@@ -34,4 +34,4 @@ USER 1000:1000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node is the first process and handles SIGTERM and SIGINT. The flags are those of `npm start`.
 ENTRYPOINT []
-CMD ["node", "--expose-gc", "--v8-pool-size=2", "--max-semi-space-size=8", "--heap-growing-percent=30", "--no-allocation-site-pretenuring", "--no-maglev", "dist/main.js"]
+CMD ["node", "--expose-gc", "--v8-pool-size=2", "--max-semi-space-size=8", "--heap-growing-percent=30", "--no-allocation-site-pretenuring", "--no-maglev", "--no-sparkplug", "dist/main.js"]
