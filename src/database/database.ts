@@ -100,15 +100,18 @@ async function openSqlite({ url, file, logger, openClient = newClient }: Databas
 }
 
 async function openPostgresql(options: DatabaseOptions): Promise<Database> {
-  const [{ PrismaClient }, { PrismaPg }, { openPostgresqlPool, preparePostgresql }] = await Promise.all([
-    import('../generated/postgresql/client.ts'),
-    import('@prisma/adapter-pg'),
-    import('./postgresql.ts'),
-  ])
+  const [{ PrismaClient }, { PrismaPg }, { openPostgresqlPool, preparePostgresql }, { statementNames }] =
+    await Promise.all([
+      import('../generated/postgresql/client.ts'),
+      import('@prisma/adapter-pg'),
+      import('./postgresql.ts'),
+      import('./statement-names.ts'),
+    ])
   const { url, logger, connections = 10, openClient = newClient, prepared_statements: usesStatements = true } = options
   await preparePostgresql(url, { log: logger, usesStatements })
   const pool = openPostgresqlPool(url, { log: logger, max: connections })
-  const prisma = openClient(PrismaClient, clientOptions(new PrismaPg(pool)))
+  const naming = usesStatements ? { statementNameGenerator: statementNames() } : {}
+  const prisma = openClient(PrismaClient, clientOptions(new PrismaPg(pool, naming)))
   await prisma.$connect()
   const close = async () => {
     await prisma.$disconnect()
