@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Cipher } from '../crypto/cipher.ts'
 import type { Database } from '../database/database.ts'
-import { type ClaimedJob, claimJob, dueJobs } from './outbox-rows.ts'
+import { type ClaimedJob, claimJobs, deleteJobs, dueJobs } from './outbox-rows.ts'
 
 /** One attempt to run a job. */
 export interface Delivery {
@@ -57,14 +57,22 @@ interface LaneParts {
   retryDelay: RetryDelay
 }
 
-/** Workers for some kinds of jobs. Slow jobs of one lane do not delay those of another. */
+/** Runs some kinds of jobs. Slow jobs of one lane do not delay those of another. */
 export class Lane {
   readonly #parts: LaneParts
   readonly #handlers = new Map<string, TextHandler>()
-  readonly #workers = new Set<Promise<void>>()
+  readonly #running = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   /** Jobs that the last search found, the oldest first. Other processes may find them too. */
   #found: bigint[] = []
+  /** Jobs that wait for their deletion. */
+  readonly #finished: ClaimedJob[] = []
+  #deletion: Promise<void> | undefined
+  /** The search for due jobs, while it runs. */
+  #search: Promise<void> | undefined
+  #isSearchDue = false
+  /** Number of jobs that this lane started. */
+  #started = 0
   #isClosed = false
   #poll: NodeJS.Timeout | undefined
   #wake: NodeJS.Timeout | undefined
@@ -85,16 +93,19 @@ export class Lane {
     }, newJobDelay).unref()
   }
 
-  /** Runs all due jobs, and waits for them and for running ones. */
+  /** Runs all due jobs and the jobs that these add, and waits for them and for running ones. */
   async deliverDue(): Promise<void> {
-    while (!this.#isClosed && this.#workers.size >= maxConcurrent) await Promise.race(this.#workers)
-    this.#begin()
-    await this.settled()
+    let before: number
+    do {
+      before = this.#started
+      this.#begin()
+      await this.settled()
+    } while (this.#started > before)
   }
 
   /** Waits for the running jobs. */
   async settled(): Promise<void> {
-    while (this.#workers.size > 0) await Promise.all(this.#workers)
+    while (this.#search || this.#running.size > 0) await Promise.all([this.#search, ...this.#running])
   }
 
   /** Starts polling. */
@@ -109,58 +120,77 @@ export class Lane {
     clearInterval(this.#poll)
     clearTimeout(this.#wake)
     const end = setTimeout(() => this.#closing.abort(new Error('The process is ending.')), closeTimeout)
-    await Promise.all(this.#workers)
+    await this.settled()
     clearTimeout(end)
   }
 
+  /** Starts the due jobs. If a search is running, it searches again, because it may have missed new jobs. */
   #begin(): void {
-    if (this.#isClosed || this.#workers.size >= maxConcurrent) return
-    const worker = this.#work()
+    if (this.#isClosed) return
+    this.#isSearchDue = true
+    this.#search ??= this.#startDue()
       .catch((error) => this.#parts.log.warn({ err: error }, 'cannot read the outbox, will retry'))
-      .finally(() => this.#workers.delete(worker))
-    this.#workers.add(worker)
+      .finally(() => {
+        this.#search = undefined
+      })
   }
 
-  async #work(): Promise<void> {
-    for (let row = await this.#next(); row; row = await this.#next()) {
-      // Starts another worker, because this job may be slow.
-      if (this.#found.length > 0) this.#begin()
-      await this.#deliver(row)
+  async #startDue(): Promise<void> {
+    while (!this.#isClosed && (this.#isSearchDue || this.#found.length > 0)) {
+      if (this.#running.size >= maxConcurrent) {
+        await Promise.race(this.#running)
+        // Jobs that end together free their places together, so that one statement claims the next jobs.
+        await turn()
+        continue
+      }
+      if (this.#found.length === 0) await this.#find()
+      for (const job of await this.#claimFound(maxConcurrent - this.#running.size)) this.#start(job)
     }
   }
 
-  /** Claims the next due job for this process until the lease ends; null if no job is due. */
-  async #next(): Promise<ClaimedJob | null> {
+  async #find(): Promise<void> {
     const { database, clock } = this.#parts
-    const claimed = await this.#claimFound()
-    if (claimed || this.#isClosed) return claimed
-    const found = await dueJobs(database, [...this.#handlers.keys()], clock.now(), searchSize)
-    // Another worker may have searched meanwhile. Both found the same jobs.
-    if (this.#found.length === 0) this.#found = found
-    return this.#claimFound()
+    this.#isSearchDue = false
+    this.#found = await dueJobs(database, [...this.#handlers.keys()], clock.now(), searchSize)
+    if (this.#found.length === searchSize) this.#isSearchDue = true
   }
 
-  async #claimFound(): Promise<ClaimedJob | null> {
+  /** Claims up to `max` of the found jobs for this process until the lease ends. */
+  async #claimFound(max: number): Promise<ClaimedJob[]> {
     const { database, clock } = this.#parts
-    while (!this.#isClosed) {
-      const id = this.#found.shift()
-      if (id === undefined) break
-      const row = await claimJob(database, id, { now: clock.now(), lease })
-      if (row) return row
-      // Another process works on these jobs, so this one continues with the second half of them.
-      this.#found.push(...this.#found.splice(0, this.#found.length >> 1))
-    }
-    return null
+    const ids = this.#found.splice(0, max)
+    const jobs = await claimJobs(database, ids, { now: clock.now(), lease })
+    // If another process works on these jobs, this one continues with the second half of them.
+    if (jobs.length < ids.length) this.#found.push(...this.#found.splice(0, this.#found.length >> 1))
+    return jobs
   }
 
-  async #deliver(row: ClaimedJob): Promise<void> {
+  #start(job: ClaimedJob): void {
+    this.#started++
+    const running = this.#deliver(job)
+      .catch((error) => this.#parts.log.warn({ err: error }, 'cannot write to the outbox, will retry'))
+      .finally(() => {
+        this.#running.delete(running)
+        // The next job with the same order key is due now.
+        if (job.isOrdered) this.#begin()
+      })
+    this.#running.add(running)
+  }
+
+  async #deliver(job: ClaimedJob): Promise<void> {
     try {
-      await this.#attempt(row)
+      await this.#attempt(job)
     } catch (error) {
-      await this.#fail(row, error)
+      await this.#fail(job, error)
       return
     }
-    await this.#finish(row)
+    this.#finished.push(job)
+    this.#deletion ??= this.#deleteFinished().finally(() => {
+      this.#deletion = undefined
+    })
+    await this.#deletion
+    const { id, kind, attempts } = job
+    this.#parts.log.debug({ outbox: id.toString(), kind, attempts }, 'outbox: delivered')
   }
 
   async #attempt({ id, kind, payload, attempts, times }: ClaimedJob): Promise<void> {
@@ -179,19 +209,22 @@ export class Lane {
     }
   }
 
-  /** Deletes a finished job. Retries while the database is unavailable, so that the job does not run twice. */
-  async #finish({ id, kind, attempts }: ClaimedJob): Promise<void> {
-    const { outbox } = this.#parts.database.prisma
+  async #deleteFinished(): Promise<void> {
+    // Jobs that end together share a statement.
+    await turn()
+    while (this.#finished.length > 0) await this.#delete(this.#finished.splice(0))
+  }
+
+  /** Deletes finished jobs. Retries while the database is unavailable, so that no job runs twice. */
+  async #delete(jobs: readonly ClaimedJob[]): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        await outbox.deleteMany({ where: { id, attempts } })
-        break
+        return await deleteJobs(this.#parts.database, jobs)
       } catch (error) {
         if (tries === finishRetries.max || this.#closing.signal.aborted) throw error
         await sleep(finishRetries.interval)
       }
     }
-    this.#parts.log.debug({ outbox: id.toString(), kind, attempts }, 'outbox: delivered')
   }
 
   async #fail({ id, kind, attempts }: ClaimedJob, error: unknown): Promise<void> {

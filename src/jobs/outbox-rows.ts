@@ -38,6 +38,8 @@ export interface ClaimedJob {
   /** Includes this attempt, and identifies the claim. */
   attempts: number
   times: number
+  /** Whether jobs with the same order key wait for this one. */
+  isOrdered: boolean
 }
 
 /** A claimed row. The engines return integers as different types. */
@@ -45,14 +47,18 @@ interface Row extends Pick<ClaimedJob, 'kind' | 'payload'> {
   id: bigint | number
   attempts: bigint | number
   times: bigint | number
+  order_key: string | null
 }
 
-/** A job at the time `$1` that no process runs, and that no earlier job with the same order key blocks. */
+/**
+ * A job at the time `$1` that no process runs, and that no earlier job with the same order key blocks. Without the test for
+ * null, PostgreSQL may join all waiting jobs with each other.
+ */
 const isDue = `
   failed_at IS NULL AND available_at <= $1 AND (locked_until IS NULL OR locked_until <= $1)
-  AND NOT EXISTS (
+  AND (order_key IS NULL OR NOT EXISTS (
     SELECT 1 FROM outbox AS earlier
-    WHERE earlier.order_key = outbox.order_key AND earlier.id < outbox.id AND earlier.failed_at IS NULL)`
+    WHERE earlier.order_key = outbox.order_key AND earlier.id < outbox.id AND earlier.failed_at IS NULL))`
 
 /** Returns the ids of the oldest due jobs. `now` is in unix milliseconds. */
 export async function dueJobs(database: Database, kinds: string[], now: number, max: number): Promise<bigint[]> {
@@ -69,24 +75,38 @@ export async function dueJobs(database: Database, kinds: string[], now: number, 
 }
 
 /**
- * Claims a due job for `lease` milliseconds. Returns null if it is no longer due. One statement that also finds the job would
- * read and sort all due jobs for each claim, because PostgreSQL often has no statistics of a table that is usually empty.
+ * Claims those of the jobs that are still due, for `lease` milliseconds. One statement that also finds the jobs would read and
+ * sort all due jobs for each claim, because PostgreSQL often has no statistics of a table that is usually empty.
  */
-export async function claimJob(
-  database: Database,
-  id: bigint,
+export async function claimJobs(
+  { prisma, engine }: Database,
+  ids: readonly bigint[],
   { now, lease }: { now: number; lease: number },
-): Promise<ClaimedJob | null> {
-  const { prisma, engine } = database
-  // In one statement, so that processes do not wait for each other. SQLite runs one writing statement at a time.
+): Promise<ClaimedJob[]> {
+  if (ids.length === 0) return []
+  const places = ids.map((_, index) => `$${index + 3}`).join(', ')
+  // Processes do not wait for each other. SQLite runs one writing statement at a time.
   const lock = engine === 'sqlite' ? '' : 'FOR UPDATE SKIP LOCKED'
+  const due = `
+    WITH found AS (SELECT * FROM outbox WHERE id IN (${places}) ${lock})
+    SELECT id FROM found AS outbox WHERE ${isDue}`
+  // Without the array, PostgreSQL may read the whole table.
+  const claimed = engine === 'sqlite' ? `IN (${due})` : `= ANY (ARRAY(${due}))`
   const text = `
-    UPDATE outbox SET attempts = attempts + 1, locked_until = $2, merge_key = NULL
-    WHERE id = (SELECT id FROM outbox WHERE id = $3 AND ${isDue} ${lock})
-    RETURNING kind, payload, attempts, times`
-  const values = [new Date(now), new Date(now + lease), id]
-  const [row] = await prisma.$queryRawUnsafe<Omit<Row, 'id'>[]>(textFor(database, text), ...values)
-  if (!row) return null
-  const { kind, payload, attempts, times } = row
-  return { id, kind, payload, attempts: Number(attempts), times: Number(times) }
+    UPDATE outbox SET attempts = attempts + 1, locked_until = $2, merge_key = NULL WHERE id ${claimed}
+    RETURNING id, kind, payload, attempts, times, order_key`
+  const values = [new Date(now), new Date(now + lease), ...ids]
+  const rows = await prisma.$queryRawUnsafe<Row[]>(textFor({ engine }, text), ...values)
+  return rows.map(({ id, attempts, times, order_key, ...row }) => ({
+    ...row,
+    id: BigInt(id),
+    attempts: Number(attempts),
+    times: Number(times),
+    isOrdered: order_key !== null,
+  }))
+}
+
+/** Deletes finished jobs, except those that another process claimed meanwhile. */
+export async function deleteJobs({ prisma }: Database, jobs: readonly ClaimedJob[]): Promise<void> {
+  await prisma.outbox.deleteMany({ where: { OR: jobs.map(({ id, attempts }) => ({ id, attempts })) } })
 }

@@ -3,6 +3,7 @@ import pg from 'pg'
 import t from 'tap'
 import { recordStatements, rowsReadBy } from '../scale/statements.ts'
 import { buildTestApp } from '../support/app.ts'
+import { recordRoundTrips } from '../support/round-trips.ts'
 
 t.test('reads a bounded number of rows for each job, without statistics of the table', async (t) => {
   const recorded = recordStatements()
@@ -33,4 +34,16 @@ t.test('reads a bounded number of rows for each job, without statistics of the t
     const read = await rowsReadBy(client, statement)
     t.ok(read <= 5, `reads ${read} rows: ${statement.text}`)
   }
+})
+
+t.test('claims and deletes several jobs with one statement', async (t) => {
+  const svc = await buildTestApp(t)
+  let jobs = 0
+  svc.app.outbox.handle('test', async () => void jobs++)
+  await svc.database.transaction(async (tx) => {
+    for (let i = 0; i < 20; i++) await svc.app.outbox.add(tx, 'test', {})
+  })
+  const sent = await recordRoundTrips(t, () => true).during(() => svc.app.outbox.deliverDue())
+  t.equal(jobs, 20)
+  t.ok(sent.length <= 12, `${sent.length} statements for 20 jobs`)
 })
