@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { passwordFingerprint } from '../access/password-fingerprint.ts'
 import { needsRehash } from '../crypto/stored-password.ts'
 import { eventContext, recordEvents } from '../users/events.ts'
-import type { User } from '../users/user.ts'
+import { canonicalEmail, type User } from '../users/user.ts'
 import { findUserByEmail, replacePasswordHash, type UserWithPassword } from '../users/users.ts'
 import type { Channel } from './channel.ts'
 import type { Lane } from './fair-queue.ts'
@@ -29,9 +29,9 @@ export async function authenticate(
   // First, because rejecting must cost less than the rejected work.
   if (app.hashing.isFull(lane)) return app.hashing.refuse()
   // Looks the account up once. The limit does so first if it may know the browser.
-  let lookup: ReturnType<typeof findUserByEmail> | undefined
+  let lookup: Promise<UserWithPassword | null> | undefined
   const find = () => {
-    lookup ??= findUserByEmail(app.database, credentials.email)
+    lookup ??= app.lookups.userByEmail(canonicalEmail(credentials.email))
     return lookup
   }
   const attempt = await app.loginLimiter.attempt(request, credentials.email, credentials.channel, find)

@@ -17,6 +17,7 @@ import {
   sessionByPublicId,
   tokenByHash,
   tokenById,
+  userByEmail,
   userById,
 } from './rows.ts'
 
@@ -61,6 +62,7 @@ export function batchedLookups(
     session: batched(sessionByHash),
     rememberToken: batched(rememberTokenById),
     user: batched(userById),
+    userByEmail: batched(userByEmail),
     sessionByPublicId: batched(sessionByPublicId),
     oauthRecord: batched(oauthRecord),
     oauthRecordByUid: batched(oauthRecordByUid),

@@ -1,4 +1,5 @@
 import type { User } from '../../users/user.ts'
+import type { UserWithPassword } from '../../users/users.ts'
 
 /** An API token with its owner; dates in API format. */
 export interface TokenRow {
@@ -97,6 +98,8 @@ export interface Lookups {
   session(hash: string): Promise<SessionRow | null>
   rememberToken(id: bigint): Promise<RememberRow | null>
   user(id: bigint): Promise<User | null>
+  /** By normalised address. */
+  userByEmail(email: string): Promise<UserWithPassword | null>
   /** By public id. */
   sessionByPublicId(publicId: string): Promise<SessionRow | null>
   oauthRecord(id: string): Promise<OauthRecordRow | null>

@@ -1,4 +1,5 @@
 import type { User } from '../../users/user.ts'
+import type { UserWithPassword } from '../../users/users.ts'
 import type {
   GrantTokenRow,
   OauthRecordRow,
@@ -141,17 +142,28 @@ export const rememberTokenById: LookupKind<bigint, RememberRow> = {
   keyOf: (row) => row.id,
 }
 
+const userOf = (row: readonly Value[]): User => {
+  const user = userAt(row, 0)
+  if (!user) throw new Error('A user has no id.')
+  return user
+}
+
 export const userById: LookupKind<bigint, User> = {
   name: 'user',
   select: `SELECT ${userColumns} FROM users u`,
   column: 'u.id',
   type: 'bigint',
-  rowOf: (row) => {
-    const user = userAt(row, 0)
-    if (!user) throw new Error('A user has no id.')
-    return user
-  },
+  rowOf: userOf,
   keyOf: (user) => BigInt(user.id),
+}
+
+export const userByEmail: LookupKind<string, UserWithPassword> = {
+  name: 'user-by-email',
+  select: `SELECT ${userColumns}, u.password FROM users u`,
+  column: 'u.email',
+  type: 'text',
+  rowOf: (row) => ({ user: userOf(row), password: text(row[userWidth]) }),
+  keyOf: ({ user }) => user.email,
 }
 
 export const sessionByPublicId: LookupKind<string, SessionRow> = {
