@@ -95,12 +95,12 @@ export class Lane {
 
   /** Runs all due jobs and the jobs that these add, and waits for them and for running ones. */
   async deliverDue(): Promise<void> {
-    let before: number
-    do {
-      before = this.#started
+    for (let mayAdd = true; mayAdd; ) {
+      const [started, running] = [this.#started, this.#running.size]
       this.#begin()
       await this.settled()
-    } while (this.#started > before)
+      mayAdd = running > 0 || this.#started > started
+    }
   }
 
   /** Waits for the running jobs. */

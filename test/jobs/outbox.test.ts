@@ -37,6 +37,28 @@ t.test('runs a job once, in the background, and deletes it', async (t) => {
   t.equal(done.length, 1, 'a rolled-back task does not run')
 })
 
+t.test('delivers the jobs that due and running jobs add', async (t) => {
+  const svc = await buildTestApp(t)
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  let isDone = false
+  svc.app.outbox.handle('first', async () => {
+    begun.resolve()
+    await gate.promise
+    await add(svc, {}, 'second')
+  })
+  svc.app.outbox.handle('second', () => add(svc, {}, 'third'))
+  svc.app.outbox.handle('third', async () => {
+    isDone = true
+  })
+  await add(svc, {}, 'first')
+  await begun.promise
+  const delivered = svc.app.outbox.deliverDue()
+  gate.resolve()
+  await delivered
+  t.ok(isDone)
+})
+
 t.test('retries failed jobs with growing delays, and finally gives up', async (t) => {
   const svc = await buildTestApp(t)
   const { app, clock, database } = svc
@@ -173,11 +195,17 @@ t.test('never runs one job in two processes, and limits concurrency', async (t) 
   const first = await buildTestApp(t)
   const second = await buildTestApp(t, { database: first.where, clock: first.clock })
   const done: string[] = []
+  const working = new Set<string>()
+  const bothWork = Promise.withResolvers<void>()
   let underWay = 0
   let most = 0
   for (const [name, { app }] of Object.entries({ first, second })) {
     app.outbox.handle('test', async (payload) => {
       most = Math.max(most, ++underWay)
+      // Each process waits for the other one, so that a fast one leaves jobs.
+      working.add(name)
+      if (working.size === 2) bothWork.resolve()
+      await bothWork.promise
       for (let turns = 0; turns < 5; turns++) await turn()
       underWay--
       done.push(`${name} ${JSON.stringify(payload)}`)
