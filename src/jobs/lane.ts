@@ -128,24 +128,29 @@ export class Lane {
   #begin(): void {
     if (this.#isClosed) return
     this.#isSearchDue = true
-    this.#search ??= this.#startDue()
-      .catch((error) => this.#parts.log.warn({ err: error }, 'cannot read the outbox, will retry'))
-      .finally(() => {
-        this.#search = undefined
-      })
+    this.#search ??= this.#startDue().catch((error) =>
+      this.#parts.log.warn({ err: error }, 'cannot read the outbox, will retry'),
+    )
   }
 
   async #startDue(): Promise<void> {
-    while (!this.#isClosed && (this.#isSearchDue || this.#found.length > 0)) {
-      if (this.#running.size >= maxConcurrent) {
-        await Promise.race(this.#running)
-        // Jobs that end together free their places together, so that one statement claims the next jobs.
-        await turn()
-        continue
-      }
-      if (this.#found.length === 0) await this.#find()
-      for (const job of await this.#claimFound(maxConcurrent - this.#running.size)) this.#start(job)
+    try {
+      while (!this.#isClosed && (this.#isSearchDue || this.#found.length > 0)) await this.#startFound()
+    } finally {
+      // In the same turn as the last test of the condition, so that no request for a search gets lost.
+      this.#search = undefined
     }
+  }
+
+  /** Starts as many due jobs as there are places, once there is one. */
+  async #startFound(): Promise<void> {
+    if (this.#running.size >= maxConcurrent) {
+      await Promise.race(this.#running)
+      // Jobs that end together free their places together, so that one statement claims the next jobs.
+      await turn()
+    }
+    if (this.#found.length === 0) await this.#find()
+    for (const job of await this.#claimFound(maxConcurrent - this.#running.size)) this.#start(job)
   }
 
   async #find(): Promise<void> {
