@@ -27,23 +27,13 @@ async function writingTo(directory: string): Promise<Transport> {
   return {
     send: async (message) => {
       const { message: bytes } = await composer.sendMail(composed(message))
+      await mkdir(directory, { recursive: true, mode: 0o700 })
       // Written to a temporary file and renamed, so that readers never see a partial mail and a retry replaces the
       // file.
       const draft = join(directory, `.${randomUUID()}.tmp`)
-      await inDirectory(directory, () => writeFile(draft, bytes, { mode: 0o600 }))
+      await writeFile(draft, bytes, { mode: 0o600 })
       await rename(draft, join(directory, `${message.name}.eml`))
     },
     close: () => undefined,
-  }
-}
-
-/** Runs work in a directory, and creates the directory if it does not exist. */
-async function inDirectory(directory: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    await work()
   }
 }
