@@ -95,11 +95,12 @@ export class Lane {
 
   /** Runs all due jobs and the jobs that these add, and waits for them and for running ones. */
   async deliverDue(): Promise<void> {
-    for (let mayAdd = true; mayAdd; ) {
+    let isIdle = false
+    while (!isIdle) {
       const [started, running] = [this.#started, this.#running.size]
       this.#begin()
       await this.settled()
-      mayAdd = running > 0 || this.#started > started
+      isIdle = running === 0 && this.#started === started
     }
   }
 
@@ -135,22 +136,21 @@ export class Lane {
 
   async #startDue(): Promise<void> {
     try {
-      while (!this.#isClosed && (this.#isSearchDue || this.#found.length > 0)) await this.#startFound()
+      while (!this.#isClosed && (this.#isSearchDue || this.#found.length > 0)) await this.#step()
     } finally {
       // In the same turn as the last test of the condition, so that no request for a search gets lost.
       this.#search = undefined
     }
   }
 
-  /** Starts as many due jobs as there are places, once there is one. */
-  async #startFound(): Promise<void> {
+  /** Waits for a place, or searches, or starts jobs. Only one of them, because the lane may close meanwhile. */
+  async #step(): Promise<void> {
     if (this.#running.size >= maxConcurrent) {
       await Promise.race(this.#running)
       // Jobs that end together free their places together, so that one statement claims the next jobs.
       await turn()
-    }
-    if (this.#found.length === 0) await this.#find()
-    for (const job of await this.#claimFound(maxConcurrent - this.#running.size)) this.#start(job)
+    } else if (this.#found.length === 0) await this.#find()
+    else for (const job of await this.#claimFound(maxConcurrent - this.#running.size)) this.#start(job)
   }
 
   async #find(): Promise<void> {

@@ -251,6 +251,26 @@ t.test('ignores the result of an attempt that lost its lease', async (t) => {
   t.match(await rowsOf(svc), [{ attempts: 2 }], 'only the other attempt may delete the row')
 })
 
+t.test('starts no waiting job while it closes', async (t) => {
+  const svc = await buildTestApp(t)
+  const gate = Promise.withResolvers<void>()
+  const allBegun = Promise.withResolvers<void>()
+  let begun = 0
+  svc.app.outbox.handle('test', async () => {
+    if (++begun === 5) allBegun.resolve()
+    await gate.promise
+  })
+  await svc.database.transaction(async (tx) => {
+    for (let i = 0; i < 8; i++) await svc.app.outbox.add(tx, 'test', { i })
+  })
+  await allBegun.promise
+  const closing = svc.app.outbox.close()
+  gate.resolve()
+  await closing
+  t.equal(begun, 5)
+  t.equal((await rowsOf(svc)).length, 3, 'the others wait for the next process')
+})
+
 t.test('waits for running jobs on close, and aborts them after a timeout', async (t) => {
   const svc = await buildTestApp(t)
   const begun = Promise.withResolvers<Delivery>()
