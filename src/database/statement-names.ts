@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** Maximum number of prepared texts. PostgreSQL keeps about 20 kB for each, in each connection. */
+/** Maximum number of prepared texts, because PostgreSQL keeps each of them in memory for each connection. */
 const maxTexts = 200
 
 /** A statement that the client sends. */
@@ -9,15 +9,15 @@ interface Sent {
 }
 
 /**
- * Returns a function that names the statements of a client. PostgreSQL parses and plans a named text once per connection. An
- * empty name prepares nothing.
+ * Returns a function that names the statements of a client. PostgreSQL parses and plans a named statement once per connection.
+ * One with an empty name is not prepared.
  */
 export function statementNames(max = maxTexts): (statement: Sent) => string {
   const names = new Map<string, string>()
   return ({ sql }) => {
-    // Only inserts, because their plans do not depend on the size of a table. PostgreSQL would keep the plan that another
-    // statement got for an empty table, and read the whole table once it has a million rows.
-    if (!/^\s*(?:INSERT|WITH)\b/.test(sql)) return ''
+    // Only inserts, because their plans do not depend on the size of a table. PostgreSQL would plan other statements for an
+    // empty table, and keep that plan when the table grows: it would read all rows to find one.
+    if (!/^\s*(?:WITH\s+\w+\s+AS\s+\(\s*)?INSERT\b/.test(sql)) return ''
     const known = names.get(sql)
     if (known !== undefined) return known
     // Lists of different lengths make different texts.
