@@ -264,6 +264,8 @@ t.test('starts no waiting job while it closes', async (t) => {
     for (let i = 0; i < 8; i++) await svc.app.outbox.add(tx, 'test', { i })
   })
   await allBegun.promise
+  // Meanwhile, the lane begins to wait for a place.
+  await turn()
   const closing = svc.app.outbox.close()
   gate.resolve()
   await closing
