@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import type { CurrentConfig } from '../config/current.ts'
 import type { Rate } from '../config/units.ts'
@@ -12,7 +13,8 @@ export interface MailCause {
   ipAddress: string | null
 }
 
-const hour = 3_600_000
+const minute = 60_000
+const hour = 60 * minute
 const day = 24 * hour
 
 /** Name of the counter of a mailbox, before the mailbox. */
@@ -20,6 +22,9 @@ const mailboxPrefix = 'mails-to:'
 
 /** How long equal notices are delayed after one was sent, in milliseconds. */
 const quietTime = hour
+
+/** Time over which notices that wait for the same budget are sent, in milliseconds. */
+const spreadTime = minute
 
 /** Users may share an address, so its budget is this multiple of a user's. */
 const addressShare = 10
@@ -74,7 +79,10 @@ export class MailBudget {
   ): Promise<{ until: number; isEqual: boolean } | null> {
     const quiet: NamedHit = { name: `notice:${contentKey}`, rule: { max: 1, window: quietTime, block: 'window' } }
     const spent = await this.#spend(this.#counters.within(tx), this.#budgets('notice', to, cause), now, quiet)
-    return spent && { until: spent.until, isEqual: spent.name === quiet.name }
+    if (!spent) return null
+    const isEqual = spent.name === quiet.name
+    // One address may cause notices to thousands of users. Sending them all at once would slow down the sign-ins of others.
+    return { until: isEqual ? spent.until : spent.until + randomInt(spreadTime), isEqual }
   }
 
   #budgets(kind: MailKind, to: string, cause: MailCause): NamedHit[] {

@@ -49,7 +49,7 @@ t.test('merges equal notices: sends the first immediately, and the others in one
   t.match(merged?.text, 'When: November 20, 2026 at 12:12 PM UTC')
 })
 
-t.test('delays a notice beyond the limit by an hour at most, and never drops it', async (t) => {
+t.test('delays a notice beyond the limit by an hour and a minute at most, and never drops it', async (t) => {
   const svc = await buildTestApp(t)
   await svc.createUser({ email: 'victim@example.com' })
   const spa = svc.browser()
@@ -62,8 +62,33 @@ t.test('delays a notice beyond the limit by an hour at most, and never drops it'
   const body = { current_password: 'correct horse', password: strongPassword, password_confirmation: strongPassword }
   t.equal((await spa.put('/user/password', body)).statusCode, 200, 'the change itself is never rejected')
   t.equal((await svc.mailbox.all()).length, before)
-  svc.clock.advance(hour)
+  svc.clock.advance(hour + minute)
   const [notice] = (await svc.mailbox.to('victim@example.com')).slice(-1)
   t.match(notice?.subject, 'Your password was changed')
   t.notMatch(notice?.text, 'times since')
+})
+
+t.test('spreads the notices that wait for the budget of one address over a minute', async (t) => {
+  const svc = await buildTestApp(t, { settings: { rate_limits: { mail: '2/1m' } } })
+  const users = 60
+  for (let i = 0; i < users; i++) {
+    await svc.createUser({ email: `user${i}@example.com` })
+    await svc.browser({ known: false }).signIn(`user${i}@example.com`)
+  }
+  const sent = (await svc.mailbox.all()).length
+  t.equal(sent, 20, 'the budget of an address is ten times that of a user')
+  const waiting = await svc.database.prisma.outbox.findMany({ select: { availableAt: true } })
+  t.equal(waiting.length, users - sent)
+  const delays = waiting.map(({ availableAt }) => availableAt.getTime() - svc.clock.now())
+  t.ok(
+    delays.every((delay) => delay >= 30 * second && delay < 30 * second + minute),
+    'after the block of 30 s',
+  )
+  const perTenSeconds = Object.values(Object.groupBy(delays, (delay) => Math.floor(delay / (10 * second))))
+  t.ok(
+    perTenSeconds.every((some) => (some?.length ?? 0) <= 25),
+    'at most 25 in each ten seconds',
+  )
+  svc.clock.advance(30 * second + minute)
+  t.equal((await svc.mailbox.all()).length, users)
 })
