@@ -10,6 +10,9 @@ import { hashingThreads } from '../workers/count.ts'
 import { FairQueue, type Lane } from './fair-queue.ts'
 import type { Hashed, HashingTask } from './hashing-worker.ts'
 
+/** Number of checks that a thread gets at once. It begins the second one without waiting for the event loop. */
+const checksPerThread = 2
+
 /** Maximum queued checks per thread, about a second of argon2id. Known browsers have separate places. */
 const waitersPerThread = 100
 
@@ -44,6 +47,7 @@ export const openHashingThreads = (threads: number): HashingThreads =>
     filename: worker,
     minThreads: 0,
     maxThreads: threads,
+    concurrentTasksPerWorker: checksPerThread,
     idleTimeout,
     recordTiming: false,
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
@@ -93,9 +97,17 @@ export class PasswordHashing {
     return this.#queue.size
   }
 
+  /**
+   * Number of checks that the threads get at once. While there are slow legacy hashes, one each: the second check would wait
+   * long where no lane and no stop can reach it.
+   */
+  get #places(): number {
+    return this.#threads * (this.#legacyCosts.size > 0 ? 1 : checksPerThread)
+  }
+
   /** Tests whether the lane rejects further checks. */
   isFull(lane: Lane): boolean {
-    return this.#isEnding ? this.#running >= this.#threads : this.#queue.isFull(lane)
+    return this.#isEnding ? this.#running >= this.#places : this.#queue.isFull(lane)
   }
 
   /** Throws 503 with `Retry-After`, after a delay unless the process is about to end. */
@@ -110,7 +122,7 @@ export class PasswordHashing {
     throw refusal('password hashing queue is full')
   }
 
-  /** Rejects checks that wait for a thread, now and later, because the process is about to end. Running checks continue. */
+  /** Rejects checks that no thread has yet, now and later, because the process is about to end. The others continue. */
   refuseWaiting(): void {
     this.#isEnding = true
     for (let waiter = this.#queue.take(); waiter; waiter = this.#queue.take()) waiter.refuse()
@@ -165,7 +177,7 @@ export class PasswordHashing {
 
   /** Waits for a thread and the lane's turn. Throws 503 if the lane is full. */
   async #turn(lane: Lane): Promise<void> {
-    if (this.#running < this.#threads) {
+    if (this.#running < this.#places) {
       this.#running++
       return
     }
@@ -180,8 +192,8 @@ export class PasswordHashing {
     try {
       return await this.#pool.run(task)
     } finally {
-      // The thread goes to the next task. It counts as idle only when the queue is empty.
-      const next = this.#queue.take()
+      // The next check takes the place, unless legacy hashes reduced the number of places.
+      const next = this.#running > this.#places ? undefined : this.#queue.take()
       if (next) next.begin()
       else this.#running--
     }

@@ -1,9 +1,10 @@
 // engine: none
 import { readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
+import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { needsRehash, unknownUserHash } from '../../src/crypto/stored-password.ts'
-import { PasswordHashing } from '../../src/login/hashing.ts'
+import { openHashingThreads, PasswordHashing } from '../../src/login/hashing.ts'
 
 const lane = { kind: 'address', key: '192.0.2.1' } as const
 
@@ -71,7 +72,7 @@ t.test('waits for queued checks on close', async (t) => {
   t.equal(finished, work.length)
 })
 
-t.test('rejects checks that would wait before the process ends, and completes running ones', async (t) => {
+t.test('rejects checks that no thread has before the process ends, and completes the others', async (t) => {
   const hashing = open(t)
   const work = Array.from({ length: 5 }, () => hashing.verify('x', 'x', lane))
   hashing.refuseWaiting()
@@ -80,7 +81,48 @@ t.test('rejects checks that would wait before the process ends, and completes ru
   const refusal = { statusCode: 503, code: 'unavailable', headers: { 'retry-after': '2' } }
   await t.rejects(hashing.hash('x', lane), refusal)
   const outcomes = await Promise.allSettled(work)
-  t.match(outcomes, [{ value: false }, ...Array.from({ length: 4 }, () => ({ reason: refusal }))])
+  t.match(outcomes, [{ value: false }, { value: false }, ...Array.from({ length: 3 }, () => ({ reason: refusal }))])
   t.equal(hashing.isFull(lane), false)
   t.equal(await hashing.verify('x', 'x', lane), false, 'a free thread continues to check')
+})
+
+t.test('gives a thread its next check before it finishes the last one, unless there are legacy hashes', async (t) => {
+  const threads = openHashingThreads(1)
+  const counts: number[] = []
+  let running = 0
+  const counted: typeof threads = {
+    close: () => threads.close(),
+    async run(task) {
+      counts.push(++running)
+      return threads.run(task).finally(() => running--)
+    },
+  }
+  const hashing = new PasswordHashing({ threads: 1, shared: counted })
+  t.teardown(() => counted.close())
+  const check = async () => {
+    counts.length = 0
+    await Promise.all(Array.from({ length: 5 }, () => hashing.verify('x', 'x', lane)))
+    return counts
+  }
+  t.equal(Math.max(...(await check())), 2)
+  const work = check()
+  hashing.addLegacyCosts([`$2b$04$${'a'.repeat(53)}`])
+  t.strictSame((await work).slice(2), [1, 1, 1], 'after the two checks that the thread already had')
+  t.strictSame(await check(), [1, 1, 1, 1, 1])
+})
+
+t.test('begins the next check while the event loop is busy', async (t) => {
+  const hashing = open(t)
+  await hashing.verify('x', 'x', lane)
+  const finished: string[] = []
+  const work = ['first', 'second'].map(async (name) => {
+    await hashing.verify('x', name, lane)
+    finished.push(name)
+  })
+  await turn()
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000)
+  await Promise.race(work)
+  await turn()
+  t.strictSame(finished, ['first', 'second'])
+  await Promise.all(work)
 })
