@@ -98,8 +98,8 @@ export class PasswordHashing {
   }
 
   /**
-   * Number of checks that the threads get at once. While there are slow legacy hashes, one each: the second check would wait
-   * long where no lane and no stop can reach it.
+   * Number of checks that the threads get at once. With slow legacy hashes, one each, because a check that a thread has can
+   * neither wait for another address nor be rejected when the process stops.
    */
   get #places(): number {
     return this.#threads * (this.#legacyCosts.size > 0 ? 1 : checksPerThread)
