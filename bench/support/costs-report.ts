@@ -183,20 +183,15 @@ function waitRows({ mixes }: CostReport): string[][] {
   return [head, ...rows]
 }
 
-const busy = `The machine was busy with other work, which slows the processors. So the times are higher than in [Capacity](#capacity), and
-they deviate more from the predictions than the WAL does. Run the benchmark on your own machine.`
-
 function linesOf(report: CostReport): string[] {
   const { seconds, rounds, connections } = report.options
-  const { processor, cores: count, postgresql, loadAverage } = report.machine
-  const isBusy = Number(loadAverage) > Number(count) + 1
+  const { processor, cores: count, postgresql } = report.machine
   return [
     ...table(operationRows(report)),
     '',
     `Counted at commit \`${report.counted}\`. Times were measured on ${report.date.slice(0, 10)} at commit \`${report.commit}\`: medians of ${rounds} rounds`,
     `of ${seconds} s with up to ${connections} connections (${processor}, ${count} cores, PostgreSQL ${postgresql}).`,
     '',
-    ...(isBusy ? [busy, ''] : []),
     '**Prediction** for 1,000 logins and 100,000 token checks per second:',
     '',
     ...table(needs(report)),
@@ -204,6 +199,8 @@ function linesOf(report: CostReport): string[] {
     '**Check** of such predictions: several operations at the same time, measured / predicted (deviation).',
     '',
     ...table(mixRows(report)),
+    '',
+    'These loads use both cores completely, so processes interrupt each other, and each operation needs up to about twice its processor time.',
     '',
     'Connections to PostgreSQL during these loads, on average:',
     '',
