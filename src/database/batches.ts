@@ -2,8 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from './database.ts'
 import { textFor } from './statements.ts'
 
-/** Rows per statement, so that it holds locks only briefly. On SQLite, the process does nothing else meanwhile. */
-const sizes = { postgresql: 500, sqlite: 50 } as const
+/**
+ * Rows per statement. Larger statements need less time per row, but each keeps requests waiting for longer: with 500 rows,
+ * the 99th percentile of token checks beside them triples.
+ */
+const batchSize = 25
 
 /** Maximum pause after a batch in milliseconds. */
 const maxPause = 1_000
@@ -15,16 +18,15 @@ const maxPause = 1_000
  * The statement must order the rows by an index. Without `ORDER BY`, PostgreSQL may read the whole table to find them.
  */
 export async function inBatches(
-  { engine, closing }: Pick<Database, 'engine' | 'closing'>,
+  { closing }: Pick<Database, 'closing'>,
   work: (batch: number) => Promise<number>,
 ): Promise<number> {
-  const batch = sizes[engine]
   let total = 0
   for (;;) {
     const begin = performance.now()
-    const done = await work(batch)
+    const done = await work(batchSize)
     total += done
-    if (done < batch || closing?.aborted) return total
+    if (done < batchSize || closing?.aborted) return total
     await sleep(Math.min(performance.now() - begin, maxPause))
   }
 }
