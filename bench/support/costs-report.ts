@@ -200,7 +200,7 @@ function linesOf(report: CostReport): string[] {
     '',
     ...table(mixRows(report)),
     '',
-    'These loads use both cores completely, so processes interrupt each other, and each operation needs up to about twice its processor time.',
+    'These loads use both cores completely. Then an operation needs up to about twice as much processor time as it needs alone.',
     '',
     'Connections to PostgreSQL during these loads, on average:',
     '',

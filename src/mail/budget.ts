@@ -23,7 +23,7 @@ const mailboxPrefix = 'mails-to:'
 /** How long equal notices are delayed after one was sent, in milliseconds. */
 const quietTime = hour
 
-/** Time over which notices that wait for the same budget are sent, in milliseconds. */
+/** svc sends notices that wait for a spent budget at random times within this many milliseconds after the block. */
 const spreadTime = minute
 
 /** Users may share an address, so its budget is this multiple of a user's. */
