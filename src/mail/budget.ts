@@ -23,7 +23,7 @@ const mailboxPrefix = 'mails-to:'
 /** How long equal notices are delayed after one was sent, in milliseconds. */
 const quietTime = hour
 
-/** svc sends notices that wait for a spent budget at random times within this many milliseconds after the block. */
+/** svc sends notices that wait for the budget of an address at random times within this many milliseconds after the block. */
 const spreadTime = minute
 
 /** Users may share an address, so its budget is this multiple of a user's. */
@@ -80,9 +80,9 @@ export class MailBudget {
     const quiet: NamedHit = { name: `notice:${contentKey}`, rule: { max: 1, window: quietTime, block: 'window' } }
     const spent = await this.#spend(this.#counters.within(tx), this.#budgets('notice', to, cause), now, quiet)
     if (!spent) return null
-    const isEqual = spent.name === quiet.name
     // One address may cause notices to thousands of users. Sending them all at once would slow down the sign-ins of others.
-    return { until: isEqual ? spent.until : spent.until + randomInt(spreadTime), isEqual }
+    const isShared = cause.ipAddress !== null && spent.name === addressBudget('notice', cause.ipAddress)
+    return { until: spent.until + (isShared ? randomInt(spreadTime) : 0), isEqual: spent.name === quiet.name }
   }
 
   #budgets(kind: MailKind, to: string, cause: MailCause): NamedHit[] {
@@ -136,6 +136,9 @@ export class MailBudget {
 /** Kind of a mail. The budgets of users and source addresses count each kind separately; that of a mailbox counts both. */
 type MailKind = 'mail' | 'notice'
 
+/** Name of the counter of a source address. */
+const addressBudget = (kind: MailKind, ipAddress: string) => `${kind}s-of:${limitedAddress(ipAddress)}`
+
 /** The budgets of a mail, in a fixed order that prevents deadlocks. */
 function budgetsOf({ max }: Rate, kind: MailKind, to: string, { userId, ipAddress }: MailCause): NamedHit[] {
   // After `max` mails, each further mail waits longer: 30 s, 1 m, 2 m … 1 h. A window without mail resets the delay.
@@ -143,7 +146,7 @@ function budgetsOf({ max }: Rate, kind: MailKind, to: string, { userId, ipAddres
   const shared: LimitRule = { max: Math.max(2, addressShare * max), window: hour, block: 'growing' }
   return [
     ...(userId === null ? [] : [{ name: `${kind}s-of:user ${userId}`, rule: own }]),
-    ...(ipAddress === null ? [] : [{ name: `${kind}s-of:${limitedAddress(ipAddress)}`, rule: shared }]),
+    ...(ipAddress === null ? [] : [{ name: addressBudget(kind, ipAddress), rule: shared }]),
     { name: `${mailboxPrefix}${mailboxOf(to)}`, rule: own },
   ]
 }
