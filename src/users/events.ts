@@ -149,7 +149,9 @@ export async function recordEvent(
       VALUES (${type}, ${owner}, ${actor}, ${credential}, ${reason}, ${ipAddress}, ${userAgent}, ${requestId}, ${facts},
         ${at}, ${key})
       ON CONFLICT (repeat_key) DO UPDATE SET
-        repeats = events.repeats + 1, last_at = excluded.created_at, exported_at = NULL
+        repeats = events.repeats + 1, exported_at = NULL,
+        last_at = CASE WHEN coalesce(events.last_at, events.created_at) > excluded.created_at
+          THEN coalesce(events.last_at, events.created_at) ELSE excluded.created_at END
       RETURNING id, repeats`
     // Only the first of equal events calls the receivers. Otherwise each guess of an attacker would call them.
     if (row && Number(row.repeats) === 0) await webhooks.add(tx, { id: BigInt(row.id), type, userId })

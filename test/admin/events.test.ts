@@ -1,14 +1,15 @@
 import t from 'tap'
 import { newEvents } from '../../src/users/event-list.ts'
 import { recordEvents, systemOrigin } from '../../src/users/events.ts'
+import { wireDate } from '../../src/users/wire-date.ts'
 import { buildTestApp, type TestApp } from '../support/app.ts'
-import { hour } from '../support/clock.ts'
+import { hour, minute } from '../support/clock.ts'
 import { runCommandOn } from '../support/command.ts'
 
 const list = async (svc: TestApp, ...words: string[]) =>
   (await runCommandOn(svc, 'event:list', ...words)).map((line) => JSON.parse(line))
 
-const record = (svc: TestApp, type: 'login' | 'consent_given', userId: number, data = {}) =>
+const record = (svc: TestApp, type: 'login' | 'login_failed' | 'consent_given', userId: number, data = {}) =>
   recordEvents(
     svc.database,
     { ...systemOrigin({ now: svc.clock.now(), webhooks: svc.app.webhooks }), actor: null },
@@ -56,4 +57,15 @@ t.test('follows events, and finds those that commit late', async (t) => {
   await svc.database.prisma.event.create({ data: { type: 'logout', userId: BigInt(ada.id), createdAt } })
   t.match(await fresh(), [{ type: 'logout' }])
   t.same(await fresh(), [])
+})
+
+t.test('keeps the time of the latest failed sign-in when an earlier one is recorded after it', async (t) => {
+  const svc = await buildTestApp(t)
+  const ada = await svc.createUser()
+  const latest = svc.clock.now() + 10 * minute
+  for (const wait of [10 * minute, -2 * minute, minute]) {
+    svc.clock.advance(wait)
+    await record(svc, 'login_failed', ada.id)
+  }
+  t.match(await list(svc), [{ type: 'login_failed', times: 3, last_at: wireDate(new Date(latest)) }])
 })
