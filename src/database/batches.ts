@@ -43,7 +43,12 @@ export interface Outdated {
   also?: string
 }
 
-/** Deletes outdated rows in batches; returns the count. Skips rows that another transaction has locked. */
+/**
+ * Deletes outdated rows in batches, the oldest first; returns the count. Skips rows that another transaction has locked.
+ *
+ * Each batch begins at the last date of the one before. PostgreSQL keeps deleted rows in the index until it vacuums the table,
+ * and a search from the beginning would read all of them again.
+ */
 export async function deleteOutdated(
   database: Database,
   { table, key = 'id', date, before, also }: Outdated,
@@ -52,7 +57,17 @@ export async function deleteOutdated(
   // After locking a row, PostgreSQL checks the condition again, and keeps a row that was just used, such as a session.
   const lock = database.engine === 'postgresql' ? ' FOR UPDATE SKIP LOCKED' : ''
   const text = `DELETE FROM ${table} WHERE (${key}) IN
-    (SELECT ${key} FROM ${table} WHERE ${where} ORDER BY ${date} LIMIT $2${lock})`
-  const value = typeof before === 'number' ? BigInt(before) : before
-  return inBatches(database, (batch) => database.prisma.$executeRawUnsafe(textFor(database, text), value, batch))
+    (SELECT ${key} FROM ${table} WHERE ${date} >= $2 AND ${where} ORDER BY ${date} LIMIT $3${lock}) RETURNING ${date} AS at`
+  const [end, beginning] = typeof before === 'number' ? [BigInt(before), 0n] : [before, new Date(0)]
+  let from: bigint | Date = beginning
+  return inBatches(database, async (batch) => {
+    const deleted = await database.prisma.$queryRawUnsafe<{ at: bigint | Date }[]>(
+      textFor(database, text),
+      end,
+      from,
+      batch,
+    )
+    for (const { at } of deleted) if (at > from) from = at
+    return deleted.length
+  })
 }

@@ -1,6 +1,5 @@
-// engine: none
 import t from 'tap'
-import { inBatches } from '../../src/database/batches.ts'
+import { deleteOutdated, inBatches } from '../../src/database/batches.ts'
 import { buildTestApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
@@ -34,4 +33,25 @@ t.test('ends after the current batch when the process stops', async (t) => {
   await until(() => batches >= 2)
   await app.close()
   t.ok(batches < 100, `${batches} batches`)
+})
+
+t.test('deletes the oldest rows first, and begins each batch at the last date of the one before', async (t) => {
+  const { database } = await buildTestApp(t)
+  const { prisma } = database
+  const rows = Array.from({ length: 60 }, (_, i) => ({ id: String(i), expiresAt: BigInt(1_000 + i) }))
+  await prisma.usedOnce.createMany({ data: rows })
+  const begins: unknown[] = []
+  const watched = new Proxy(prisma, {
+    get: (target, name) => {
+      if (name !== '$queryRawUnsafe') return Reflect.get(target, name)
+      return (text: string, end: bigint, from: bigint, batch: number) => {
+        begins.push(from)
+        return prisma.$queryRawUnsafe(text, end, from, batch)
+      }
+    },
+  })
+  const outdated = { table: 'used_once', date: 'expires_at', before: 1_055 }
+  t.equal(await deleteOutdated({ ...database, prisma: watched }, outdated), 55)
+  t.strictSame(begins, [0n, 1_024n, 1_049n])
+  t.equal(await prisma.usedOnce.count(), 5)
 })
