@@ -11,8 +11,12 @@ t.test('returns every way in which a server may read a path', async (t) => {
   const cases: Record<string, string[]> = {
     '/public/../orders': ['/orders'],
     '/public/%2e%2e/orders': ['/orders', '/public/../orders'],
-    '/public/..;/orders': ['/orders', '/public/..;/orders'],
-    '//orders': ['//orders', '/orders'],
+    '//orders': ['//orders', '/orders', '/'],
+    '//x/orders': ['/x/orders', '/orders'],
+    '///x/orders': ['/x/orders', '/orders'],
+    '/%2fx/orders': ['/x/orders', '/orders'],
+    '/./%2fuser@x:80/orders': ['/user@x:80/orders', '/orders'],
+    '/orders;a/1;b': ['/orders/1', '/orders;a/1'],
     '/orders%2f1': ['/orders%2f1', '/orders/1'],
     '/public%2f..%2forders': ['/orders', '/public%2f..%2forders'],
     '/orders;x=y/1': ['/orders/1', '/orders;x=y/1'],
@@ -41,16 +45,23 @@ t.test('rejects a path that some servers reject or read differently', async (t) 
     '/orders%',
     '/orders%zz',
     '/orders%c3%28',
+    '/public/..;/orders',
+    '/public/%2e;x=y/orders',
+    '/../orders',
+    '/orders/%2e%2e/../x',
     '/orders%ff',
     '/a b',
     '/a\tb',
     '/caf\u00e9',
   ]
-  for (const path of bad) t.throws(() => readingsOf(path), { message: /^(has|is) / }, JSON.stringify(path))
+  for (const path of bad) t.throws(() => readingsOf(path), { message: /^(has|is|leaves) / }, JSON.stringify(path))
 })
 
 t.test('rejects a path with too many readings', async (t) => {
   t.throws(() => readingsOf(`/%${'25'.repeat(200)}`), { message: 'has too many readings' })
+  const long = (length: number) => `/${'a'.repeat(length)}//b;c/%20`
+  t.doesNotThrow(() => readingsOf(long(2_000)))
+  t.throws(() => readingsOf(long(16_000)), { message: 'has too many readings' }, 'a longer path may have fewer')
 })
 
 t.test('reads a long path quickly', async (t) => {

@@ -110,7 +110,6 @@ t.test('rejects a path that servers read as different rules', async (t) => {
     '/public/%2e%2e/orders/1',
     '/public/%2E%2E%2Forders/1',
     '/public%2f..%2forders/1',
-    '/public/..;/orders/1',
     '/public;/../orders/1',
     '/public/%252e%252e/orders/1',
     '//orders/1',
@@ -121,6 +120,11 @@ t.test('rejects a path that servers read as different rules', async (t) => {
     '/ORDERS/1',
     '/admin/users',
     '/public%3f/../orders/1',
+    '//public/orders/1',
+    '//x/public/a',
+    '///x/orders/1',
+    '/%2fx/orders/1',
+    '/orders;a/1;b',
   ]
   for (const path of paths) t.equal(indexOf(rules, path), ambiguous, path)
 })

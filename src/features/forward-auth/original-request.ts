@@ -37,6 +37,7 @@ const invalid = (message: string): HttpError => new HttpError(400, 'invalid_orig
 export function originalRequest(request: Asking, isTrusted: boolean, ownUri: string | null): OriginalRequest {
   if (!isTrusted)
     throw invalid('The guard answers trusted proxies only. Add the address of the proxy to server.trust_proxy.')
+  checkHeaders(request)
   const claims = [
     forwardedClaim(request),
     originalClaim(request),
@@ -64,17 +65,28 @@ export function originalRequest(request: Asking, isTrusted: boolean, ownUri: str
   if (!host) throw invalid('The original host is missing. Let the proxy send X-Forwarded-Host or X-Original-URL.')
   const end = uri.indexOf('?')
   const path = end < 0 ? uri : uri.slice(0, end)
-  const query = new URLSearchParams(end < 0 ? '' : uri.slice(end + 1))
+  const query = end < 0 ? '' : uri.slice(end + 1)
   const origin = `${scheme}://${host.port === defaultPort ? host.name : `${host.name}:${host.port}`}`
   return {
     methods: [method, ...overrides(request, method, query)],
     scheme,
     host,
     path,
-    query,
+    query: new URLSearchParams(query),
     origin,
     url: origin + uri,
   }
+}
+
+/** Throws 400 for headers that a proxy must not pass to a service. Not every proxy can remove them. */
+function checkHeaders({ headers }: Asking): void {
+  const { upgrade } = headers
+  if (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket')
+    throw invalid('The header Upgrade may only be "websocket". Let the proxy remove it, because the guard does not check other protocols.')
+  // PHP, for example, reads Remote.User and Remote_User as Remote-User.
+  const name = Object.keys(headers).find((each) => !/^[a-z\d-]+$/.test(each))
+  if (name !== undefined)
+    throw invalid(`The name of the header ${name} has other characters than letters, digits and hyphens. Let the proxy remove the header.`)
 }
 
 /** The value on which all sources agree, or null if none has it. Throws 400 for an invalid or contradictory value. */
@@ -127,13 +139,27 @@ const pathClaim = (request: Asking, uri: string): Claim => ({
 
 const overrideHeaders: ReadonlySet<string> = new Set(['x-http-method-override', 'x-http-method', 'x-method-override'])
 
-/** Some servers read X_HTTP_Method_Override as X-HTTP-Method-Override. */
-const isOverride = (name: string): boolean => name.includes('method') && overrideHeaders.has(name.replaceAll('_', '-'))
+/** Servers read every character but letters and digits as `_`, so that X.HTTP_Method-Override is X-HTTP-Method-Override. */
+const isOverride = (name: string): boolean =>
+  name.includes('method') && overrideHeaders.has(name.replaceAll(/[^a-z\d]/g, '-'))
+
+/**
+ * Tests whether a parameter is `_method` to a server. PHP ignores spaces in front, ends the name at a NUL or at the
+ * bracket of an array, and reads spaces and dots as `_`.
+ */
+const isOverrideParameter = (name: string): boolean => /^ *[_. ]method(?:[[\0]|$)/i.test(name)
+
+/** Returns the parameters of a query. Some servers also separate them by semicolons. */
+function parametersOf(query: string): [name: string, value: string][] {
+  const separated = query.includes(';') ? [query, query.replaceAll(';', '&')] : [query]
+  return separated.flatMap((text) => [...new URLSearchParams(text)])
+}
 
 /** Methods that a server may use instead: many frameworks let a client override the method. */
-function overrides(request: Asking, method: string, query: URLSearchParams): string[] {
+function overrides(request: Asking, method: string, query: string): string[] {
   const names = Object.keys(request.headers).filter(isOverride)
-  const named = [...names.flatMap((name) => header(request, name) ?? []), ...query.getAll('_method')]
+  const parameters = parametersOf(query).flatMap(([name, value]) => (isOverrideParameter(name) ? [value] : []))
+  const named = [...names.flatMap((name) => header(request, name) ?? []), ...parameters]
   if (named.length === 0) return []
   // If the header is a list, some servers read its first method, and others the whole text.
   const listed = named.flatMap((text) => [text, ...text.split(',')].map((name) => name.trim().toUpperCase()))

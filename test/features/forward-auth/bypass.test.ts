@@ -133,10 +133,32 @@ t.test('requires that an overridden method matches the same rule', async (t) => 
   for (const name of ['X-HTTP-Method-Override', 'x-http-method', 'X-Method-Override', ...spellings])
     t.equal((await svc.ask({ url, headers: { [name]: 'DELETE' } })).statusCode, 400, name)
   t.equal((await svc.ask({ url: `${url}?_method=delete` })).statusCode, 400)
+  // Spellings that PHP and others read as these names.
+  for (const name of ['X.HTTP.Method.Override', 'X-HTTP~Method', 'x|method_override'])
+    t.equal((await svc.ask({ url, headers: { [name]: 'DELETE' } })).statusCode, 400, name)
+  for (const name of ['.method', '%20_method', '+_method', '++.method', '_method[]', '_method%00x', '_METHOD', '%5fmethod'])
+    t.match((await svc.ask({ url: `${url}?a=b&${name}=delete` })).json(), { message: /override/ }, name)
+  t.match((await svc.ask({ url: `${url}?a=b;_method=delete` })).json(), { message: /override/ }, 'after a semicolon')
+  for (const name of ['method', '_methods', 'x_method', '_.method'])
+    t.equal((await svc.ask({ url: `${url}?${name}=delete` })).statusCode, 200, name)
   const authorization = `Bearer ${await svc.createToken(await svc.createUser())}`
   const listed = { authorization, 'x-http-method-override': 'GET, DELETE' }
   t.equal((await svc.ask({ method: 'POST', url, headers: listed })).statusCode, 400, 'the first of a list')
   t.equal((await svc.ask({ url: `${api}/public/x`, headers: { 'x-http-method-override': 'PUT' } })).statusCode, 200)
+})
+
+t.test('rejects headers that a proxy must not pass to a service', async (t) => {
+  const svc = await buildGuarded(t, rules)
+  const url = `${api}/public/x`
+  const messageOf = async (headers: Record<string, string>) => {
+    const answer = await svc.ask({ url, headers })
+    return answer.statusCode === 400 ? answer.json().message : answer.statusCode
+  }
+  for (const name of ['Remote.User', 'Remote_User', 'Svc~User-Id', 'X|Forwarded-Uri', 'api_key', 'a!'])
+    t.match(await messageOf({ [name]: '1' }), `The name of the header ${name.toLowerCase()}`, name)
+  for (const upgrade of ['h2c', 'websocket, h2c', 'h2c, websocket', 'TLS/1.0', 'connect-udp', ''])
+    t.match(await messageOf({ upgrade }), /^The header Upgrade may only be/, upgrade)
+  for (const upgrade of ['websocket', 'WebSocket']) t.equal(await messageOf({ upgrade }), 200, upgrade)
 })
 
 t.test('ignores the body, the content type and the method of the request of the proxy', async (t) => {
